@@ -1,0 +1,189 @@
+"""The asyncio.Protocol: feeds the inbox, steps parsers, sends, drains. Never: an opcode, a value, a cursor.
+
+House rules:
+1. Replies match expectations by order alone; `expect` comes before the bytes leave.
+2. A cancelled waiter cancels a future, never a parser: the parser reads its reply to the end and nobody looks.
+3. When a parser raises, or the peer goes away, everybody who waits is told at once, and so is everybody who comes later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, TypeVar
+
+from aioifx.errors import ConnectionLost, DatabaseError, ProtocolError
+from aioifx.wire.inbox import Inbox, Parser
+
+T = TypeVar("T")
+
+
+class Channel(asyncio.Protocol):
+    """One connection's bytes, in both directions. Either end may use it."""
+
+    def __init__(self) -> None:
+        self.inbox = Inbox()
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self._expected: deque[tuple[Parser[Any], asyncio.Future[Any]]] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._failure: DatabaseError | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._ended: asyncio.Future[None] | None = None
+
+    def __repr__(self) -> str:
+        state = "closed" if self._failure else "open" if self._transport else "new"
+        return f"<Channel {state}, {len(self._expected)} replies expected, {self.inbox.unread} bytes unread>"
+
+    # -- what the event loop calls ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._ended = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        self.bytes_in += len(data)
+        self.inbox.feed(data)
+        self._advance()
+
+    def eof_received(self) -> bool:
+        self.inbox.eof = True
+        self._advance()
+        self._fail(ConnectionLost("the server closed the connection"))
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.inbox.eof = True
+        reason = f": {exc}" if exc else ""
+        self._advance()
+        self._fail(ConnectionLost(f"the connection was lost{reason}"))
+        self._resume()
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)
+
+    def pause_writing(self) -> None:
+        if self._writable is None:
+            self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        self._resume()
+
+    def _resume(self) -> None:
+        writable, self._writable = self._writable, None
+        if writable is not None and not writable.done():
+            writable.set_result(None)
+
+    # -- what sessions call -------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self._failure is None and self._transport is not None
+
+    @property
+    def failure(self) -> DatabaseError | None:
+        """Why the channel ended; None while it is open."""
+        return self._failure
+
+    @property
+    def pending(self) -> int:
+        """Replies that are expected and not complete."""
+        return len(self._expected)
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        assert self._transport is not None, "the channel was never connected"
+        return self._transport
+
+    def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
+        """Queue *parser* for the next reply that nobody expects yet.
+
+        Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        if self._failure is not None:
+            parser.close()
+            future.set_exception(_again(self._failure))
+            return future
+        self._expected.append((parser, future))
+        if len(self._expected) == 1 and self.inbox.unread:
+            self._advance()
+        return future
+
+    def send(self, data: bytes) -> None:
+        """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
+        if self._failure is None and self._transport is not None:
+            self.bytes_out += len(data)
+            self._transport.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the transport takes more."""
+        while self._writable is not None:
+            await asyncio.shield(self._writable)
+
+    def abort(self, reason: DatabaseError | None = None) -> None:
+        """Drop the connection at once, unsent bytes included."""
+        self._fail(reason or ConnectionLost("the connection was closed"))
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        """Close once everything is written. Whoever still waits is told that the connection was closed."""
+        self._fail(ConnectionLost("the connection was closed"))
+        if self._transport is not None:
+            self._transport.close()
+
+    async def wait_closed(self) -> None:
+        """Wait until the transport is gone."""
+        if self._ended is not None:
+            await asyncio.shield(self._ended)
+
+    # -- parsers ------------------------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        """Step the parser at the head as far as the bytes reach, then the next one."""
+        while self._expected and (self.inbox.unread or self.inbox.eof):
+            parser, future = self._expected[0]
+            try:
+                parser.send(None)
+                return  # parked: it needs more bytes
+            except StopIteration as stop:
+                self._expected.popleft()
+                if not future.done():
+                    future.set_result(stop.value)
+            except (ConnectionLost, ProtocolError) as error:
+                self._expected.popleft()
+                if not future.done():
+                    future.set_exception(error)
+                self._break(error)
+                return
+            except Exception as error:  # a parser must not raise anything else: a defect, and the place is lost
+                self._expected.popleft()
+                defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
+                defect.__cause__ = error
+                if not future.done():
+                    future.set_exception(defect)
+                self._break(defect)
+                return
+
+    def _break(self, error: DatabaseError) -> None:
+        self._fail(error)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _fail(self, error: DatabaseError) -> None:
+        """Tell everybody who waits; keep the first reason for those who come later."""
+        if self._failure is None:
+            self._failure = error
+        waiting, self._expected = self._expected, deque()
+        for parser, future in waiting:
+            parser.close()
+            if not future.done():
+                future.set_exception(_again(error))
+
+
+def _again(error: DatabaseError) -> DatabaseError:
+    """The same error for another waiter; one exception object must not travel through two tracebacks."""
+    copy = type(error)(str(error), sqlcode=error.sqlcode, isamcode=error.isamcode)
+    copy.__cause__ = error
+    return copy

@@ -1,0 +1,355 @@
+"""The nouns: type codes, column descriptions, qualifiers, values that Python lacks. Never: how a value looks in bytes.
+
+Source: type codes, flags and encoded lengths are documented (syscolumns, sqltypes.h) and were observed in
+SQ_DESCRIBE replies of 12.10, 14.10 and 15.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import total_ordering
+from typing import Any, Final, NamedTuple, Self, TypeAlias
+
+from aioifx.errors import DataError, InterfaceError
+
+Value: TypeAlias = Any
+"""One SQL value as Python sees it; only SQL knows its type."""
+
+Row: TypeAlias = tuple[Value, ...]
+"""One row, in column order."""
+
+
+class TypeCode(IntEnum):
+    """The low byte of a column's type."""
+
+    CHAR = 0
+    SMALLINT = 1
+    INTEGER = 2
+    FLOAT = 3
+    SMALLFLOAT = 4
+    DECIMAL = 5
+    SERIAL = 6
+    DATE = 7
+    MONEY = 8
+    NULL = 9
+    DATETIME = 10
+    BYTE = 11
+    TEXT = 12
+    VARCHAR = 13
+    INTERVAL = 14
+    NCHAR = 15
+    NVARCHAR = 16
+    INT8 = 17
+    SERIAL8 = 18
+    SET = 19
+    MULTISET = 20
+    LIST = 21
+    ROW = 22
+    COLLECTION = 23
+    ROWREF = 24
+    UDTVAR = 40
+    UDTFIXED = 41
+    LVARCHAR = 43
+    """LVARCHAR as a client asks for it; the catalog says UDTVAR with extended id 1."""
+    OPAQUE = 44
+    """An opaque type as a client asks for it, named by owner and extended name."""
+    BOOLEAN = 45
+    """BOOLEAN as a client asks for it; the catalog says UDTFIXED with extended id 5."""
+    BIGINT = 52
+    BIGSERIAL = 53
+
+
+NOT_NULL: Final = 0x0100
+DISTINCT: Final = 0x0800
+DISTINCT_LVARCHAR: Final = 0x2000
+DISTINCT_BOOLEAN: Final = 0x4000
+
+EXTENDED_LVARCHAR: Final = 1
+EXTENDED_BOOLEAN: Final = 5
+EXTENDED_BLOB: Final = 10
+EXTENDED_CLOB: Final = 11
+
+
+class Unit(IntEnum):
+    """A field of a qualifier, with the number that encoded lengths use for it."""
+
+    YEAR = 0
+    MONTH = 2
+    DAY = 4
+    HOUR = 6
+    MINUTE = 8
+    SECOND = 10
+    FRACTION = 12
+
+
+class Qualifier(NamedTuple):
+    """The fields that a DATETIME or INTERVAL has: first unit, last unit, digits of the first, digits of FRACTION."""
+
+    first: Unit
+    last: Unit
+    leading: int
+    """Digits of the first field: 4 for YEAR and 2 for others in a DATETIME, 1 to 9 in an INTERVAL."""
+    scale: int = 0
+    """Digits of FRACTION, 1 to 5; 0 when the qualifier ends before it."""
+
+    @classmethod
+    def from_encoded(cls, encoded: int) -> Self:
+        """Take apart an encoded length: digits * 256 + first * 16 + last, last being 10 + n for FRACTION(n)."""
+        digits, first, last = encoded >> 8, (encoded >> 4) & 0xF, encoded & 0xF
+        if first > 12 or first % 2 or last > 15 or last < min(first, 11) or (last < 10 and last % 2):
+            raise InterfaceError(f"not a DATETIME or INTERVAL qualifier: {encoded:#06x}")
+        scale = last - 10 if last > 10 else 0
+        end = Unit.FRACTION if scale else Unit(last)
+        if first == Unit.FRACTION:
+            return cls(Unit.FRACTION, end, scale, scale)
+        return cls(Unit(first), end, digits - (last - first), scale)
+
+    @property
+    def encoded(self) -> int:
+        """The encoded length that stands for this qualifier on the wire and in syscolumns."""
+        last = 10 + self.scale if self.scale else int(self.last)
+        digits = self.scale if self.first == Unit.FRACTION else self.leading + last - self.first
+        return digits * 256 + self.first * 16 + last
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Every field, first to last."""
+        return tuple(unit for unit in Unit if self.first <= unit <= self.last)
+
+    @property
+    def is_year_month(self) -> bool:
+        """Whether an INTERVAL of this qualifier counts months rather than time."""
+        return self.last <= Unit.MONTH
+
+    def datetime_text(self) -> str:
+        """As it is written behind DATETIME: ``YEAR TO FRACTION(3)``."""
+        last = f"FRACTION({self.scale})" if self.scale else self.last.name
+        return f"{self.first.name} TO {last}"
+
+    def interval_text(self) -> str:
+        """As it is written behind INTERVAL: ``DAY(9) TO SECOND``."""
+        first = self.first.name if self.first == Unit.FRACTION else f"{self.first.name}({self.leading})"
+        last = f"FRACTION({self.scale})" if self.scale else self.last.name
+        return f"{first} TO {last}"
+
+
+def datetime_qualifier(first: Unit, last: Unit, scale: int = 0) -> Qualifier:
+    """The qualifier of a DATETIME, whose leading digits are fixed."""
+    if last == Unit.FRACTION and not 1 <= scale <= 5:
+        raise InterfaceError(f"FRACTION has 1 to 5 digits, not {scale}")
+    leading = scale if first == Unit.FRACTION else 4 if first == Unit.YEAR else 2
+    return Qualifier(first, last, leading, scale)
+
+
+FLOATING_SCALE: Final = 255
+"""The scale of DECIMAL(p): the point floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A type as SQ_DESCRIBE, SQ_BIND and syscolumns state it."""
+
+    code: int
+    """A TypeCode, or a number that this package does not know."""
+    length: int = 0
+    """The encoded length: bytes, precision * 256 + scale, or a qualifier."""
+    extended_id: int = 0
+    """The row of sysxtdtypes; 0 for built-in types."""
+    owner: str = ""
+    extended_name: str = ""
+    source: int = 0
+    """The base type's extended id, for a DISTINCT type."""
+    flags: int = 0
+    """DISTINCT and kin. NOT_NULL is the column's, not the type's."""
+
+    @property
+    def kind(self) -> int:
+        """The code that decides what the value is: LVARCHAR and BOOLEAN told apart from other opaque types."""
+        if self.code == TypeCode.UDTVAR and (
+            self.extended_id == EXTENDED_LVARCHAR
+            or self.flags & DISTINCT_LVARCHAR
+            or self.source == EXTENDED_LVARCHAR
+        ):
+            return TypeCode.LVARCHAR
+        if self.code == TypeCode.UDTFIXED and (
+            self.extended_id == EXTENDED_BOOLEAN
+            or self.flags & DISTINCT_BOOLEAN
+            or self.source == EXTENDED_BOOLEAN
+        ):
+            return TypeCode.BOOLEAN
+        return self.code
+
+    @property
+    def precision(self) -> int | None:
+        """Digits of DECIMAL and MONEY; None for other types."""
+        return self.length >> 8 if self.code in (TypeCode.DECIMAL, TypeCode.MONEY) else None
+
+    @property
+    def scale(self) -> int | None:
+        """Digits behind the point of DECIMAL(p,s) and MONEY; None for other types and for DECIMAL(p)."""
+        if self.code not in (TypeCode.DECIMAL, TypeCode.MONEY) or self.length & 0xFF == FLOATING_SCALE:
+            return None
+        return self.length & 0xFF
+
+    @property
+    def size(self) -> int | None:
+        """Bytes that a character type holds at most; None for other types."""
+        if self.code in (TypeCode.VARCHAR, TypeCode.NVARCHAR):
+            return self.length & 0xFF  # the high byte is the reserved size
+        return self.length if self.kind in (TypeCode.CHAR, TypeCode.NCHAR, TypeCode.LVARCHAR) else None
+
+    @property
+    def qualifier(self) -> Qualifier | None:
+        """The fields of DATETIME and INTERVAL; None for other types."""
+        if self.code in (TypeCode.DATETIME, TypeCode.INTERVAL):
+            return Qualifier.from_encoded(self.length)
+        return None
+
+    def __str__(self) -> str:
+        """As it is written in CREATE TABLE."""
+        kind = self.kind
+        if self.flags & DISTINCT and self.extended_name:
+            return self.extended_name
+        if self.size is not None:
+            return f"{TypeCode(kind).name}({self.size})"
+        if self.precision is not None:
+            name = TypeCode(kind).name
+            return f"{name}({self.precision})" if self.scale is None else f"{name}({self.precision},{self.scale})"
+        if (qualifier := self.qualifier) is not None:
+            if kind == TypeCode.DATETIME:
+                return f"DATETIME {qualifier.datetime_text()}"
+            return f"INTERVAL {qualifier.interval_text()}"
+        if self.extended_name and kind not in (TypeCode.LVARCHAR, TypeCode.BOOLEAN):
+            return self.extended_name.upper()
+        try:
+            return TypeCode(kind).name
+        except ValueError:
+            return f"TYPE {kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a result, as the server described it."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    start: int = 0
+    """Offset in a row whose variable columns are all full; of no use behind a variable column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Datetime:
+    """A DATETIME whose qualifier no Python class has, such as HOUR TO MINUTE: the fields it has, and no others.
+
+    Fields outside the qualifier are None. *scale* is the number of digits that FRACTION has; it says how the value
+    is written and takes no part in comparisons.
+    """
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    hour: int | None = None
+    minute: int | None = None
+    second: int | None = None
+    microsecond: int | None = None
+    scale: int = field(default=5, compare=False)
+
+    def __post_init__(self) -> None:
+        present = [unit for unit, value in zip(Unit, self.fields, strict=True) if value is not None]
+        if not present:
+            raise DataError("a Datetime needs at least one field")
+        if present != [unit for unit in Unit if present[0] <= unit <= present[-1]]:
+            raise DataError("the fields of a Datetime must follow each other without a gap")
+        for unit, value in zip(Unit, self.fields, strict=True):
+            low, high = _RANGES[unit]
+            if value is not None and not low <= value <= high:
+                raise DataError(f"{unit.name} of a Datetime must be {low} to {high}")
+
+    @property
+    def fields(self) -> tuple[int | None, ...]:
+        """year, month, day, hour, minute, second, microsecond."""
+        return (self.year, self.month, self.day, self.hour, self.minute, self.second, self.microsecond)
+
+    @property
+    def qualifier(self) -> Qualifier:
+        """The narrowest qualifier that holds every field."""
+        present = [unit for unit, value in zip(Unit, self.fields, strict=True) if value is not None]
+        return datetime_qualifier(present[0], present[-1], self.scale if present[-1] == Unit.FRACTION else 0)
+
+    def __str__(self) -> str:
+        """The Informix literal, ``DATETIME(12:30) HOUR TO MINUTE``."""
+        text = ""
+        for unit in self.qualifier.units:
+            value = self.fields[list(Unit).index(unit)] or 0
+            if unit == Unit.FRACTION:
+                text += "." + f"{value:06d}"[: self.scale]
+            else:
+                mark = _MARKS[unit] if text else ""
+                text += f"{mark}{value:0{4 if unit == Unit.YEAR else 2}d}"
+        return f"DATETIME({text}) {self.qualifier.datetime_text()}"
+
+
+_RANGES: Final = {
+    Unit.YEAR: (1, 9999),
+    Unit.MONTH: (1, 12),
+    Unit.DAY: (1, 31),
+    Unit.HOUR: (0, 23),
+    Unit.MINUTE: (0, 59),
+    Unit.SECOND: (0, 59),
+    Unit.FRACTION: (0, 999_999),
+}
+_MARKS: Final = {
+    Unit.YEAR: "",
+    Unit.MONTH: "-",
+    Unit.DAY: "-",
+    Unit.HOUR: " ",
+    Unit.MINUTE: ":",
+    Unit.SECOND: ":",
+    Unit.FRACTION: ".",
+}
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, init=False)
+class IntervalYM:
+    """An INTERVAL of years and months; one sign for the whole.
+
+    ``IntervalYM(years=-5, months=-3)`` and ``IntervalYM(months=-63)`` are the same value.
+    """
+
+    total_months: int
+
+    def __init__(self, years: int = 0, months: int = 0) -> None:
+        object.__setattr__(self, "total_months", years * 12 + months)
+
+    @property
+    def years(self) -> int:
+        """Whole years, with the sign of the interval."""
+        return abs(self.total_months) // 12 * (-1 if self.total_months < 0 else 1)
+
+    @property
+    def months(self) -> int:
+        """The months beside the years, with the sign of the interval."""
+        return abs(self.total_months) % 12 * (-1 if self.total_months < 0 else 1)
+
+    def __lt__(self, other: IntervalYM) -> bool:
+        return self.total_months < other.total_months
+
+    def __neg__(self) -> IntervalYM:
+        return IntervalYM(months=-self.total_months)
+
+    def __add__(self, other: IntervalYM) -> IntervalYM:
+        return IntervalYM(months=self.total_months + other.total_months)
+
+    def __sub__(self, other: IntervalYM) -> IntervalYM:
+        return IntervalYM(months=self.total_months - other.total_months)
+
+    def __repr__(self) -> str:
+        return f"IntervalYM(years={self.years}, months={self.months})"
+
+    def __str__(self) -> str:
+        """The Informix literal, ``INTERVAL(-5-3) YEAR(9) TO MONTH``."""
+        sign = "-" if self.total_months < 0 else ""
+        return f"INTERVAL({sign}{abs(self.years)}-{abs(self.months)}) YEAR(9) TO MONTH"

@@ -1,0 +1,134 @@
+"""The connection-wide receive buffer; `need`, the one place to wait. Never: what the bytes mean.
+
+House rules:
+1. Only `need` awaits. A parser awaits other parsers and `need`, nothing else.
+2. No memoryview of `data` survives a `need`: a live view forbids the bytearray to grow.
+3. Positions are absolute in `data`; only `feed` moves it, and only while parsers are parked.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Coroutine, Generator
+from struct import Struct
+from typing import Final, TypeAlias, TypeVar
+
+from aioifx.errors import ConnectionLost
+
+T = TypeVar("T")
+
+_I16: Final = Struct(">h")
+_U16: Final = Struct(">H")
+_I32: Final = Struct(">i")
+_U32: Final = Struct(">I")
+_I64: Final = Struct(">q")
+
+
+class Park:
+    """What a parser yields while it waits; private, so that any driver but ours fails at once."""
+
+    __slots__ = ()
+
+
+PARK: Final = Park()
+
+Parser: TypeAlias = Coroutine[Park, None, T]
+"""A coroutine that is stepped with ``send(None)`` whenever bytes have come."""
+
+
+@types.coroutine
+def _park() -> Generator[Park, None, None]:
+    yield PARK
+
+
+class Inbox:
+    """All bytes that came and were not consumed; it belongs to the connection and outlives every parser."""
+
+    __slots__ = ("_dropped", "data", "eof", "pos")
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.pos = 0
+        self.eof = False
+        self._dropped = 0
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        """Append what came; consumed bytes are dropped here and only here."""
+        if self.pos:
+            self._dropped += self.pos
+            del self.data[: self.pos]
+            self.pos = 0
+        self.data += data
+
+    @property
+    def unread(self) -> int:
+        """Bytes that are here and not consumed."""
+        return len(self.data) - self.pos
+
+    @property
+    def consumed(self) -> int:
+        """Bytes consumed since the connection began."""
+        return self._dropped + self.pos
+
+    async def need(self, count: int) -> None:
+        """Return once *count* unread bytes are here; until then the parser is parked.
+
+        Raises:   ConnectionLost: the peer closed before it sent them.
+        """
+        while len(self.data) - self.pos < count:
+            if self.eof:
+                raise ConnectionLost("the server closed the connection in the middle of a reply")
+            await _park()
+
+    def i16(self) -> int:
+        value: int = _I16.unpack_from(self.data, self.pos)[0]
+        self.pos += 2
+        return value
+
+    def u16(self) -> int:
+        value: int = _U16.unpack_from(self.data, self.pos)[0]
+        self.pos += 2
+        return value
+
+    def i32(self) -> int:
+        value: int = _I32.unpack_from(self.data, self.pos)[0]
+        self.pos += 4
+        return value
+
+    def u32(self) -> int:
+        value: int = _U32.unpack_from(self.data, self.pos)[0]
+        self.pos += 4
+        return value
+
+    def i64(self) -> int:
+        value: int = _I64.unpack_from(self.data, self.pos)[0]
+        self.pos += 8
+        return value
+
+    def u8(self) -> int:
+        value = self.data[self.pos]
+        self.pos += 1
+        return value
+
+    def peek_u16(self) -> int:
+        """The tag of the next message."""
+        value: int = _U16.unpack_from(self.data, self.pos)[0]
+        return value
+
+    def peek_i32(self, offset: int) -> int:
+        value: int = _I32.unpack_from(self.data, self.pos + offset)[0]
+        return value
+
+    def take(self, count: int) -> bytes:
+        """The next *count* bytes, consumed."""
+        value = bytes(self.data[self.pos : self.pos + count])
+        self.pos += count
+        return value
+
+    def skip(self, count: int) -> None:
+        self.pos += count
+
+
+def padded(size: int) -> int:
+    """*size* rounded up to even: everything after the login is padded so."""
+    return size + (size & 1)

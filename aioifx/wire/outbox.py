@@ -1,0 +1,77 @@
+"""The send buffer: integers, padded text, lengths patched. Never: when it is sent."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+_I16: Final = Struct(">h")
+_U16: Final = Struct(">H")
+_I32: Final = Struct(">i")
+_I64: Final = Struct(">q")
+
+
+class Outbox:
+    """Bytes on their way out, in the order in which they were put."""
+
+    __slots__ = ("data",)
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def take(self) -> bytes:
+        """Everything put so far; the outbox is empty afterwards."""
+        data = bytes(self.data)
+        self.data.clear()
+        return data
+
+    def u8(self, value: int) -> None:
+        self.data.append(value)
+
+    def i16(self, value: int) -> None:
+        self.data += _I16.pack(value)
+
+    def u16(self, value: int) -> None:
+        self.data += _U16.pack(value)
+
+    def i32(self, value: int) -> None:
+        self.data += _I32.pack(value)
+
+    def i64(self, value: int) -> None:
+        self.data += _I64.pack(value)
+
+    def raw(self, data: bytes | bytearray) -> None:
+        self.data += data
+
+    def block(self, data: bytes) -> None:
+        """Bytes whose size the reader knows, padded to even."""
+        self.data += data
+        if len(data) & 1:
+            self.data.append(0)
+
+    def char(self, text: bytes) -> None:
+        """A CHAR: short length, bytes, pad to even."""
+        self.data += _U16.pack(len(text))
+        self.block(text)
+
+    def long_char(self, text: bytes) -> None:
+        """A CHAR with an int length, for SQL text where the 64 KB limit is lifted."""
+        self.data += _I32.pack(len(text))
+        self.block(text)
+
+    def login_text(self, text: bytes) -> None:
+        """A login string: short length that counts the closing NUL, bytes, NUL, no padding."""
+        self.data += _U16.pack(len(text) + 1)
+        self.data += text
+        self.data.append(0)
+
+    def fixed(self, text: bytes, size: int) -> None:
+        """Text in a field of *size* bytes, filled with NULs."""
+        self.data += text.ljust(size, b"\0")
+
+    def patch_u16(self, position: int, value: int) -> None:
+        """Overwrite a length that was not known when it was put."""
+        _U16.pack_into(self.data, position, value)

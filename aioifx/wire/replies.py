@@ -1,0 +1,528 @@
+"""Server -> client messages: put_* and read_reply. Never: columns beyond their description; it raises no SQL error.
+
+House rules:
+1. What the server says is data: the first error is kept and the message read to its end.
+2. What a value holds is data too: when the row reader raises DataError, the rows behind it are skipped by their sizes.
+3. Bytes that are not SQLI raise ProtocolError, and nothing on that connection can be read afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from aioifx.errors import DataError, ProtocolError
+from aioifx.sqltypes import NOT_NULL, Column, Row, SqlType, TypeCode
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.inbox import Inbox, padded
+from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
+from aioifx.wire.outbox import Outbox
+
+TUPLE_HEAD: Final = 8
+"""SQ_TUPLE up to its payload: 2 opcode · 2 warnings · 4 size."""
+
+DEFAULT_LIMIT: Final = 16 * 1024 * 1024
+"""Bytes that one reply may have when its reader names no other limit; an endless reply ends here."""
+
+RowReader: TypeAlias = Callable[[Inbox, list[Row]], Awaitable[None]]
+"""Reads at least one whole SQ_TUPLE that stands next in the inbox, and appends what it held."""
+
+RunDecoder: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
+"""Decodes every whole SQ_TUPLE in ``data[pos:end]``, appends the rows, returns the position behind the last."""
+
+
+class Description(NamedTuple):
+    """SQ_DESCRIBE: what a statement is, its id, and the columns it returns or writes."""
+
+    statement_type: int
+    statement_id: int
+    columns: tuple[Column, ...] = ()
+    row_size: int = 0
+    """Bytes of the widest row."""
+    estimate: int = 0
+    """The optimizer's estimate, as the server states it."""
+
+
+class Done(NamedTuple):
+    """SQ_DONE: how a statement, or a fetch, ended."""
+
+    warnings: int = 0
+    rows: int = 0
+    rowid: int = 0
+    serial: int = 0
+
+
+class Cost(NamedTuple):
+    """SQ_COST: the optimizer's estimate."""
+
+    rows: int = 0
+    cost: int = 0
+
+
+class Serials(NamedTuple):
+    """SQ_INSERTDONE: the SERIAL8 and BIGSERIAL values that an INSERT took."""
+
+    serial8: int = 0
+    bigserial: int = 0
+
+
+class TransactionState(NamedTuple):
+    """SQ_XACTSTAT; the meaning of its numbers is not published."""
+
+    event: int
+    level: int
+    previous: int
+
+
+class ServerError(NamedTuple):
+    """SQ_ERR: codes, the place in the SQL text, and what belongs into the message."""
+
+    sqlcode: int
+    isamcode: int = 0
+    offset: int = 0
+    token: str = ""
+
+
+@dataclass(slots=True)
+class Reply:
+    """Everything that one group from the server held."""
+
+    description: Description | None = None
+    parameters: tuple[SqlType, ...] | None = None
+    rows: list[Row] = field(default_factory=list[Row])
+    done: Done | None = None
+    """The last SQ_DONE; row counts of a group with several executions are in `dones`."""
+    dones: list[Done] = field(default_factory=list[Done])
+    cost: Cost | None = None
+    serials: Serials | None = None
+    transaction: TransactionState | None = None
+    tuple_warnings: int = 0
+    row_number: int | None = None
+    """SQ_TUPID: the row that a scroll cursor stands on."""
+    closed: bool = False
+    """The server closed the cursor by itself."""
+    exited: bool = False
+    """The server ended the session; nothing follows."""
+    mask: bytes | None = None
+    version: str | None = None
+    names: tuple[str, ...] | None = None
+    """SQ_DBLIST: the databases."""
+    error: ServerError | None = None
+    """The first error; the rest of the group was read all the same."""
+    bad_value: DataError | None = None
+    """The first value that could not be decoded; `rows` ends in front of its row."""
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def in_runs(decode: RunDecoder) -> RowReader:
+    """Wait for one whole tuple, then take all that are here: no await per row."""
+
+    async def read_run(inbox: Inbox, rows: list[Row]) -> None:
+        before = inbox.pos
+        inbox.pos = decode(inbox.data, inbox.pos, len(inbox.data), rows)
+        if inbox.pos <= before:
+            raise ProtocolError("the row decoder does not get past a whole row")
+
+    return read_run
+
+
+async def read_reply(
+    inbox: Inbox, dialect: Dialect, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT
+) -> Reply:
+    """One group, up to and including SQ_EOT.
+
+    Args:     read_rows: turns tuples into rows; without it a tuple is a ProtocolError. limit: bytes of the whole group.
+    Raises:   ProtocolError: not SQLI, a tuple nobody asked for, or more than *limit* bytes.
+              ConnectionLost: the connection ended first.
+    """
+    reply = Reply()
+    begin = inbox.consumed
+    while True:
+        await inbox.need(2)
+        tag = inbox.peek_u16()
+        if tag == Op.TUPLE:
+            await _read_tuples(inbox, reply, read_rows, limit)
+        else:
+            inbox.skip(2)
+            if tag == Op.EOT:
+                return reply
+            if tag == Op.EXIT:
+                reply.exited = True
+                return reply
+            reader = _READERS.get(tag)
+            if reader is None:
+                raise ProtocolError(f"unknown message {tag} from the server")
+            await reader(inbox, dialect, reply)
+        if inbox.consumed - begin > limit:
+            raise ProtocolError(f"the reply is longer than {limit} bytes")
+
+
+async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None, limit: int) -> None:
+    """Wire: 2 opcode · 2 warnings · 4 size · size bytes · pad to even (observed: IDS 12.10 to 15)."""
+    if read_rows is None:
+        raise ProtocolError("a row came that nobody asked for")
+    await inbox.need(TUPLE_HEAD)
+    size = inbox.peek_i32(4)
+    if not 0 <= size <= limit:
+        raise ProtocolError(f"a row of {size} bytes")
+    reply.tuple_warnings |= inbox.data[inbox.pos + 2] << 8 | inbox.data[inbox.pos + 3]
+    if reply.bad_value is not None:
+        await inbox.need(TUPLE_HEAD + padded(size))
+        inbox.skip(TUPLE_HEAD + padded(size))
+        return
+    await inbox.need(TUPLE_HEAD + padded(size))
+    begin, kept = inbox.pos, len(reply.rows)
+    try:
+        await read_rows(inbox, reply.rows)
+    except DataError as error:
+        reply.bad_value = error
+        # The rows in front of the bad one are kept, and the reader's place is found again by sizes alone.
+        inbox.pos = begin
+        for _ in range(len(reply.rows) - kept + 1):
+            inbox.skip(TUPLE_HEAD + padded(inbox.peek_i32(4)))
+
+
+def by_field(read_row: Callable[[Inbox], Awaitable[Row]]) -> RowReader:
+    """One tuple at a time, each field awaited on its own: no read-ahead (AIOIFX_BUFFERED_READER=0)."""
+
+    async def read_one(inbox: Inbox, rows: list[Row]) -> None:
+        size = inbox.peek_i32(4)
+        inbox.skip(TUPLE_HEAD)
+        end = inbox.consumed + size
+        row = await read_row(inbox)
+        if inbox.consumed != end:
+            raise ProtocolError(f"a row of {size} bytes was read as {size + inbox.consumed - end}")
+        inbox.skip(padded(size) - size)
+        rows.append(row)
+
+    return read_one
+
+
+async def _read_char(inbox: Inbox) -> bytes:
+    """CHAR: 2 size · size bytes · pad to even."""
+    await inbox.need(2)
+    size = inbox.u16()
+    await inbox.need(padded(size))
+    text = inbox.take(size)
+    inbox.skip(padded(size) - size)
+    return text
+
+
+async def _read_name(inbox: Inbox, dialect: Dialect) -> str:
+    """A name, in the database's locale; one that cannot be decoded must not cost the connection."""
+    return (await _read_char(inbox)).decode(dialect.encoding, "replace")
+
+
+async def _read_describe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_DESCRIBE.
+
+    Wire:     2 type · 2 id · 4 estimate · 2|4 row size · 2 columns · 2|4 size of names · columns · names
+    Source:   observed: IDS 12.10 to 15 and GBase 8s (ints), 11.50 (shorts); the int row size: JDBC, protocols15.json
+    """
+    await inbox.need(10 + (4 if dialect.long_tuple else 2) + (4 if dialect.long_offsets else 2))
+    kind, statement_id, estimate = inbox.i16(), inbox.i16(), inbox.i32()
+    row_size = inbox.i32() if dialect.long_tuple else inbox.u16()
+    count = inbox.i16()
+    names_size = inbox.i32() if dialect.long_offsets else inbox.u16()
+    if not 0 <= count <= MAX_COLUMNS or not 0 <= names_size <= MAX_TEXT or row_size < 0:
+        raise ProtocolError(f"SQ_DESCRIBE with {count} columns, rows of {row_size} bytes, {names_size} bytes of names")
+    fields = [await _read_field(inbox, dialect) for _ in range(count)]
+    await inbox.need(padded(names_size))
+    names = inbox.take(names_size)
+    inbox.skip(padded(names_size) - names_size)
+    columns = tuple(
+        Column(_name_at(names, index, dialect.encoding), sqltype, nullable, start)
+        for index, start, sqltype, nullable in fields
+    )
+    reply.description = Description(kind, statement_id, columns, row_size, estimate)
+
+
+async def _read_field(inbox: Inbox, dialect: Dialect) -> tuple[int, int, SqlType, bool]:
+    """One column of SQ_DESCRIBE: place of its name, start, type, whether it takes NULL."""
+    await inbox.need((4 if dialect.long_offsets else 2) + 10)
+    index = inbox.i32() if dialect.long_offsets else inbox.u16()
+    start, code, extended_id = inbox.i32(), inbox.u16(), inbox.i32()
+    owner = await _read_name(inbox, dialect)
+    extended_name = await _read_name(inbox, dialect)
+    await inbox.need(12)
+    inbox.skip(4)  # reference and alignment, of no use to a client (observed: 0 for built-in types)
+    source, length = inbox.i32(), inbox.i32()
+    sqltype = SqlType(code & 0xFF, length, extended_id, owner, extended_name, source, code & 0xFE00)
+    return index, start, sqltype, not code & NOT_NULL
+
+
+def _name_at(names: bytes, index: int, encoding: str) -> str:
+    if not 0 <= index <= len(names):
+        raise ProtocolError(f"column name at {index} of {len(names)} bytes")
+    end = names.find(b"\0", index)
+    return names[index : end if end >= 0 else len(names)].decode(encoding, "replace")
+
+
+async def _read_idescribe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_IDESCRIBE: the parameters of a statement.
+
+    Wire:     2 count · if count: 2 zero · per parameter 2 type · 4 extended id · owner · name · 2 · 2 · 4 source · 4 length
+    Source:   observed: JDBC, prepared.json
+    """
+    await inbox.need(2)
+    count = inbox.i16()
+    if not 0 <= count <= MAX_COLUMNS:
+        raise ProtocolError(f"SQ_IDESCRIBE with {count} parameters")
+    parameters: list[SqlType] = []
+    if count:
+        await inbox.need(2)
+        inbox.skip(2)  # always 0 (observed: JDBC)
+    for _ in range(count):
+        await inbox.need(6)
+        code, extended_id = inbox.u16(), inbox.i32()
+        owner = await _read_name(inbox, dialect)
+        extended_name = await _read_name(inbox, dialect)
+        await inbox.need(12)
+        inbox.skip(4)  # reference and alignment
+        source, length = inbox.i32(), inbox.i32()
+        parameters.append(SqlType(code & 0xFF, length, extended_id, owner, extended_name, source, code & 0xFE00))
+    reply.parameters = tuple(parameters)
+
+
+async def _read_done(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_DONE.
+
+    Wire:     2 warnings · 4|8 rows · 4|8 row id · 4 serial
+    Source:   observed: IDS 12.10 to 15. With bit 70 the body has 22 bytes (observed: JDBC, protocols15.json); that its
+              last two fields are row id, then serial is assumed, from the order of the short form.
+    """
+    await inbox.need(22 if dialect.long_rowid else 14)
+    warnings = inbox.u16()
+    if dialect.long_rowid:
+        reply.done = Done(warnings, inbox.i64(), inbox.i64(), inbox.i32())
+    else:
+        reply.done = Done(warnings, inbox.i32(), inbox.i32(), inbox.i32())
+    reply.dones.append(reply.done)
+
+
+async def _read_cost(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_COST: 4 rows · 4 cost (observed: IDS 12.10 to 15)."""
+    await inbox.need(8)
+    reply.cost = Cost(inbox.i32(), inbox.i32())
+
+
+async def _read_insertdone(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_INSERTDONE: 2 sign · 4 low · 4 high · with bit 54: 8 bigserial (observed: 11.50 to 15)."""
+    await inbox.need(18 if dialect.bigint else 10)
+    sign, low, high = inbox.i16(), inbox.u32(), inbox.u32()
+    serial8 = sign * (high << 32 | low)
+    reply.serials = Serials(serial8, inbox.i64() if dialect.bigint else 0)
+
+
+async def _read_error(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_ERR.
+
+    Wire:     2 sqlcode · 2 isam · 2|4 offset · CHAR token
+    Source:   observed: IDS 12.10 to 15 (int offset), 11.50 (short). Other layouts of -368, -619, -937 and 100 are
+              reported by one reader of byte code and confirmed by nobody; they are not assumed here.
+    """
+    await inbox.need(8 if dialect.long_text else 6)
+    sqlcode, isamcode = inbox.i16(), inbox.i16()
+    offset = inbox.i32() if dialect.long_text else inbox.i16()
+    token = await _read_name(inbox, dialect)
+    if reply.error is None:
+        reply.error = ServerError(sqlcode, isamcode, offset, token)
+
+
+async def _read_xactstat(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_XACTSTAT: 2 event · 2 new level · 2 old level (observed: 12.10 to 15)."""
+    await inbox.need(6)
+    reply.transaction = TransactionState(inbox.i16(), inbox.i16(), inbox.i16())
+
+
+async def _read_tupid(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_TUPID: 4 row number (observed: IDS 12.10 to 15)."""
+    await inbox.need(4)
+    reply.row_number = inbox.i32()
+
+
+async def _read_close(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_CLOSE, no body: the server closed the cursor itself (observed: 15; JDBC, select.json)."""
+    reply.closed = True
+
+
+async def _read_protocols(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_PROTOCOLS: 2 size · size bytes · pad to even; nine bytes from every release seen (observed)."""
+    mask = await _read_char(inbox)
+    if not mask:
+        raise ProtocolError("SQ_PROTOCOLS without a mask")
+    reply.mask = mask
+
+
+async def _read_version(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_VERSION: CHAR text (observed: JDBC accepts this answer to its isValid)."""
+    reply.version = await _read_name(inbox, dialect)
+
+
+async def _read_dblist(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_DBLIST: CHAR names up to an empty one (observed: 11.50)."""
+    names: list[str] = []
+    while name := await _read_name(inbox, dialect):
+        names.append(name)
+        if len(names) > MAX_COLUMNS:
+            raise ProtocolError("SQ_DBLIST does not end")
+    reply.names = tuple(names)
+
+
+_READERS: Final[dict[int, Callable[[Inbox, Dialect, Reply], Awaitable[None]]]] = {
+    Op.DESCRIBE: _read_describe,
+    Op.CLOSE: _read_close,
+    Op.ERR: _read_error,
+    Op.DONE: _read_done,
+    Op.TUPID: _read_tupid,
+    Op.DBLIST: _read_dblist,
+    Op.VERSION: _read_version,
+    Op.COST: _read_cost,
+    Op.INSERTDONE: _read_insertdone,
+    Op.XACTSTAT: _read_xactstat,
+    Op.IDESCRIBE: _read_idescribe,
+    Op.PROTOCOLS: _read_protocols,
+}
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def put_describe(outbox: Outbox, dialect: Dialect, description: Description) -> None:
+    """SQ_DESCRIBE; see `_read_describe`."""
+    names = bytearray()
+    places: list[int] = []
+    for column in description.columns:
+        places.append(len(names))
+        names += column.name.encode(dialect.encoding, "replace") + b"\0"
+    outbox.u16(Op.DESCRIBE)
+    outbox.i16(description.statement_type)
+    outbox.i16(description.statement_id)
+    outbox.i32(description.estimate)
+    if dialect.long_tuple:
+        outbox.i32(description.row_size)
+    else:
+        # The field is a short; a wider row says what fits. JDBC takes it for the least fetch buffer, no more.
+        outbox.u16(min(description.row_size, 0x7FFF))
+    outbox.i16(len(description.columns))
+    if dialect.long_offsets:
+        outbox.i32(len(names))
+    else:
+        outbox.u16(len(names))
+    for place, column in zip(places, description.columns, strict=True):
+        if dialect.long_offsets:
+            outbox.i32(place)
+        else:
+            outbox.u16(place)
+        outbox.i32(column.start)
+        _put_type(outbox, dialect, column.type, 0 if column.nullable else NOT_NULL)
+    outbox.block(bytes(names))
+
+
+def _put_type(outbox: Outbox, dialect: Dialect, sqltype: SqlType, flags: int = 0) -> None:
+    outbox.u16(sqltype.code | sqltype.flags | flags)
+    outbox.i32(sqltype.extended_id)
+    outbox.char(sqltype.owner.encode(dialect.encoding, "replace"))
+    outbox.char(sqltype.extended_name.encode(dialect.encoding, "replace"))
+    outbox.i16(0)  # reference
+    outbox.i16(0)  # alignment
+    outbox.i32(sqltype.source)
+    outbox.i32(sqltype.length)
+
+
+def put_idescribe(outbox: Outbox, dialect: Dialect, parameters: Sequence[SqlType | None]) -> None:
+    """SQ_IDESCRIBE; a parameter of unknown type is described as CHAR of no length."""
+    outbox.u16(Op.IDESCRIBE)
+    outbox.i16(len(parameters))
+    if parameters:
+        outbox.i16(0)
+    for sqltype in parameters:
+        _put_type(outbox, dialect, sqltype or SqlType(TypeCode.CHAR))
+
+
+def put_done(outbox: Outbox, dialect: Dialect, done: Done) -> None:
+    """SQ_DONE; see `_read_done`."""
+    outbox.u16(Op.DONE)
+    outbox.u16(done.warnings)
+    if dialect.long_rowid:
+        outbox.i64(done.rows)
+        outbox.i64(done.rowid)
+    else:
+        outbox.i32(done.rows)
+        outbox.i32(done.rowid)
+    outbox.i32(done.serial)
+
+
+def put_cost(outbox: Outbox, cost: Cost) -> None:
+    """SQ_COST."""
+    outbox.u16(Op.COST)
+    outbox.i32(cost.rows)
+    outbox.i32(cost.cost)
+
+
+def put_insertdone(outbox: Outbox, dialect: Dialect, serials: Serials) -> None:
+    """SQ_INSERTDONE; see `_read_insertdone`."""
+    magnitude = abs(serials.serial8)
+    outbox.u16(Op.INSERTDONE)
+    outbox.i16(-1 if serials.serial8 < 0 else 1)
+    outbox.i32(_signed(magnitude & 0xFFFF_FFFF))
+    outbox.i32(_signed(magnitude >> 32))
+    if dialect.bigint:
+        outbox.i64(serials.bigserial)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def put_error(outbox: Outbox, dialect: Dialect, error: ServerError) -> None:
+    """SQ_ERR; see `_read_error`."""
+    outbox.u16(Op.ERR)
+    outbox.i16(error.sqlcode)
+    outbox.i16(error.isamcode)
+    if dialect.long_text:
+        outbox.i32(error.offset)
+    else:
+        outbox.i16(min(error.offset, 0x7FFF))
+    outbox.char(error.token.encode(dialect.encoding, "replace"))
+
+
+def put_xactstat(outbox: Outbox, state: TransactionState) -> None:
+    """SQ_XACTSTAT."""
+    outbox.u16(Op.XACTSTAT)
+    outbox.i16(state.event)
+    outbox.i16(state.level)
+    outbox.i16(state.previous)
+
+
+def put_tupid(outbox: Outbox, row_number: int) -> None:
+    """SQ_TUPID."""
+    outbox.u16(Op.TUPID)
+    outbox.i32(row_number)
+
+
+def put_closed(outbox: Outbox) -> None:
+    """SQ_CLOSE, from the server: it closed the cursor."""
+    outbox.u16(Op.CLOSE)
+
+
+def put_version(outbox: Outbox, dialect: Dialect, text: str) -> None:
+    """SQ_VERSION, the answer."""
+    outbox.u16(Op.VERSION)
+    outbox.char(text.encode(dialect.encoding, "replace"))
+
+
+def put_dblist(outbox: Outbox, dialect: Dialect, names: Sequence[str]) -> None:
+    """SQ_DBLIST, the answer."""
+    outbox.u16(Op.DBLIST)
+    for name in names:
+        outbox.char(name.encode(dialect.encoding, "replace"))
+    outbox.u16(0)
+
+
+def put_eot(outbox: Outbox) -> None:
+    """SQ_EOT: the group ends."""
+    outbox.u16(Op.EOT)

@@ -1,0 +1,627 @@
+"""Client -> server messages: put_* and read_request. Never: which Python value a parameter had.
+
+A client puts messages one behind the other and closes the group with `put_eot`; the server reads one group at a time as
+a list of messages. Order inside a group is the client's business (observed: JDBC: ID, CURNAME, BIND, SCROLL, HOLD,
+AUTOFREE, OPEN, ID, RET_TYPE, NFETCH).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from aioifx.errors import ProtocolError
+from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.inbox import Inbox, padded
+from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
+from aioifx.wire.outbox import Outbox
+
+_INFO_ENVIRONMENT: Final = 6
+_MAX_INFO: Final = 1 << 15
+_MAX_MESSAGES: Final = 1 << 20
+
+
+class Prepare(NamedTuple):
+    placeholders: int
+    sql: bytes
+
+
+class Command(NamedTuple):
+    placeholders: int
+    sql: bytes
+
+
+class CurName(NamedTuple):
+    name: bytes
+
+
+class Id(NamedTuple):
+    statement_id: int
+
+
+class BindEntry(NamedTuple):
+    """One parameter as it stood in SQ_BIND; *data* is the value without its inner length and without its pad."""
+
+    code: int
+    owner: bytes
+    name: bytes
+    indicator: int
+    precision: int
+    data: bytes
+
+
+class Bind(NamedTuple):
+    entries: tuple[BindEntry, ...]
+
+
+class Open(NamedTuple):
+    pass
+
+
+class Execute(NamedTuple):
+    pass
+
+
+class Fetch(NamedTuple):
+    """SQ_NFETCH."""
+
+    size: int
+    array: int = 0
+
+
+class ScrollFetch(NamedTuple):
+    """SQ_SFETCH; kinds: 1 next, 2 prior, 3 first, 4 last, 5 relative, 6 absolute."""
+
+    kind: int
+    row: int
+    size: int
+
+
+class Close(NamedTuple):
+    pass
+
+
+class Release(NamedTuple):
+    pass
+
+
+class Put(NamedTuple):
+    """SQ_PUT: *rows* payloads in the form of SQ_TUPLE, as they stood."""
+
+    size: int
+    rows: tuple[bytes, ...]
+
+
+class Begin(NamedTuple):
+    pass
+
+
+class Commit(NamedTuple):
+    pass
+
+
+class Rollback(NamedTuple):
+    flag: int = 0
+
+
+class Describe(NamedTuple):
+    """SQ_NDESCRIBE."""
+
+
+class Scroll(NamedTuple):
+    pass
+
+
+class Hold(NamedTuple):
+    pass
+
+
+class AutoFree(NamedTuple):
+    pass
+
+
+class WantDone(NamedTuple):
+    pass
+
+
+class DescribeInput(NamedTuple):
+    """SQ_CIDESCRIBE."""
+
+
+class RetType(NamedTuple):
+    direction: int
+    types: tuple[SqlType, ...]
+
+
+class AutoGenKeys(NamedTuple):
+    kind: int
+    columns: tuple[bytes, ...] = ()
+
+
+class DbOpen(NamedTuple):
+    name: bytes
+    mode: int = 0
+
+
+class DbClose(NamedTuple):
+    pass
+
+
+class DbList(NamedTuple):
+    pass
+
+
+class Version(NamedTuple):
+    pass
+
+
+class Exit(NamedTuple):
+    pass
+
+
+class Info(NamedTuple):
+    environment: tuple[tuple[bytes, bytes], ...]
+
+
+class Protocols(NamedTuple):
+    mask: bytes
+
+
+class SetSavepoint(NamedTuple):
+    name: bytes
+    unique: bool = False
+
+
+class ReleaseSavepoint(NamedTuple):
+    name: bytes
+
+
+class RollbackSavepoint(NamedTuple):
+    name: bytes
+
+
+Request: TypeAlias = (
+    Prepare | Command | CurName | Id | Bind | Open | Execute | Fetch | ScrollFetch | Close | Release | Put
+    | Begin | Commit | Rollback | Describe | Scroll | Hold | AutoFree | WantDone | DescribeInput | RetType
+    | AutoGenKeys | DbOpen | DbClose | DbList | Version | Exit | Info | Protocols
+    | SetSavepoint | ReleaseSavepoint | RollbackSavepoint
+)  # fmt: skip
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def put_eot(outbox: Outbox) -> None:
+    """SQ_EOT: the group is complete, the server starts to work."""
+    outbox.u16(Op.EOT)
+
+
+def _put_sql(outbox: Outbox, dialect: Dialect, sql: bytes) -> None:
+    """SQL text: CHAR, with an int length where bit 62 lifts the 64 KB limit (observed: JDBC, 70,000 bytes)."""
+    if dialect.long_text:
+        outbox.long_char(sql)
+    else:
+        outbox.char(sql)
+
+
+def put_prepare(outbox: Outbox, dialect: Dialect, sql: bytes, placeholders: int) -> None:
+    """PREPARE, NDESCRIBE, WANTDONE.
+
+    Wire:     2 opcode · 2 placeholders · SQL text · 22 · 49
+    Source:   observed: JDBC, select.json
+    """
+    outbox.u16(Op.PREPARE)
+    outbox.u16(placeholders)
+    _put_sql(outbox, dialect, sql)
+    outbox.u16(Op.NDESCRIBE)
+    outbox.u16(Op.WANTDONE)
+
+
+def put_command(outbox: Outbox, dialect: Dialect, sql: bytes) -> None:
+    """COMMAND, NDESCRIBE, EXECUTE, RELEASE: prepare, execute and forget in one group.
+
+    Wire:     2 opcode · 2 zero · SQL text · 22 · 7 · 11
+    Source:   observed: JDBC, select.json (executeUpdate)
+    """
+    outbox.u16(Op.COMMAND)
+    outbox.u16(0)
+    _put_sql(outbox, dialect, sql)
+    outbox.u16(Op.NDESCRIBE)
+    outbox.u16(Op.EXECUTE)
+    outbox.u16(Op.RELEASE)
+
+
+def put_id(outbox: Outbox, statement_id: int) -> None:
+    """SQ_ID: the statement that the messages up to the next SQ_ID or SQ_EOT are for (observed: JDBC, select.json)."""
+    outbox.u16(Op.ID)
+    outbox.i16(statement_id)
+
+
+def put_curname(outbox: Outbox, name: bytes) -> None:
+    """SQ_CURNAME: the cursor's name, which WHERE CURRENT OF refers to."""
+    outbox.u16(Op.CURNAME)
+    outbox.char(name)
+
+
+def put_bind(outbox: Outbox, body: bytes) -> None:
+    """SQ_BIND; *body* is the count and the entries as codecs encode them.
+
+    Wire:     2 opcode · 2 count · per parameter 2 type · [owner · name] · 2 indicator · 2 precision · data · pad to even
+    """
+    outbox.u16(Op.BIND)
+    outbox.raw(body)
+
+
+def put_open(outbox: Outbox) -> None:
+    """SQ_OPEN."""
+    outbox.u16(Op.OPEN)
+
+
+def put_execute(outbox: Outbox) -> None:
+    """SQ_EXECUTE."""
+    outbox.u16(Op.EXECUTE)
+
+
+def put_fetch(outbox: Outbox, dialect: Dialect, size: int) -> None:
+    """SQ_NFETCH: as many rows as fit into *size* bytes, at least one.
+
+    Wire:     2 opcode · 4 size (2 without bit 63) · 2 zero
+    Source:   observed: JDBC; the short form is documented by 11.50's layouts
+    """
+    outbox.u16(Op.NFETCH)
+    if dialect.long_fetch:
+        outbox.i32(size)
+    else:
+        outbox.i16(min(size, 0x7FFF))
+    outbox.i16(0)
+
+
+def put_scroll_fetch(outbox: Outbox, kind: int, row: int, size: int) -> None:
+    """SQ_SFETCH; the size is always an int: with a short the server waits for more (observed: 12.10 to 15)."""
+    outbox.u16(Op.SFETCH)
+    outbox.i16(kind)
+    outbox.i32(row)
+    outbox.i32(size)
+
+
+def put_close(outbox: Outbox) -> None:
+    """SQ_CLOSE: the cursor, not the statement."""
+    outbox.u16(Op.CLOSE)
+
+
+def put_release(outbox: Outbox) -> None:
+    """SQ_RELEASE: the statement, and its cursor."""
+    outbox.u16(Op.RELEASE)
+
+
+def put_begin(outbox: Outbox) -> None:
+    """SQ_BEGIN."""
+    outbox.u16(Op.BEGIN)
+
+
+def put_commit(outbox: Outbox) -> None:
+    """SQ_CMMTWORK."""
+    outbox.u16(Op.CMMTWORK)
+
+
+def put_rollback(outbox: Outbox) -> None:
+    """SQ_RBWORK; without its short the server waits for more (observed: 12.10 to 15)."""
+    outbox.u16(Op.RBWORK)
+    outbox.i16(0)
+
+
+def put_describe_input(outbox: Outbox) -> None:
+    """SQ_CIDESCRIBE: describe the parameters."""
+    outbox.u16(Op.CIDESCRIBE)
+
+
+def put_ret_type(outbox: Outbox, types: Sequence[SqlType], direction: int = 1) -> None:
+    """SQ_RET_TYPE: the form in which each column is wanted.
+
+    Wire:     2 opcode · 2 direction · 2 columns · per column 2 type · [owner · name] · 4 length
+    Source:   observed: JDBC, select.json
+    """
+    outbox.u16(Op.RET_TYPE)
+    outbox.i16(direction)
+    outbox.i16(len(types))
+    for sqltype in types:
+        outbox.u16(sqltype.code)
+        if is_named(sqltype.code):
+            outbox.char(sqltype.owner.encode("ascii"))
+            outbox.char(sqltype.extended_name.encode("ascii", "replace"))
+        outbox.i32(sqltype.length)
+
+
+def put_dbopen(outbox: Outbox, name: bytes) -> None:
+    """SQ_DBOPEN (observed: JDBC, login.json)."""
+    outbox.u16(Op.DBOPEN)
+    outbox.char(name)
+    outbox.i16(0)
+
+
+def put_info(outbox: Outbox, environment: Iterable[tuple[bytes, bytes]]) -> None:
+    """SQ_INFO with the session's environment.
+
+    Wire:     2 opcode · 2 six · 2 size · 2 longest name · 2 longest value · pairs of CHAR · 4 zero
+    Source:   observed: JDBC, session.json; session_init_requests.json
+    """
+    pairs = list(environment)
+    outbox.u16(Op.INFO)
+    outbox.u16(_INFO_ENVIRONMENT)
+    outbox.u16(6 + sum(4 + padded(len(name)) + padded(len(value)) for name, value in pairs))
+    outbox.u16(max((padded(len(name)) for name, _ in pairs), default=0))
+    outbox.u16(max((padded(len(value)) for _, value in pairs), default=0))
+    for name, value in pairs:
+        outbox.char(name)
+        outbox.char(value)
+    outbox.i32(0)
+
+
+def put_protocols(outbox: Outbox, mask: bytes) -> None:
+    """SQ_PROTOCOLS: offer of, or answer with, capability bits (observed: JDBC; masks of 12.10, 14.10 and 15)."""
+    outbox.u16(Op.PROTOCOLS)
+    outbox.char(mask)
+
+
+def put_version(outbox: Outbox) -> None:
+    """SQ_VERSION: the cheapest question there is (observed: JDBC's isValid)."""
+    outbox.u16(Op.VERSION)
+
+
+def put_exit(outbox: Outbox) -> None:
+    """SQ_EXIT; not closed by SQ_EOT (observed: JDBC, login.json)."""
+    outbox.u16(Op.EXIT)
+
+
+def is_named(code: int) -> bool:
+    """Whether a type's owner and name travel beside its code (observed: JDBC, binds.json)."""
+    return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+async def read_request(inbox: Inbox, dialect: Dialect) -> list[Request]:
+    """One group of messages, up to SQ_EOT; SQ_EXIT ends one too.
+
+    Raises:   ProtocolError: not SQLI.
+              ConnectionLost: the client went away.
+    """
+    messages: list[Request] = []
+    while True:
+        await inbox.need(2)
+        tag = inbox.u16()
+        if tag == Op.EOT:
+            return messages
+        if tag == Op.EXIT:
+            messages.append(Exit())
+            return messages
+        if (bare := _BARE.get(tag)) is not None:
+            messages.append(bare)
+        elif (reader := _READERS.get(tag)) is not None:
+            messages.append(await reader(inbox, dialect))
+        else:
+            raise ProtocolError(f"unknown message {tag} from the client")
+        if len(messages) > _MAX_MESSAGES:
+            raise ProtocolError(f"a group of more than {_MAX_MESSAGES} messages")
+
+
+_BARE: Final[dict[int, Request]] = {
+    Op.OPEN: Open(),
+    Op.EXECUTE: Execute(),
+    Op.CLOSE: Close(),
+    Op.RELEASE: Release(),
+    Op.CMMTWORK: Commit(),
+    Op.NDESCRIBE: Describe(),
+    Op.SCROLL: Scroll(),
+    Op.DBLIST: DbList(),
+    Op.BEGIN: Begin(),
+    Op.DBCLOSE: DbClose(),
+    Op.HOLD: Hold(),
+    Op.WANTDONE: WantDone(),
+    Op.VERSION: Version(),
+    Op.AUTOFREE: AutoFree(),
+    Op.CIDESCRIBE: DescribeInput(),
+}
+
+
+async def _read_char(inbox: Inbox) -> bytes:
+    await inbox.need(2)
+    return await _read_block(inbox, inbox.u16())
+
+
+async def _read_block(inbox: Inbox, size: int) -> bytes:
+    if not 0 <= size <= MAX_TEXT:
+        raise ProtocolError(f"a field of {size} bytes")
+    await inbox.need(padded(size))
+    data = inbox.take(size)
+    inbox.skip(padded(size) - size)
+    return data
+
+
+async def _read_sql(inbox: Inbox, dialect: Dialect) -> bytes:
+    if not dialect.long_text:
+        return await _read_char(inbox)
+    await inbox.need(4)
+    return await _read_block(inbox, inbox.i32())
+
+
+async def _read_prepare(inbox: Inbox, dialect: Dialect) -> Prepare:
+    await inbox.need(2)
+    return Prepare(inbox.u16(), await _read_sql(inbox, dialect))
+
+
+async def _read_command(inbox: Inbox, dialect: Dialect) -> Command:
+    await inbox.need(2)
+    return Command(inbox.u16(), await _read_sql(inbox, dialect))
+
+
+async def _read_curname(inbox: Inbox, dialect: Dialect) -> CurName:
+    return CurName(await _read_char(inbox))
+
+
+async def _read_id(inbox: Inbox, dialect: Dialect) -> Id:
+    await inbox.need(2)
+    return Id(inbox.i16())
+
+
+# How many bytes of data a parameter has, by type (observed: binds.json; wire.md section 12.7). Everything else that is
+# not named starts with a short length, named types with an int length.
+_FIXED_DATA: Final[dict[int, int]] = {
+    TypeCode.SMALLINT: 2,
+    TypeCode.INTEGER: 4,
+    TypeCode.SERIAL: 4,
+    TypeCode.DATE: 4,
+    TypeCode.FLOAT: 8,
+    TypeCode.SMALLFLOAT: 4,
+    TypeCode.INT8: 10,
+    TypeCode.SERIAL8: 10,
+    TypeCode.BIGINT: 8,
+    TypeCode.BIGSERIAL: 8,
+    TypeCode.BYTE: 56,
+    TypeCode.TEXT: 56,
+}
+
+
+async def _read_bind(inbox: Inbox, dialect: Dialect) -> Bind:
+    await inbox.need(2)
+    count = inbox.i16()
+    if not 0 <= count <= MAX_COLUMNS:
+        raise ProtocolError(f"SQ_BIND with {count} parameters")
+    return Bind(tuple([await _read_bind_entry(inbox) for _ in range(count)]))
+
+
+async def _read_bind_entry(inbox: Inbox) -> BindEntry:
+    await inbox.need(2)
+    code = inbox.i16()
+    owner = name = b""
+    if is_named(code):
+        owner, name = await _read_char(inbox), await _read_char(inbox)
+    await inbox.need(4)
+    indicator, precision = inbox.i16(), inbox.i16()
+    if indicator == -1:
+        return BindEntry(code, owner, name, indicator, precision, b"")
+    size = _FIXED_DATA.get(code)
+    if size is None and is_named(code):
+        await inbox.need(4)
+        size = inbox.i32()
+    elif size is None:
+        await inbox.need(2)
+        size = inbox.u16()
+    return BindEntry(code, owner, name, indicator, precision, await _read_block(inbox, size))
+
+
+async def _read_fetch(inbox: Inbox, dialect: Dialect) -> Fetch:
+    await inbox.need(6 if dialect.long_fetch else 4)
+    size = inbox.i32() if dialect.long_fetch else inbox.i16()
+    return Fetch(size, inbox.i16())
+
+
+async def _read_scroll_fetch(inbox: Inbox, dialect: Dialect) -> ScrollFetch:
+    await inbox.need(10)
+    return ScrollFetch(inbox.i16(), inbox.i32(), inbox.i32())
+
+
+async def _read_put(inbox: Inbox, dialect: Dialect) -> Put:
+    """SQ_PUT: 4 row size · 2 rows · rows, each padded to even (observed: JDBC, put.json)."""
+    await inbox.need(6)
+    size, count = inbox.i32(), inbox.u16()
+    return Put(size, tuple([await _read_block(inbox, size) for _ in range(count)]))
+
+
+async def _read_rollback(inbox: Inbox, dialect: Dialect) -> Rollback:
+    await inbox.need(2)
+    return Rollback(inbox.i16())
+
+
+async def _read_ret_type(inbox: Inbox, dialect: Dialect) -> RetType:
+    await inbox.need(4)
+    direction, count = inbox.i16(), inbox.i16()
+    types: list[SqlType] = []
+    for _ in range(count):
+        await inbox.need(2)
+        code = inbox.u16()
+        owner = name = b""
+        if is_named(code):
+            owner, name = await _read_char(inbox), await _read_char(inbox)
+        await inbox.need(4)
+        types.append(
+            SqlType(code, inbox.i32(), owner=owner.decode("latin-1"), extended_name=name.decode("latin-1"))
+        )
+    return RetType(direction, tuple(types))
+
+
+async def _read_autogenkeys(inbox: Inbox, dialect: Dialect) -> AutoGenKeys:
+    """SQ_AUTOGENKEYS: 2 one, or 2 three · 2 count · CHAR names (observed: JDBC, prepared.json)."""
+    await inbox.need(2)
+    kind = inbox.i16()
+    if kind == 1:
+        return AutoGenKeys(kind)
+    await inbox.need(2)
+    count = inbox.i16()
+    if kind == 2:  # by position (assumed, by analogy with 3; JDBC was not seen to send it)
+        await inbox.need(2 * max(count, 0))
+        return AutoGenKeys(kind, tuple(str(inbox.i16()).encode() for _ in range(count)))
+    return AutoGenKeys(kind, tuple([await _read_char(inbox) for _ in range(count)]))
+
+
+async def _read_dbopen(inbox: Inbox, dialect: Dialect) -> DbOpen:
+    name = await _read_char(inbox)
+    await inbox.need(2)
+    return DbOpen(name, inbox.i16())
+
+
+async def _read_info(inbox: Inbox, dialect: Dialect) -> Info:
+    await inbox.need(8)
+    kind, size = inbox.u16(), inbox.u16()
+    inbox.skip(4)  # the longest name and value, which a reader does not need
+    if kind != _INFO_ENVIRONMENT or size > _MAX_INFO:
+        raise ProtocolError(f"SQ_INFO {kind} of {size} bytes")
+    pairs: list[tuple[bytes, bytes]] = []
+    while name := await _read_char(inbox):
+        pairs.append((name, await _read_char(inbox)))
+        if len(pairs) > MAX_COLUMNS:
+            raise ProtocolError("SQ_INFO does not end")
+    await inbox.need(2)
+    inbox.skip(2)  # the second half of the closing zero
+    return Info(tuple(pairs))
+
+
+async def _read_protocols(inbox: Inbox, dialect: Dialect) -> Protocols:
+    return Protocols(await _read_char(inbox))
+
+
+async def _read_set_savepoint(inbox: Inbox, dialect: Dialect) -> SetSavepoint:
+    name = await _read_char(inbox)
+    await inbox.need(2)
+    return SetSavepoint(name, bool(inbox.i16()))
+
+
+async def _read_release_savepoint(inbox: Inbox, dialect: Dialect) -> ReleaseSavepoint:
+    return ReleaseSavepoint(await _read_char(inbox))
+
+
+async def _read_rollback_savepoint(inbox: Inbox, dialect: Dialect) -> RollbackSavepoint:
+    return RollbackSavepoint(await _read_char(inbox))
+
+
+_READERS: Final[dict[int, Callable[[Inbox, Dialect], Awaitable[Request]]]] = {
+    Op.COMMAND: _read_command,
+    Op.PREPARE: _read_prepare,
+    Op.CURNAME: _read_curname,
+    Op.ID: _read_id,
+    Op.BIND: _read_bind,
+    Op.NFETCH: _read_fetch,
+    Op.PUT: _read_put,
+    Op.RBWORK: _read_rollback,
+    Op.SFETCH: _read_scroll_fetch,
+    Op.DBOPEN: _read_dbopen,
+    Op.INFO: _read_info,
+    Op.RET_TYPE: _read_ret_type,
+    Op.PROTOCOLS: _read_protocols,
+    Op.AUTOGENKEYS: _read_autogenkeys,
+    Op.SETSVPT: _read_set_savepoint,
+    Op.RELSVPT: _read_release_savepoint,
+    Op.RBSVPT: _read_rollback_savepoint,
+}
