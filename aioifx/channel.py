@@ -133,6 +133,10 @@ class Channel(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def loop_is_closed(self) -> bool:
+        """Whether the event loop is gone, so that nothing can be closed in order any more."""
+        return self._ended is None or self._ended.get_loop().is_closed()
+
     async def wait_closed(self) -> None:
         """Wait until the transport is gone."""
         if self._ended is not None:

@@ -42,7 +42,15 @@ from typing import Final, NamedTuple
 
 
 class Warning(Exception):  # noqa: A001, N818 - the name is PEP 249's
-    """Something that the caller should know of and that stopped nothing."""
+    """Something that the caller should know of and that stopped nothing.
+
+    Attributes:
+        sqlstate: five characters, class 01.
+    """
+
+    def __init__(self, message: str = "", sqlstate: str = "01000") -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
 
 
 class Error(Exception):

@@ -160,6 +160,11 @@ async def read_reply(
             raise ProtocolError(f"the reply is longer than {limit} bytes")
 
 
+async def read_replies(inbox: Inbox, dialect: Dialect, count: int) -> list[Reply]:
+    """*count* groups in a row, for requests that were sent without waiting in between."""
+    return [await read_reply(inbox, dialect) for _ in range(count)]
+
+
 async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None, limit: int) -> None:
     """Wire: 2 opcode · 2 warnings · 4 size · size bytes · pad to even (observed: IDS 12.10 to 15)."""
     if read_rows is None:
@@ -185,14 +190,17 @@ async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None, 
             inbox.skip(TUPLE_HEAD + padded(inbox.peek_i32(4)))
 
 
-def by_field(read_row: Callable[[Inbox], Awaitable[Row]]) -> RowReader:
-    """One tuple at a time, each field awaited on its own: no read-ahead (AIOIFX_BUFFERED_READER=0)."""
+def by_field(read_row: Callable[[Inbox, int], Awaitable[Row]]) -> RowReader:
+    """One tuple at a time, each field awaited on its own: no read-ahead (AIOIFX_BUFFERED_READER=0).
+
+    Args:     read_row: reads one payload; its second argument is where the payload ends, in consumed bytes.
+    """
 
     async def read_one(inbox: Inbox, rows: list[Row]) -> None:
         size = inbox.peek_i32(4)
         inbox.skip(TUPLE_HEAD)
         end = inbox.consumed + size
-        row = await read_row(inbox)
+        row = await read_row(inbox, end)
         if inbox.consumed != end:
             raise ProtocolError(f"a row of {size} bytes was read as {size + inbox.consumed - end}")
         inbox.skip(padded(size) - size)

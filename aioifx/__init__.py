@@ -1,0 +1,98 @@
+"""The face: connect, errors, nouns. Never: logic; the server; sqlite3."""
+
+from __future__ import annotations
+
+from aioifx import rows
+from aioifx.client.connect import connect
+from aioifx.client.connection import Connection
+from aioifx.client.cursor import Cursor
+from aioifx.client.options import ConnectOptions, parse_dsn
+from aioifx.client.prepared import PreparedStatement
+from aioifx.client.result import ExecuteResult
+from aioifx.client.session import Stats
+from aioifx.client.stream import Stream
+from aioifx.client.transaction import Transaction
+from aioifx.errors import (
+    AuthenticationError,
+    CheckViolation,
+    ConnectError,
+    ConnectionLost,
+    DatabaseError,
+    DataError,
+    Deadlock,
+    Error,
+    ForeignKeyViolation,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    LocaleError,
+    LockError,
+    LockTimeout,
+    NotNullViolation,
+    NotSupportedError,
+    OperationalError,
+    PermissionDenied,
+    ProgrammingError,
+    ProtocolError,
+    QueryCanceled,
+    RowLocked,
+    SQLSyntaxError,
+    UndefinedColumn,
+    UndefinedRoutine,
+    UndefinedTable,
+    UniqueViolation,
+    Warning,
+)
+from aioifx.rows import Record
+from aioifx.sqltypes import Column, Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit
+
+__all__ = [
+    "AuthenticationError",
+    "CheckViolation",
+    "Column",
+    "ConnectError",
+    "ConnectOptions",
+    "Connection",
+    "ConnectionLost",
+    "Cursor",
+    "DataError",
+    "DatabaseError",
+    "Datetime",
+    "Deadlock",
+    "Error",
+    "ExecuteResult",
+    "ForeignKeyViolation",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "IntervalYM",
+    "LocaleError",
+    "LockError",
+    "LockTimeout",
+    "NotNullViolation",
+    "NotSupportedError",
+    "OperationalError",
+    "PermissionDenied",
+    "PreparedStatement",
+    "ProgrammingError",
+    "ProtocolError",
+    "Qualifier",
+    "QueryCanceled",
+    "Record",
+    "RowLocked",
+    "SQLSyntaxError",
+    "SqlType",
+    "Stats",
+    "Stream",
+    "Transaction",
+    "TypeCode",
+    "UndefinedColumn",
+    "UndefinedRoutine",
+    "UndefinedTable",
+    "UniqueViolation",
+    "Unit",
+    "Warning",
+    "connect",
+    "parse_dsn",
+    "rows",
+]

@@ -1,0 +1,1 @@
+"""THE USER'S END. Never: sqlite3, aioifx.server."""

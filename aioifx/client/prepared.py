@@ -1,0 +1,143 @@
+"""A statement that the user prepared, to be executed many times. Never: opcodes."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self, overload
+
+from aioifx.client.execute import (
+    ParamRows,
+    R,
+    execute_statement,
+    executemany_statement,
+    fetch_row,
+    fetch_rows,
+    value_at,
+)
+from aioifx.client.result import ExecuteResult
+from aioifx.client.session import Session
+from aioifx.client.statement import Statement
+from aioifx.client.stream import Stream
+from aioifx.errors import InterfaceError
+from aioifx.rows import Record, RowFactory
+from aioifx.sqltypes import Column, SqlType, Value
+
+
+class PreparedStatement:
+    """What `Connection.prepare` gives: the statement stays prepared at the server until `close`."""
+
+    def __init__(self, session: Session, statement: Statement, factory: RowFactory[Any]) -> None:
+        self._session = session
+        self._statement = statement
+        self._factory = factory
+        self._closed = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"id {self._statement.statement_id}"
+        return f"<PreparedStatement {state}: {self._statement.sql[:60]!r}>"
+
+    @property
+    def sql(self) -> str:
+        """The text that was prepared."""
+        return self._statement.sql
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the result; empty when the statement returns no rows."""
+        return self._statement.columns
+
+    @property
+    def parameters(self) -> tuple[SqlType | None, ...]:
+        """The types that the server expects; None where it does not say."""
+        return self._statement.parameters
+
+    @overload
+    async def fetch(self, *args: Value) -> list[Record]: ...
+    @overload
+    async def fetch(self, *args: Value, row_factory: RowFactory[R]) -> list[R]: ...
+    async def fetch(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> list[Any]:
+        """Every row."""
+        async with self._session:
+            statement = self._ready()
+            try:
+                return await fetch_rows(statement, args, row_factory or self._factory)
+            finally:
+                await self._settle()
+
+    @overload
+    async def fetchrow(self, *args: Value) -> Record | None: ...
+    @overload
+    async def fetchrow(self, *args: Value, row_factory: RowFactory[R]) -> R | None: ...
+    async def fetchrow(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> Any | None:
+        """The first row, or None."""
+        async with self._session:
+            statement = self._ready()
+            try:
+                row = await fetch_row(statement, args)
+            finally:
+                await self._settle()
+        return None if row is None else (row_factory or self._factory)(statement.columns)(row)
+
+    async def fetchval(self, *args: Value, column: int = 0) -> Value:
+        """One value of the first row, or None."""
+        async with self._session:
+            statement = self._ready()
+            try:
+                return value_at(await fetch_row(statement, args), column)
+            finally:
+                await self._settle()
+
+    async def execute(self, *args: Value) -> ExecuteResult:
+        """Execute once; rows are counted and dropped."""
+        async with self._session:
+            statement = self._ready()
+            try:
+                return await execute_statement(statement, args)
+            finally:
+                await self._settle()
+
+    async def executemany(self, rows: ParamRows) -> ExecuteResult:
+        """Execute once for each row, pipelined; see `Connection.executemany`."""
+        async with self._session:
+            return await executemany_statement(self._ready(), rows)
+
+    @overload
+    def stream(self, *args: Value) -> Stream[Record]: ...
+    @overload
+    def stream(self, *args: Value, row_factory: RowFactory[R]) -> Stream[R]: ...
+    def stream(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> Stream[Any]:
+        """The rows, block by block. One at a time: a prepared statement has one cursor."""
+        return Stream(self._session, self._ready(), args, row_factory or self._factory)
+
+    async def close(self) -> None:
+        """Release the statement at the server."""
+        if not self._closed:
+            self._closed = True
+            if self._session.is_open:
+                async with self._session:
+                    await self._statement.release()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            self._statement.leave()
+
+    def _ready(self) -> Statement:
+        if self._closed:
+            raise InterfaceError("the prepared statement is closed")
+        if self._statement.is_open:
+            raise InterfaceError("a stream of this prepared statement is still open; close it first")
+        return self._statement
+
+    async def _settle(self) -> None:
+        """Close the cursor behind a fetch, so that the statement can be executed again; the turn is held."""
+        if self._session.is_open:
+            await self._statement.close_cursor()
+            await self._session.autocommit()

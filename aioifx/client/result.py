@@ -1,0 +1,55 @@
+"""What an execution gave besides rows. Never: the reply that it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from aioifx.errors import Warning
+from aioifx.wire.replies import Done, Serials
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteResult:
+    """What a statement did.
+
+    Attributes:
+        rowcount: rows inserted, updated, deleted, or returned; 0 for other statements.
+        serial:   the SERIAL, SERIAL8 or BIGSERIAL value of the last row inserted; None when the table has none.
+        rowid:    the last row's ROWID, as the server states it; 0 when it states none.
+        warnings: what the server warned of, each with its sqlstate.
+    """
+
+    rowcount: int = 0
+    serial: int | None = None
+    rowid: int = 0
+    warnings: tuple[Warning, ...] = ()
+
+
+# Bits of SQ_DONE's warnings (documented: sqlwarn1..7; wire.md 7.9, errors.md 12).
+_WARNINGS: Final = (
+    (0x01, "01004", "a value was truncated"),
+    (0x02, "01003", "a NULL was left out of an aggregate"),
+    (0x04, "01I09", "the numbers of columns and of target variables differ"),
+    (0x08, "01I07", "UPDATE or DELETE without WHERE"),
+    (0x10, "01I06", "an extension to ANSI SQL was used"),
+    (0x20, "01I11", "a fragment was skipped"),
+)
+
+
+def warnings_of(bits: int) -> tuple[Warning, ...]:
+    """The warnings that a SQ_DONE carries."""
+    return tuple(Warning(text, sqlstate) for bit, sqlstate, text in _WARNINGS if bits & bit)
+
+
+def result_of(
+    done: Done | None, serials: Serials | None, *, inserted: bool, warnings: int = 0, rowcount: int | None = None
+) -> ExecuteResult:
+    """The result that the last SQ_DONE and SQ_INSERTDONE of an execution stand for."""
+    done = done or Done()
+    serial: int | None = None
+    if inserted:
+        serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
+    return ExecuteResult(
+        done.rows if rowcount is None else rowcount, serial, done.rowid, warnings_of(done.warnings | warnings)
+    )

@@ -1,0 +1,81 @@
+"""What a client must know of a statement before it is sent: its placeholders, its verb. Never: what it means.
+
+House rules:
+1. Every character is looked at a bounded number of times: no pattern backtracks.
+2. A text that the server would refuse anyway passes: an open quote or comment reaches to the end.
+3. The text is sent as it is, so a brace is what the server takes it for. JDBC's escapes are comments to a server
+   (observed: JDBC resolves {d ..}, {fn ..} and {call ..} itself before it sends), hence comments here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from aioifx.errors import InterfaceError, ProgrammingError
+
+_CACHED: Final = 256
+"""Statements remembered; a program has few, and repeats them."""
+_CACHED_SIZE: Final = 8192
+"""Longer texts are generated ones: scanned anew rather than kept in memory."""
+
+_COMMENTS: Final = r"""
+    -- [^\n]*+
+  | /\* .*? (?: \*/ | \Z )
+  | \{ [^}]*+ \}?+
+"""
+_BEFORE_VERB: Final = re.compile(rf"(?: [ \t\r\n\f\v(] | {_COMMENTS} )*+", re.VERBOSE | re.DOTALL)
+_BLANK: Final = re.compile(rf"(?: [ \t\r\n\f\v] | {_COMMENTS} )*+\Z", re.VERBOSE | re.DOTALL)
+_WORD: Final = re.compile(r"[^\W\d]\w*+")
+# A doubled quote inside a string reads as two strings in a row, which comes to the same. Behind SET, MULTISET and
+# LIST a brace opens a collection instead of a comment (documented: Guide to SQL Syntax, literal collection).
+_SKIPPED_OR_PLACEHOLDER: Final = re.compile(
+    rf"""
+    \?
+  | ' [^']*+ '?+
+  | " [^"]*+ "?+
+  | (?<![\w$]) (?: SET | MULTISET | LIST ) (?: [ \t\r\n\f\v] | -- [^\n]*+ | /\* .*? \*/ )*+ \{{
+  | {_COMMENTS}
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
+class Scan(NamedTuple):
+    """What `scan` found."""
+
+    placeholders: int
+    verb: str
+    """The first word, in lower case and without parentheses before it; empty when it begins with something else."""
+
+
+def scan(sql: str) -> Scan:
+    """Count the placeholders of a statement and find its verb.
+
+    Raises:   InterfaceError: *sql* is no str.
+              ProgrammingError: nothing but blanks and comments, or a NUL in it.
+    """
+    if not isinstance(sql, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"sql: must be a str, not {type(sql).__name__}")
+    return _remembered(sql) if len(sql) <= _CACHED_SIZE else _scan(sql)
+
+
+def _scan(sql: str) -> Scan:
+    if (nul := sql.find("\0")) >= 0:
+        raise ProgrammingError(f"the statement has a NUL, character {nul + 1}", offset=nul + 1, sql=sql)
+    if _BLANK.match(sql):
+        raise ProgrammingError(
+            "the statement is empty: nothing but blanks and comments"
+            + (" (braces are comments; JDBC's escapes are not resolved)" if "{" in sql else ""),
+            sql=sql,
+        )
+    placeholders = 0
+    if "?" in sql:
+        placeholders = sum(found[0] == "?" for found in _SKIPPED_OR_PLACEHOLDER.finditer(sql))
+    before = _BEFORE_VERB.match(sql)
+    word = _WORD.match(sql, before.end() if before else 0)
+    return Scan(placeholders, word[0].lower() if word else "")
+
+
+_remembered = lru_cache(maxsize=_CACHED)(_scan)

@@ -1,0 +1,35 @@
+"""What every test may ask for: an embedded server, or a real Informix when there is one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import settings
+
+# On a busy machine examples differ in cost by orders of magnitude; pytest-timeout ends what hangs. In CI a law
+# must not fail once in a hundred runs for no change, so its examples are always the same; developers get new ones.
+settings.register_profile("developer", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+settings.load_profile("ci" if os.environ.get("CI") else "developer")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("informix") and not os.environ.get("AIOIFX_TEST_DSN"):
+        pytest.skip("AIOIFX_TEST_DSN names no Informix")
+
+
+@pytest.fixture
+def informix_dsn() -> str:
+    """The real Informix to test against; for tests marked `informix`."""
+    return os.environ["AIOIFX_TEST_DSN"]
+
+
+@pytest.fixture
+async def dsn() -> AsyncIterator[str]:
+    """A fresh embedded server in this test's own event loop, with an empty database."""
+    import aioifx.server
+
+    async with aioifx.server.running() as dsn:
+        yield dsn

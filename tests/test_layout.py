@@ -1,0 +1,172 @@
+"""The house as a whole: every module has a test and a line in the plan, and nothing reaches where it must not."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import aioifx
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "aioifx"
+TESTS = ROOT / "tests"
+ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
+
+TOP_LEVEL = {"pyproject.toml", "aioifx", "tests", "examples", "docs", "compose.yaml", "README.md", "LICENSE"}
+BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
+
+# Tests of the whole rather than of one module.
+WHOLE = {"test_docs.py", "test_examples.py", "test_layout.py"}
+WHOLE_ROOMS = {"bench", "interop", "live"}
+
+# pytest would take a file named test___main__.py, a reader would not.
+TEST_NAMES = {"__main__.py": "test_main.py"}
+
+
+def modules() -> list[Path]:
+    """Every module of the package, relative to it; rooms by their __init__.py."""
+    return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+def mirror_of(module: Path) -> Path:
+    return module.with_name(TEST_NAMES.get(module.name, f"test_{module.name}"))
+
+
+def first_line(module: Path) -> str:
+    docstring = ast.get_docstring(ast.parse((PACKAGE / module).read_text("utf-8")), clean=False)
+    return (docstring or "").splitlines()[0] if docstring else ""
+
+
+def test_every_module_has_a_test_file() -> None:
+    # A room's __init__ is covered here: the plan has its line, and it holds no code of its own (see below).
+    expected = {mirror_of(module) for module in modules() if module.name != "__init__.py"}
+    missing = {path.as_posix() for path in expected if not (TESTS / path).is_file()}
+    assert missing == set()
+
+
+def test_every_test_file_has_a_module() -> None:
+    expected = {mirror_of(module) for module in modules()}
+    found = {path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    strays = {
+        path.as_posix()
+        for path in found - expected
+        if path.as_posix() not in WHOLE and path.parts[0] not in WHOLE_ROOMS
+    }
+    assert strays == set()
+
+
+def test_every_room_has_a_door() -> None:
+    # Without it the room would not be in the wheel, and would miss its line in the plan.
+    doorless = {
+        module.parent.as_posix()
+        for module in modules()
+        if not (PACKAGE / module.parent / "__init__.py").is_file()
+    }
+    assert doorless == set()
+
+
+def test_inner_rooms_have_nothing_but_a_docstring_at_the_door() -> None:
+    faces = {Path("__init__.py"), Path("server/__init__.py")}
+    for module in modules():
+        if module.name == "__init__.py" and module not in faces:
+            body = ast.parse((PACKAGE / module).read_text("utf-8")).body
+            assert len(body) == 1 and isinstance(body[0], ast.Expr), f"{module} has code"
+
+
+def test_each_module_says_in_its_first_line_what_it_must_never_know() -> None:
+    silent = [
+        module.as_posix() for module in modules() if not re.search(r"\S\. Never: .+\.$", first_line(module))
+    ]
+    assert silent == []
+
+
+def plan_in_the_documentation() -> Iterator[tuple[str, str]]:
+    """Path and line of each entry; the order is the page's own business, the indentation tells the room."""
+    block = re.search(r"^## The plan$.*?^```text$\n(.*?)^```$", ARCHITECTURE.read_text("utf-8"), re.M | re.S)
+    assert block, "architecture.md has no plan"
+    rooms: list[str] = []
+    for line in block[1].splitlines():
+        name, text = line.split(maxsplit=1)
+        storey = (len(line) - len(line.lstrip())) // 2
+        path = "".join(rooms[:storey]) + name
+        if name.endswith("/"):
+            rooms[storey:] = [name]
+        yield path, text
+
+
+def test_the_plan_in_the_documentation_is_the_one_in_the_code() -> None:
+    documented = list(plan_in_the_documentation())
+    actual = {
+        f"aioifx/{module.as_posix()}".removesuffix("__init__.py"): first_line(module) for module in modules()
+    }
+    assert dict(documented) == actual
+    assert len(documented) == len(actual), "an entry stands there twice"
+
+
+def test_importing_the_package_loads_nothing_but_itself_and_the_standard_library() -> None:
+    program = (
+        "import json, sys; before = set(sys.modules); import aioifx; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30
+    )
+    loaded = set(json.loads(run.stdout))
+    strangers = {
+        name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names | {"aioifx"}
+    }
+    assert strangers == set()
+    unwanted = re.compile(r"_?sqlite3|aioifx\.server|unittest|http|multiprocessing|importlib\.metadata")
+    assert {name for name in loaded if unwanted.match(name)} == set()
+
+
+def test_the_face_has_exactly_the_names_that_it_lists() -> None:
+    assert sorted(set(aioifx.__all__)) == sorted(aioifx.__all__)
+    missing = {name for name in aioifx.__all__ if not hasattr(aioifx, name)}
+    assert missing == set()
+    modules = {path.stem for path in PACKAGE.iterdir()}
+    unlisted = {name for name in vars(aioifx) if not name.startswith("_")} - set(aioifx.__all__) - modules
+    assert unlisted - {"annotations"} == set()
+
+
+def test_no_module_looks_upward_under_type_checking() -> None:
+    # import-linter counts type-only imports, so none could reach upward; there is no other reason to hide one.
+    for module in modules():
+        tree = ast.parse((PACKAGE / module).read_text("utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                hidden = [ast.unparse(child) for child in node.body if "aioifx" in ast.unparse(child)]
+                assert hidden == [], f"{module} hides imports"
+
+
+def test_the_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_nothing_else_stands_at_the_top() -> None:
+    found = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    assert found - BUILD_PRODUCTS == TOP_LEVEL
+
+
+def text_files() -> Iterator[Path]:
+    for name in sorted({*TOP_LEVEL, ".ci", ".mkdocs.yml", ".gitignore", ".editorconfig"}):
+        top = ROOT / name
+        for path in [top] if top.is_file() else top.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path
+
+
+def test_no_file_names_a_path_of_somebodys_machine() -> None:
+    # Brackets keep this pattern from finding itself.
+    somebody = re.compile(rb"(?<![\w.$}-])/(?:work|tmp|root|home|Users)/[\w.]|[A-Z]:\\+Users")
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0].decode()}"
+        for path in text_files()
+        for match in somebody.finditer(path.read_bytes())
+    }
+    assert found == set()
