@@ -30,7 +30,7 @@ from aioifx.wire.dialect import Dialect
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, RowReader, read_replies, read_reply
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, RowReader, read_reply
 
 _NOT_IN_TRANSACTION: Final = -255
 
@@ -126,14 +126,18 @@ class Session:
         *,
         limit: int = DEFAULT_LIMIT,
         done: Callable[[Reply], None] | None = None,
+        orphaned: Callable[[Reply], None] | None = None,
     ) -> Reply:
         """Send one group and wait for the reply to it. What the server says in it is not judged.
 
         Args:     done: called with a reply that holds no error, even when nobody waits for it any more.
+                  orphaned: called with a reply that holds no error if nobody waits for it any more.
         Raises:   ConnectionLost, ProtocolError: the session has ended.
         """
         requests.put_eot(outbox)
-        reply: Reply = await self.wait(self.submit(outbox.take(), self._reply(read_rows, limit, done)))
+        reply: Reply = await self.wait(
+            self.submit(outbox.take(), self._reply(read_rows, limit, done)), orphaned
+        )
         return reply
 
     def submit(self, request: bytes, parser: Coroutine[Any, None, Any]) -> asyncio.Future[Any]:
@@ -146,18 +150,28 @@ class Session:
         channel.send(request)
         return future
 
-    async def wait(self, future: asyncio.Future[Any]) -> Any:
-        """Wait for what `submit` promised; when cancelled, the reply is read all the same and looked through for debris."""
+    async def wait(
+        self, future: asyncio.Future[Any], orphaned: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Wait for what `submit` promised; when cancelled, the reply is read all the same, and shown to *orphaned*."""
         self.stats.round_trips += 1
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            self.abandon(future)
+            self.abandon(future, orphaned)
             raise
 
-    def abandon(self, future: asyncio.Future[Any]) -> None:
+    def abandon(self, future: asyncio.Future[Any], orphaned: Callable[[Any], None] | None = None) -> None:
         """Wait no longer for what `submit` promised."""
-        future.add_done_callback(self._orphaned)
+
+        def arrived(future: asyncio.Future[Any]) -> None:
+            # To look at the exception keeps it from being reported as forgotten.
+            if not future.cancelled() and future.exception() is None and orphaned is not None:
+                reply = future.result()
+                if reply.error is None:
+                    orphaned(reply)
+
+        future.add_done_callback(arrived)
 
     async def _reply(
         self, read_rows: RowReader | None, limit: int, done: Callable[[Reply], None] | None
@@ -170,9 +184,10 @@ class Session:
 
     async def replies(self, count: int) -> list[Reply]:
         """Parser of *count* groups in a row, for pipelines."""
-        replies = await read_replies(self.channel.inbox, self.dialect, count)
-        for reply in replies:
-            self._observe(reply)
+        replies: list[Reply] = []
+        for _ in range(count):
+            replies.append(await read_reply(self.channel.inbox, self.dialect))
+            self._observe(replies[-1])
         return replies
 
     async def _unasked(self, parser: Coroutine[Any, None, Any]) -> Any:
@@ -186,14 +201,6 @@ class Session:
         self.stats.rows += len(reply.rows)
         if reply.exited:
             raise ConnectionLost("the server ended the session")
-
-    def _orphaned(self, future: asyncio.Future[Any]) -> None:
-        """A reply for which nobody waits any more: remember the statement that it describes."""
-        if future.cancelled() or future.exception() is not None:
-            return
-        reply = future.result()
-        if isinstance(reply, Reply) and reply.description is not None and reply.error is None:
-            self.leave(reply.description.statement_id, cursor=False)
 
     # -- debris -------------------------------------------------------------------------------------------------------
 
@@ -219,9 +226,9 @@ class Session:
             requests.put_close(outbox)
             await self.exchange(outbox)
         if self._unfinished:
+            # Whether BEGIN or ROLLBACK came through may not be known yet, so the server is asked in any case.
             self._unfinished = False
-            if self.in_transaction:
-                await self.rollback()
+            await self.abort_transaction()
 
     async def drop(self, statement_id: int, *, cursor: bool) -> None:
         """CLOSE the cursor if one is open, then RELEASE the statement; two groups, as JDBC sends them (select.json).
@@ -302,6 +309,15 @@ class Session:
     async def rollback(self) -> None:
         """ROLLBACK WORK."""
         await self._control(requests.put_rollback, StatementType.ROLLBACK_WORK)
+
+    async def abort_transaction(self) -> None:
+        """ROLLBACK WORK behind a failure that may have ended the transaction already; -255 is no error here."""
+        try:
+            await self.rollback()
+        except DatabaseError as error:
+            if error.sqlcode != _NOT_IN_TRANSACTION:
+                raise
+            self.in_transaction = False
 
     async def autocommit(self) -> None:
         """In an ANSI database, outside of a transaction of the user's: commit what the server began by itself.

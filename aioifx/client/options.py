@@ -1,0 +1,322 @@
+"""ConnectOptions from keywords, DSN and environment, checked. Never: a socket.
+
+House rules:
+1. Keywords win over the DSN, the DSN over the process environment, that over the defaults.
+2. Whatever is wrong is found here, before a socket opens, and the message begins with the option's name.
+3. A value stands in a message only where it cannot be a piece of a badly quoted password.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import ssl as tls
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, TypedDict
+
+from aioifx.client.dsn import split_dsn
+from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
+from aioifx.codecs.text import CodeSet, code_set_of
+from aioifx.errors import DataError, InterfaceError
+from aioifx.rows import RowFactory
+
+DEFAULT_PORT: Final = 9088
+DEFAULT_LOCALE: Final = "en_US.8859-1"
+DEFAULT_FETCH_SIZE: Final = 32767
+"""The most that NFETCH can ask for without capability 63, when its size is a short (observed)."""
+MIN_FETCH_SIZE: Final = 4096
+"""The least that JDBC ever asks for (observed: select.json)."""
+MAX_FETCH_SIZE: Final = 2**31 - 1
+
+_MAX_TEXT: Final = 1024
+"""Bytes of a user, password, server or database name: far above Informix's own limits."""
+
+Password: TypeAlias = str | Callable[[], str | Awaitable[str]]
+"""A password, or what gives one: a callable or coroutine function, asked anew for each connection."""
+
+
+class OptionFields(TypedDict, total=False):
+    """The keywords of connect(); None is as good as leaving one out. ConnectOptions says what they mean."""
+
+    host: str | None
+    port: int | None
+    user: str | None
+    password: Password | None
+    database: str | None
+    server: str | None
+    ssl: bool | tls.SSLContext | None
+    connect_timeout: float | None
+    client_locale: str | None
+    db_locale: str | None
+    encoding_errors: str | None
+    application_name: str | None
+    environment: Mapping[str, str] | None
+    fetch_size: int | None
+    keepalive: bool | None
+    strip_char: bool | None
+    row_factory: RowFactory[Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectOptions:
+    """Everything about a connection that is known before it is opened; checked when it is made."""
+
+    host: str = ""
+    """Name or address; required."""
+    port: int = DEFAULT_PORT
+    user: str = ""
+    """Required here; `resolve` fills in the user of the operating system."""
+    password: Password | None = field(default=None, repr=False)
+    database: str = ""
+    """Empty: none is opened."""
+    server: str = ""
+    """The DBSERVERNAME or an alias of it; required, since the server compares it."""
+    ssl: bool | tls.SSLContext | None = None
+    """None or False: no TLS. True: TLS that verifies the certificate and the host's name."""
+    connect_timeout: float = 20.0
+    """Seconds for everything from the first packet to the open database."""
+    client_locale: str | None = None
+    db_locale: str | None = None
+    encoding_errors: str = "strict"
+    """What becomes of bytes that are no text, in Python's words: "strict", "replace", "surrogateescape" ..."""
+    application_name: str = ""
+    """Shown by the server's session list."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    """Informix environment variables for the session, such as PDQPRIORITY; unknown ones are refused."""
+    fetch_size: int = DEFAULT_FETCH_SIZE
+    """Bytes per block of rows, not rows; a server without capability 63 gives at most 32767."""
+    keepalive: bool = True
+    """Whether TCP notices that the server's machine has gone."""
+    strip_char: bool = False
+    """Whether CHAR and NCHAR lose the blanks that they are padded with."""
+    row_factory: RowFactory[Any] | None = None
+    _context: tls.SSLContext | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "environment", checked_variables(self.environment))
+        _check_locale("client_locale", self.client_locale, self.encoding_errors)
+        _check_locale("db_locale", self.db_locale, self.encoding_errors)
+        code_set = self.code_set
+        for name in ("host", "server", "user"):
+            _check_text(name, getattr(self, name), code_set, required=True)
+        _check_text("database", self.database, code_set)
+        _check_text("application_name", self.application_name, code_set)
+        _check_words(self.host, self.server, self.database)
+        if self.password is not None and not callable(self.password):
+            _check_text("password", self.password, code_set)
+        _check_whole("port", self.port, 1, 65535)
+        _check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
+        _check_seconds("connect_timeout", self.connect_timeout)
+        _check_flag("keepalive", self.keepalive)
+        _check_flag("strip_char", self.strip_char)
+        if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InterfaceError("ssl: must be None, True, False or an ssl.SSLContext")
+        if self.row_factory is not None and not callable(self.row_factory):
+            raise InterfaceError("row_factory: must be callable, such as aioifx.rows.dict_row")
+
+    @property
+    def locale(self) -> str:
+        """The client's locale; when only the database's is given, text is in that one's code set.
+
+        Source:   documented for JDBC, which then converts between Unicode and the database's code set; observed: its
+                  login then names no CLIENT_LOCALE.
+        """
+        return self.client_locale or self.db_locale or DEFAULT_LOCALE
+
+    @property
+    def code_set(self) -> CodeSet:
+        """How text looks in bytes on this connection."""
+        return code_set_of(self.locale, self.encoding_errors)
+
+    def ssl_context(self) -> tls.SSLContext | None:
+        """What TLS is done with, None for plain TCP. Made at the first call: it reads the system's certificates."""
+        if isinstance(self.ssl, tls.SSLContext):
+            return self.ssl
+        if self.ssl and self._context is None:
+            object.__setattr__(self, "_context", tls.create_default_context())
+        return self._context
+
+    def login_environment(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The variables that go into the login, in JDBC's order."""
+        return login_pairs({**self._locale_variables(), **self.environment})
+
+    def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The variables that go into SQ_INFO, in JDBC's order."""
+        return session_pairs(self.environment)
+
+    def _locale_variables(self) -> dict[str, str]:
+        if self.client_locale is None and self.db_locale is None:
+            # The literal format of dates is set along with the default locale, and with no other (observed).
+            return {"CLIENT_LOCALE": DEFAULT_LOCALE, "DBDATE": "Y4MD-"}
+        variables: dict[str, str] = {}
+        if self.client_locale is not None:
+            variables["CLIENT_LOCALE"] = self.client_locale
+        if self.db_locale is not None:
+            variables["DB_LOCALE"] = self.db_locale
+        return variables
+
+
+# -- where the values come from ---------------------------------------------------------------------------------------
+
+
+def resolve(
+    dsn: str | None, options: OptionFields, environ: Mapping[str, str] = os.environ
+) -> ConnectOptions:
+    """Merge keywords, DSN, process environment and defaults.
+
+    Raises:   InterfaceError: an option is unknown, missing, wrong, or contradicts another.
+    """
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    for name in options:
+        _check_known(name)
+    variables = dict(checked_variables(given.pop("environment", {})))
+    if dsn is not None:
+        if not isinstance(dsn, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"dsn: must be a str, not {type(dsn).__name__}")
+        from_dsn = split_dsn(dsn)
+        variables = {**checked_variables(from_dsn.environment), **variables}
+        for name, text in from_dsn.options.items():
+            _check_known(name)
+            given.setdefault(name, _from_text(name, text))
+    _add_environ(given, variables, environ)
+    if "fetch_size" not in given and (size := variables.get("FET_BUF_SIZE")) is not None:
+        # As JDBC does: the variable sets the buffer, and less than 4096 is ignored (observed: select.json).
+        given["fetch_size"] = max(_whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
+    if not given.get("user"):
+        given["user"] = _operating_system_user(environ)
+    # The types of what came by keyword are the caller's promise; ConnectOptions checks it.
+    return ConnectOptions(environment=variables, **given)
+
+
+def parse_dsn(dsn: str) -> ConnectOptions:
+    """What ``connect(dsn)`` would use if the process environment were empty.
+
+    *dsn* is ``informix://user:password@host:port/database?server=name&option=value&VARIABLE=value``, a JDBC URL or an
+    ODBC connection string.
+    """
+    return resolve(dsn, {}, {})
+
+
+def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapping[str, str]) -> None:
+    """What the process environment says of things that neither keyword nor DSN mention."""
+    for variable, name in OPTION_OF.items():
+        if name not in given and environ.get(variable):
+            given[name] = environ[variable]
+    if environ.get("DBDATE") and not variables.keys() & {"DBDATE", "GL_DATE"}:
+        variables.update(checked_variables({"DBDATE": environ["DBDATE"]}))
+    seconds = variables.get("INFORMIXCONTIME") or environ.get("INFORMIXCONTIME")
+    if "connect_timeout" not in given and seconds:
+        given["connect_timeout"] = float(_whole_from_text("INFORMIXCONTIME", seconds))
+        _check_seconds("INFORMIXCONTIME", given["connect_timeout"])
+
+
+def _operating_system_user(environ: Mapping[str, str]) -> str:
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        if name := environ.get(variable):
+            return name
+    from getpass import getuser  # rarely needed
+
+    try:
+        return getuser()
+    except (OSError, KeyError, ImportError):
+        raise InterfaceError("user: not given, and the operating system names none") from None
+
+
+def _check_known(name: str) -> None:
+    if name not in OptionFields.__annotations__:
+        raise InterfaceError(
+            f"{name}: no option is called so{did_you_mean(name, OptionFields.__annotations__)}"
+        )
+
+
+# -- text of a DSN -> value -------------------------------------------------------------------------------------------
+
+_FLAGS: Final = {
+    "1": True, "true": True, "yes": True, "on": True,
+    "0": False, "false": False, "no": False, "off": False,
+}  # fmt: skip
+
+
+def _from_text(name: str, text: str) -> object:
+    if name in ("port", "fetch_size"):
+        return _whole_from_text(name, text)
+    if name == "connect_timeout":
+        try:
+            return float(text)
+        except ValueError:
+            raise InterfaceError("connect_timeout: must be a number of seconds") from None
+    if name in ("ssl", "keepalive", "strip_char"):
+        if text.lower() not in _FLAGS:
+            raise InterfaceError(f"{name}: must be true or false")
+        return _FLAGS[text.lower()]
+    if name in ("environment", "row_factory"):
+        raise InterfaceError(f"{name}: cannot stand in a DSN under this name")
+    return text
+
+
+def _whole_from_text(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise InterfaceError(f"{name}: must be a whole number, in digits")
+    return int(text)
+
+
+# -- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:
+    if not isinstance(value, str):
+        raise InterfaceError(f"{name}: must be a str, not {type(value).__name__}")
+    if required and not value:
+        raise InterfaceError(f"{name}: missing" + (_WHAT_SERVER_IS if name == "server" else ""))
+    if "\0" in value:
+        raise InterfaceError(f"{name}: has a NUL")
+    try:
+        size = len(code_set.encode(value))
+    except DataError:
+        raise InterfaceError(f"{name}: has a character that is not in {code_set.name}") from None
+    if size > _MAX_TEXT:
+        raise InterfaceError(f"{name}: longer than {_MAX_TEXT} bytes")
+
+
+_WHAT_SERVER_IS: Final = (
+    "; it is the DBSERVERNAME of the Informix instance, given as server= or in INFORMIXSERVER"
+)
+
+
+def _check_words(host: str, server: str, database: str) -> None:
+    if any(character.isspace() or character in "@/,[]" for character in host):
+        raise InterfaceError("host: must be one name or address")
+    if any(character.isspace() or character in "@/:" for character in server):
+        raise InterfaceError("server: must be one DBSERVERNAME")
+    if "@" in database:
+        raise InterfaceError("database: names a server with '@'; give that as server=")
+
+
+def _check_locale(name: str, locale: object, errors: object) -> None:
+    if not isinstance(errors, str):
+        raise InterfaceError(f"encoding_errors: must be a str, not {type(errors).__name__}")
+    if locale is None:
+        return
+    if not isinstance(locale, str) or not locale.isascii() or "\0" in locale or len(locale) > _MAX_TEXT:
+        raise InterfaceError(f"{name}: must be a locale such as {DEFAULT_LOCALE}")
+    code_set_of(DEFAULT_LOCALE, errors)
+    try:
+        code_set_of(locale)
+    except InterfaceError as error:
+        raise InterfaceError(f"{name}: {error}") from None
+
+
+def _check_whole(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InterfaceError(f"{name}: must be a whole number from {low} to {high}")
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise InterfaceError(f"{name}: must be a number of seconds above 0")
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InterfaceError(f"{name}: must be True or False")

@@ -1,0 +1,202 @@
+"""What a row looks like to its user: Record and the row factories. Never: bytes, where rows come from."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+import unicodedata
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, Final, SupportsIndex, TypeAlias, TypeVar, overload
+
+from aioifx.errors import InterfaceError
+from aioifx.sqltypes import Column, Row, Value
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+RowFactory: TypeAlias = Callable[[Sequence[Column]], Callable[[Row], R]]
+"""Asked once per statement with its columns; gives the function that makes a row of a plain tuple."""
+
+_SHAPES: Final = 256
+"""Shapes of records remembered; a shape is the names of its columns."""
+
+_at: Final[Callable[[Row, Any], Value]] = vars(tuple)["__getitem__"]
+_new_namedtuple: Callable[[str, Sequence[str]], Any] = namedtuple  # type checkers want its fields written out
+
+
+class Record(tuple[Value, ...]):
+    """One row: a tuple whose values are also found by column name.
+
+    Compared, hashed, sliced and iterated as the tuple of its values. When two columns have the same name, the name
+    means the first. There is no attribute access: a column may well be called ``keys``.
+    """
+
+    # Each shape is a subclass with these two filled in: a record itself is no larger than its tuple, and making
+    # one is one call of tuple.__new__, without Python code.
+    __slots__ = ()
+    _names: ClassVar[tuple[str, ...]] = ()
+    _places: ClassVar[dict[str, int]] = {}
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> Value: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> Row: ...
+    @overload
+    def __getitem__(self, key: str, /) -> Value: ...
+    def __getitem__(self, key: SupportsIndex | slice | str, /) -> Value:
+        if isinstance(key, str):
+            try:
+                key = self._places[key]
+            except KeyError:
+                raise KeyError(f"no column {key!r} among {', '.join(self._names)}") from None
+        return _at(self, key)
+
+    def keys(self) -> tuple[str, ...]:
+        """Every column's name, in order."""
+        return self._names
+
+    def values(self) -> Row:
+        """The plain tuple."""
+        return tuple(self)
+
+    def items(self) -> tuple[tuple[str, Value], ...]:
+        """Name and value of every column, in order."""
+        return tuple(zip(self._names, self, strict=True))
+
+    @overload
+    def get(self, name: str) -> Value | None: ...
+    @overload
+    def get(self, name: str, default: T) -> Value | T: ...
+    def get(self, name: str, default: object = None) -> Value:
+        """The value of the column *name*, or *default* when there is no such column."""
+        place = self._places.get(name)
+        return default if place is None else _at(self, place)
+
+    def asdict(self) -> dict[str, Value]:
+        """A new dict; where a name stands twice, its first column."""
+        return {name: _at(self, place) for name, place in self._places.items()}
+
+    def __repr__(self) -> str:
+        fields = "".join(f" {name}={value!r}" for name, value in self.items())
+        return f"<Record{fields}>"
+
+    def __reduce__(self) -> tuple[Callable[[tuple[str, ...], Row], Record], tuple[tuple[str, ...], Row]]:
+        return _restore, (self._names, tuple(self))
+
+
+@lru_cache(maxsize=_SHAPES)
+def _shape(names: tuple[str, ...]) -> type[Record]:
+    return type("Record", (Record,), {"__slots__": (), "_names": names, "_places": _first_places(names)})
+
+
+def _restore(names: tuple[str, ...], row: Row) -> Record:
+    return _shape(names)(row)
+
+
+def _first_places(names: Sequence[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, place)
+    return places
+
+
+def _names_of(columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def record_maker(columns: Sequence[Column]) -> Callable[[Row], Record]:
+    """What makes a Record of a plain tuple; the same object for the same column names."""
+    return _shape(_names_of(columns))
+
+
+# -- row factories ----------------------------------------------------------------------------------------------------
+
+
+def record_row(columns: Sequence[Column]) -> Callable[[Row], Record]:
+    """Rows as Records: what a connection does that is told nothing else."""
+    return record_maker(columns)
+
+
+def tuple_row(columns: Sequence[Column]) -> Callable[[Row], Row]:
+    """Rows as the plain tuples that the decoder makes."""
+    return _unchanged
+
+
+def _unchanged(row: Row) -> Row:
+    return row
+
+
+def dict_row(columns: Sequence[Column]) -> Callable[[Row], dict[str, Value]]:
+    """Rows as dicts; where a name stands twice, its first column."""
+    names = _names_of(columns)
+    places = _first_places(names)
+    if len(places) == len(names):
+        return lambda row: dict(zip(names, row, strict=True))
+    return lambda row: {name: row[place] for name, place in places.items()}
+
+
+def namedtuple_row(columns: Sequence[Column]) -> Callable[[Row], Any]:
+    """Rows as named tuples. Names that Python cannot spell are mended: ``(count(*))`` becomes ``count``.
+
+    A second column of one name becomes ``name_2``, a keyword gets a trailing underscore, and where nothing is left
+    of a name it is ``column_1``, by its place.
+    """
+    return _namedtuple(_names_of(columns))
+
+
+@lru_cache(maxsize=_SHAPES)
+def _namedtuple(names: tuple[str, ...]) -> Callable[[Row], Any]:
+    fields: list[str] = []
+    for number, name in enumerate(names, 1):
+        field = mended = _mended(name, number)
+        repetition = 1
+        while field in fields:
+            repetition += 1
+            field = f"{mended}_{repetition}"
+        fields.append(field)
+    make: Callable[[Row], Any] = _new_namedtuple("Row", fields)._make
+    return make
+
+
+def _mended(name: str, number: int) -> str:
+    # Python folds identifiers by NFKC when it reads them, so a field that is not folded could not be reached.
+    field = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name)).strip("_")
+    if not field:
+        return f"column_{number}"
+    if not field.isidentifier():
+        field = f"column_{field}"
+    return field + "_" if keyword.iskeyword(field) else field
+
+
+def class_row(model: Callable[..., T]) -> RowFactory[T]:
+    """Rows as objects of *model*, called with a keyword per column: a dataclass, a pydantic model, any class.
+
+    Raises:   InterfaceError: when a statement's columns do not fit its parameters, before the first row is made.
+    """
+
+    def factory(columns: Sequence[Column]) -> Callable[[Row], T]:
+        names = _names_of(columns)
+        _check_fit(model, names)
+        return lambda row: model(**dict(zip(names, row, strict=True)))
+
+    return factory
+
+
+def _check_fit(model: Callable[..., object], names: tuple[str, ...]) -> None:
+    label = getattr(model, "__name__", repr(model))
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InterfaceError(f"row_factory: two columns are called {twice!r}, {label} takes one")
+    try:
+        signature = inspect.signature(model)
+    except ValueError:  # some built-in classes have none; the call itself will tell
+        return
+    try:
+        signature.bind(**dict.fromkeys(names))
+    except TypeError as error:
+        raise InterfaceError(
+            f"row_factory: {label} does not fit the columns {', '.join(names)}: {error}"
+        ) from None

@@ -1,0 +1,76 @@
+"""The Python end of JdbcShell.java."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+ARTIFACT: Final = "com.ibm.informix:jdbc:15.0.1.0"
+
+Fields = list[str | None]
+
+
+class JdbcError(Exception):
+    """The driver threw a SQLException."""
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__(fields[-1])
+        self.kind = fields[0]
+        self.code = int(fields[1] or 0)
+        self.state = fields[2]
+        self.counts = [int(count or 0) for count in fields[3:]] if fields[0] == "!batch" else []
+
+
+class Jdbc:
+    """A JVM with the driver; one request at a time."""
+
+    def __init__(self, jar: Path) -> None:
+        self._process = subprocess.Popen(
+            ["java", "-Xshare:auto", "-cp", f"{jar}:{jar.parent}", "JdbcShell"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def __call__(self, *fields: object) -> list[Fields]:
+        """Send one request; the lines of the answer.
+
+        Raises:   JdbcError: the driver threw.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write("\t".join(_escape(field) for field in fields) + "\n")
+        stdin.flush()
+        answer: list[Fields] = []
+        while (line := stdout.readline().rstrip("\n")) != ".":
+            assert line or self._process.poll() is None, "the JVM is gone"
+            answer.append([_unescape(field) for field in line.split("\t")])
+        for fields_ in answer:
+            if (fields_[0] or "").startswith("!"):
+                raise JdbcError(fields_)
+        return answer
+
+    def rows(self, *fields: object) -> list[Fields]:
+        """The rows of an answer, without the line that names the columns."""
+        return [fields_[1:] for fields_ in self(*fields) if fields_[0] == "="]
+
+    def close(self) -> None:
+        """End the JVM."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.close()
+        self._process.wait(20)
+        stdout.close()
+
+
+def _escape(field: object) -> str:
+    if field is None:
+        return r"\N"
+    return str(field).replace("\\", "\\\\").replace("\t", r"\t").replace("\n", r"\n")
+
+
+def _unescape(field: str) -> str | None:
+    if field == r"\N":
+        return None
+    return field.replace("\\\\", "\0").replace(r"\t", "\t").replace(r"\n", "\n").replace("\0", "\\")

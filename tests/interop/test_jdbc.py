@@ -1,0 +1,271 @@
+"""IBM's JDBC driver against the embedded server: what it says and what it accepts is the nearest thing to a referee."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+import aioifx.server
+from aioifx import parse_dsn
+from tests.interop.jdbc import Fields, Jdbc, JdbcError
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+Ask = Callable[..., Any]
+
+
+def url_of(dsn: str, **properties: str) -> str:
+    options = parse_dsn(dsn)
+    extra = "".join(f";{name}={value}" for name, value in properties.items())
+    return (
+        f"jdbc:informix-sqli://{options.host}:{options.port}/{options.database}:INFORMIXSERVER={options.server}"
+        f";user={options.user};password=secret{extra}"
+    )
+
+
+@pytest.fixture
+async def ask(jdbc: Jdbc) -> Ask:
+    """Requests to the JVM, off the event loop on which the embedded server runs."""
+
+    async def request(*fields: object) -> list[Fields]:
+        return await asyncio.to_thread(jdbc, *fields)
+
+    return request
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[str]:
+    async with aioifx.server.running() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+async def conn(ask: Ask, server: str) -> AsyncIterator[str]:
+    """The name of an open JDBC connection."""
+    await ask("connect", "c", url_of(server))
+    yield "c"
+    await ask("close", "c")
+
+
+def cells(answer: list[Fields]) -> list[Fields]:
+    return [fields[1:] for fields in answer if fields[0] == "="]
+
+
+async def test_it_connects_and_learns_the_version(ask: Ask, conn: str) -> None:
+    [[version]] = await ask("version", conn)
+    assert version
+    assert await ask("valid", conn) == [["true"]]
+
+
+# Column type; how the value is set; the value; what getString must give back.
+SCALARS: list[tuple[str, str, str, str]] = [
+    ("SMALLINT", "short", "-32767", "-32767"),
+    ("SMALLINT", "short", "32767", "32767"),
+    ("INTEGER", "int", "-2147483647", "-2147483647"),
+    ("INTEGER", "int", "2147483647", "2147483647"),
+    ("INT8", "long", "-9223372036854775807", "-9223372036854775807"),
+    ("BIGINT", "long", "9223372036854775807", "9223372036854775807"),
+    ("SMALLFLOAT", "float", "1.5", "1.5"),
+    ("FLOAT", "double", "-2.25", "-2.25"),
+    ("DECIMAL(10,2)", "decimal", "-12345678.90", "-12345678.90"),
+    ("DECIMAL(32)", "decimal", "1234567890.0987654321", "1234567890.0987654321"),
+    ("MONEY(16,2)", "decimal", "19.99", "19.99"),
+    ("CHAR(10)", "string", "Grüße", "Grüße     "),
+    ("NCHAR(6)", "string", "nch", "nch   "),
+    ("VARCHAR(20)", "string", "", ""),
+    ("VARCHAR(20)", "string", "a\tb\\c", "a\tb\\c"),
+    ("NVARCHAR(20)", "string", "señal", "señal"),
+    ("LVARCHAR(500)", "string", "x" * 400, "x" * 400),
+    ("BOOLEAN", "boolean", "true", "t"),
+    ("BOOLEAN", "boolean", "false", "f"),
+    ("DATE", "date", "2026-06-20", "2026-06-20"),
+    ("DATE", "date", "1850-01-31", "1850-01-31"),
+    ("DATETIME YEAR TO SECOND", "timestamp", "2026-06-20 12:34:56", "2026-06-20 12:34:56"),
+    ("DATETIME YEAR TO FRACTION(5)", "timestamp", "2026-06-20 12:34:56.12345", "2026-06-20 12:34:56.12345"),
+    ("DATETIME HOUR TO SECOND", "time", "23:59:01", "23:59:01"),
+    ("INTERVAL DAY TO SECOND", "string", "3 04:05:06", " 3 04:05:06"),
+    ("INTERVAL YEAR TO MONTH", "string", "5-03", "   5-03"),
+]
+
+
+@pytest.mark.parametrize(("sqltype", "setter", "value", "expected"), SCALARS)
+async def test_a_value_that_it_binds_comes_back(
+    ask: Ask, conn: str, sqltype: str, setter: str, value: str, expected: str
+) -> None:
+    await ask("update", conn, f"CREATE TABLE t (k INTEGER, v {sqltype}, tail SMALLINT)")
+    await ask("prepare", conn, "p", "INSERT INTO t VALUES (?, ?, ?)")
+    await ask("set", "p", 1, "int", 1)
+    await ask("set", "p", 2, setter, value)
+    await ask("set", "p", 3, "short", 7)
+    assert await ask("run", "p") == [["1"]]
+    await ask("set", "p", 1, "int", 2)
+    await ask("set", "p", 2, "null", 12)
+    assert await ask("run", "p") == [["1"]]
+    await ask("release", "p")
+    rows = cells(await ask("query", conn, "SELECT k, v, tail FROM t ORDER BY k"))
+    assert [(k, (v or "").strip() if "INTERVAL" in sqltype else v, tail) for k, v, tail in rows] == [
+        ("1", expected.strip() if "INTERVAL" in sqltype else expected, "7"),
+        ("2", "" if "INTERVAL" in sqltype else None, "7"),
+    ]
+    if "INTERVAL" in sqltype:
+        assert rows[1][1] is None
+
+
+async def test_literals_of_every_type_arrive_as_meant(ask: Ask, conn: str) -> None:
+    await ask(
+        "update",
+        conn,
+        "CREATE TABLE t (a SERIAL, b DECIMAL(8,4), c DATE, d DATETIME HOUR TO MINUTE, e INTERVAL HOUR(3) TO SECOND, f BOOLEAN)",
+    )
+    await ask(
+        "update",
+        conn,
+        "INSERT INTO t VALUES (0, -123.45, MDY(2,29,2024), DATETIME(23:59) HOUR TO MINUTE,"
+        " INTERVAL(-100:00:01) HOUR(3) TO SECOND, 't')",
+    )
+    [row] = cells(await ask("query", conn, "SELECT a, b, c, d, e, f FROM t"))
+    assert [value and value.strip() for value in row] == ["1", "-123.4500", "2024-02-29", "23:59", "-100:00:01", "t"]
+
+
+async def test_rows_of_many_fetches_arrive_once_and_in_order(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER, v VARCHAR(50))")
+    await ask("prepare", conn, "p", "INSERT INTO t VALUES (?, ?)")
+    for k in range(1000):
+        await ask("set", "p", 1, "int", k)
+        await ask("set", "p", 2, "string", f"row {k}")
+        await ask("add", "p")
+    [counts] = await ask("batch", "p")
+    assert counts == ["1"] * 1000
+    await ask("release", "p")
+    rows = cells(await ask("query", conn, "SELECT k, v FROM t ORDER BY k"))
+    assert rows == [[str(k), f"row {k}"] for k in range(1000)]
+
+
+async def test_two_result_sets_are_read_in_turn(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER)")
+    for k in (1, 2):
+        await ask("update", conn, f"INSERT INTO t VALUES ({k})")
+    await ask("open", conn, "up", "SELECT k FROM t ORDER BY k")
+    await ask("open", conn, "down", "SELECT k FROM t ORDER BY k DESC")
+    seen = [await ask("next", name) for name in ("up", "down", "up", "down", "up", "down")]
+    assert seen == [[["1"]], [["2"]], [["2"]], [["1"]], [["off"]], [["off"]]]
+
+
+async def test_a_prepared_query_runs_again_with_other_values(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER, v VARCHAR(9))")
+    for k, v in ((1, "one"), (2, "two")):
+        await ask("update", conn, f"INSERT INTO t VALUES ({k}, '{v}')")
+    await ask("prepare", conn, "p", "SELECT v FROM t WHERE k = ?")
+    for k, v in ((2, "two"), (1, "one"), (3, None)):
+        await ask("set", "p", 1, "int", k)
+        assert cells(await ask("select", "p")) == ([[v]] if v else [])
+    await ask("release", "p")
+
+
+async def test_commit_keeps_and_rollback_undoes(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER)")
+    await ask("autocommit", conn, "false")
+    await ask("update", conn, "INSERT INTO t VALUES (1)")
+    await ask("commit", conn)
+    await ask("update", conn, "INSERT INTO t VALUES (2)")
+    await ask("rollback", conn)
+    await ask("autocommit", conn, "true")
+    assert cells(await ask("query", conn, "SELECT k FROM t")) == [["1"]]
+
+
+async def test_a_scroll_cursor_moves_both_ways(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER)")
+    for k in range(1, 6):
+        await ask("update", conn, f"INSERT INTO t VALUES ({k})")
+    moves = await ask("scroll", conn, "SELECT k FROM t ORDER BY k", "last", "first", "next", "4", "previous", "9")
+    assert moves == [["last", "5"], ["first", "1"], ["next", "2"], ["4", "4"], ["previous", "3"], ["9", "off"]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELEC 1", -201),
+        ("SELECT * FROM missing", -206),
+        ("SELECT missing FROM t", -217),
+        ("INSERT INTO t VALUES (1, 'b')", -268),
+        ("INSERT INTO t VALUES (NULL, 'b')", -703),
+        ("INSERT INTO t VALUES (2, NULL)", -391),
+        ("INSERT INTO t VALUES (2)", -236),
+        ("INSERT INTO t VALUES ('x', 'y')", -1213),
+        ("UPDATE t SET k = 'x'", -1213),
+        ("CREATE TABLE t (a INT)", -310),
+    ],
+)
+async def test_errors_have_informix_codes(ask: Ask, conn: str, sql: str, code: int) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER PRIMARY KEY CONSTRAINT pk_t, v CHAR(3) NOT NULL)")
+    await ask("update", conn, "INSERT INTO t VALUES (1, 'a')")
+    with pytest.raises(JdbcError) as caught:
+        await ask("query" if sql.startswith("SEL") else "update", conn, sql)
+    assert caught.value.code == code
+    assert cells(await ask("query", conn, "SELECT k FROM t")) == [["1"]]
+
+
+async def test_a_failed_row_of_a_batch_leaves_the_others(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER PRIMARY KEY)")
+    await ask("prepare", conn, "p", "INSERT INTO t VALUES (?)")
+    for k in (1, 2, 1, 3):
+        await ask("set", "p", 1, "int", k)
+        await ask("add", "p")
+    with pytest.raises(JdbcError) as caught:
+        await ask("batch", "p")
+    assert caught.value.code == -268
+    await ask("release", "p")
+    # The first error ends the answer of a group and drops what follows in it (assumed for several executions).
+    assert cells(await ask("query", conn, "SELECT k FROM t ORDER BY k")) == [["1"], ["2"]]
+
+
+async def test_a_wrong_password_and_an_unknown_database_are_told_apart(ask: Ask) -> None:
+    async with aioifx.server.running(user="app", password="right") as dsn:
+        with pytest.raises(JdbcError) as caught:
+            await ask("connect", "x", url_of(dsn))
+        assert caught.value.code == -951
+    async with aioifx.server.running() as dsn:
+        with pytest.raises(JdbcError) as caught:
+            await ask("connect", "x", url_of(dsn).replace(f"/{parse_dsn(dsn).database}:", "/nowhere:"))
+        assert caught.value.code == -329
+
+
+async def test_it_reads_the_catalog(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE thing (k INTEGER PRIMARY KEY, v VARCHAR(20), d DECIMAL(8,2) NOT NULL)")
+    tables = cells(await ask("tables", conn, "thing"))
+    assert [row[2] for row in tables] == ["thing"]
+    columns = cells(await ask("columns", conn, "thing"))
+    assert [(row[3], row[5]) for row in columns] == [("k", "integer"), ("v", "varchar"), ("d", "decimal")]
+    assert [row[3] for row in cells(await ask("keys", conn, "thing"))] == ["k"]
+
+
+async def test_utf8_and_other_ways_to_close_work(ask: Ask, server: str) -> None:
+    locale = {"CLIENT_LOCALE": "en_US.utf8", "DB_LOCALE": "en_US.utf8"}
+    async with aioifx.server.running(locale="en_US.utf8") as dsn:
+        await ask("connect", "u", url_of(dsn, **locale, OPTOFC="1", IFX_AUTOFREE="1"))
+        await ask("update", "u", "CREATE TABLE t (v VARCHAR(40))")
+        await ask("prepare", "u", "p", "INSERT INTO t VALUES (?)")
+        await ask("set", "p", 1, "string", "Ελλάδα €")
+        await ask("run", "p")
+        await ask("release", "p")
+        assert cells(await ask("query", "u", "SELECT v FROM t")) == [["Ελλάδα €"]]
+        await ask("close", "u")
+
+
+async def test_an_insert_cursor_puts_rows(ask: Ask, server: str) -> None:
+    await ask("connect", "p", url_of(server, IFX_USEPUT="1"))
+    await ask("update", "p", "CREATE TABLE t (k INTEGER, v VARCHAR(9), d DECIMAL(10,2))")
+    await ask("prepare", "p", "s", "INSERT INTO t VALUES (?, ?, ?)")
+    for k in range(5):
+        await ask("set", "s", 1, "int", k)
+        await ask("set", "s", 2, "string", f"v{k}")
+        await ask("set", "s", 3, "decimal", f"{k}.50")
+        await ask("add", "s")
+    await ask("batch", "s")
+    await ask("release", "s")
+    rows = cells(await ask("query", "p", "SELECT k, v, d FROM t ORDER BY k"))
+    assert rows == [[str(k), f"v{k}", f"{k}.50"] for k in range(5)]
+    await ask("close", "p")
