@@ -3,19 +3,22 @@
 House rules:
 1. Replies match expectations by order alone; `expect` comes before the bytes leave.
 2. A cancelled waiter cancels a future, never a parser: the parser reads its reply to the end and nobody looks.
-3. When a parser raises, or the peer goes away, everybody who waits is told at once, and so is everybody who comes later.
+3. When a parser raises, or the peer goes away, all who wait are told at once, and so are all who come later.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar, cast
 
-from aioifx.errors import ConnectionLost, DatabaseError, ProtocolError
+from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
 from aioifx.wire.inbox import Inbox, Parser
 
 T = TypeVar("T")
+
+MAX_UNASKED: Final = 16 * 1024 * 1024
+"""Bytes that may lie here while nobody expects anything; a peer that sends more does not speak SQLI."""
 
 
 class Channel(asyncio.Protocol):
@@ -38,14 +41,17 @@ class Channel(asyncio.Protocol):
     # -- what the event loop calls ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(
+            asyncio.Transport, transport
+        )  # uvloop's transports do not inherit from asyncio's
         self._ended = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
         self.bytes_in += len(data)
         self.inbox.feed(data)
         self._advance()
+        if not self._expected and self.inbox.unread > MAX_UNASKED:
+            self._break(ProtocolError(f"more than {MAX_UNASKED} bytes came that nobody asked for"))
 
     def eof_received(self) -> bool:
         self.inbox.eof = True
@@ -103,7 +109,7 @@ class Channel(asyncio.Protocol):
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if self._failure is not None:
             parser.close()
-            future.set_exception(_again(self._failure))
+            _reject(future, _again(self._failure))
             return future
         self._expected.append((parser, future))
         if len(self._expected) == 1 and self.inbox.unread:
@@ -155,18 +161,18 @@ class Channel(asyncio.Protocol):
                 self._expected.popleft()
                 if not future.done():
                     future.set_result(stop.value)
-            except (ConnectionLost, ProtocolError) as error:
+            except (ConnectError, ConnectionLost, ProtocolError) as error:
                 self._expected.popleft()
-                if not future.done():
-                    future.set_exception(error)
+                _reject(future, error)
                 self._break(error)
                 return
-            except Exception as error:  # a parser must not raise anything else: a defect, and the place is lost
+            except (
+                Exception
+            ) as error:  # a parser must not raise anything else: a defect, and the place is lost
                 self._expected.popleft()
                 defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
                 defect.__cause__ = error
-                if not future.done():
-                    future.set_exception(defect)
+                _reject(future, defect)
                 self._break(defect)
                 return
 
@@ -182,8 +188,14 @@ class Channel(asyncio.Protocol):
         waiting, self._expected = self._expected, deque()
         for parser, future in waiting:
             parser.close()
-            if not future.done():
-                future.set_exception(_again(error))
+            _reject(future, _again(error))
+
+
+def _reject(future: asyncio.Future[Any], error: DatabaseError) -> None:
+    """Give *error* to whoever waits; and if nobody does, it must not be logged as forgotten."""
+    if not future.done():
+        future.set_exception(error)
+        future.exception()
 
 
 def _again(error: DatabaseError) -> DatabaseError:

@@ -8,12 +8,13 @@ House rules:
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Coroutine, Generator
 from struct import Struct
 from typing import Final, TypeAlias, TypeVar
 
-from aioifx.errors import ConnectionLost
+from aioifx.errors import ConnectionLost, ProtocolError
 
 T = TypeVar("T")
 
@@ -32,6 +33,8 @@ class Park:
 
 PARK: Final = Park()
 
+NO_LIMIT: Final = sys.maxsize
+
 Parser: TypeAlias = Coroutine[Park, None, T]
 """A coroutine that is stepped with ``send(None)`` whenever bytes have come."""
 
@@ -44,12 +47,14 @@ def _park() -> Generator[Park, None, None]:
 class Inbox:
     """All bytes that came and were not consumed; it belongs to the connection and outlives every parser."""
 
-    __slots__ = ("_dropped", "data", "eof", "pos")
+    __slots__ = ("_dropped", "data", "eof", "limit", "pos")
 
     def __init__(self) -> None:
         self.data = bytearray()
         self.pos = 0
         self.eof = False
+        self.limit = NO_LIMIT
+        """`consumed` must not get past this; a parser that reads a message without a length sets it."""
         self._dropped = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
@@ -74,10 +79,13 @@ class Inbox:
         """Return once *count* unread bytes are here; until then the parser is parked.
 
         Raises:   ConnectionLost: the peer closed before it sent them.
+                  ProtocolError: they lie behind the limit. What is here already is not measured, only waited for.
         """
         while len(self.data) - self.pos < count:
             if self.eof:
                 raise ConnectionLost("the server closed the connection in the middle of a reply")
+            if self.consumed + count > self.limit:
+                raise ProtocolError("the message does not end within its limit")
             await _park()
 
     def i16(self) -> int:

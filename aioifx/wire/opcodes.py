@@ -49,8 +49,12 @@ class Op(IntEnum):
     EXIT = 56
     INFO = 81
     INSERTDONE = 94
+    LODATA = 97
     XACTSTAT = 99
     RET_TYPE = 100
+    GETROUTINE = 101
+    EXFPROUTINE = 102
+    FPROUTINE = 103
     AUTOFREE = 108
     CIDESCRIBE = 124
     IDESCRIBE = 125
@@ -83,7 +87,9 @@ class LoginType(IntEnum):
     REQUEST = 1
     ACCEPT = 2
     REJECT = 3
-    REDIRECT = 13  # assumed: one client reads it so, no capture shows it; a redirecting connection manager would
+    REDIRECT = (
+        13  # assumed: one client reads it so, no capture shows it; a redirecting connection manager would
+    )
 
 
 class StatementType(IntEnum):

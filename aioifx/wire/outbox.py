@@ -8,6 +8,7 @@ from typing import Final
 _I16: Final = Struct(">h")
 _U16: Final = Struct(">H")
 _I32: Final = Struct(">i")
+_U32: Final = Struct(">I")
 _I64: Final = Struct(">q")
 
 
@@ -39,6 +40,9 @@ class Outbox:
 
     def i32(self, value: int) -> None:
         self.data += _I32.pack(value)
+
+    def u32(self, value: int) -> None:
+        self.data += _U32.pack(value)
 
     def i64(self, value: int) -> None:
         self.data += _I64.pack(value)

@@ -15,7 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import NOT_NULL, Column, Row, SqlType, TypeCode
 from aioifx.wire.dialect import Dialect
-from aioifx.wire.inbox import Inbox, padded
+from aioifx.wire.fields import BindEntry, put_int8, read_char, take_int8
+from aioifx.wire.inbox import NO_LIMIT, Inbox, padded
+from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
 from aioifx.wire.outbox import Outbox
 
@@ -97,7 +99,6 @@ class Reply:
     cost: Cost | None = None
     serials: Serials | None = None
     transaction: TransactionState | None = None
-    tuple_warnings: int = 0
     row_number: int | None = None
     """SQ_TUPID: the row that a scroll cursor stands on."""
     closed: bool = False
@@ -108,6 +109,12 @@ class Reply:
     version: str | None = None
     names: tuple[str, ...] | None = None
     """SQ_DBLIST: the databases."""
+    blobs: list[bytes] = field(default_factory=list[bytes])
+    """SQ_BLOB: BYTE and TEXT values, whole."""
+    object_data: ObjectData | None = None
+    routine: Routine | None = None
+    returned: tuple[BindEntry, ...] | None = None
+    """SQ_FPROUTINE: what a routine returned."""
     error: ServerError | None = None
     """The first error; the rest of the group was read all the same."""
     bad_value: DataError | None = None
@@ -139,25 +146,27 @@ async def read_reply(
               ConnectionLost: the connection ended first.
     """
     reply = Reply()
-    begin = inbox.consumed
-    while True:
-        await inbox.need(2)
-        tag = inbox.peek_u16()
-        if tag == Op.TUPLE:
-            await _read_tuples(inbox, reply, read_rows, limit)
-        else:
-            inbox.skip(2)
-            if tag == Op.EOT:
+    inbox.limit = (
+        inbox.consumed + limit
+    )  # stops whoever waits for more; what came in one piece is measured here
+    try:
+        while True:
+            await inbox.need(2)
+            tag = inbox.peek_u16()
+            if tag == Op.TUPLE:
+                await _read_tuples(inbox, reply, read_rows)
+            else:
+                inbox.skip(2)
+                reader = _READERS.get(tag)
+                if reader is None:
+                    raise ProtocolError(f"unknown message {tag} from the server")
+                await reader(inbox, dialect, reply)
+            if inbox.consumed > inbox.limit:
+                raise ProtocolError(f"the reply is longer than {limit} bytes")
+            if tag in _ENDS:
                 return reply
-            if tag == Op.EXIT:
-                reply.exited = True
-                return reply
-            reader = _READERS.get(tag)
-            if reader is None:
-                raise ProtocolError(f"unknown message {tag} from the server")
-            await reader(inbox, dialect, reply)
-        if inbox.consumed - begin > limit:
-            raise ProtocolError(f"the reply is longer than {limit} bytes")
+    finally:
+        inbox.limit = NO_LIMIT
 
 
 async def read_replies(inbox: Inbox, dialect: Dialect, count: int) -> list[Reply]:
@@ -165,27 +174,31 @@ async def read_replies(inbox: Inbox, dialect: Dialect, count: int) -> list[Reply
     return [await read_reply(inbox, dialect) for _ in range(count)]
 
 
-async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None, limit: int) -> None:
-    """Wire: 2 opcode · 2 warnings · 4 size · size bytes · pad to even (observed: IDS 12.10 to 15)."""
+async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None) -> None:
+    """SQ_TUPLE, one or a run of them; the warnings in front of a row are not kept.
+
+    Wire:     2 opcode · 2 warnings · 4 size · size bytes · pad to even
+    Source:   observed: IDS 12.10 to 15
+    """
     if read_rows is None:
         raise ProtocolError("a row came that nobody asked for")
     await inbox.need(TUPLE_HEAD)
     size = inbox.peek_i32(4)
-    if not 0 <= size <= limit:
+    if not 0 <= size <= MAX_TEXT:
         raise ProtocolError(f"a row of {size} bytes")
-    reply.tuple_warnings |= inbox.data[inbox.pos + 2] << 8 | inbox.data[inbox.pos + 3]
+    await inbox.need(TUPLE_HEAD + padded(size))
     if reply.bad_value is not None:
-        await inbox.need(TUPLE_HEAD + padded(size))
         inbox.skip(TUPLE_HEAD + padded(size))
         return
-    await inbox.need(TUPLE_HEAD + padded(size))
-    begin, kept = inbox.pos, len(reply.rows)
+    begin, kept = inbox.consumed, len(reply.rows)
     try:
         await read_rows(inbox, reply.rows)
     except DataError as error:
         reply.bad_value = error
         # The rows in front of the bad one are kept, and the reader's place is found again by sizes alone.
-        inbox.pos = begin
+        if inbox.consumed - begin > inbox.pos:
+            raise ProtocolError("the row reader waited for more than its row") from error
+        inbox.pos -= inbox.consumed - begin
         for _ in range(len(reply.rows) - kept + 1):
             inbox.skip(TUPLE_HEAD + padded(inbox.peek_i32(4)))
 
@@ -209,19 +222,9 @@ def by_field(read_row: Callable[[Inbox, int], Awaitable[Row]]) -> RowReader:
     return read_one
 
 
-async def _read_char(inbox: Inbox) -> bytes:
-    """CHAR: 2 size · size bytes · pad to even."""
-    await inbox.need(2)
-    size = inbox.u16()
-    await inbox.need(padded(size))
-    text = inbox.take(size)
-    inbox.skip(padded(size) - size)
-    return text
-
-
 async def _read_name(inbox: Inbox, dialect: Dialect) -> str:
     """A name, in the database's locale; one that cannot be decoded must not cost the connection."""
-    return (await _read_char(inbox)).decode(dialect.encoding, "replace")
+    return (await read_char(inbox)).decode(dialect.encoding, "replace")
 
 
 async def _read_describe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
@@ -236,7 +239,9 @@ async def _read_describe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     count = inbox.i16()
     names_size = inbox.i32() if dialect.long_offsets else inbox.u16()
     if not 0 <= count <= MAX_COLUMNS or not 0 <= names_size <= MAX_TEXT or row_size < 0:
-        raise ProtocolError(f"SQ_DESCRIBE with {count} columns, rows of {row_size} bytes, {names_size} bytes of names")
+        raise ProtocolError(
+            f"SQ_DESCRIBE with {count} columns, rows of {row_size} bytes, {names_size} bytes of names"
+        )
     fields = [await _read_field(inbox, dialect) for _ in range(count)]
     await inbox.need(padded(names_size))
     names = inbox.take(names_size)
@@ -272,7 +277,7 @@ def _name_at(names: bytes, index: int, encoding: str) -> str:
 async def _read_idescribe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     """SQ_IDESCRIBE: the parameters of a statement.
 
-    Wire:     2 count · if count: 2 zero · per parameter 2 type · 4 extended id · owner · name · 2 · 2 · 4 source · 4 length
+    Wire:     2 count · if count: 2 zero · each 2 type · 4 extended id · owner · name · 2 · 2 · 4 source · 4 length
     Source:   observed: JDBC, prepared.json
     """
     await inbox.need(2)
@@ -291,7 +296,9 @@ async def _read_idescribe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
         await inbox.need(12)
         inbox.skip(4)  # reference and alignment
         source, length = inbox.i32(), inbox.i32()
-        parameters.append(SqlType(code & 0xFF, length, extended_id, owner, extended_name, source, code & 0xFE00))
+        parameters.append(
+            SqlType(code & 0xFF, length, extended_id, owner, extended_name, source, code & 0xFE00)
+        )
     reply.parameters = tuple(parameters)
 
 
@@ -318,11 +325,9 @@ async def _read_cost(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
 
 
 async def _read_insertdone(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
-    """SQ_INSERTDONE: 2 sign · 4 low · 4 high · with bit 54: 8 bigserial (observed: 11.50 to 15)."""
+    """SQ_INSERTDONE: 10 serial8 as INT8 · with bit 54: 8 bigserial (observed: 11.50 to 15)."""
     await inbox.need(18 if dialect.bigint else 10)
-    sign, low, high = inbox.i16(), inbox.u32(), inbox.u32()
-    serial8 = sign * (high << 32 | low)
-    reply.serials = Serials(serial8, inbox.i64() if dialect.bigint else 0)
+    reply.serials = Serials(take_int8(inbox), inbox.i64() if dialect.bigint else 0)
 
 
 async def _read_error(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
@@ -359,7 +364,7 @@ async def _read_close(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
 
 async def _read_protocols(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     """SQ_PROTOCOLS: 2 size · size bytes · pad to even; nine bytes from every release seen (observed)."""
-    mask = await _read_char(inbox)
+    mask = await read_char(inbox)
     if not mask:
         raise ProtocolError("SQ_PROTOCOLS without a mask")
     reply.mask = mask
@@ -380,17 +385,50 @@ async def _read_dblist(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     reply.names = tuple(names)
 
 
+async def _read_blob(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    reply.blobs.append(await read_blob(inbox))
+
+
+async def _read_object_data(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    reply.object_data = await read_object_data(inbox)
+
+
+async def _read_routine(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    reply.routine = await read_routine(inbox)
+
+
+async def _read_returned(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    reply.returned = await read_returned(inbox)
+
+
+async def _read_eot(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_EOT, no body."""
+
+
+async def _read_exit(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+    """SQ_EXIT, no body: the server ended the session (observed: JDBC, login.json)."""
+    reply.exited = True
+
+
+_ENDS: Final = frozenset({Op.EOT, Op.EXIT})
+
 _READERS: Final[dict[int, Callable[[Inbox, Dialect, Reply], Awaitable[None]]]] = {
     Op.DESCRIBE: _read_describe,
     Op.CLOSE: _read_close,
+    Op.EOT: _read_eot,
     Op.ERR: _read_error,
     Op.DONE: _read_done,
     Op.TUPID: _read_tupid,
     Op.DBLIST: _read_dblist,
+    Op.BLOB: _read_blob,
+    Op.EXIT: _read_exit,
     Op.VERSION: _read_version,
     Op.COST: _read_cost,
     Op.INSERTDONE: _read_insertdone,
+    Op.LODATA: _read_object_data,
     Op.XACTSTAT: _read_xactstat,
+    Op.GETROUTINE: _read_routine,
+    Op.FPROUTINE: _read_returned,
     Op.IDESCRIBE: _read_idescribe,
     Op.PROTOCOLS: _read_protocols,
 }
@@ -473,17 +511,10 @@ def put_cost(outbox: Outbox, cost: Cost) -> None:
 
 def put_insertdone(outbox: Outbox, dialect: Dialect, serials: Serials) -> None:
     """SQ_INSERTDONE; see `_read_insertdone`."""
-    magnitude = abs(serials.serial8)
     outbox.u16(Op.INSERTDONE)
-    outbox.i16(-1 if serials.serial8 < 0 else 1)
-    outbox.i32(_signed(magnitude & 0xFFFF_FFFF))
-    outbox.i32(_signed(magnitude >> 32))
+    put_int8(outbox, serials.serial8)
     if dialect.bigint:
         outbox.i64(serials.bigserial)
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def put_error(outbox: Outbox, dialect: Dialect, error: ServerError) -> None:

@@ -11,15 +11,23 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.errors import ProtocolError
-from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.sqltypes import SqlType
 from aioifx.wire.dialect import Dialect
-from aioifx.wire.inbox import Inbox, padded
-from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
+from aioifx.wire.fields import BindEntry as BindEntry  # half of this module's vocabulary
+from aioifx.wire.fields import is_named as is_named
+from aioifx.wire.fields import put_long_char, read_block, read_char, read_entry, read_long_char
+from aioifx.wire.inbox import NO_LIMIT, Inbox, padded
+from aioifx.wire.objects import REQUEST_READERS as OBJECT_READERS
+from aioifx.wire.objects import ObjectRequest
+from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
 
 _INFO_ENVIRONMENT: Final = 6
 _MAX_INFO: Final = 1 << 15
 _MAX_MESSAGES: Final = 1 << 20
+
+DEFAULT_LIMIT: Final = 256 * 1024 * 1024
+"""Bytes that one group may have when its reader names no other limit."""
 
 
 class Prepare(NamedTuple):
@@ -38,17 +46,6 @@ class CurName(NamedTuple):
 
 class Id(NamedTuple):
     statement_id: int
-
-
-class BindEntry(NamedTuple):
-    """One parameter as it stood in SQ_BIND; *data* is the value without its inner length and without its pad."""
-
-    code: int
-    owner: bytes
-    name: bytes
-    indicator: int
-    precision: int
-    data: bytes
 
 
 class Bind(NamedTuple):
@@ -185,7 +182,7 @@ Request: TypeAlias = (
     Prepare | Command | CurName | Id | Bind | Open | Execute | Fetch | ScrollFetch | Close | Release | Put
     | Begin | Commit | Rollback | Describe | Scroll | Hold | AutoFree | WantDone | DescribeInput | RetType
     | AutoGenKeys | DbOpen | DbClose | DbList | Version | Exit | Info | Protocols
-    | SetSavepoint | ReleaseSavepoint | RollbackSavepoint
+    | SetSavepoint | ReleaseSavepoint | RollbackSavepoint | ObjectRequest
 )  # fmt: skip
 
 
@@ -197,14 +194,6 @@ def put_eot(outbox: Outbox) -> None:
     outbox.u16(Op.EOT)
 
 
-def _put_sql(outbox: Outbox, dialect: Dialect, sql: bytes) -> None:
-    """SQL text: CHAR, with an int length where bit 62 lifts the 64 KB limit (observed: JDBC, 70,000 bytes)."""
-    if dialect.long_text:
-        outbox.long_char(sql)
-    else:
-        outbox.char(sql)
-
-
 def put_prepare(outbox: Outbox, dialect: Dialect, sql: bytes, placeholders: int) -> None:
     """PREPARE, NDESCRIBE, WANTDONE.
 
@@ -213,7 +202,7 @@ def put_prepare(outbox: Outbox, dialect: Dialect, sql: bytes, placeholders: int)
     """
     outbox.u16(Op.PREPARE)
     outbox.u16(placeholders)
-    _put_sql(outbox, dialect, sql)
+    put_long_char(outbox, dialect, sql)
     outbox.u16(Op.NDESCRIBE)
     outbox.u16(Op.WANTDONE)
 
@@ -226,7 +215,7 @@ def put_command(outbox: Outbox, dialect: Dialect, sql: bytes) -> None:
     """
     outbox.u16(Op.COMMAND)
     outbox.u16(0)
-    _put_sql(outbox, dialect, sql)
+    put_long_char(outbox, dialect, sql)
     outbox.u16(Op.NDESCRIBE)
     outbox.u16(Op.EXECUTE)
     outbox.u16(Op.RELEASE)
@@ -247,7 +236,7 @@ def put_curname(outbox: Outbox, name: bytes) -> None:
 def put_bind(outbox: Outbox, body: bytes) -> None:
     """SQ_BIND; *body* is the count and the entries as codecs encode them.
 
-    Wire:     2 opcode · 2 count · per parameter 2 type · [owner · name] · 2 indicator · 2 precision · data · pad to even
+    Wire:     2 opcode · 2 count · each 2 type · [owner · name] · 2 indicator · 2 precision · data · pad to even
     """
     outbox.u16(Op.BIND)
     outbox.raw(body)
@@ -374,20 +363,27 @@ def put_exit(outbox: Outbox) -> None:
     outbox.u16(Op.EXIT)
 
 
-def is_named(code: int) -> bool:
-    """Whether a type's owner and name travel beside its code (observed: JDBC, binds.json)."""
-    return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
-
-
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-async def read_request(inbox: Inbox, dialect: Dialect) -> list[Request]:
+async def read_request(inbox: Inbox, dialect: Dialect, limit: int = DEFAULT_LIMIT) -> list[Request]:
     """One group of messages, up to SQ_EOT; SQ_EXIT ends one too.
 
-    Raises:   ProtocolError: not SQLI.
+    Args:     limit: bytes of the whole group.
+    Raises:   ProtocolError: not SQLI, or more than *limit* bytes.
               ConnectionLost: the client went away.
     """
+    inbox.limit = inbox.consumed + limit
+    try:
+        messages = await _read_group(inbox, dialect)
+        if inbox.consumed > inbox.limit:
+            raise ProtocolError(f"the request is longer than {limit} bytes")
+    finally:
+        inbox.limit = NO_LIMIT
+    return messages
+
+
+async def _read_group(inbox: Inbox, dialect: Dialect) -> list[Request]:
     messages: list[Request] = []
     while True:
         await inbox.need(2)
@@ -426,39 +422,18 @@ _BARE: Final[dict[int, Request]] = {
 }
 
 
-async def _read_char(inbox: Inbox) -> bytes:
-    await inbox.need(2)
-    return await _read_block(inbox, inbox.u16())
-
-
-async def _read_block(inbox: Inbox, size: int) -> bytes:
-    if not 0 <= size <= MAX_TEXT:
-        raise ProtocolError(f"a field of {size} bytes")
-    await inbox.need(padded(size))
-    data = inbox.take(size)
-    inbox.skip(padded(size) - size)
-    return data
-
-
-async def _read_sql(inbox: Inbox, dialect: Dialect) -> bytes:
-    if not dialect.long_text:
-        return await _read_char(inbox)
-    await inbox.need(4)
-    return await _read_block(inbox, inbox.i32())
-
-
 async def _read_prepare(inbox: Inbox, dialect: Dialect) -> Prepare:
     await inbox.need(2)
-    return Prepare(inbox.u16(), await _read_sql(inbox, dialect))
+    return Prepare(inbox.u16(), await read_long_char(inbox, dialect))
 
 
 async def _read_command(inbox: Inbox, dialect: Dialect) -> Command:
     await inbox.need(2)
-    return Command(inbox.u16(), await _read_sql(inbox, dialect))
+    return Command(inbox.u16(), await read_long_char(inbox, dialect))
 
 
 async def _read_curname(inbox: Inbox, dialect: Dialect) -> CurName:
-    return CurName(await _read_char(inbox))
+    return CurName(await read_char(inbox))
 
 
 async def _read_id(inbox: Inbox, dialect: Dialect) -> Id:
@@ -466,50 +441,12 @@ async def _read_id(inbox: Inbox, dialect: Dialect) -> Id:
     return Id(inbox.i16())
 
 
-# How many bytes of data a parameter has, by type (observed: binds.json; wire.md section 12.7). Everything else that is
-# not named starts with a short length, named types with an int length.
-_FIXED_DATA: Final[dict[int, int]] = {
-    TypeCode.SMALLINT: 2,
-    TypeCode.INTEGER: 4,
-    TypeCode.SERIAL: 4,
-    TypeCode.DATE: 4,
-    TypeCode.FLOAT: 8,
-    TypeCode.SMALLFLOAT: 4,
-    TypeCode.INT8: 10,
-    TypeCode.SERIAL8: 10,
-    TypeCode.BIGINT: 8,
-    TypeCode.BIGSERIAL: 8,
-    TypeCode.BYTE: 56,
-    TypeCode.TEXT: 56,
-}
-
-
 async def _read_bind(inbox: Inbox, dialect: Dialect) -> Bind:
     await inbox.need(2)
     count = inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
         raise ProtocolError(f"SQ_BIND with {count} parameters")
-    return Bind(tuple([await _read_bind_entry(inbox) for _ in range(count)]))
-
-
-async def _read_bind_entry(inbox: Inbox) -> BindEntry:
-    await inbox.need(2)
-    code = inbox.i16()
-    owner = name = b""
-    if is_named(code):
-        owner, name = await _read_char(inbox), await _read_char(inbox)
-    await inbox.need(4)
-    indicator, precision = inbox.i16(), inbox.i16()
-    if indicator == -1:
-        return BindEntry(code, owner, name, indicator, precision, b"")
-    size = _FIXED_DATA.get(code)
-    if size is None and is_named(code):
-        await inbox.need(4)
-        size = inbox.i32()
-    elif size is None:
-        await inbox.need(2)
-        size = inbox.u16()
-    return BindEntry(code, owner, name, indicator, precision, await _read_block(inbox, size))
+    return Bind(tuple([await read_entry(inbox) for _ in range(count)]))
 
 
 async def _read_fetch(inbox: Inbox, dialect: Dialect) -> Fetch:
@@ -527,7 +464,7 @@ async def _read_put(inbox: Inbox, dialect: Dialect) -> Put:
     """SQ_PUT: 4 row size · 2 rows · rows, each padded to even (observed: JDBC, put.json)."""
     await inbox.need(6)
     size, count = inbox.i32(), inbox.u16()
-    return Put(size, tuple([await _read_block(inbox, size) for _ in range(count)]))
+    return Put(size, tuple([await read_block(inbox, size) for _ in range(count)]))
 
 
 async def _read_rollback(inbox: Inbox, dialect: Dialect) -> Rollback:
@@ -538,13 +475,15 @@ async def _read_rollback(inbox: Inbox, dialect: Dialect) -> Rollback:
 async def _read_ret_type(inbox: Inbox, dialect: Dialect) -> RetType:
     await inbox.need(4)
     direction, count = inbox.i16(), inbox.i16()
+    if not 0 <= count <= MAX_COLUMNS:
+        raise ProtocolError(f"SQ_RET_TYPE with {count} columns")
     types: list[SqlType] = []
     for _ in range(count):
         await inbox.need(2)
         code = inbox.u16()
         owner = name = b""
         if is_named(code):
-            owner, name = await _read_char(inbox), await _read_char(inbox)
+            owner, name = await read_char(inbox), await read_char(inbox)
         await inbox.need(4)
         types.append(
             SqlType(code, inbox.i32(), owner=owner.decode("latin-1"), extended_name=name.decode("latin-1"))
@@ -560,14 +499,16 @@ async def _read_autogenkeys(inbox: Inbox, dialect: Dialect) -> AutoGenKeys:
         return AutoGenKeys(kind)
     await inbox.need(2)
     count = inbox.i16()
+    if kind not in (2, 3) or not 0 <= count <= MAX_COLUMNS:
+        raise ProtocolError(f"SQ_AUTOGENKEYS {kind} with {count} columns")
     if kind == 2:  # by position (assumed, by analogy with 3; JDBC was not seen to send it)
-        await inbox.need(2 * max(count, 0))
+        await inbox.need(2 * count)
         return AutoGenKeys(kind, tuple(str(inbox.i16()).encode() for _ in range(count)))
-    return AutoGenKeys(kind, tuple([await _read_char(inbox) for _ in range(count)]))
+    return AutoGenKeys(kind, tuple([await read_char(inbox) for _ in range(count)]))
 
 
 async def _read_dbopen(inbox: Inbox, dialect: Dialect) -> DbOpen:
-    name = await _read_char(inbox)
+    name = await read_char(inbox)
     await inbox.need(2)
     return DbOpen(name, inbox.i16())
 
@@ -579,8 +520,8 @@ async def _read_info(inbox: Inbox, dialect: Dialect) -> Info:
     if kind != _INFO_ENVIRONMENT or size > _MAX_INFO:
         raise ProtocolError(f"SQ_INFO {kind} of {size} bytes")
     pairs: list[tuple[bytes, bytes]] = []
-    while name := await _read_char(inbox):
-        pairs.append((name, await _read_char(inbox)))
+    while name := await read_char(inbox):
+        pairs.append((name, await read_char(inbox)))
         if len(pairs) > MAX_COLUMNS:
             raise ProtocolError("SQ_INFO does not end")
     await inbox.need(2)
@@ -589,21 +530,21 @@ async def _read_info(inbox: Inbox, dialect: Dialect) -> Info:
 
 
 async def _read_protocols(inbox: Inbox, dialect: Dialect) -> Protocols:
-    return Protocols(await _read_char(inbox))
+    return Protocols(await read_char(inbox))
 
 
 async def _read_set_savepoint(inbox: Inbox, dialect: Dialect) -> SetSavepoint:
-    name = await _read_char(inbox)
+    name = await read_char(inbox)
     await inbox.need(2)
     return SetSavepoint(name, bool(inbox.i16()))
 
 
 async def _read_release_savepoint(inbox: Inbox, dialect: Dialect) -> ReleaseSavepoint:
-    return ReleaseSavepoint(await _read_char(inbox))
+    return ReleaseSavepoint(await read_char(inbox))
 
 
 async def _read_rollback_savepoint(inbox: Inbox, dialect: Dialect) -> RollbackSavepoint:
-    return RollbackSavepoint(await _read_char(inbox))
+    return RollbackSavepoint(await read_char(inbox))
 
 
 _READERS: Final[dict[int, Callable[[Inbox, Dialect], Awaitable[Request]]]] = {
@@ -624,4 +565,5 @@ _READERS: Final[dict[int, Callable[[Inbox, Dialect], Awaitable[Request]]]] = {
     Op.SETSVPT: _read_set_savepoint,
     Op.RELSVPT: _read_release_savepoint,
     Op.RBSVPT: _read_rollback_savepoint,
+    **OBJECT_READERS,
 }

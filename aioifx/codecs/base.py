@@ -1,0 +1,70 @@
+"""Codec: decode, encode, null, step kind. Never: a concrete type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from aioifx.sqltypes import Value
+
+Decode: TypeAlias = Callable[[bytes], Value]
+"""The whole field, head included -> its value, None for NULL. Raises DataError for bytes that mean nothing."""
+
+Encode: TypeAlias = Callable[[Value], bytes]
+"""A value, or None for NULL -> the whole field. Raises DataError for what the type cannot hold."""
+
+
+class Kind(IntEnum):
+    """What generated and native code may know of a field; whatever else there is goes through Codec.decode."""
+
+    OTHER = 0
+    SMALLINT = 1
+    INTEGER = 2
+    BIGINT = 3
+    INT8 = 4
+    SMALLFLOAT = 5
+    FLOAT = 6
+    DECIMAL = 7
+    DATE = 8
+    DATETIME = 9
+    INTERVAL = 10
+    BOOLEAN = 11
+    CHAR = 12
+    VARCHAR = 13
+    LVARCHAR = 14
+
+
+VARCHAR_HEAD: Final = 1
+"""A VARCHAR field begins with its size in one byte."""
+
+ENVELOPE_HEAD: Final = 5
+"""An extended type begins with an indicator byte (1 = NULL) and its size in four."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codec:
+    """One column type as a row carries it: how many bytes a field has, and what they mean.
+
+    Args:
+        kind:   what generated code may know of it.
+        head:   bytes that tell the size of the rest; 0 for a field of fixed width.
+        width:  bytes of the whole field when it is fixed; for a text type its capacity; else 0.
+        detail: what *kind* needs to know besides: an encoded length, or whether blanks are stripped.
+    """
+
+    kind: Kind
+    head: int
+    width: int
+    decode: Decode
+    encode: Encode
+    detail: int = 0
+
+    def rest(self, head: bytes) -> int:
+        """How many bytes of the field follow its first *self.head* bytes."""
+        if self.head == VARCHAR_HEAD:
+            return head[0]
+        if self.head == ENVELOPE_HEAD:
+            return int.from_bytes(head[1:5], "big")
+        return self.width

@@ -1,0 +1,358 @@
+"""Functions compiled for one shape of rows, each for a whole run at once. Never: an error's words.
+
+House rules:
+1. Generated code never explains. At a row that it dislikes it stops, and codecs/rows.py gives that row to the
+   reference, which decodes it or raises.
+2. Fields of fixed width that follow each other are one struct call, which also reads the next field's head.
+3. Offsets only grow, so one comparison at the end of a row proves that no field reached beyond it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
+from aioifx.codecs.numbers import FLOAT, INT8, SMALLFLOAT
+from aioifx.codecs.temporal import DATE, date_of, highest_pair
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import DataError
+from aioifx.sqltypes import Qualifier, Row, Unit, Value
+
+DecodeRun: TypeAlias = Callable[[bytes, list[Row]], int]
+"""A window that begins with a tuple -> how many of its bytes were decoded; appends to the list."""
+
+EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
+"""Rows -> pieces of SQ_TUPLE messages; what it dislikes it gives to the callable."""
+
+TUPLE: Final = 14
+TUPLE_HEAD: Final = 8
+"""Tag, warnings, size (observed: gbase8s_messages.json)."""
+
+DISLIKED: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
+
+_CACHE_LIMIT: Final = 20_000
+
+
+class _Cache(dict[Any, Any]):
+    """A function remembered for its first so many arguments."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[Any], Any], known: dict[Any, Any]) -> None:
+        super().__init__(known)
+        self.make = make
+
+    def __missing__(self, key: Any) -> Any:
+        value = self.make(key)
+        if len(self) < _CACHE_LIMIT:
+            self[key] = value
+        return value
+
+
+_NULLS: Final = {Kind.SMALLINT: -(1 << 15), Kind.INTEGER: -(1 << 31), Kind.BIGINT: -(1 << 63)}
+_FORMS: Final = {
+    Kind.SMALLINT: "h",
+    Kind.INTEGER: "i",
+    Kind.BIGINT: "q",
+    Kind.SMALLFLOAT: "f",
+    Kind.FLOAT: "d",
+    Kind.DATE: "i",
+}
+
+_DATES: Final = _Cache(date_of, {-(1 << 31): None})
+_YEARS: Final = {high << 8 | low: high * 100 + low for high in range(100) for low in range(100)}
+_BOOLEANS: Final = {b"t": True, b"f": False, b"T": True, b"F": False, b"\1": True, b"\0": False}
+
+
+# --- decoding -------------------------------------------------------------------------------------------------------
+
+
+class _Decoder:
+    """Collects the lines of one decoding function.
+
+    A *run* is a stretch of fixed fields; `base` is the expression of its first offset, `at` how far into it we are.
+    """
+
+    def __init__(self, codecs: Sequence[Codec], code_set: CodeSet) -> None:
+        self.code_set = code_set
+        self.whole_text = code_set.codec == "latin-1"
+        self.as_text = self.whole_text or code_set.keeps_ascii
+        self.names: dict[str, Any] = {
+            "Disliked": DISLIKED,
+            "datetime": dt.datetime,
+            "time": dt.time,
+            "DATES": _DATES,
+            "YEARS": _YEARS,
+            "BOOLEANS": _BOOLEANS,
+            "int8": INT8.decode,
+            "single": SMALLFLOAT.decode,
+            "double": FLOAT.decode,
+            "in_code_set": code_set.decode,
+        }
+        self.body: list[str] = []
+        self.values: list[str] = []
+        self.form = ">hhi"
+        self.targets = ["tag", "_", "size"]
+        self.base = "pos"
+        self.at = TUPLE_HEAD
+        for index, codec in enumerate(codecs):
+            if codec.head:
+                self._variable(index, codec)
+            else:
+                self._fixed(index, codec)
+
+    def source(self) -> str:
+        """The function, as text."""
+        tail = self.at
+        self._end_run()
+        lines = [
+            "def run(data, rows):",
+            "    append = rows.append",
+            "    end = len(data)",
+            "    pos = 0",
+            *(["    text = data.decode('latin-1')"] if self.as_text else []),
+            "    try:",
+            "        while pos < end:",
+            *(f"            {line}" for line in self.body),
+            f"            if {self.base} - pos + {tail - TUPLE_HEAD} != size:",
+            "                break",
+            f"            append(({''.join(f'{value}, ' for value in self.values)}))",
+            "            pos = after",
+            "    except Disliked:",
+            "        pass",
+            "    return pos",
+        ]
+        return "\n".join(lines)
+
+    def _end_run(self) -> None:
+        """Emit the struct call of the run; the first one is followed by the check of the frame."""
+        first = self.base == "pos"
+        if self.targets:
+            unpack = f"unpack{len(self.body)}"
+            self.names[unpack] = struct.Struct(self.form).unpack_from
+            self.body.append(f"{', '.join(self.targets)}, = {unpack}(data, {self.base})")
+        if first:
+            self.body += [
+                "after = pos + (size + 9 & -2)",
+                f"if tag != {TUPLE} or after > end:",
+                "    break",
+            ]
+        self.form, self.targets = ">", []
+
+    def _fixed(self, index: int, codec: Codec) -> None:
+        start, stop = self._here(), self._here(codec.width)
+        name = f"v{index}"
+        match codec.kind:
+            case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+                self._take(_FORMS[codec.kind], name)
+                value = f"None if {name} == {_NULLS[codec.kind]} else {name}"
+            case Kind.SMALLFLOAT | Kind.FLOAT:
+                self._take(_FORMS[codec.kind], name)
+                nan = "single" if codec.kind == Kind.SMALLFLOAT else "double"
+                value = f"{name} if {name} == {name} else {nan}(data[{start}:{stop}])"
+            case Kind.DATE:
+                self._take("i", name)
+                value = f"DATES[{name}]"
+            case Kind.INT8:
+                self._take("hII", f"s{index}", name, f"h{index}")
+                value = f"{name} + (h{index} << 32) if s{index} == 1 else int8(data[{start}:{stop}])"
+            case Kind.DATETIME:
+                value = self._moment(index, codec, start, stop)
+            case Kind.CHAR if self.as_text:
+                self._take(f"{codec.width}x")
+                value = self._char(index, codec, f"{start}:{stop}")
+            case _:
+                self._take(f"{codec.width}s", name)
+                self.names[f"decode{index}"] = codec.decode
+                value = f"decode{index}({name})"
+        self.values.append(value)
+        self.at += codec.width
+
+    def _char(self, index: int, codec: Codec, field: str) -> str:
+        """CHAR: NULL begins with NUL, so it sorts before U+0001."""
+        name = f"c{index}"
+        usual = f"{name}.rstrip(' ')" if codec.detail else name
+        if not self.whole_text:
+            self.names[f"decode{index}"] = codec.decode
+            usual = f"{usual} if {name}.isascii() else decode{index}(data[{field}])"
+        return f"None if ({name} := text[{field}]) < '\\1' else {usual}"
+
+    def _moment(self, index: int, codec: Codec, start: str, stop: str) -> str:
+        """DATETIME: the two usual families inline, unless leading pairs were left out; the rest by its codec."""
+        qualifier = Qualifier.from_encoded(codec.detail)
+        self.names[f"decode{index}"] = codec.decode
+        inline = {Unit.YEAR: ("datetime", "H"), Unit.HOUR: ("time", "B")}.get(qualifier.first)
+        if inline is None or qualifier.last < Unit.SECOND:
+            self._take(f"{codec.width}s", f"v{index}")
+            return f"decode{index}(v{index})"
+        maker, lead = inline
+        names = [f"{letter}{index}" for letter in ("ymdhns" if maker == "datetime" else "hns")]
+        fraction = [f"f{index}_{place}" for place in range((qualifier.scale + 1) // 2)]
+        self._take(f"B{lead}{'B' * (len(names) - 1 + len(fraction))}", f"e{index}", *names, *fraction)
+        values = ([f"YEARS[{names[0]}]", *names[1:]]) if maker == "datetime" else names
+        if fraction:
+            values.append(
+                " + ".join(
+                    f"{name} * {10_000 // 100**place}" if place < 2 else name
+                    for place, name in enumerate(fraction)
+                )
+            )
+        head = 0xC0 + highest_pair(qualifier)
+        valid = "".join(f" and {name} < 100" for name in fraction)
+        return f"{maker}({', '.join(values)}) if e{index} == {head}{valid} else decode{index}(data[{start}:{stop}])"
+
+    def _variable(self, index: int, codec: Codec) -> None:
+        size, null = f"n{index}", f"k{index}"
+        if codec.head == ENVELOPE_HEAD:
+            self._take("BI", null, size)
+        else:
+            self._take("B", size)
+        head = self.at
+        base, start = self.base, self._here(codec.head)
+        self.at += codec.head
+        self._end_run()
+        self.base, self.at = f"p{index}", 0
+        self.body += [f"o{index} = {start}", f"p{index} = o{index} + {size}"]
+        field = f"o{index}:p{index}"
+        match codec.kind:
+            case Kind.VARCHAR:
+                value = f"None if {size} == 1 and not data[o{index}] else {self._text(index, field)}"
+            case Kind.LVARCHAR:
+                value = f"None if {null} else {self._text(index, field)}"
+            case Kind.BOOLEAN:
+                value = f"None if {null} else BOOLEANS[data[{field}]]"
+            case _:
+                self.names[f"decode{index}"] = codec.decode
+                value = f"decode{index}(data[{base} + {head}:p{index}])"
+        self.values.append(value)
+
+    def _text(self, index: int, field: str) -> str:
+        if self.whole_text:
+            return f"text[{field}]"
+        slow = f"in_code_set(data[{field}])"
+        return f"c{index} if (c{index} := text[{field}]).isascii() else {slow}" if self.as_text else slow
+
+    def _take(self, form: str, *targets: str) -> None:
+        self.form += form
+        self.targets += targets
+
+    def _here(self, further: int = 0) -> str:
+        at = self.at + further
+        return f"{self.base} + {at}" if at else self.base
+
+
+# --- encoding -------------------------------------------------------------------------------------------------------
+
+
+def _refuse(value: Value) -> Value:
+    raise ValueError
+
+
+def _checked_nan(value: Value) -> float:
+    """A float by another class, or a NaN: it may go as it is unless it is the NULL pattern, which FLOAT refuses."""
+    FLOAT.encode(value)
+    return float(value)
+
+
+_DAYS: Final = _Cache(lambda day: int.from_bytes(DATE.encode(day), "big", signed=True), {None: -(1 << 31)})
+
+
+class _Encoder:
+    """Collects the pieces of one encoding function; a piece is a packed run of fixed fields, or a variable field."""
+
+    def __init__(self, codecs: Sequence[Codec]) -> None:
+        self.names: dict[str, Any] = {
+            "Disliked": DISLIKED,
+            "DAYS": _DAYS,
+            "refuse": _refuse,
+            "null_double": struct.unpack(">d", b"\xff" * 8)[0],
+            "checked_nan": _checked_nan,
+        }
+        self.columns = [f"v{index}, " for index in range(len(codecs))]
+        self.variable = [index for index, codec in enumerate(codecs) if codec.head]
+        self.fixed_size = sum(codec.width for codec in codecs if not codec.head)
+        self.pieces: list[str] = []
+        self.form = ">hhi"
+        self.values = [str(TUPLE), "0", "size"]
+        for index, codec in enumerate(codecs):
+            self.names[f"encode{index}"] = codec.encode
+            if codec.head:
+                self._end_run()
+                self.pieces.append(f"f{index}")
+            else:
+                self._fixed(f"v{index}", f"encode{index}", codec)
+        self._end_run()
+
+    def source(self) -> str:
+        """The function, as text."""
+        pieces = "".join(f"{piece}, " for piece in self.pieces)
+        size = " + ".join([str(self.fixed_size), *(f"len(f{index})" for index in self.variable)])
+        lines = [
+            "def run(rows, reference):",
+            "    parts = []",
+            "    extend = parts.extend",
+            "    for row in rows:",
+            "        try:",
+            f"            ({''.join(self.columns)}) = row",
+            *(f"            f{index} = encode{index}(v{index})" for index in self.variable),
+            f"            size = {size}",
+            f"            extend(({pieces}b'\\0') if size & 1 else ({pieces}))",
+            "        except Disliked:",
+            "            parts.append(reference(row))",
+            "    return parts",
+        ]
+        return "\n".join(lines)
+
+    def _end_run(self) -> None:
+        if self.values:
+            pack = f"pack{len(self.pieces)}"
+            self.names[pack] = struct.Struct(self.form).pack
+            self.pieces.append(f"{pack}({', '.join(self.values)})")
+        self.form, self.values = ">", []
+
+    def _fixed(self, name: str, encode: str, codec: Codec) -> None:
+        match codec.kind:
+            case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+                null = _NULLS[codec.kind]
+                self.form += _FORMS[codec.kind]
+                value = f"{null} if {name} is None else {name} if {name} != {null} else refuse({name})"
+            case Kind.FLOAT:
+                self.form += "d"
+                usual = f"{name} if {name}.__class__ is float and {name} == {name}"
+                value = f"{usual} else null_double if {name} is None else checked_nan({name})"
+            case Kind.DATE:
+                self.form += "i"
+                value = f"DAYS[{name}]"
+            case _:
+                self.form += f"{codec.width}s"
+                value = f"{encode}({name})"
+        self.values.append(value)
+
+
+# --- compiling ------------------------------------------------------------------------------------------------------
+
+
+def _compiled(source: str, names: dict[str, Any]) -> Callable[..., Any]:
+    exec(
+        compile(source, "<aioifx rows>", "exec"), names
+    )  # from our own tables; nothing of the server's is in it
+    run: Callable[..., Any] = names["run"]
+    return run
+
+
+@lru_cache(maxsize=512)
+def decode_run_for(codecs: tuple[Codec, ...], code_set: CodeSet) -> DecodeRun:
+    """The decoding function for rows of these codecs."""
+    decoder = _Decoder(codecs, code_set)
+    return _compiled(decoder.source(), decoder.names)
+
+
+@lru_cache(maxsize=512)
+def encode_run_for(codecs: tuple[Codec, ...]) -> EncodeRun:
+    """The encoding function for rows of these codecs."""
+    encoder = _Encoder(codecs)
+    return _compiled(encoder.source(), encoder.names)

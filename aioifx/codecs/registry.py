@@ -1,0 +1,105 @@
+"""One readable table: TypeCode -> Codec. Never: a decision taken per value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from aioifx.codecs import numbers, temporal, text
+from aioifx.codecs.base import Codec
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import NotSupportedError
+from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, Column, SqlType, TypeCode
+
+_ByType: TypeAlias = Callable[[SqlType], Codec]
+_ByText: TypeAlias = Callable[[SqlType, CodeSet, bool], Codec]
+
+FIXED: Final[Mapping[int, Codec]] = {
+    TypeCode.SMALLINT: numbers.SMALLINT,
+    TypeCode.INTEGER: numbers.INTEGER,
+    TypeCode.SERIAL: numbers.INTEGER,
+    TypeCode.BIGINT: numbers.BIGINT,
+    TypeCode.BIGSERIAL: numbers.BIGINT,
+    TypeCode.INT8: numbers.INT8,
+    TypeCode.SERIAL8: numbers.INT8,
+    TypeCode.SMALLFLOAT: numbers.SMALLFLOAT,
+    TypeCode.FLOAT: numbers.FLOAT,
+    TypeCode.DATE: temporal.DATE,
+}
+"""Types that are always the same."""
+
+BY_LENGTH: Final[Mapping[int, _ByType]] = {
+    TypeCode.DECIMAL: numbers.decimal,
+    TypeCode.MONEY: numbers.decimal,
+    TypeCode.DATETIME: temporal.datetime,
+    TypeCode.INTERVAL: temporal.interval,
+    TypeCode.BOOLEAN: numbers.boolean,
+}
+"""Types whose encoded length or code decides."""
+
+BY_CODE_SET: Final[Mapping[int, _ByText]] = {
+    TypeCode.CHAR: text.char,
+    TypeCode.NCHAR: text.char,
+    TypeCode.VARCHAR: text.varchar,
+    TypeCode.NVARCHAR: text.varchar,
+    TypeCode.LVARCHAR: text.lvarchar,
+    TypeCode.UDTVAR: text.opaque,
+    TypeCode.UDTFIXED: text.opaque,
+    TypeCode.OPAQUE: text.opaque,
+}
+"""Types that hold text."""
+
+
+def is_large_object(sql_type: SqlType) -> bool:
+    """Whether a row carries only a locator of the value."""
+    if sql_type.code in (TypeCode.BYTE, TypeCode.TEXT):
+        return True
+    large = (EXTENDED_BLOB, EXTENDED_CLOB)
+    opaque = sql_type.code in (TypeCode.UDTFIXED, TypeCode.OPAQUE)
+    return opaque and (
+        sql_type.extended_id in large
+        or sql_type.source in large
+        or sql_type.extended_name.lower() in ("blob", "clob")
+    )
+
+
+@lru_cache(maxsize=1024)
+def codec_for(
+    sql_type: SqlType, code_set: CodeSet, *, strip_char: bool = False, padded_varchar: bool = False
+) -> Codec:
+    """The codec of a type.
+
+    Args:     strip_char: CHAR loses its trailing blanks. padded_varchar: VARCHAR travels at its full width.
+    Raises:   NotSupportedError: large objects, rows, collections, and types that are not known.
+    """
+    kind = sql_type.kind
+    if is_large_object(sql_type):
+        raise NotSupportedError(f"{sql_type} values are not supported")
+    if kind in FIXED:
+        return FIXED[kind]
+    if kind in BY_LENGTH:
+        return BY_LENGTH[kind](sql_type)
+    if padded_varchar and kind in (TypeCode.VARCHAR, TypeCode.NVARCHAR):
+        return text.padded_varchar(sql_type, code_set, strip_char)
+    if kind in BY_CODE_SET:
+        return BY_CODE_SET[kind](sql_type, code_set, strip_char)
+    raise NotSupportedError(f"{sql_type} values are not supported")
+
+
+def codecs_for(
+    columns: Sequence[Column], code_set: CodeSet, *, strip_char: bool = False, padded_varchar: bool = False
+) -> tuple[Codec, ...]:
+    """The codecs of a row's columns.
+
+    Raises:   NotSupportedError: names the column and its type.
+    """
+    found: list[Codec] = []
+    for column in columns:
+        try:
+            found.append(
+                codec_for(column.type, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
+            )
+        except NotSupportedError as error:
+            raise NotSupportedError(f"column {column.name!r}: {error}") from None
+    return tuple(found)

@@ -1,0 +1,98 @@
+"""python -m aioifx.server: options, signals, one line when clients may come. Never: a session."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from aioifx.errors import Error, InterfaceError
+from aioifx.server.databases import DEFAULT_LOCALE, LogMode
+from aioifx.server.listener import ServerOptions, serve
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
+    """The options that a command line names; a wrong one ends the program, as argparse does."""
+    parser = argparse.ArgumentParser(
+        prog="python -m aioifx.server",
+        description="An Informix server for tests: speaks SQLI, keeps its data in SQLite files.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    parser.add_argument("--port", type=int, default=9088, help="0 for any free one (default %(default)s)")
+    parser.add_argument(
+        "--database",
+        action="append",
+        metavar="NAME",
+        help="made if it does not exist; may be repeated; sysmaster always exists (default demo)",
+    )
+    parser.add_argument("--user", help="the only user that may log in (default: anybody)")
+    parser.add_argument("--password", help="that user's password (default: any)")
+    parser.add_argument("--server-name", help="the only DBSERVERNAME that is accepted (default: any)")
+    parser.add_argument(
+        "--log-mode",
+        type=LogMode,
+        choices=list(LogMode),
+        default=LogMode.LOGGED,
+        help="of the databases that are made (default %(default)s)",
+    )
+    parser.add_argument(
+        "--db-locale", default=DEFAULT_LOCALE, help="of the databases that are made (default %(default)s)"
+    )
+    parser.add_argument(
+        "--directory", type=Path, metavar="DIR", help="keeps the databases (default: a temporary one)"
+    )
+    parser.add_argument(
+        "--seed", type=Path, metavar="SCRIPT.sql", help="SQL for the first database, run at the start"
+    )
+    parser.add_argument("--verbose", action="store_true", help="log sessions")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING)
+    try:
+        seed = given.seed.read_text(encoding="utf-8") if given.seed else None
+    except (OSError, UnicodeDecodeError) as error:
+        parser.error(f"--seed: {error}")
+    try:
+        return _options(given, seed)
+    except InterfaceError as error:
+        parser.error(f"--{error}")
+
+
+def _options(given: argparse.Namespace, seed: str | None) -> ServerOptions:
+    return ServerOptions(
+        databases=tuple(given.database or ("demo",)),
+        host=given.host,
+        port=given.port,
+        user=given.user,
+        password=given.password,
+        server_name=given.server_name,
+        log_mode=given.log_mode,
+        directory=given.directory,
+        seed=seed,
+        db_locale=given.db_locale,
+    )
+
+
+async def main(options: ServerOptions) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError):  # Windows; there SIGINT is a KeyboardInterrupt
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+    async with serve(options) as server:
+        print(f"aioifx.server is ready: {server.dsn}", flush=True)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main(parse_arguments()))
+    except KeyboardInterrupt:
+        pass
+    except (Error, OSError, ValueError) as error:
+        sys.exit(f"aioifx.server cannot start: {error}")

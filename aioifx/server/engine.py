@@ -1,0 +1,502 @@
+"""One session's statements on SQLite: prepare, execute, open, fetch. Never: bytes of SQLI.
+
+House rules:
+1. An `Engine` is one session's. All of it runs in that session's thread, but for `interrupt`.
+2. Only one cursor at a time reads from SQLite; whatever runs settles it first (see cursors.py).
+3. What SQLite says reaches nobody: an error is a `SqlFault`, or a defect that the session logs.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Final
+
+from aioifx.server import catalog
+from aioifx.server.connections import connect
+from aioifx.server.controls import Event, Outcome, control
+from aioifx.server.cursors import Cursor
+from aioifx.server.databases import Database, Databases, LogMode
+from aioifx.server.locks import LockRefused
+from aioifx.server.monitor import refresh
+from aioifx.server.planner import Planner, Statement
+from aioifx.server.roster import Member, Roster
+from aioifx.server.spool import StoredRow
+from aioifx.server.sql.binding import bind
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.plan import Change, Definition, IntoTemp, Isolation, Plan, Query, Verb
+from aioifx.server.sql.schema import Table
+from aioifx.server.sql.settings import Settings
+from aioifx.server.sql.storage import Stored
+from aioifx.server.transactions import Manners, Transactions, is_busy, refused_by
+from aioifx.server.violations import (
+    broken_reference,
+    fault_of,
+    is_duplicate,
+    is_foreign_key,
+    updated_as_a_whole,
+)
+from aioifx.server.workspace import Workspace
+from aioifx.sqltypes import TypeCode, Value
+
+
+class Engine:
+    """One session's side of SQLite."""
+
+    def __init__(
+        self,
+        databases: Databases,
+        roster: Roster,
+        member: Member,
+        settings: Settings,
+        *,
+        delimident: bool = False,
+        clock: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        self.settings = settings
+        self.manners = Manners()
+        self.options: dict[str, str | None] = {}
+        """What SET ENVIRONMENT and kin have said."""
+        self._databases = databases
+        self._roster = roster
+        self._member = member
+        self._clock = clock
+        self._current: Workspace | None = None
+        self._planner = Planner(databases, settings, delimident=delimident)
+        self._fault: SqlFault | None = None
+        self._interrupted = threading.Event()
+        self._abandoned = False
+        self._reading: sqlite3.Connection | None = None
+
+    # -- databases -----------------------------------------------------------------------------------------------------
+
+    @property
+    def database(self) -> Database | None:
+        """The current database."""
+        return self._current.database if self._current else None
+
+    @property
+    def database_names(self) -> list[str]:
+        """All databases of the server."""
+        return self._databases.names
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open that somebody may want to end."""
+        return self._current is not None and self._current.transactions.open
+
+    def open_database(self, name: str) -> Database:
+        """Make *name* the current database; what was open before is rolled back and closed.
+
+        Raises:   SqlFault: -329, there is none.
+        """
+        database = self._databases.open(name.strip().lower())
+        try:
+            self.close_database()
+            self._current = Workspace(
+                database, self._connect(database), self.manners, self._interrupted.is_set
+            )
+        except BaseException:
+            self._databases.leave(database)
+            raise
+        self.settings.database = self._member.database = database.name
+        self.settings.code_set = database.codec
+        return database
+
+    def _connect(self, database: Database) -> sqlite3.Connection:
+        connection = connect(database.path, self.settings, self._note_fault)
+        try:
+            connection.create_function("ifx_serial", 2, self._take_serial)
+            for step in catalog.session_steps():
+                connection.execute(step.sql, step.values)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _note_fault(self, fault: SqlFault) -> None:
+        """A function raised; SQLite will only say that one did."""
+        self._fault = fault
+
+    def close_database(self) -> None:
+        """Roll back and close the current database, if there is one."""
+        current, self._current = self._current, None
+        if current is None:
+            return
+        try:
+            current.close()
+        finally:
+            for database in (current.database, *current.attached.values()):
+                self._databases.leave(database)
+            self.settings.database = self._member.database = ""
+
+    def close(self) -> None:
+        """End the session."""
+        self.close_database()
+        self._roster.leave(self._member)
+
+    @property
+    def _opened(self) -> Workspace:
+        if self._current is None:
+            raise SqlFault(-349)
+        return self._current
+
+    def interrupt(self, *, for_good: bool = False) -> None:
+        """Make the statement that runs or waits end with -213; called from another thread.
+
+        Args:     for_good: nobody waits for this session any more; what comes later does not wait either.
+        """
+        self._abandoned = self._abandoned or for_good
+        self._interrupted.set()
+        if (current := self._current) is not None:
+            current.database.writer.wake()
+        if (reading := self._reading) is not None:
+            with suppress(sqlite3.ProgrammingError):  # closed just now
+                reading.interrupt()
+
+    def prepare(self, text: str) -> Statement:
+        """Translate *text*; nothing is executed.
+
+        Raises:   SqlFault: the statement is wrong, or names what does not exist.
+        """
+        self.settings.now = self._clock()
+        return self._planner.prepare(text, self._current)
+
+    def _renewed(self, statement: Statement) -> Plan:
+        return self._planner.renewed(statement, self._current)
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def execute(self, statement: Statement, values: Sequence[Value] = ()) -> Outcome:
+        """Run a statement that returns no rows.
+
+        Raises:   SqlFault: it failed, and changed nothing; -260, it returns rows.
+        """
+        self._begin_statement()
+        plan = self._renewed(statement)
+        match plan.action:
+            case Query():
+                raise SqlFault(-260)
+            case Change():
+                outcome = self._change(statement, plan.action, values)
+            case IntoTemp():
+                outcome = self._into_temp(statement, plan.action, values)
+            case Definition():
+                with self._defining(plan.action):
+                    definition = self._renewed(statement).action
+                    assert isinstance(definition, Definition)
+                    self._define(definition)
+                outcome = Outcome()
+            case _:
+                outcome = control(self, plan.action)
+        self.settings.affected = outcome.rows
+        return outcome
+
+    def _begin_statement(self) -> None:
+        self._settle()
+        if not self._abandoned:
+            self._interrupted.clear()
+        self._fault = None
+        self.settings.now = self._clock()
+
+    def _settle(self) -> None:
+        if self._current is not None:
+            self._current.settle()
+
+    @contextmanager
+    def _faults(self, sqlcode: int, token: str, isamcode: int | None = None) -> Generator[None, None, None]:
+        """Around whatever may have to wait: a refused lock becomes *sqlcode* for *token*."""
+        try:
+            yield
+        except LockRefused as refused:
+            raise SqlFault(sqlcode, isamcode or refused.isamcode, token) from None
+        except sqlite3.Error as error:
+            if self._fault is not None:
+                raise self._fault from None
+            if is_busy(error):
+                raise SqlFault(sqlcode, refused_by(error).isamcode, token) from None
+            fault = fault_of(error, None)
+            raise (fault or error) from None
+
+    def _change(self, statement: Statement, change: Change, values: Sequence[Value]) -> Outcome:
+        current = self._opened
+        table = change.table
+        shared = not table.is_temp
+        with (
+            self._faults(_LOCKED_CHANGE[change.verb], table.name),
+            current.transactions.writing(alone=True, shared=shared),
+        ):
+            plan = self._renewed(statement)
+            assert isinstance(plan.action, Change)
+            stored = self._bound(plan, values)
+            if plan.action.cursor:
+                stored = (*stored, current.current_rowid(plan.action))
+            return self._run_change(plan.action, stored)
+
+    def _run_change(self, change: Change, stored: tuple[Stored, ...]) -> Outcome:
+        """Run the SQLite statement of *change* in whatever transaction is open."""
+        current = self._opened
+        if change.verb is Verb.INSERT:
+            current.prime_serials(change.table)
+        run = partial(current.connection.execute, change.sql, stored[: _highest_parameter(change.sql)])
+        try:
+            done = run()
+        except sqlite3.Error as error:
+            done = self._saved(error, change, run)
+        outcome = Outcome(rows=max(done.rowcount, 0))
+        if change.verb is Verb.INSERT:
+            outcome.rowid = done.lastrowid or 0
+            self._note_serials(current, outcome)
+        return outcome
+
+    def _saved(
+        self, error: sqlite3.Error, change: Change, run: Callable[[], sqlite3.Cursor]
+    ) -> sqlite3.Cursor:
+        """What SQLite refused and Informix does not.
+
+        Raises:   SqlFault: what Informix would refuse as well. sqlite3.Error: what must not have happened.
+        """
+        current = self._opened
+        if self._fault is not None:
+            raise self._fault from None
+        if is_foreign_key(error):
+            schema = self._planner.schema(current)
+            raise broken_reference(current.connection, change, schema, run) from None
+        if is_duplicate(error) and change.verb is Verb.UPDATE:
+            done = updated_as_a_whole(current.connection, change.table, run)
+            if done is not None:
+                return done
+        raise (fault_of(error, change) or error) from None
+
+    def _take_serial(self, name: str, value: int | None) -> int | None:
+        """ifx_serial: the number for one row of the table that is being inserted into."""
+        current = self._opened
+        try:
+            return current.take_serial(name, value)
+        except SqlFault as fault:
+            self._fault = fault
+            raise
+
+    def _note_serials(self, current: Workspace, outcome: Outcome) -> None:
+        for code, number in current.taken_serials.items():
+            if code == TypeCode.SERIAL:
+                outcome.serial = self.settings.last_serial = number
+            elif code == TypeCode.SERIAL8:
+                outcome.serial8 = self.settings.last_serial8 = number
+            else:
+                outcome.bigserial = self.settings.last_bigserial = number
+
+    def _bound(self, plan: Plan, values: Sequence[Value]) -> tuple[Stored, ...]:
+        return bind(plan.parameters, values, self.settings)
+
+    # -- definitions ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _defining(self, definition: Definition) -> Generator[None, None, None]:
+        shared = any(not change.table.is_temp for change in definition.changes)
+        token = definition.changes[0].table.name if definition.changes else ""
+        current = self._opened
+        try:
+            with (
+                self._faults(-211, token),
+                current.transactions.writing(alone=False, shared=shared),
+            ):
+                yield
+        finally:
+            current.schema_changed()
+
+    def _define(self, definition: Definition) -> None:
+        current = self._opened
+        schema = self._planner.schema(current)
+        for change in definition.changes:
+            current.forget_serials(change.table, schema)
+        for step in catalog.steps_of(definition):
+            try:
+                current.connection.execute(step.sql, step.values)
+            except sqlite3.IntegrityError:
+                if step.duplicate is None:
+                    raise
+                raise SqlFault(*step.duplicate) from None
+        current.schema_changed()
+
+    def _into_temp(self, statement: Statement, action: IntoTemp, values: Sequence[Value]) -> Outcome:
+        with self._defining(action.definition):
+            plan = self._renewed(statement)
+            assert isinstance(plan.action, IntoTemp)
+            stored = self._bound(plan, values)
+            self._define(plan.action.definition)
+            filled = self._run_change(plan.action.fill, stored)
+            return Outcome(rows=filled.rows)
+
+    # -- control -------------------------------------------------------------------------------------------------------
+
+    def create_database(self, name: str, log_mode: LogMode, *, if_not_exists: bool) -> Database:
+        """CREATE DATABASE: the new one is open afterwards."""
+        if not (if_not_exists and name in self.database_names):
+            self._databases.create(name, log_mode, self.settings.user)
+        return self.open_database(name)
+
+    def drop_database(self, name: str, *, if_exists: bool) -> None:
+        """DROP DATABASE.
+
+        Raises:   SqlFault: -359, it is the current one; and as `Databases.drop`.
+        """
+        if self.database is not None and self.database.name == name:
+            raise SqlFault(-359)
+        if not (if_exists and name not in self.database_names):
+            self._databases.drop(name)
+
+    def need_no_transaction(self) -> None:
+        """Raises:   SqlFault: -377, the current database cannot be left before its transaction ends."""
+        if self._current is not None and self._current.transactions.used:
+            raise SqlFault(-377)
+
+    def set_option(self, name: str, value: str | None) -> None:
+        """SET ENVIRONMENT and kin."""
+        self.options[name] = value
+        if name == "STRING_TRUNCATE_ERROR":
+            self.settings.string_truncate_error = (value or "").lower() == "error"
+
+    def set_terms(self, isolation: Isolation | None, read_only: bool | None) -> None:
+        """SET TRANSACTION."""
+        self._opened.transactions.set_terms(isolation, read_only)
+
+    def lock_table(self, table: Table, *, exclusive: bool) -> None:
+        """LOCK TABLE.
+
+        Raises:   SqlFault: -524, outside a transaction; -289, another session writes.
+        """
+        transactions = self._opened.transactions
+        if not transactions.open:
+            raise SqlFault(-524)
+        if exclusive:
+            with self._faults(-289, table.name, -113):
+                transactions.lock()
+
+    # -- transactions --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> Outcome:
+        """BEGIN WORK."""
+        self._opened.transactions.begin()
+        return Outcome(event=Event.BEGUN)
+
+    def commit(self) -> Outcome:
+        """COMMIT WORK; cursors but hold cursors are closed."""
+        self._opened.end_transaction(Transactions.commit)
+        return Outcome(event=Event.COMMITTED)
+
+    def rollback(self) -> Outcome:
+        """ROLLBACK WORK; cursors but hold cursors are closed."""
+        self._opened.end_transaction(Transactions.rollback)
+        return Outcome(event=Event.ROLLED_BACK)
+
+    def set_savepoint(self, name: str, unique: bool = False) -> Outcome:
+        """SAVEPOINT."""
+        self._opened.transactions.set_savepoint(name, unique)
+        return Outcome()
+
+    def release_savepoint(self, name: str) -> Outcome:
+        """RELEASE SAVEPOINT."""
+        self._opened.transactions.release_savepoint(name)
+        return Outcome()
+
+    def rollback_to(self, name: str) -> Outcome:
+        """ROLLBACK TO SAVEPOINT."""
+        current = self._opened
+        current.settle()
+        current.transactions.rollback_to(name)
+        current.schema_changed()
+        return Outcome()
+
+    # -- cursors -------------------------------------------------------------------------------------------------------
+
+    def open(
+        self,
+        statement: Statement,
+        values: Sequence[Value] = (),
+        *,
+        name: str = "",
+        hold: bool = False,
+        scroll: bool = False,
+    ) -> Cursor:
+        """Open a cursor on a statement that returns rows.
+
+        Raises:   SqlFault: it failed; -526, it is a scroll cursor FOR UPDATE.
+        """
+        self._begin_statement()
+        plan = self._renewed(statement)
+        query = plan.action
+        assert isinstance(query, Query)
+        if scroll and query.for_update:
+            raise SqlFault(-526)
+        current = self._opened
+        stored = self._bound(plan, values)[: _highest_parameter(query.sql)]
+        token = query.tables[0].name if query.tables else ""
+        for name in plan.refresh:
+            refresh(name, current.connection, self._databases, self._roster)
+        with self._faults(-244, token), self._interruptible(current.connection):
+            if query.for_update:
+                current.transactions.lock()
+            current.transactions.reading()
+            rows = current.connection.execute(query.sql, stored)
+        cursor = Cursor(
+            rows,
+            name=name,
+            hold=hold,
+            scroll=scroll,
+            has_rowid=query.rowid,
+            update_columns=query.update_columns if query.for_update else None,
+        )
+        current.cursors.append(cursor)
+        if scroll:
+            with self._faults(-244, token), self._interruptible(current.connection):
+                cursor.settle()
+        return cursor
+
+    def fetch(self, cursor: Cursor, count: int) -> tuple[list[StoredRow], bool]:
+        """The next rows of *cursor* in storage form, at most *count*, and whether they are the last.
+
+        Raises:   SqlFault: a row could not be computed; the cursor is closed then.
+        """
+        if cursor.live:
+            self._fault = None
+            try:
+                with self._faults(-244, ""), self._interruptible(self._opened.connection):
+                    return cursor.fetch(count)
+            except SqlFault:
+                self.close_cursor(cursor)
+                raise
+        return cursor.fetch(count)
+
+    @contextmanager
+    def _interruptible(self, connection: sqlite3.Connection) -> Generator[None, None, None]:
+        """SQLite may be interrupted while it reads; while it writes it would undo the whole transaction."""
+        self._reading = connection
+        try:
+            yield
+        finally:
+            self._reading = None
+
+    def close_cursor(self, cursor: Cursor) -> None:
+        """Close a cursor; once more does no harm."""
+        cursor.close()
+        if self._current is not None and cursor in self._current.cursors:
+            self._current.cursors.remove(cursor)
+
+
+_LOCKED_CHANGE: Final = {Verb.INSERT: -271, Verb.UPDATE: -244, Verb.DELETE: -244}
+"""Met a lock (documented: -244 while reading, -271 while inserting)."""
+
+
+_PARAMETERS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?(\d+)")
+
+
+@lru_cache(maxsize=2048)
+def _highest_parameter(sql: str) -> int:
+    """How many values SQLite expects: the highest number of a ``?N`` outside quotes."""
+    return max((int(number) for number in _PARAMETERS.findall(sql) if number), default=0)

@@ -1,0 +1,228 @@
+"""Accept, channel, session; `running()` for tests. Never: a message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from ssl import SSLContext
+from typing import Final
+from urllib.parse import quote
+
+from aioifx.channel import Channel
+from aioifx.errors import InterfaceError
+from aioifx.server.databases import DEFAULT_LOCALE, SYSMASTER, Databases, LogMode, is_database_name
+from aioifx.server.desk import Identity
+from aioifx.server.roster import Roster
+from aioifx.server.seeds import run_script
+from aioifx.server.session import Rules, Session
+from aioifx.wire.dialect import SERVER_MASK
+
+DEFAULT_NAME: Final = "ol_aioifx"
+"""The DBSERVERNAME of a server that was given none."""
+
+VERSION: Final = "IBM Informix Dynamic Server Version 15.0.1.0.3"
+"""What clients read at login: the release whose capability bits and layouts are served (observed)."""
+
+_OWNER: Final = "informix"
+"""Who owns databases that the server makes, and logs in when a DSN names nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How a server is set up; the command line and `running` both make one."""
+
+    databases: tuple[str, ...] = ("demo",)
+    """Made if they do not exist. sysmaster always exists."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0 for any that is free."""
+    user: str | None = None
+    """None: anybody may log in."""
+    password: str | None = field(default=None, repr=False)
+    server_name: str | None = None
+    """None: any DBSERVERNAME is accepted."""
+    log_mode: LogMode = LogMode.LOGGED
+    directory: Path | None = None
+    """Where databases are kept; None for a temporary place that goes with the server."""
+    seed: str | None = None
+    """SQL statements, ended by ``;``, for the first database."""
+    db_locale: str = DEFAULT_LOCALE
+    """Of the databases that are made."""
+    ssl: SSLContext | None = None
+    mask: bytes = SERVER_MASK
+    """Capability bits that the server answers with."""
+
+    def __post_init__(self) -> None:
+        """Raises:   InterfaceError: an option is wrong."""
+        for name in self.databases:
+            if not is_database_name(name.lower()):
+                raise InterfaceError(f"database: {name!r} is not the name of a database")
+        if not 0 <= self.port <= 0xFFFF:
+            raise InterfaceError(f"port: {self.port} is not a port")
+
+
+class Server:
+    """A listening server. `start` it, and `close` it in any case."""
+
+    def __init__(self, options: ServerOptions | None = None) -> None:
+        self.options = options or ServerOptions()
+        self._databases: Databases | None = None
+        self._roster = Roster()
+        self._listener: asyncio.Server | None = None
+        self._sessions: dict[asyncio.Task[None], Session] = {}
+        self._closing = False
+        self._rules = Rules(
+            Identity(self.options.server_name or DEFAULT_NAME, VERSION, self.options.mask),
+            self.options.user,
+            self.options.password,
+            only_own_name=self.options.server_name is not None,
+        )
+
+    async def start(self) -> None:
+        """Make the databases, run the seed, and listen.
+
+        Raises:   OSError: the port is taken. DatabaseError: the seed failed.
+                  ValueError: the directory holds other things.
+        """
+        self._closing = False
+        try:
+            await asyncio.to_thread(self._prepare)
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._accept, self.options.host, self.options.port, ssl=self.options.ssl
+            )
+        except BaseException:
+            await self.close()
+            raise
+
+    def _prepare(self) -> None:
+        options = self.options
+        self._databases = databases = Databases(options.directory, options.db_locale)
+        known = set(databases.names)
+        owner = options.user or _OWNER
+        if SYSMASTER not in known:
+            databases.create(SYSMASTER, LogMode.LOGGED, _OWNER)
+        for name in options.databases:
+            if name.lower() not in known | {SYSMASTER}:
+                databases.create(name.lower(), options.log_mode, owner)
+        if options.seed is not None:
+            first = options.databases[0] if options.databases else SYSMASTER
+            run_script(options.seed, first, databases, self._roster, owner)
+
+    def _accept(self) -> Channel:
+        return _Accepted(self._begin)
+
+    def _begin(self, channel: Channel) -> None:
+        if self._databases is None or self._closing:
+            channel.abort()
+            return
+        session = Session(self._rules, self._databases, self._roster, channel)
+        task = asyncio.get_running_loop().create_task(session.run())
+        self._sessions[task] = session
+        task.add_done_callback(self._sessions.pop)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        assert self._listener is not None, "the server has not been started"
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    @property
+    def dsn(self) -> str:
+        """How a client reaches the first database."""
+        options = self.options
+        user = quote(options.user or _OWNER, safe="")
+        password = f":{quote(options.password, safe='')}" if options.password is not None else ""
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        database = options.databases[0].lower() if options.databases else SYSMASTER
+        name = self._rules.identity.name
+        return f"informix://{user}{password}@{host}:{self.port}/{database}?server={name}"
+
+    async def close(self) -> None:
+        """Stop listening, end all sessions, wipe what was temporary."""
+        self._closing = True
+        if self._listener is not None:
+            self._listener.close()
+        for session in self._sessions.values():
+            session.stop()
+        if self._sessions:
+            await asyncio.wait(list(self._sessions))
+        if self._listener is not None:
+            await self._listener.wait_closed()
+            self._listener = None
+        if self._databases is not None:
+            await asyncio.to_thread(self._databases.close)
+            self._databases = None
+
+
+class _Accepted(Channel):
+    """A channel that says when it is connected."""
+
+    def __init__(self, begin: Callable[[Channel], None]) -> None:
+        super().__init__()
+        self._begin = begin
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._begin(self)
+
+
+@asynccontextmanager
+async def serve(options: ServerOptions | None = None) -> AsyncGenerator[Server, None]:
+    """A server for as long as the context lasts; ready when it is entered, gone without a trace when it is left."""
+    server = Server(options)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def running(
+    database: str | Sequence[str] = "demo",
+    *,
+    seed: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    server_name: str | None = None,
+    log_mode: str = LogMode.LOGGED,
+    db_locale: str = DEFAULT_LOCALE,
+    directory: str | Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    ssl: SSLContext | None = None,
+) -> AsyncGenerator[str, None]:
+    """A server in this process, for tests; yields the DSN that clients connect with.
+
+    Args:     database: one name or several; the DSN names the first.
+              seed: SQL statements for the first database, ended by ``;``.
+              user, password: None lets everybody in. server_name: None accepts every DBSERVERNAME.
+              log_mode, db_locale: of the databases that are made; "logged", "unlogged" or "ansi".
+              directory: keeps the databases; None for a temporary place.
+    Raises:   InterfaceError: an option is wrong. DatabaseError: a statement of the seed failed.
+              OSError: the port is taken.
+    """
+    names = (database,) if isinstance(database, str) else tuple(database)
+    try:
+        mode = LogMode(log_mode)
+    except ValueError:
+        raise InterfaceError(f"log_mode: {log_mode!r} is none of {', '.join(LogMode)}") from None
+    options = ServerOptions(
+        names,
+        host,
+        port,
+        user,
+        password,
+        server_name,
+        mode,
+        None if directory is None else Path(directory),
+        seed,
+        db_locale,
+        ssl,
+    )
+    async with serve(options) as server:
+        yield server.dsn

@@ -1,0 +1,46 @@
+"""Who is connected to the server, and to which database. Never: what a session does."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One session, as sysmaster:syssessions shows it."""
+
+    session_id: int
+    user: str
+    host: str = ""
+    process_id: int = 0
+    connected: datetime = field(default_factory=datetime.now)
+    database: str = ""
+
+
+class Roster:
+    """The sessions of one server; used by many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._members: dict[int, Member] = {}
+        self._last_id = 0
+
+    def enter(self, user: str, host: str = "", process_id: int = 0) -> Member:
+        """A session begins; its number was never given before."""
+        with self._lock:
+            self._last_id += 1
+            member = Member(self._last_id, user, host, process_id)
+            self._members[member.session_id] = member
+            return member
+
+    def leave(self, member: Member) -> None:
+        """A session has ended."""
+        with self._lock:
+            self._members.pop(member.session_id, None)
+
+    def members(self) -> list[Member]:
+        """All sessions, oldest first."""
+        with self._lock:
+            return list(self._members.values())

@@ -1,0 +1,223 @@
+"""One client's conversation, seen from this end: login, then groups read and answered in order. Never: SQL parsing.
+
+All that touches the database happens in the session's one thread. While it works, reading goes on: whatever groups
+are complete when it is done make its next batch, and a client may send as many as it likes before it reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+from aioifx.channel import Channel
+from aioifx.codecs.text import CodeSet, code_set_of
+from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, ProtocolError
+from aioifx.server.conversation import Conversation
+from aioifx.server.databases import Databases
+from aioifx.server.desk import Desk, Identity
+from aioifx.server.engine import Engine
+from aioifx.server.roster import Roster
+from aioifx.server.session_acts import open_database
+from aioifx.server.slots import STATEMENT_LIMIT
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.settings import Settings
+from aioifx.wire.handshake import LoginReply, LoginRequest, put_login_reply, read_login
+from aioifx.wire.opcodes import LoginType
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.requests import Exit, Protocols, Request, read_request
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger: Final = logging.getLogger("aioifx.server")
+
+UNSENT_LIMIT: Final = 16 * 1024 * 1024
+"""Bytes of answers that may wait for a client that does not read, before its next request has to wait too."""
+
+_BATCH: Final = 64
+"""Groups that one visit to the thread answers at most."""
+
+_BAD_USER: Final = -951
+_BAD_SERVER: Final = -761
+_BAD_LOCALE: Final = -23101
+_DEFAULT_LOCALE: Final = "en_US.8859-1"
+_SERIAL_NUMBER: Final = b"Software Serial Number AAA#B000000"  # as in every accept seen (observed)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Who may log in, and what every session is told."""
+
+    identity: Identity
+    user: str | None = None
+    """None: anybody."""
+    password: str | None = None
+    only_own_name: bool = False
+    """Whether a client must ask for the server by its name."""
+    statement_limit: int = STATEMENT_LIMIT
+
+
+class Session:
+    """One client, from login to goodbye."""
+
+    def __init__(self, rules: Rules, databases: Databases, roster: Roster, channel: Channel) -> None:
+        self._rules = rules
+        self._databases = databases
+        self._roster = roster
+        self._channel = channel
+        self._engine: Engine | None = None
+        self._thread: ThreadPoolExecutor | None = None
+
+    async def run(self) -> None:
+        """Serve the client until one side ends it. Whatever was open is rolled back, whatever happens."""
+        try:
+            await self._serve()
+        except ConnectionLost:
+            logger.debug("the client closed the connection")
+        except ProtocolError as error:
+            logger.warning("session ended: %s", error)
+        except Exception:
+            logger.exception("session ended by a defect")
+        finally:
+            await self._end()
+
+    def stop(self) -> None:
+        """Drop the client; `run` then comes to its end."""
+        self._channel.abort()
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self._engine is not None:
+            self._engine.interrupt(for_good=True)
+
+    async def _end(self) -> None:
+        try:
+            if self._engine is not None:
+                await self._in_thread(self._engine.close)
+        except Exception:
+            logger.exception("a session could not be closed properly")
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+            self._channel.close()
+
+    async def _in_thread(self, work: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
+        assert self._thread is not None
+        work_there = partial(work, *arguments, **keywords)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work_there)
+
+    # -- login ---------------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        login = await self._channel.expect(read_login(self._channel.inbox))
+        try:
+            code_set = self._admit(login)
+            conversation = await self._begin(login, code_set)
+        except SqlFault as fault:
+            logger.info("login refused: %s", fault)
+            self._reply(LoginReply(LoginType.REJECT, server=self._own_name, sqlcode=fault.sqlcode))
+            return
+        identity = self._rules.identity
+        version = identity.version.encode("ascii", "replace")
+        self._reply(LoginReply(LoginType.ACCEPT, version, _SERIAL_NUMBER, self._own_name))
+        await self._talk(conversation)
+
+    @property
+    def _own_name(self) -> bytes:
+        return self._rules.identity.name.encode("ascii", "replace")
+
+    def _reply(self, reply: LoginReply) -> None:
+        outbox = Outbox()
+        put_login_reply(outbox, reply)
+        self._channel.send(outbox.take())
+
+    def _admit(self, login: LoginRequest) -> CodeSet:
+        """The code set of a client that may come in.
+
+        Raises:   SqlFault: -951, wrong user or password; -761, wrong server name; -23101, unknown locale.
+        """
+        rules = self._rules
+        for given, wanted in ((login.user, rules.user), (login.password, rules.password)):
+            if wanted is not None and not hmac.compare_digest(given, wanted.encode()):
+                raise SqlFault(_BAD_USER)
+        if rules.only_own_name and login.server != self._own_name:
+            raise SqlFault(_BAD_SERVER)
+        try:
+            return code_set_of(_environment_of(login).get("CLIENT_LOCALE", _DEFAULT_LOCALE))
+        except InterfaceError:
+            raise SqlFault(_BAD_LOCALE) from None
+
+    async def _begin(self, login: LoginRequest, code_set: CodeSet) -> Conversation:
+        """Make the session's thread, and in it the session."""
+        member = self._roster.enter(
+            login.user.decode("latin-1"), login.host.decode("latin-1"), login.process_id
+        )
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aioifx-session-{member.session_id}")
+        environment = _environment_of(login)
+        settings = Settings(user=member.user, server=self._rules.identity.name, session_id=member.session_id)
+        settings.dbdate = environment.get("DBDATE", settings.dbdate)
+        settings.century = environment.get("DBCENTURY", settings.century)
+        self._engine = Engine(
+            self._databases,
+            self._roster,
+            member,
+            settings,
+            delimident=environment.get("DELIMIDENT", "n").lower() not in ("n", "no", "0"),
+        )
+        desk = Desk(
+            self._engine,
+            self._rules.identity,
+            code_set,
+            database_locale=environment.get("DB_LOCALE", ""),
+            statement_limit=self._rules.statement_limit,
+        )
+        if login.database:
+            name = login.database.decode("latin-1")
+            await self._in_thread(open_database, desk, name)
+            desk.has_fixed_database = True
+        return Conversation(desk)
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    async def _talk(self, conversation: Conversation) -> None:
+        channel = self._channel
+        channel.transport.set_write_buffer_limits(high=UNSENT_LIMIT)
+        expected = self._expect(conversation)
+        while not conversation.ended:
+            groups = [await expected]
+            while not _changes_reading(groups[-1]):
+                expected = self._expect(conversation)
+                if not expected.done():
+                    break
+                groups.append(expected.result())
+            for start in range(0, len(groups), _BATCH):
+                batch = groups[start : start + _BATCH]
+                channel.send(await self._in_thread(conversation.answer, batch))
+                await channel.drain()
+            if _changes_reading(groups[-1]) and not conversation.ended:
+                expected = self._expect(conversation)
+
+    def _expect(self, conversation: Conversation) -> asyncio.Future[list[Request]]:
+        expected = self._channel.expect(read_request(self._channel.inbox, conversation.dialect))
+        expected.add_done_callback(self._notice)
+        return expected
+
+    def _notice(self, expected: asyncio.Future[list[Request]]) -> None:
+        """A client that is gone need not wait for locks or long queries any more."""
+        if not expected.cancelled() and isinstance(expected.exception(), DatabaseError):
+            self._interrupt()
+
+
+def _changes_reading(group: Sequence[Request]) -> bool:
+    """Whether what follows *group* can only be read when it has been answered: other layouts, or nothing at all."""
+    return any(isinstance(message, (Protocols, Exit)) for message in group)
+
+
+def _environment_of(login: LoginRequest) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in login.environment}

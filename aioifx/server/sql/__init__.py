@@ -1,0 +1,1 @@
+"""Informix SQL: tokens, tree, parser, types, translation to SQLite's SQL. Pure. Never: a database handle."""

@@ -1,0 +1,110 @@
+"""The front door of the parser: text to tree, script to statements. Never: what a name stands for.
+
+House rules:
+1. A statement is read to its end; a semicolon may close it, nothing may follow.
+2. What comes out is at most MAX_HEIGHT nodes high, so that whoever walks it may recurse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.parser_changes import CHANGES
+from aioifx.server.sql.parser_expressions import parse_condition, parse_either, parse_value
+from aioifx.server.sql.parser_objects import OBJECTS
+from aioifx.server.sql.parser_primaries import at_query
+from aioifx.server.sql.parser_queries import parse_query, parse_statement_query, parse_subquery
+from aioifx.server.sql.parser_sessions import SESSIONS, parse_update_statistics
+from aioifx.server.sql.parser_settings import parse_set
+from aioifx.server.sql.parser_stream import NOT_IMPLEMENTED, Grammar, TokenStream
+from aioifx.server.sql.tokens import Kind, Token, tokenize
+from aioifx.server.sql.tree import Node, Statement, children
+
+MAX_HEIGHT: Final = 160
+"""Levels of nodes: long chains of ``||`` and UNION are high as well, without being deep to read."""
+
+_GRAMMAR: Final = Grammar(parse_value, parse_condition, parse_either, parse_query, parse_subquery)
+_READERS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
+    **CHANGES,
+    **OBJECTS,
+    **SESSIONS,
+    "set": parse_set,
+}
+_NOT_EXECUTED: Final = (
+    ("connect", "to"),
+    ("disconnect",),
+    ("start", "violations", "table"),
+    ("stop", "violations", "table"),
+    ("save", "external", "directives"),
+)
+
+
+def parse(text: str, *, delimident: bool = False) -> Statement:
+    """The tree of one statement.
+
+    Args:     delimident: double quotes stand round names instead of strings.
+    Raises:   SqlFault: -201 where the grammar ends, -999 for Informix SQL that is not executed here, or what
+              `tokenize` refuses.
+    """
+    s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
+    statement = _statement(s)
+    if s.accept(";") and s.token.kind is not Kind.END:
+        raise s.unsupported(";")
+    if s.token.kind is not Kind.END:
+        raise s.refusal()
+    _require_height(statement)
+    return statement
+
+
+def _statement(s: TokenStream) -> Statement:
+    if at_query(s) or s.at("("):
+        return parse_statement_query(s)
+    if s.at("update", "statistics") and not s.at("set", ahead=2):
+        return parse_update_statistics(s)
+    token = s.token
+    reader = _READERS.get(token.text) if token.kind is Kind.NAME else None
+    if reader is not None:
+        return reader(s)
+    for words in _NOT_EXECUTED:
+        if s.at(*words):
+            raise s.unsupported(" ".join(words).upper())
+    raise s.refusal()
+
+
+def _require_height(statement: Statement) -> None:
+    level: list[Node] = [statement]
+    for _ in range(MAX_HEIGHT):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return
+    raise SqlFault(NOT_IMPLEMENTED, token="NESTING", offset=level[0].offset)
+
+
+# --- Scripts -----------------------------------------------------------------
+
+
+def split_script(text: str) -> list[str]:
+    """The statements of a script, ended by ``;``, without it. Routine bodies keep theirs.
+
+    Raises:   SqlFault: what `tokenize` refuses; its offset counts from the beginning of the script.
+    """
+    statements: list[str] = []
+    begun: list[Token] = []
+    for token in tokenize(text):
+        ends = token.kind is Kind.END or (token.kind is Kind.SYMBOL and token.text == ";")
+        if not ends or (token.kind is not Kind.END and _in_routine(begun)):
+            begun.append(token)
+        elif begun:
+            statements.append(text[begun[0].offset - 1 : begun[-1].end - 1])
+            begun = []
+    return statements
+
+
+def _in_routine(begun: list[Token]) -> bool:
+    """Whether these are the beginning of CREATE PROCEDURE or CREATE FUNCTION without its END."""
+    words = [token.text for token in begun[:3] if token.kind is Kind.NAME and token.text != "dba"]
+    if words[:2] not in (["create", "procedure"], ["create", "function"]):
+        return False
+    return [token.text for token in begun[-2:]] not in (["end", "procedure"], ["end", "function"])

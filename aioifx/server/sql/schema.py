@@ -1,0 +1,305 @@
+"""What a database holds: Table, ColumnDef, Constraint, Index, and the Schema that finds them. Never: how it is kept.
+
+House rules:
+1. Nouns are frozen. A change makes a new Table; `plan.Definition` carries it to the catalog.
+2. `Table.source` is SQLite text for a FROM clause and `Table.physical` the bare SQLite name that error messages
+   show. Neither is ever made from a name that a user chose: tables are called ``t<tabid>``.
+3. Constraint and index names are unique in a database, table names with their owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from aioifx.sqltypes import (
+    EXTENDED_BOOLEAN,
+    EXTENDED_LVARCHAR,
+    SqlType,
+    TypeCode,
+)
+
+FIRST_USER_TABID: Final = 100
+"""Tables of users count from here; those of the system catalog lie below (documented: SQL Reference, systables)."""
+
+SYSTEM_OWNER: Final = "informix"
+
+SERIAL_CODES: Final = frozenset({TypeCode.SERIAL, TypeCode.SERIAL8, TypeCode.BIGSERIAL})
+
+
+def lvarchar(length: int = 2048) -> SqlType:
+    """LVARCHAR as the catalog and SQ_DESCRIBE state it."""
+    return SqlType(TypeCode.UDTVAR, length, EXTENDED_LVARCHAR, SYSTEM_OWNER, "lvarchar")
+
+
+def boolean() -> SqlType:
+    """BOOLEAN as the catalog and SQ_DESCRIBE state it."""
+    return SqlType(TypeCode.UDTFIXED, 1, EXTENDED_BOOLEAN, SYSTEM_OWNER, "boolean")
+
+
+class DefaultKind(StrEnum):
+    """What a default is, by the letter that sysdefaults.type has for it."""
+
+    LITERAL = "L"
+    USER = "U"
+    CURRENT = "C"
+    TODAY = "T"
+    NULL = "N"
+    SITE = "S"
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A column's default."""
+
+    kind: DefaultKind
+    sql: str = ""
+    """SQLite text that gives the stored form, ready for an INSERT."""
+    text: str = ""
+    """The literal as sysdefaults shows it; empty for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDef:
+    """One column of a table."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    """False for NOT NULL, SERIAL and members of the primary key."""
+    declared_not_null: bool = False
+    """Whether NOT NULL was written: then NULL is -391, where the primary key alone makes it -703."""
+    default: Default | None = None
+    serial_start: int = 1
+    minimum: int = 0
+    """The reserved size of VARCHAR; sysdefaults and collength know it, the wire does too."""
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether the server hands out its values."""
+        return self.type.code in SERIAL_CODES
+
+
+class ConstraintKind(StrEnum):
+    """What a constraint demands, by the letter that sysconstraints.constrtype has for it."""
+
+    PRIMARY = "P"
+    UNIQUE = "U"
+    REFERENCES = "R"
+    CHECK = "C"
+    NOT_NULL = "N"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A constraint with its name; the name is also what SQLite's CHECK messages show."""
+
+    constrid: int
+    name: str
+    owner: str
+    kind: ConstraintKind
+    columns: tuple[str, ...] = ()
+    index: str = ""
+    """The index that keeps it; empty for CHECK and NOT NULL."""
+    check: str = ""
+    """The Informix text of a CHECK condition."""
+    check_sql: str = ""
+    """The SQLite text of a CHECK condition."""
+    parent: int = 0
+    """The tabid that REFERENCES names."""
+    parent_constrid: int = 0
+    parent_columns: tuple[str, ...] = ()
+    cascades: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """As errors -268, -530, -691 and -692 show it."""
+        return f"{self.owner}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPart:
+    """One column of an index."""
+
+    column: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index; names that begin with a blank belong to constraints without a name of their own."""
+
+    name: str
+    owner: str
+    parts: tuple[IndexPart, ...]
+    unique: bool = False
+    clustered: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of its columns, in order."""
+        return tuple(part.column for part in self.parts)
+
+
+class TableKind(StrEnum):
+    """What a name in FROM stands for, by the letter that systables.tabtype has for it."""
+
+    TABLE = "T"
+    VIEW = "V"
+    SYNONYM = "S"
+    PRIVATE_SYNONYM = "P"
+    SEQUENCE = "Q"
+    MARK = " "
+    """Rows of systables that are no tables: `` VERSION``, `` GL_COLLATE``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table, view or synonym with all that belongs to it."""
+
+    tabid: int
+    name: str
+    owner: str
+    columns: tuple[ColumnDef, ...] = ()
+    kind: TableKind = TableKind.TABLE
+    constraints: tuple[Constraint, ...] = ()
+    indexes: tuple[Index, ...] = ()
+    is_temp: bool = False
+    is_logged: bool = True
+    """False for a temporary table WITH NO LOG."""
+    view: str = ""
+    """The SELECT of a view, in Informix SQL."""
+    synonym_of: int = 0
+    """The tabid that a synonym stands for."""
+    depends_on: tuple[int, ...] = ()
+    """The tabids of all that a view or synonym reads, also through others; it ends with any of them."""
+    lock_level: str = "P"
+    catalog: str = "main"
+    """The SQLite schema that holds it: main, temp, or the alias of an attached database."""
+    stored_order: tuple[str, ...] = ()
+    """The columns in the order in which SQLite has them, once ALTER TABLE has made that another one."""
+    generated: str = ""
+    """SQLite text that makes the rows of a catalog table that is not stored; replaces `source`."""
+    refresh: str = ""
+    """What the engine must fill before it is read: a member of `plan.Plan.refresh`."""
+
+    @property
+    def physical(self) -> str:
+        """The name that SQLite knows it by."""
+        return self.name if self.is_system else f"t{self.tabid}"
+
+    @property
+    def source(self) -> str:
+        """SQLite text for FROM, INSERT INTO, UPDATE and DELETE."""
+        return self.generated or f'{self.catalog}."{self.physical}"'
+
+    @property
+    def stored_columns(self) -> tuple[ColumnDef, ...]:
+        """The columns in SQLite's order."""
+        if not self.stored_order:
+            return self.columns
+        return tuple(column for name in self.stored_order if (column := self.column(name)) is not None)
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it belongs to the system catalog and so cannot be written."""
+        return self.tabid < FIRST_USER_TABID and not self.is_temp
+
+    @property
+    def serials(self) -> tuple[ColumnDef, ...]:
+        """The columns whose values the server hands out."""
+        return tuple(column for column in self.columns if column.is_serial)
+
+    @property
+    def primary_key(self) -> Constraint | None:
+        """The primary key's constraint."""
+        return next((c for c in self.constraints if c.kind is ConstraintKind.PRIMARY), None)
+
+    @property
+    def foreign_keys(self) -> tuple[Constraint, ...]:
+        """The constraints by which this table refers to others."""
+        return tuple(c for c in self.constraints if c.kind is ConstraintKind.REFERENCES)
+
+    def column(self, name: str) -> ColumnDef | None:
+        """The column of that name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def column_number(self, name: str) -> int:
+        """syscolumns.colno of that column, from 1."""
+        return [column.name for column in self.columns].index(name) + 1
+
+    def constraint_of_index(self, index: str) -> Constraint | None:
+        """The constraint that an index keeps."""
+        return next((c for c in self.constraints if c.index == index), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key seen from its parent."""
+
+    child: Table
+    constraint: Constraint
+
+
+class Schema(Protocol):
+    """All that names in a statement can mean, for one session in one database; an unchanging snapshot."""
+
+    @property
+    def database(self) -> str:
+        """Name of the current database; empty when none is open, and then no table is found."""
+        ...
+
+    @property
+    def generation(self) -> str:
+        """Changes with every change of the database's catalog, also when a change is rolled back."""
+        ...
+
+    @property
+    def temp_generation(self) -> str:
+        """The same for the temporary tables of the session."""
+        ...
+
+    @property
+    def next_tabid(self) -> int:
+        """For the next table, view or synonym of the database."""
+        ...
+
+    @property
+    def next_temp_tabid(self) -> int:
+        """For the session's next temporary table."""
+        ...
+
+    @property
+    def next_constrid(self) -> int:
+        """For the next constraint."""
+        ...
+
+    def table(self, name: str, owner: str = "") -> Table | None:
+        """The table, view or synonym of that name; a temporary one before a permanent one."""
+        ...
+
+    def table_of(self, tabid: int) -> Table | None:
+        """The permanent table with that number."""
+        ...
+
+    def foreign(self, database: str) -> Schema | None:
+        """Another database of the server, its tables' `catalog` being the alias under which it gets attached."""
+        ...
+
+    def index(self, name: str) -> tuple[Table, Index] | None:
+        """The index of that name, with its table."""
+        ...
+
+    def constraint(self, name: str) -> tuple[Table, Constraint] | None:
+        """The constraint of that name, with its table."""
+        ...
+
+    def dependents(self, tabid: int) -> Iterable[Table]:
+        """The views and synonyms that end with a table."""
+        ...
+
+    def references_to(self, tabid: int) -> Iterable[Reference]:
+        """The foreign keys that point to a table."""
+        ...

@@ -1,0 +1,86 @@
+"""Which SQLite storage form a type has, and the integer that names a type in SQLite text. Never: a value.
+
+SQLite functions get values without their types. Where the meaning depends on a type, the translator writes the
+type's number as a literal argument: ``ifx_cast(c, 851975, 131072)``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from aioifx.sqltypes import Qualifier, SqlType, TypeCode
+
+Stored: TypeAlias = int | float | str | None
+"""A value as SQLite keeps it."""
+
+
+class Form(Enum):
+    """A storage form."""
+
+    INTEGER = auto()
+    """int."""
+    FLOAT = auto()
+    """float."""
+    DECIMAL = auto()
+    """str: plain fixed notation, without needless zeros, so that equal values have equal text."""
+    CHAR = auto()
+    """str without trailing blanks."""
+    VARCHAR = auto()
+    """str as it is."""
+    DATE = auto()
+    """int: days since 1899-12-31."""
+    DATETIME = auto()
+    """str: ISO form cut to the qualifier, ``2026-05-04 12:34:56.123``, ``12:34``, ``.123``."""
+    MONTHS = auto()
+    """int: an INTERVAL of the YEAR TO MONTH family, in months."""
+    TICKS = auto()
+    """int: an INTERVAL of the DAY TO FRACTION family, in units of 10 microseconds."""
+    BOOLEAN = auto()
+    """str: ``t`` or ``f``."""
+
+
+_FORMS: Final[dict[int, Form]] = {
+    TypeCode.SMALLINT: Form.INTEGER,
+    TypeCode.INTEGER: Form.INTEGER,
+    TypeCode.SERIAL: Form.INTEGER,
+    TypeCode.INT8: Form.INTEGER,
+    TypeCode.SERIAL8: Form.INTEGER,
+    TypeCode.BIGINT: Form.INTEGER,
+    TypeCode.BIGSERIAL: Form.INTEGER,
+    TypeCode.FLOAT: Form.FLOAT,
+    TypeCode.SMALLFLOAT: Form.FLOAT,
+    TypeCode.DECIMAL: Form.DECIMAL,
+    TypeCode.MONEY: Form.DECIMAL,
+    TypeCode.CHAR: Form.CHAR,
+    TypeCode.NCHAR: Form.CHAR,
+    TypeCode.VARCHAR: Form.VARCHAR,
+    TypeCode.NVARCHAR: Form.VARCHAR,
+    TypeCode.LVARCHAR: Form.VARCHAR,
+    TypeCode.DATE: Form.DATE,
+    TypeCode.DATETIME: Form.DATETIME,
+    TypeCode.BOOLEAN: Form.BOOLEAN,
+}
+
+TEXT_FORMS: Final = frozenset({Form.CHAR, Form.VARCHAR})
+NUMBER_FORMS: Final = frozenset({Form.INTEGER, Form.FLOAT, Form.DECIMAL})
+INTERVAL_FORMS: Final = frozenset({Form.MONTHS, Form.TICKS})
+
+
+def form_of(sql_type: SqlType) -> Form | None:
+    """The storage form of a type; None for a type that this server does not store."""
+    if sql_type.code == TypeCode.INTERVAL:
+        return Form.MONTHS if Qualifier.from_encoded(sql_type.length).is_year_month else Form.TICKS
+    return _FORMS.get(sql_type.kind)
+
+
+def type_number(sql_type: SqlType) -> int:
+    """The integer that names a type in SQLite text."""
+    return int(sql_type.kind) << 16 | sql_type.length
+
+
+@lru_cache(maxsize=4096)
+def numbered_type(number: int) -> SqlType:
+    """The type that an integer of *type_number* names."""
+    return SqlType(number >> 16, number & 0xFFFF)

@@ -1,0 +1,234 @@
+"""Strings by characters and by bytes of the code set: cutting, padding, SQL's string functions. Never: patterns.
+
+House rules:
+1. Functions of SQL take None for NULL and give None when an argument is NULL, unless they say otherwise.
+2. Bytes are those of the database's code set. assumed: SUBSTR, LPAD and the others count characters; only
+   subscripts, LENGTH, OCTET_LENGTH and sizes of columns count bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from aioifx.server.sql.fault import SqlFault
+
+_NOT_IN_CODE_SET: Final = -23103
+_LONGEST: Final = 32739
+"""Bytes of the longest LVARCHAR; nothing pads beyond it."""
+
+
+def encoded(text: str, code_set: str) -> bytes:
+    """The bytes of a text in the database; what its code set lacks is -23103, never a question mark."""
+    try:
+        return text.encode(code_set)
+    except UnicodeEncodeError:
+        raise SqlFault(_NOT_IN_CODE_SET) from None
+
+
+def byte_length(text: str, code_set: str) -> int:
+    """How many bytes a text has in the database."""
+    return len(text) if text.isascii() else len(encoded(text, code_set))
+
+
+def cut(text: str, size: int, code_set: str) -> str:
+    """At most *size* bytes of a text; a character that would be split goes whole."""
+    if text.isascii():
+        return text if len(text) <= size else text[:size]
+    raw = encoded(text, code_set)
+    return text if len(raw) <= size else raw[:size].decode(code_set, "ignore")
+
+
+def pad(text: str, size: int, code_set: str) -> str:
+    """A text with blanks behind it up to *size* bytes, as CHAR shows it."""
+    if text.isascii():
+        return text.ljust(size)
+    return text + " " * (size - byte_length(text, code_set))
+
+
+def subscript(text: str | None, first: int, last: int, code_set: str) -> str | None:
+    """``c[first,last]``: bytes from 1. The bytes of a split character become blanks (documented: GLS guide)."""
+    if text is None:
+        return None
+    if not 1 <= first <= last:
+        raise SqlFault(-306)
+    if text.isascii():
+        return text[first - 1 : last]
+    result: list[str] = []
+    end = 0
+    for character in text:
+        begin, end = end, end + byte_length(character, code_set)
+        if first - 1 <= begin and end <= last:
+            result.append(character)
+        else:
+            result.append(" " * (min(end, last) - max(begin, first - 1)))
+    return "".join(result)
+
+
+def length(text: str | None, code_set: str) -> int | None:
+    """LENGTH: bytes, trailing blanks apart."""
+    return None if text is None else byte_length(text.rstrip(" "), code_set)
+
+
+def octet_length(text: str | None, code_set: str) -> int | None:
+    """OCTET_LENGTH: bytes, blanks included."""
+    return None if text is None else byte_length(text, code_set)
+
+
+def char_length(text: str | None) -> int | None:
+    """CHAR_LENGTH: characters, blanks included."""
+    return None if text is None else len(text)
+
+
+def _by_letter(text: str, change: Callable[[str], str]) -> str:
+    """Changed letter by letter: one whose other case is two letters stays, so that the length does."""
+    changed = change(text)
+    if len(changed) == len(text):
+        return changed
+    return "".join(new if len(new) == 1 else old for old, new in ((c, change(c)) for c in text))
+
+
+def upper(text: str | None) -> str | None:
+    """UPPER."""
+    return None if text is None else _by_letter(text, str.upper)
+
+
+def lower(text: str | None) -> str | None:
+    """LOWER."""
+    return None if text is None else _by_letter(text, str.lower)
+
+
+def initcap(text: str | None) -> str | None:
+    """INITCAP: each word begins with a capital; whatever is neither letter nor digit ends a word."""
+    if text is None:
+        return None
+    result: list[str] = []
+    inside = False
+    for character in text:
+        result.append(_by_letter(character, str.lower if inside else str.upper))
+        inside = character.isalnum()
+    return "".join(result)
+
+
+def reverse(text: str | None) -> str | None:
+    """REVERSE."""
+    return None if text is None else text[::-1]
+
+
+def trim(text: str | None, characters: str | None = " ") -> str | None:
+    """TRIM(BOTH c FROM s)."""
+    return None if text is None or characters is None else text.strip(characters) if characters else text
+
+
+def trim_leading(text: str | None, characters: str | None = " ") -> str | None:
+    """TRIM(LEADING c FROM s) and LTRIM(s, set)."""
+    return None if text is None or characters is None else text.lstrip(characters) if characters else text
+
+
+def trim_trailing(text: str | None, characters: str | None = " ") -> str | None:
+    """TRIM(TRAILING c FROM s) and RTRIM(s, set)."""
+    return None if text is None or characters is None else text.rstrip(characters) if characters else text
+
+
+def _filling(filler: str, count: int) -> str:
+    return (filler * (count // len(filler) + 1))[:count] if filler else ""
+
+
+def pad_left(text: str | None, count: int | None, filler: str | None = " ") -> str | None:
+    """LPAD: *count* characters; a longer text is cut at its end."""
+    if text is None or count is None or filler is None:
+        return None
+    count = max(0, min(count, _LONGEST))
+    return _filling(filler, count - len(text)) + text if len(text) < count else text[:count]
+
+
+def pad_right(text: str | None, count: int | None, filler: str | None = " ") -> str | None:
+    """RPAD: *count* characters; a longer text is cut at its end."""
+    if text is None or count is None or filler is None:
+        return None
+    count = max(0, min(count, _LONGEST))
+    return text + _filling(filler, count - len(text)) if len(text) < count else text[:count]
+
+
+def replace(text: str | None, old: str | None, new: str | None = "") -> str | None:
+    """REPLACE: every *old* by *new*; NULL for *new* takes *old* away."""
+    if text is None or old is None:
+        return None
+    return text.replace(old, new or "") if old else text
+
+
+def substr(text: str | None, start: int | None, count: int | None = _LONGEST) -> str | None:
+    """SUBSTR: from 1; 0 counts as 1, a negative start from the end; NULL when nothing can be taken.
+
+    assumed: a start before the text's first character, and a count below 1, give NULL.
+    """
+    if text is None or start is None or count is None or count < 1:
+        return None
+    if start < 0:
+        start += len(text) + 1
+        if start < 1:
+            return None
+    begin = max(start, 1) - 1
+    return text[begin : begin + count]
+
+
+def substring(text: str | None, start: int | None, count: int | None = None) -> str | None:
+    """SUBSTRING(s FROM p): p may be 0 or negative, places before the text."""
+    return None if text is None or start is None else text[max(start - 1, 0) :]
+
+
+def substring_for(text: str | None, start: int | None, count: int | None) -> str | None:
+    """SUBSTRING(s FROM p FOR n): the places before the text count among the n."""
+    if text is None or start is None or count is None:
+        return None
+    return text[max(start - 1, 0) : max(start - 1 + max(count, 0), 0)]
+
+
+def left(text: str | None, count: int | None) -> str | None:
+    """LEFT."""
+    return None if text is None or count is None else text[: max(count, 0)]
+
+
+def right(text: str | None, count: int | None) -> str | None:
+    """RIGHT."""
+    return None if text is None or count is None else text[max(len(text) - max(count, 0), 0) :]
+
+
+def space(count: int | None) -> str | None:
+    """SPACE."""
+    return None if count is None else " " * max(0, min(count, _LONGEST))
+
+
+def instr(text: str | None, part: str | None, start: int | None = 1, nth: int | None = 1) -> int | None:
+    """INSTR: place of the *nth* occurrence from 1, or 0; a negative *start* searches backward from the end."""
+    if text is None or part is None or start is None or nth is None:
+        return None
+    if not part or not start or nth < 1:
+        return 0
+    if start > 0:
+        place = start - 2
+        for _ in range(nth):
+            place = text.find(part, place + 1)
+            if place < 0:
+                return 0
+        return place + 1
+    place = len(text) + start + 1
+    for _ in range(nth):
+        place = text.rfind(part, 0, place - 1 + len(part)) if place > 0 else -1
+        if place < 0:
+            return 0
+    return place + 1
+
+
+def ascii_code(text: str | None) -> int | None:
+    """ASCII: the code of the first character; NULL for an empty text."""
+    return ord(text[0]) if text else None
+
+
+def character(code: int | None) -> str | None:
+    """CHR: the character with a code of 0 to 255."""
+    if code is None:
+        return None
+    if not 0 <= code <= 255:
+        raise SqlFault(-1226)
+    return chr(code)

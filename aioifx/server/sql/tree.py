@@ -1,0 +1,1186 @@
+"""The syntax tree: what a statement says before any name is looked up. Never: a type that must be inferred.
+
+House rules:
+1. Every node has `offset`, the character position of its first token in the statement, from 1. For a binary
+   operator that is its left operand's; `operator_offset` is there where an error would point at the operator.
+2. Names are folded to lower case, unless DELIMIDENT is set and they were written in double quotes.
+3. Declared types are ready-made `SqlType`s: the parser has applied the defaults (DECIMAL is DECIMAL(16)).
+4. Sequences are tuples; what is missing is None, an empty tuple or False.
+5. Storage clauses and other text without meaning here is checked by the parser and leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Final, Literal, TypeAlias, get_args
+
+from aioifx.sqltypes import Qualifier, SqlType, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Anything that stands somewhere in a statement."""
+
+    offset: int
+
+
+# --- Names --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A simple name: of a column, a label, an alias, a constraint, a savepoint."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QualifiedName(Node):
+    """``database@server:owner.name``, of which only the name must be there."""
+
+    name: str
+    owner: str = ""
+    database: str = ""
+    server: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.owner}.{self.name}" if self.owner else self.name
+        place = f"{self.database}@{self.server}" if self.server else self.database
+        return f"{place}:{text}" if place else text
+
+
+# --- Expressions: literals ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Null(Node):
+    """``NULL``"""
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
+    """An unsigned number as written; `value` is exact. An int has neither point nor exponent."""
+
+    text: str
+    value: int | Decimal
+    has_exponent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class String(Node):
+    """A quoted text, its doubled quotes made single."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Node):
+    """``?``; `index` counts from 0 in order of appearance."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatetimeLiteral(Node):
+    """``DATETIME(text) first TO last``; whether the text fits the qualifier is not checked yet."""
+
+    text: str
+    qualifier: Qualifier
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalLiteral(Node):
+    """``INTERVAL(text) first TO last``; whether the text fits the qualifier is not checked yet."""
+
+    text: str
+    qualifier: Qualifier
+
+
+# --- Expressions: names and constants of the moment ---------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Node):
+    """``name`` or ``table.name``; `table` may also be an alias. ROWID is a column like any other."""
+
+    name: str
+    table: QualifiedName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Star(Node):
+    """``*`` or ``table.*`` in a select list."""
+
+    table: QualifiedName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceValue(Node):
+    """``sequence.NEXTVAL`` or ``sequence.CURRVAL``."""
+
+    sequence: QualifiedName
+    kind: Literal["nextval", "currval"]
+
+
+SessionWord: TypeAlias = Literal["today", "user", "sitename", "dbservername", "current_role", "default_role"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConstant(Node):
+    """A word that stands for a value: TODAY, USER, SITENAME (or its twin DBSERVERNAME), CURRENT_ROLE."""
+
+    name: SessionWord
+
+
+@dataclass(frozen=True, slots=True)
+class Current(Node):
+    """``CURRENT [q]``, and ``SYSDATE``, which is ``CURRENT YEAR TO FRACTION(5)``."""
+
+    qualifier: Qualifier
+    is_sysdate: bool = False
+
+
+# --- Expressions: operators ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript(Node):
+    """``column[first, last]``; `last` is None when only one number was written."""
+
+    operand: Column
+    first: int
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """A sign."""
+
+    operator: Literal["-", "+"]
+    operand: Expression
+
+
+ArithmeticOperator: TypeAlias = Literal["+", "-", "*", "/", "||"]
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """Arithmetic and ``||``."""
+
+    operator: ArithmeticOperator
+    left: Expression
+    right: Expression
+    operator_offset: int
+
+
+ComparisonOperator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Node):
+    """``left operator right``; ``!=`` is told as ``<>``."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+    operator_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified(Node):
+    """``left operator ANY (query)`` or ``ALL (query)``; SOME is ANY."""
+
+    operator: ComparisonOperator
+    left: Expression
+    quantifier: Literal["any", "all"]
+    query: Query
+    operator_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """Two or more conditions of which none is an `And` written without parentheses."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """Two or more conditions of which none is an `Or` written without parentheses."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Node):
+    """``NOT condition``; ``NOT IN``, ``NOT LIKE`` and kin say `negated` themselves."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Node):
+    """``operand IS [NOT] NULL``"""
+
+    operand: Expression
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Node):
+    """``operand [NOT] BETWEEN low AND high``"""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InList(Node):
+    """``operand [NOT] IN (item, ..)``"""
+
+    operand: Expression
+    items: tuple[Expression, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InQuery(Node):
+    """``operand [NOT] IN (SELECT ..)``"""
+
+    operand: Expression
+    query: Query
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Node):
+    """``EXISTS (SELECT ..)``; its negation is a `Not`."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Node):
+    """``operand [NOT] LIKE | MATCHES pattern [ESCAPE escape]``"""
+
+    kind: Literal["like", "matches"]
+    operand: Expression
+    pattern: Expression
+    escape: Expression | None
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    """``operand::type`` or ``CAST(operand AS type)``"""
+
+    operand: Expression
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class When(Node):
+    """One branch of a CASE: a condition, or a value to compare with the CASE's operand."""
+
+    condition: Expression
+    result: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Node):
+    """Both forms of CASE; `operand` is None in the searched one, `otherwise` when there is no ELSE."""
+
+    operand: Expression | None
+    branches: tuple[When, ...]
+    otherwise: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Units(Node):
+    """``operand UNITS unit``"""
+
+    operand: Expression
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Extend(Node):
+    """``EXTEND(operand [, q])``"""
+
+    operand: Expression
+    qualifier: Qualifier | None
+
+
+TrimSide: TypeAlias = Literal["both", "leading", "trailing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trim(Node):
+    """``TRIM([[BOTH | LEADING | TRAILING] [characters] FROM] operand)``"""
+
+    side: TrimSide
+    characters: Expression | None
+    operand: Expression
+
+
+# --- Expressions: calls -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """``routine(argument, ..)``; ``SUBSTRING(s FROM p FOR n)`` is a call with s, p, n."""
+
+    routine: QualifiedName
+    arguments: tuple[Expression, ...]
+
+    @property
+    def name(self) -> str:
+        """The routine's simple name."""
+        return self.routine.name
+
+
+@dataclass(frozen=True, slots=True)
+class NamedArgument(Node):
+    """``name = value`` among the arguments of EXECUTE PROCEDURE or EXECUTE FUNCTION."""
+
+    name: str
+    value: Expression
+
+
+AggregateName: TypeAlias = Literal["count", "sum", "avg", "min", "max", "stdev", "variance", "range"]
+AGGREGATES: Final[frozenset[str]] = frozenset(get_args(AggregateName))
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """An aggregate; `argument` is None for ``COUNT(*)`` only."""
+
+    name: AggregateName
+    argument: Expression | None
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound(Node):
+    """One end of a window frame; `count` belongs to preceding and following, None meaning UNBOUNDED."""
+
+    kind: Literal["preceding", "current", "following"]
+    count: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(Node):
+    """``ROWS | RANGE BETWEEN start AND end``; without BETWEEN the end is the current row."""
+
+    unit: Literal["rows", "range"]
+    start: FrameBound
+    end: FrameBound
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Node):
+    """``function OVER (PARTITION BY .. ORDER BY .. frame)``"""
+
+    function: Call | Aggregate
+    partition_by: tuple[Expression, ...]
+    order_by: tuple[OrderItem, ...]
+    frame: Frame | None
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery(Node):
+    """A query where a value is expected."""
+
+    query: Query
+
+
+Expression: TypeAlias = (
+    Null
+    | Number
+    | String
+    | Parameter
+    | DatetimeLiteral
+    | IntervalLiteral
+    | Column
+    | SequenceValue
+    | SessionConstant
+    | Current
+    | Subscript
+    | Unary
+    | Binary
+    | Comparison
+    | Quantified
+    | And
+    | Or
+    | Not
+    | IsNull
+    | Between
+    | InList
+    | InQuery
+    | Exists
+    | Match
+    | Cast
+    | Case
+    | Units
+    | Extend
+    | Trim
+    | Call
+    | Aggregate
+    | Window
+    | Subquery
+)
+
+
+# --- Queries ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem(Node):
+    """One entry of a select list."""
+
+    expression: Expression | Star
+    label: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef(Node):
+    """A table, view or synonym, with its alias."""
+
+    table: QualifiedName
+    alias: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedTable(Node):
+    """``(SELECT ..) [AS] alias (columns)``, also written ``TABLE(MULTISET(SELECT ..))``."""
+
+    query: Query
+    alias: Name | None = None
+    columns: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionTable(Node):
+    """``TABLE(SET{element, ..}) alias (columns)``: one column, at least one element."""
+
+    kind: Literal["set", "multiset", "list"]
+    elements: tuple[Expression, ...]
+    alias: Name | None = None
+    columns: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Node):
+    """An ANSI join; `condition` is None for CROSS JOIN only."""
+
+    kind: Literal["inner", "left", "right", "full", "cross"]
+    left: FromItem
+    right: FromItem
+    condition: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class OuterTables(Node):
+    """Old style ``OUTER table`` or ``OUTER (table, ..)``: subservient to the others in its list."""
+
+    items: tuple[FromItem, ...]
+
+
+FromItem: TypeAlias = TableRef | DerivedTable | CollectionTable | Join | OuterTables
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem(Node):
+    """One key of an ordering; a position is a `Number`. `nulls_first` is None when nothing was said."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """One SELECT up to its HAVING, with the SKIP and FIRST behind the word SELECT (LIMIT there is FIRST)."""
+
+    items: tuple[SelectItem, ...]
+    from_items: tuple[FromItem, ...]
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    having: Expression | None = None
+    distinct: bool = False
+    skip: Number | Parameter | None = None
+    first: Number | Parameter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(Node):
+    """Two parts combined, left to right; EXCEPT is told as MINUS. A part in parentheses is a `Query`."""
+
+    operator: Literal["union", "intersect", "minus"]
+    all: bool
+    left: QueryBody
+    right: QueryBody
+    operator_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable(Node):
+    """``name [(columns)] AS (query)`` in a WITH clause."""
+
+    name: Name
+    columns: tuple[Name, ...]
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class ForUpdate(Node):
+    """``FOR UPDATE [OF columns]``; no columns means any."""
+
+    columns: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IntoTemp(Node):
+    """``INTO TEMP table [WITH NO LOG]``"""
+
+    table: Name
+    no_log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Node):
+    """A whole SELECT: a statement, a subquery, or what is in parentheses, with trailing SKIP and LIMIT."""
+
+    body: QueryBody
+    common_tables: tuple[CommonTable, ...] = ()
+    recursive: bool = False
+    order_by: tuple[OrderItem, ...] = ()
+    skip: Number | Parameter | None = None
+    limit: Number | Parameter | None = None
+    for_update: ForUpdate | None = None
+    for_read_only: bool = False
+    into_temp: IntoTemp | None = None
+
+
+QueryBody: TypeAlias = Select | SetOperation | Query
+
+
+# --- Statements that change rows ----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(Node):
+    """INSERT of one row (`values`) or of a query's rows (`query`); exactly one of the two is not None.
+
+    No `columns` means all of them.
+    """
+
+    table: QualifiedName
+    columns: tuple[Name, ...]
+    values: tuple[Expression, ...] | None
+    query: Query | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment(Node):
+    """``c = e``, ``(c, ..) = (e, ..)`` or ``* = (e, ..)``, for which `columns` is None.
+
+    A `Subquery` among the values of the last two forms gives as many values as it has columns, so the numbers
+    of columns and values are not compared here.
+    """
+
+    columns: tuple[Name, ...] | None
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentOf(Node):
+    """``WHERE CURRENT OF cursor``"""
+
+    cursor: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Node):
+    """UPDATE."""
+
+    table: TableRef
+    assignments: tuple[Assignment, ...]
+    where: Expression | CurrentOf | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Node):
+    """DELETE."""
+
+    table: TableRef
+    where: Expression | CurrentOf | None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeInsert(Node):
+    """``WHEN NOT MATCHED THEN INSERT [(columns)] VALUES (..)``"""
+
+    columns: tuple[Name, ...]
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge(Node):
+    """MERGE; of `update`, `delete` and `insert` at least one is there, of the first two at most one."""
+
+    target: TableRef
+    source: TableRef | DerivedTable
+    condition: Expression
+    update: tuple[Assignment, ...] = ()
+    delete: bool = False
+    insert: MergeInsert | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate(Node):
+    """TRUNCATE."""
+
+    table: QualifiedName
+
+
+# --- Tables -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Default(Node):
+    """``DEFAULT value``: a literal (signed or not), Null, SessionConstant or Current; `text` as written."""
+
+    value: Expression
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotNull(Node):
+    """``NOT NULL [CONSTRAINT name]``"""
+
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKey(Node):
+    """``PRIMARY KEY [(columns)] [CONSTRAINT name]``"""
+
+    columns: tuple[Name, ...]
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unique(Node):
+    """``UNIQUE [(columns)] [CONSTRAINT name]``"""
+
+    columns: tuple[Name, ...]
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Node):
+    """``CHECK (condition) [CONSTRAINT name]``; `text` is the condition as written, not its parentheses."""
+
+    condition: Expression
+    text: str
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey(Node):
+    """``[FOREIGN KEY (columns)] REFERENCES parent [(parent_columns)] [ON DELETE CASCADE] [CONSTRAINT name]``
+
+    No `parent_columns` means the parent's primary key.
+    """
+
+    columns: tuple[Name, ...]
+    parent: QualifiedName
+    parent_columns: tuple[Name, ...]
+    cascade: bool = False
+    name: Name | None = None
+
+
+Constraint: TypeAlias = PrimaryKey | Unique | Check | ForeignKey
+"""What may also stand on its own in a table. A column's own constraint names that column in `columns`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDef(Node):
+    """One column. A SERIAL column is not `not_null` by its type alone: only what is written counts here."""
+
+    name: Name
+    type: SqlType
+    default: Default | None = None
+    not_null: NotNull | None = None
+    constraints: tuple[Constraint, ...] = ()
+    serial_start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable(Node):
+    """CREATE TABLE and CREATE TEMP TABLE; storage clauses but the lock mode have been read and dropped."""
+
+    table: QualifiedName
+    columns: tuple[ColumnDef, ...]
+    constraints: tuple[Constraint, ...] = ()
+    temp: bool = False
+    no_log: bool = False
+    if_not_exists: bool = False
+    lock_mode: Literal["row", "page", "table"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn(Node):
+    """``ADD (column .. [BEFORE before])``, one of them for each column."""
+
+    column: ColumnDef
+    before: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn(Node):
+    """``DROP (column)``, one of them for each column."""
+
+    column: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ModifyColumn(Node):
+    """``MODIFY (column ..)``, one of them for each column; the definition replaces all of the old one."""
+
+    column: ColumnDef
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint(Node):
+    """``ADD CONSTRAINT ..``, one of them for each constraint."""
+
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint(Node):
+    """``DROP CONSTRAINT name``, one of them for each name."""
+
+    name: Name
+
+
+AlterAction: TypeAlias = AddColumn | DropColumn | ModifyColumn | AddConstraint | DropConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable(Node):
+    """ALTER TABLE; no actions are left when it was all about storage."""
+
+    table: QualifiedName
+    actions: tuple[AlterAction, ...]
+    lock_mode: Literal["row", "page", "table"] | None = None
+
+
+# --- Other definitions --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPart(Node):
+    """One column of an index."""
+
+    column: Name
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex(Node):
+    """CREATE INDEX."""
+
+    index: QualifiedName
+    table: QualifiedName
+    parts: tuple[IndexPart, ...]
+    unique: bool = False
+    cluster: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView(Node):
+    """CREATE VIEW; `text` is the whole statement as written, `query_text` its SELECT."""
+
+    view: QualifiedName
+    columns: tuple[Name, ...]
+    query: Query
+    text: str
+    query_text: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSynonym(Node):
+    """CREATE [PUBLIC | PRIVATE] SYNONYM; public when nothing is said."""
+
+    synonym: QualifiedName
+    target: QualifiedName
+    private: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOptions(Node):
+    """What was written, None where nothing was; `no_maximum`, `no_minimum` for NOMAXVALUE and NOMINVALUE."""
+
+    start: int | None = None
+    """START WITH, or RESTART WITH in ALTER SEQUENCE."""
+    restart: bool = False
+    """RESTART, with or without a number."""
+    increment: int | None = None
+    maximum: int | None = None
+    no_maximum: bool = False
+    minimum: int | None = None
+    no_minimum: bool = False
+    cycle: bool | None = None
+    cache: int | None = None
+    """0 for NOCACHE."""
+    order: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence(Node):
+    """CREATE SEQUENCE."""
+
+    sequence: QualifiedName
+    options: SequenceOptions
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSequence(Node):
+    """ALTER SEQUENCE."""
+
+    sequence: QualifiedName
+    options: SequenceOptions
+
+
+DropKind: TypeAlias = Literal[
+    "table", "view", "index", "synonym", "sequence", "role", "procedure", "function", "routine"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Node):
+    """DROP of anything but a database; `restrict` is RESTRICT where CASCADE is the rule (tables, views)."""
+
+    kind: DropKind
+    name: QualifiedName
+    if_exists: bool = False
+    restrict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameObject(Node):
+    """RENAME TABLE | INDEX | SEQUENCE name TO new_name."""
+
+    kind: Literal["table", "index", "sequence"]
+    name: QualifiedName
+    new_name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn(Node):
+    """RENAME COLUMN table.column TO new_name."""
+
+    table: QualifiedName
+    column: Name
+    new_name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStatistics(Node):
+    """UPDATE STATISTICS; no table means all; `tables` is False when only routines are meant."""
+
+    table: QualifiedName | None = None
+    tables: bool = True
+
+
+# --- Databases, rights --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseName(Node):
+    """``database[@server]``, also written as a string, such as ``'//server/database'``."""
+
+    name: str
+    server: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase(Node):
+    """CREATE DATABASE; without a WITH clause it is unlogged. MODE ANSI is refused by the parser."""
+
+    database: DatabaseName
+    log: Literal["none", "unbuffered", "buffered"] = "none"
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase(Node):
+    """DROP DATABASE."""
+
+    database: DatabaseName
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDatabase(Node):
+    """DATABASE name [EXCLUSIVE]."""
+
+    database: DatabaseName
+    exclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseDatabase(Node):
+    """CLOSE DATABASE."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenameDatabase(Node):
+    """RENAME DATABASE name TO new_name."""
+
+    database: DatabaseName
+    new_name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Privilege(Node):
+    """``select``, ``insert``, ``dba``, ``all``, ``execute``, ..., or a role's name; with columns for some."""
+
+    name: str
+    columns: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant(Node):
+    """GRANT; no `target` for database privileges and roles; `grantees` are users, roles, ``public``."""
+
+    privileges: tuple[Privilege, ...]
+    target: QualifiedName | None
+    grantees: tuple[Name, ...]
+    with_grant_option: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Revoke(Node):
+    """REVOKE, the other way round."""
+
+    privileges: tuple[Privilege, ...]
+    target: QualifiedName | None
+    grantees: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole(Node):
+    """CREATE ROLE."""
+
+    role: Name
+    if_not_exists: bool = False
+
+
+# --- Transactions and locks ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BeginWork(Node):
+    """BEGIN [WORK]."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitWork(Node):
+    """COMMIT [WORK]."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackWork(Node):
+    """ROLLBACK [WORK], of all that was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackToSavepoint(Node):
+    """ROLLBACK [WORK] TO SAVEPOINT [name]; without a name to the latest."""
+
+    savepoint: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint(Node):
+    """SAVEPOINT name [UNIQUE]."""
+
+    savepoint: Name
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSavepoint(Node):
+    """RELEASE SAVEPOINT name."""
+
+    savepoint: Name
+
+
+@dataclass(frozen=True, slots=True)
+class LockTable(Node):
+    """LOCK TABLE name IN SHARE | EXCLUSIVE MODE."""
+
+    table: QualifiedName
+    exclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnlockTable(Node):
+    """UNLOCK TABLE name."""
+
+    table: QualifiedName
+
+
+# --- SET ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SetLockMode(Node):
+    """SET LOCK MODE TO NOT WAIT (0 seconds), WAIT n (n), WAIT (None: for ever)."""
+
+    seconds: int | None
+
+
+IsolationLevel: TypeAlias = Literal[
+    "dirty read", "committed read", "last committed", "cursor stability", "repeatable read"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SetIsolation(Node):
+    """SET ISOLATION; ``COMMITTED READ LAST COMMITTED`` is the level "last committed"."""
+
+    level: IsolationLevel
+    retain_update_locks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransaction(Node):
+    """SET TRANSACTION; None where nothing was said. SERIALIZABLE is told as "repeatable read"."""
+
+    read_only: bool | None = None
+    level: IsolationLevel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetConstraints(Node):
+    """SET CONSTRAINTS ALL (no names) or names, IMMEDIATE or DEFERRED."""
+
+    constraints: tuple[QualifiedName, ...]
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetRole(Node):
+    """SET ROLE name | NULL | NONE (both None) | DEFAULT ("default")."""
+
+    role: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetEnvironment(Node):
+    """SET ENVIRONMENT name 'value'; name and bare-word values in lower case."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption(Node):
+    """A SET without effect here: `name` such as "explain" or "pdqpriority"; `value` its words."""
+
+    name: str
+    value: str
+
+
+# --- Routines -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Execute(Node):
+    """EXECUTE PROCEDURE or EXECUTE FUNCTION."""
+
+    kind: Literal["procedure", "function"]
+    routine: QualifiedName
+    arguments: tuple[Expression | NamedArgument, ...]
+
+
+Statement: TypeAlias = (
+    Query
+    | Insert
+    | Update
+    | Delete
+    | Merge
+    | Truncate
+    | CreateTable
+    | AlterTable
+    | CreateIndex
+    | CreateView
+    | CreateSynonym
+    | CreateSequence
+    | AlterSequence
+    | Drop
+    | RenameObject
+    | RenameColumn
+    | UpdateStatistics
+    | CreateDatabase
+    | DropDatabase
+    | OpenDatabase
+    | CloseDatabase
+    | RenameDatabase
+    | Grant
+    | Revoke
+    | CreateRole
+    | BeginWork
+    | CommitWork
+    | RollbackWork
+    | RollbackToSavepoint
+    | Savepoint
+    | ReleaseSavepoint
+    | LockTable
+    | UnlockTable
+    | SetLockMode
+    | SetIsolation
+    | SetTransaction
+    | SetConstraints
+    | SetRole
+    | SetEnvironment
+    | SetOption
+    | Execute
+)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below, in the order of the fields."""
+    for field in fields(node):
+        value: object = getattr(node, field.name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Node))  # pyright: ignore
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, each before what is below it, subqueries included."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(list(children(current))))
+
+
+def parameters(node: Node) -> list[Parameter]:
+    """Every ``?`` at or below the node, in order of appearance in the text."""
+    return sorted((each for each in walk(node) if isinstance(each, Parameter)), key=lambda each: each.index)

@@ -1,0 +1,142 @@
+"""What several messages share: CHAR, padded blocks, INT8, values with their types. Never: a whole message."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from aioifx.errors import ProtocolError
+from aioifx.sqltypes import TypeCode
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.inbox import Inbox, padded
+from aioifx.wire.opcodes import MAX_TEXT
+from aioifx.wire.outbox import Outbox
+
+BLOB_DESCRIPTOR: Final = 56
+"""Bytes of a BYTE or TEXT descriptor (documented: tblob_t, 000-8697; observed: JDBC, lob.json).
+
+One reader of byte code reports 68 where bit 70 is in force; nobody confirmed it, and it is not assumed here.
+"""
+
+# How many bytes of data a value has, by type (observed: binds.json; wire.md section 12.7). Everything else that is
+# not named starts with a short length, named types with an int length.
+_FIXED_DATA: Final[dict[int, int]] = {
+    TypeCode.SMALLINT: 2,
+    TypeCode.INTEGER: 4,
+    TypeCode.SERIAL: 4,
+    TypeCode.DATE: 4,
+    TypeCode.FLOAT: 8,
+    TypeCode.SMALLFLOAT: 4,
+    TypeCode.INT8: 10,
+    TypeCode.SERIAL8: 10,
+    TypeCode.BIGINT: 8,
+    TypeCode.BIGSERIAL: 8,
+    TypeCode.BYTE: BLOB_DESCRIPTOR,
+    TypeCode.TEXT: BLOB_DESCRIPTOR,
+}
+
+
+class BindEntry(NamedTuple):
+    """One value as SQ_BIND and SQ_FPROUTINE carry it; *data* is without its inner length and without its pad."""
+
+    code: int
+    owner: bytes
+    name: bytes
+    indicator: int
+    """0: a value follows; -1: NULL."""
+    precision: int
+    data: bytes
+
+
+def is_named(code: int) -> bool:
+    """Whether a type's owner and name travel beside its code (observed: JDBC, binds.json)."""
+    return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
+
+
+async def read_block(inbox: Inbox, size: int) -> bytes:
+    """*size* bytes and the pad to even behind them."""
+    if not 0 <= size <= MAX_TEXT:
+        raise ProtocolError(f"a field of {size} bytes")
+    await inbox.need(padded(size))
+    data = inbox.take(size)
+    inbox.skip(size & 1)
+    return data
+
+
+async def read_char(inbox: Inbox) -> bytes:
+    """CHAR: 2 size · size bytes · pad to even."""
+    await inbox.need(2)
+    return await read_block(inbox, inbox.u16())
+
+
+async def read_long_char(inbox: Inbox, dialect: Dialect) -> bytes:
+    """SQL text and signatures: CHAR, with an int size where bit 62 is in force (observed: JDBC, 70,000 bytes)."""
+    if not dialect.long_text:
+        return await read_char(inbox)
+    await inbox.need(4)
+    return await read_block(inbox, inbox.i32())
+
+
+def put_long_char(outbox: Outbox, dialect: Dialect, text: bytes) -> None:
+    """SQL text and signatures; see `read_long_char`."""
+    if dialect.long_text:
+        outbox.long_char(text)
+    else:
+        outbox.char(text)
+
+
+def take_int8(inbox: Inbox) -> int:
+    """INT8: 2 sign, 0 for NULL · 4 low · 4 high, of the magnitude (observed: 11.50 to 15). Ten bytes must be here."""
+    sign, low, high = inbox.i16(), inbox.u32(), inbox.u32()
+    magnitude = high << 32 | low
+    return -magnitude if sign < 0 else magnitude if sign else 0
+
+
+def put_int8(outbox: Outbox, value: int) -> None:
+    """INT8; see `take_int8`."""
+    magnitude = abs(value)
+    outbox.i16(-1 if value < 0 else 1)
+    outbox.u32(magnitude & 0xFFFF_FFFF)
+    outbox.u32(magnitude >> 32)
+
+
+async def read_entry(inbox: Inbox) -> BindEntry:
+    """One value with its type.
+
+    Wire:     2 type · [owner · name] · 2 indicator · 2 precision · if not NULL: [2|4 size] · data · pad to even
+    Source:   observed: JDBC, binds.json (SQ_BIND), lob.json (SQ_BIND, SQ_FPROUTINE)
+    """
+    await inbox.need(2)
+    code = inbox.i16()
+    owner = name = b""
+    if is_named(code):
+        owner, name = await read_char(inbox), await read_char(inbox)
+    await inbox.need(4)
+    indicator, precision = inbox.i16(), inbox.i16()
+    if indicator == -1:
+        return BindEntry(code, owner, name, indicator, precision, b"")
+    size = _FIXED_DATA.get(code)
+    if size is None and is_named(code):
+        await inbox.need(4)
+        size = inbox.i32()
+    elif size is None:
+        await inbox.need(2)
+        size = inbox.u16()
+    return BindEntry(code, owner, name, indicator, precision, await read_block(inbox, size))
+
+
+def put_entry(outbox: Outbox, entry: BindEntry) -> None:
+    """One value with its type; see `read_entry`."""
+    outbox.i16(entry.code)
+    if is_named(entry.code):
+        outbox.char(entry.owner)
+        outbox.char(entry.name)
+    outbox.i16(entry.indicator)
+    outbox.i16(entry.precision)
+    if entry.indicator == -1:
+        return
+    if entry.code in _FIXED_DATA:
+        outbox.block(entry.data)
+    elif is_named(entry.code):
+        outbox.long_char(entry.data)
+    else:
+        outbox.char(entry.data)

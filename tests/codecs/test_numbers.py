@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.codecs import numbers
+from aioifx.codecs.base import Codec
+from aioifx.codecs.base100 import unpack
+from aioifx.codecs.numbers import decimal_of
+from aioifx.codecs.registry import codec_for
+from aioifx.errors import DataError
+from aioifx.sqltypes import FLOATING_SCALE, SqlType, TypeCode
+from tests.codecs.samples import BOOLEAN, LATIN1, decimal_type, decimals
+
+INTEGERS = {
+    "SMALLINT": numbers.SMALLINT,
+    "INTEGER": numbers.INTEGER,
+    "BIGINT": numbers.BIGINT,
+    "INT8": numbers.INT8,
+}
+LIMITS = {"SMALLINT": 1 << 15, "INTEGER": 1 << 31, "BIGINT": 1 << 63, "INT8": 1 << 63}
+
+
+def codec(sql_type: SqlType) -> Codec:
+    return codec_for(sql_type, LATIN1)
+
+
+# --- integers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+@given(data=st.data())
+def test_integers_come_back(name: str, data: st.DataObject) -> None:
+    value = data.draw(st.integers(1 - LIMITS[name], LIMITS[name] - 1))
+    assert INTEGERS[name].decode(INTEGERS[name].encode(value)) == value
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_the_null_pattern_and_what_is_out_of_range_do_not_fit(name: str) -> None:
+    for value in (-LIMITS[name], LIMITS[name]):
+        with pytest.raises(DataError, match=f"^int does not fit {name}$"):
+            INTEGERS[name].encode(value)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_null_integers_come_back(name: str) -> None:
+    assert INTEGERS[name].decode(INTEGERS[name].encode(None)) is None
+
+
+@pytest.mark.parametrize("value", [1.0, "1", Decimal(1), b"1"])
+def test_what_is_no_int_is_refused(value: object) -> None:
+    with pytest.raises(DataError, match="is no value for INTEGER"):
+        numbers.INTEGER.encode(value)
+
+
+def test_a_bool_is_a_zero_or_one() -> None:
+    assert numbers.SMALLINT.encode(True) == b"\0\1"
+
+
+def test_int8_has_its_low_half_first_and_a_magnitude() -> None:
+    assert numbers.INT8.encode(-(1 << 32)) == bytes.fromhex("ffff 00000000 00000001")
+
+
+def test_int8_with_another_sign_is_refused() -> None:
+    with pytest.raises(DataError, match="sign 2"):
+        numbers.INT8.decode(bytes.fromhex("0002 00000001 00000000"))
+
+
+# --- floats ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(allow_nan=False))
+def test_floats_come_back(value: float) -> None:
+    assert numbers.FLOAT.decode(numbers.FLOAT.encode(value)) == value
+
+
+@given(st.floats(allow_nan=False, width=32))
+def test_smallfloats_come_back(value: float) -> None:
+    assert numbers.SMALLFLOAT.decode(numbers.SMALLFLOAT.encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("codec", "size"), [(numbers.FLOAT, 8), (numbers.SMALLFLOAT, 4)], ids=["FLOAT", "SMALLFLOAT"]
+)
+def test_only_all_ones_is_a_null_float(codec: Codec, size: int) -> None:
+    assert codec.decode(b"\xff" * size) is None
+    assert codec.encode(None) == b"\xff" * size
+    for pattern in (b"\x7f\xff" + b"\xff" * (size - 2), b"\xff" * (size - 1) + b"\xfe"):
+        value = codec.decode(pattern)
+        assert isinstance(value, float) and math.isnan(value)
+
+
+def test_a_nan_that_is_null_is_refused() -> None:
+    import struct
+
+    (nan,) = struct.unpack(">d", b"\xff" * 8)
+    with pytest.raises(DataError, match="NULL of FLOAT"):
+        numbers.FLOAT.encode(nan)
+
+
+def test_an_ordinary_nan_is_sent() -> None:
+    assert numbers.FLOAT.encode(math.nan).hex() == "7ff8000000000000"
+
+
+def test_a_float_too_large_for_smallfloat_is_refused() -> None:
+    with pytest.raises(DataError, match="float does not fit SMALLFLOAT"):
+        numbers.SMALLFLOAT.encode(1e39)
+
+
+@pytest.mark.parametrize("value", [(1 << 53) + 1, 10**400])
+def test_an_int_that_no_float_is_equal_to_is_refused(value: int) -> None:
+    with pytest.raises(DataError, match="FLOAT"):
+        numbers.FLOAT.encode(value)
+
+
+# --- DECIMAL --------------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_decimals_come_back_with_their_scale(data: st.DataObject) -> None:
+    precision = data.draw(st.integers(1, 32))
+    scale = data.draw(st.integers(0, precision))
+    sql_type = decimal_type(precision, scale)
+    value = data.draw(decimals(sql_type))
+    decoded = codec(sql_type).decode(codec(sql_type).encode(value))
+    assert decoded == value
+    assert decoded.as_tuple().exponent == -scale
+
+
+@given(st.data())
+def test_floating_decimals_come_back(data: st.DataObject) -> None:
+    sql_type = decimal_type(data.draw(st.integers(1, 32)))
+    value = data.draw(decimals(sql_type))
+    assert codec(sql_type).decode(codec(sql_type).encode(value)) == value
+
+
+@given(st.data())
+def test_cutting_digits_agrees_with_arithmetic(data: st.DataObject) -> None:
+    # The decoder has a short way and a long one; any bytes at all must give the same, exponent included.
+    scale = data.draw(st.one_of(st.just(FLOATING_SCALE), st.integers(0, 12)))
+    sql_type = decimal_type(data.draw(st.integers(max(scale % 255, 1), 16)), scale)
+    width = codec(sql_type).width
+    field = data.draw(
+        st.one_of(
+            st.binary(min_size=width, max_size=width),
+            st.tuples(st.sampled_from(range(0x38, 0x48)) | st.sampled_from(range(0xB8, 0xC8)), st.data()).map(
+                lambda pair: bytes([pair[0]]) + bytes(width - 1)
+            ),
+            st.builds(
+                lambda head, pairs: bytes([head, *pairs]),
+                st.sampled_from([*range(0x38, 0x48), *range(0xB8, 0xC8)]),
+                st.lists(st.integers(0, 99), min_size=width - 1, max_size=width - 1),
+            ),
+        )
+    )
+
+    def long_way() -> Decimal | None:
+        number = unpack(field)
+        return None if number is None else decimal_of(number, scale)
+
+    try:
+        expected = long_way()
+    except DataError:
+        with pytest.raises(DataError):
+            codec(sql_type).decode(field)
+        return
+    decoded = codec(sql_type).decode(field)
+    assert decoded == expected
+    if decoded and expected:
+        assert decoded.as_tuple() == expected.as_tuple()
+
+
+def test_a_fixed_scale_is_kept() -> None:
+    assert str(codec(decimal_type(10, 2)).decode(bytes.fromhex("c03200000000"))) == "0.50"
+    assert str(codec(decimal_type(10, 2)).decode(bytes.fromhex("800000000000"))) == "0.00"
+
+
+def test_a_floating_point_shows_the_digits_that_there_are() -> None:
+    floating = codec(decimal_type(16))
+    assert str(floating.decode(bytes.fromhex("c1635a00000000000000"))) == "99.9"
+    assert str(floating.decode(bytes.fromhex("c20a0000000000000000"))) == "1000"
+    assert str(floating.decode(bytes.fromhex("df010000000000000000"))) == "1E+60"
+
+
+def test_a_decimal_is_rounded_half_up_to_its_scale() -> None:
+    assert codec(decimal_type(5, 2)).encode(Decimal("1.005")) == codec(decimal_type(5, 2)).encode(
+        Decimal("1.01")
+    )
+
+
+def test_a_float_is_taken_by_its_shortest_spelling() -> None:
+    assert codec(decimal_type(10, 2)).encode(0.1) == codec(decimal_type(10, 2)).encode(Decimal("0.10"))
+
+
+@pytest.mark.parametrize("value", [Decimal("1000.00"), Decimal("999.995"), Decimal("1E+1000000"), 10**500])
+def test_too_many_digits_in_front_of_the_point_do_not_fit(value: object) -> None:
+    with pytest.raises(DataError, match=r"does not fit DECIMAL\(5,2\)"):
+        codec(decimal_type(5, 2)).encode(value)
+
+
+@pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("-Infinity"), float("nan")])
+def test_what_is_not_finite_is_refused(value: object) -> None:
+    with pytest.raises(DataError, match="finite numbers only"):
+        codec(decimal_type(16)).encode(value)
+
+
+def test_corrupt_digits_are_refused_whatever_the_callers_decimal_context_allows() -> None:
+    with decimal.localcontext() as context:
+        context.traps[decimal.InvalidOperation] = False
+        with pytest.raises(DataError):
+            codec(decimal_type(10, 2)).decode(bytes.fromhex("c1ff00000000"))
+
+
+# --- BOOLEAN --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["74", "54", "01"])
+def test_true_has_three_spellings(data: str) -> None:
+    assert codec(BOOLEAN).decode(bytes.fromhex("0000000001" + data)) is True
+
+
+@pytest.mark.parametrize("data", ["66", "46", "00"])
+def test_false_has_three_spellings(data: str) -> None:
+    assert codec(BOOLEAN).decode(bytes.fromhex("0000000001" + data)) is False
+
+
+@pytest.mark.parametrize("field", ["0100000000", "010000000100"])
+def test_null_boolean_is_told_by_its_indicator(field: str) -> None:
+    assert codec(BOOLEAN).decode(bytes.fromhex(field)) is None
+
+
+@pytest.mark.parametrize("field", ["000000000178", "0000000000", "00000000027466"])
+def test_a_boolean_that_is_neither_is_refused(field: str) -> None:
+    with pytest.raises(DataError, match="neither true nor false"):
+        codec(BOOLEAN).decode(bytes.fromhex(field))
+
+
+def test_a_boolean_is_written_in_the_form_that_its_type_asks_for() -> None:
+    assert codec(BOOLEAN).encode(True).hex() == "000000000174"
+    assert codec(SqlType(TypeCode.BOOLEAN, 1)).encode(True).hex() == "000000000101"
+
+
+def test_an_int_is_no_boolean() -> None:
+    with pytest.raises(DataError, match="int is no value for BOOLEAN"):
+        codec(BOOLEAN).encode(1)

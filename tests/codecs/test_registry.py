@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from aioifx.codecs import numbers
+from aioifx.codecs.registry import codec_for, codecs_for, is_large_object
+from aioifx.errors import NotSupportedError
+from aioifx.sqltypes import DISTINCT, DISTINCT_BOOLEAN, DISTINCT_LVARCHAR, Column, SqlType, TypeCode
+from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR
+
+REFUSED = {
+    "BYTE": SqlType(TypeCode.BYTE, 56),
+    "TEXT": SqlType(TypeCode.TEXT, 56),
+    "BLOB": SqlType(TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob"),
+    "CLOB": SqlType(TypeCode.UDTFIXED, 72, extended_id=11, extended_name="clob"),
+    "ROW(A INTEGER)": SqlType(TypeCode.ROW, 0, extended_id=2052, extended_name="ROW(a integer)"),
+    "SET(INTEGER NOT NULL)": SqlType(
+        TypeCode.SET, 0, extended_id=2049, extended_name="SET(integer not null)"
+    ),
+    "LIST": SqlType(TypeCode.LIST, 0),
+    "NULL": SqlType(TypeCode.NULL, 0),
+    "TYPE 99": SqlType(99, 0),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_type_without_codec_is_refused_by_column_and_type(name: str) -> None:
+    columns = [Column("id", INTEGER), Column("photo", REFUSED[name])]
+    with pytest.raises(NotSupportedError) as caught:
+        codecs_for(columns, LATIN1)
+    assert str(caught.value) == f"column 'photo': {name} values are not supported"
+
+
+def test_an_impossible_qualifier_is_refused_by_column() -> None:
+    with pytest.raises(NotSupportedError, match="column 'when': not a DATETIME or INTERVAL qualifier"):
+        codecs_for([Column("when", SqlType(TypeCode.DATETIME, 0x0A31))], LATIN1)
+
+
+@pytest.mark.parametrize(
+    ("code", "codec"),
+    [
+        (TypeCode.SERIAL, numbers.INTEGER),
+        (TypeCode.BIGSERIAL, numbers.BIGINT),
+        (TypeCode.SERIAL8, numbers.INT8),
+    ],
+)
+def test_a_serial_is_the_integer_that_it_is(code: int, codec: object) -> None:
+    assert codec_for(SqlType(code, 4), LATIN1) is codec
+
+
+def test_a_distinct_type_is_read_as_its_base() -> None:
+    text = SqlType(TypeCode.UDTVAR, 0, 2060, extended_name="label", flags=DISTINCT | DISTINCT_LVARCHAR)
+    truth = SqlType(TypeCode.UDTFIXED, 1, 2061, extended_name="flag", flags=DISTINCT | DISTINCT_BOOLEAN)
+    money = SqlType(TypeCode.INTEGER, 4, 2062, extended_name="euro", flags=DISTINCT)
+    assert codec_for(text, LATIN1).decode(b"\0\0\0\0\1a") == "a"
+    assert codec_for(truth, LATIN1).decode(b"\0\0\0\0\1t") is True
+    assert codec_for(money, LATIN1) is numbers.INTEGER
+
+
+def test_a_distinct_blob_is_a_large_object_too() -> None:
+    assert is_large_object(
+        SqlType(TypeCode.UDTFIXED, 72, 2063, extended_name="scan", source=10, flags=DISTINCT)
+    )
+    assert not is_large_object(LVARCHAR)
+    assert not is_large_object(BOOLEAN)
+
+
+def test_the_same_type_has_the_same_codec() -> None:
+    # Generated code is cached by codecs; a new codec for each statement would compile anew each time.
+    assert codec_for(SqlType(TypeCode.VARCHAR, 20), LATIN1) is codec_for(
+        SqlType(TypeCode.VARCHAR, 20), LATIN1
+    )

@@ -1,0 +1,33 @@
+"""What the server's tests share: a house without sockets, and a client that talks in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.server.talking import House, Talk, house
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    with house() as made:
+        yield made
+
+
+@pytest.fixture
+def talk(home: House) -> Talk:
+    """A client of a logged database, behind the same steps as JDBC."""
+    talk = Talk(home.engine(""))
+    talk.protocols()
+    talk.open_database()
+    return talk
+
+
+@pytest.fixture
+def item(talk: Talk) -> Talk:
+    """The same, with a table of five rows."""
+    talk.command("CREATE TABLE item (id SERIAL PRIMARY KEY CONSTRAINT pk_item, name VARCHAR(20))")
+    for name in ("pen", "cup", "hat", "map", "key"):
+        talk.command(f"INSERT INTO item VALUES (0, '{name}')")
+    return talk

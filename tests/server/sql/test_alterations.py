@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import sqlite3
+from decimal import Decimal
+
+import pytest
+
+from tests.server.sql.workbench import Workbench
+
+
+def bench() -> Workbench:
+    return Workbench(
+        "CREATE TABLE p (a INT PRIMARY KEY CONSTRAINT pk_p)",
+        "CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t, n INT, c CHAR(3), CHECK (n > 0) CONSTRAINT ck)",
+        "INSERT INTO p VALUES (1)",
+        "INSERT INTO t VALUES (1, 1, '12')",
+        "INSERT INTO t VALUES (2, 5, NULL)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("alteration", "names"),
+    [
+        ("ADD (x INT)", ["k", "n", "c", "x"]),
+        ("ADD x INT BEFORE n", ["k", "x", "n", "c"]),
+        ("ADD (x INT BEFORE k, y INT)", ["x", "k", "n", "c", "y"]),
+        ("DROP c", ["k", "n"]),
+        ("DROP (n, c)", ["k"]),
+        ("ADD (x INT), DROP (c)", ["k", "n", "x"]),
+        ("MODIFY (c CHAR(9))", ["k", "n", "c"]),
+        ("LOCK MODE (ROW)", ["k", "n", "c"]),
+    ],
+)
+def test_columns_are_in_the_order_that_was_asked_for(alteration: str, names: list[str]) -> None:
+    stores = bench()
+    stores.run(f"ALTER TABLE t {alteration}")
+    assert [name for name, _ in stores.described("SELECT * FROM t")] == names
+    assert len(stores.rows("SELECT * FROM t")) == 2
+
+
+def test_a_new_column_has_its_default_in_old_rows() -> None:
+    stores = bench()
+    stores.run("ALTER TABLE t ADD (x CHAR(2) DEFAULT 'z' NOT NULL BEFORE k, y DATE)")
+    assert stores.rows("SELECT * FROM t WHERE k = 1") == [("z ", 1, 1, "12 ", None)]
+    assert stores.fault("INSERT INTO t (x, k) VALUES (NULL, 3)") == (-391, "x", 0)
+
+
+def test_a_modified_columns_values_are_assigned_anew() -> None:
+    stores = bench()
+    stores.run("ALTER TABLE t MODIFY (c INTEGER)")
+    assert stores.rows("SELECT c FROM t ORDER BY k") == [(12,), (None,)]
+    stores.run("ALTER TABLE t MODIFY (c DECIMAL(6,2) DEFAULT 1.5)")
+    assert stores.rows("SELECT c FROM t WHERE c = 12") == [(Decimal("12.00"),)]
+    stores.run("INSERT INTO t (k, n) VALUES (3, 1)")
+    assert stores.rows("SELECT c FROM t WHERE k = 3") == [(Decimal("1.50"),)]
+    stores.run("ALTER TABLE t MODIFY (k BIGINT)")
+    assert stores.described("SELECT k FROM t") == [("k", "BIGINT")]
+    assert stores.fault("INSERT INTO t (k, n) VALUES (3, 1)") == (-268, "ann.pk_t", 0)
+
+
+@pytest.mark.parametrize(
+    ("alteration", "fault"),
+    [
+        ("ADD (n INT)", (-328, "n")),
+        ("ADD (x INT BEFORE nope)", (-217, "nope")),
+        ("ADD (x SERIAL)", (-287, "x")),
+        ("ADD (x INT NOT NULL)", (-391, "x")),
+        ("ADD (x TEXT)", (-999, "TEXT")),
+        ("DROP (nope)", (-217, "nope")),
+        ("MODIFY (nope INT)", (-217, "nope")),
+        ("MODIFY (c CHAR(3) NOT NULL)", (-391, "c")),
+        ("MODIFY (n CHAR(3))", (-999, "MODIFY")),
+        ("ADD CONSTRAINT UNIQUE (c) CONSTRAINT pk_p", (-743, "pk_p")),
+        ("ADD CONSTRAINT CHECK (n > 3) CONSTRAINT cx", (-530, "ann.cx")),
+        ("ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p CONSTRAINT fk", (-525, "ann.fk")),
+        ("ADD CONSTRAINT FOREIGN KEY (n) REFERENCES nowhere", (-206, "nowhere")),
+        ("ADD CONSTRAINT PRIMARY KEY (n)", (-577, "")),
+        ("DROP CONSTRAINT nope", (-623, "nope")),
+    ],
+)
+def test_an_alteration_that_is_wrong_says_why_and_changes_nothing(
+    alteration: str, fault: tuple[int, str]
+) -> None:
+    stores = bench()
+    before = stores.schema.tables
+    assert stores.fault(f"ALTER TABLE t {alteration}")[:2] == fault
+    assert stores.schema.tables == before
+    assert stores.rows("SELECT * FROM t ORDER BY k") == [(1, 1, "12 "), (2, 5, None)]
+
+
+def test_duplicates_hinder_a_new_unique_constraint() -> None:
+    stores = bench()
+    stores.run("UPDATE t SET n = 1")
+    assert stores.fault("ALTER TABLE t ADD CONSTRAINT UNIQUE (n)")[0] == -371
+
+
+def test_constraints_may_be_added_and_dropped() -> None:
+    stores = bench()
+    stores.run("ALTER TABLE t ADD CONSTRAINT (UNIQUE (n) CONSTRAINT un, CHECK (n < 9) CONSTRAINT cn)")
+    assert stores.fault("INSERT INTO t VALUES (3, 1, NULL)") == (-268, "ann.un", 0)
+    assert stores.fault("INSERT INTO t VALUES (3, 9, NULL)") == (-530, "ann.cn", 0)
+    stores.run("ALTER TABLE t DROP CONSTRAINT (un, cn, ck)")
+    assert stores.run("INSERT INTO t VALUES (3, 1, NULL)") == 1
+    assert stores.run("INSERT INTO t VALUES (4, -9, NULL)") == 1
+
+
+def test_a_foreign_key_may_be_added_and_dropped() -> None:
+    stores = bench()
+    stores.run("UPDATE t SET n = 1")
+    stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p ON DELETE CASCADE CONSTRAINT fk")
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        stores.run("INSERT INTO t VALUES (3, 77, NULL)")
+    assert stores.run("DELETE FROM p") == 1
+    assert stores.rows("SELECT k FROM t") == []
+    stores.run("ALTER TABLE t DROP CONSTRAINT fk")
+    assert stores.run("INSERT INTO t VALUES (3, 77, NULL)") == 1
+
+
+def test_a_dropped_key_takes_the_foreign_keys_that_point_to_it_along() -> None:
+    stores = bench()
+    stores.run("UPDATE t SET n = 1")
+    stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p")
+    stores.run("ALTER TABLE p DROP CONSTRAINT pk_p")
+    assert stores.table("t").foreign_keys == ()
+    assert stores.run("INSERT INTO t VALUES (3, 77, NULL)") == 1
+    assert stores.run("INSERT INTO p VALUES (NULL)") == 1
+
+
+def test_a_new_foreign_key_is_undone_with_its_transaction() -> None:
+    stores = bench()
+    stores.run("UPDATE t SET n = 1")
+    stores.connection.execute("BEGIN")
+    stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (n) REFERENCES p")
+    stores.run("ALTER TABLE t ADD (x INT)")
+    stores.connection.execute("ROLLBACK")
+    assert stores.table("t").foreign_keys == ()
+    assert stores.run("INSERT INTO t VALUES (3, 77, NULL)") == 1
+
+
+def test_a_foreign_key_is_declared_rightly_when_columns_have_moved() -> None:
+    stores = bench()
+    stores.run("ALTER TABLE t ADD (x INT BEFORE k)")
+    stores.run("UPDATE t SET x = 1")
+    stores.run("ALTER TABLE t ADD CONSTRAINT FOREIGN KEY (x) REFERENCES p")
+    assert stores.rows("SELECT * FROM t WHERE k = 2") == [(1, 2, 5, None)]
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        stores.run("UPDATE t SET x = 9")
+
+
+def test_a_dropped_column_takes_its_constraints_and_indexes_along() -> None:
+    stores = bench()
+    stores.run("CREATE INDEX i ON t (c, n)")
+    stores.run("ALTER TABLE t DROP (n)")
+    assert [index.name for index in stores.table("t").indexes] == [" 101_2"]
+    assert [constraint.name for constraint in stores.table("t").constraints] == ["pk_t"]
+
+
+def test_a_renamed_column_keeps_its_constraints() -> None:
+    stores = bench()
+    stores.run("RENAME COLUMN t.n TO m")
+    stores.run("RENAME COLUMN p.a TO b")
+    assert stores.fault("INSERT INTO t (k, m) VALUES (3, 0)") == (-530, "ann.ck", 0)
+    assert stores.rows("SELECT m FROM t WHERE m = 5") == [(5,)]
+    assert stores.fault("SELECT n FROM t")[:2] == (-217, "n")
+    assert stores.fault("INSERT INTO p (b) VALUES (1)") == (-268, "ann.pk_p", 0)
+
+
+def test_a_renamed_key_column_is_renamed_in_its_children() -> None:
+    stores = Workbench(
+        "CREATE TABLE p (a INT PRIMARY KEY)", "CREATE TABLE c (x INT REFERENCES p)", "RENAME COLUMN p.a TO b"
+    )
+    assert stores.table("c").foreign_keys[0].parent_columns == ("b",)
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        stores.run("INSERT INTO c VALUES (1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("RENAME COLUMN t.nope TO x", (-217, "nope")),
+        ("RENAME COLUMN t.n TO k", (-328, "k")),
+        ("RENAME COLUMN systables.tabid TO x", (-511, "systables")),
+        ("ALTER TABLE nowhere ADD (x INT)", (-206, "nowhere")),
+        ("ALTER TABLE systables ADD (x INT)", (-511, "systables")),
+    ],
+)
+def test_tables_and_columns_must_be_there(text: str, fault: tuple[int, str]) -> None:
+    assert bench().fault(text)[:2] == fault

@@ -1,0 +1,75 @@
+"""Storage clauses."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.server.sql.shapes import fault_of, statement_shape
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "create table t (a int) in (d1, d2) statchange 5 statlevel auto",
+            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+        ),
+        (
+            "create table t (a int) fragment by range (a) interval (5) partition p values < 0 in d",
+            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+        ),
+        (
+            "create raw table t (a int) in dbs extent size 16 next size 32 lock mode row",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], row)",
+        ),
+        (
+            "create standard table t (a int) with crcols with rowids lock mode page",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], page)",
+        ),
+        (
+            "create table t (a int) fragment by expression a < 5 in d1, a >= 5 in d2, remainder in d3",
+            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+        ),
+        (
+            "create table t (a int) partition by expression partition p1 (a < 5) in d1, partition p2 "
+            "remainder in d2 extent size 16",
+            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+        ),
+        (
+            "create table t (a int) fragment by round robin in d1, d2 lock mode table",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], table)",
+        ),
+        (
+            "create table t (a int) fragment by round robin partition p1 in d1, partition p2 in d2",
+            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+        ),
+        (
+            "create table t (a int) fragment by range (a) interval (10) store in (d1, d2) partition p1 "
+            "values < 0 in d1",
+            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+        ),
+        (
+            "create table t (a int) fragment by list (a) partition p1 values (1, 2) in d1, partition p2 "
+            "values is null in d2, partition p3 remainder in d3",
+            "CreateTable(t, [ColumnDef(a, INTEGER)])",
+        ),
+    ],
+)
+def test_storage_clauses_leave_the_lock_mode_only(text: str, expected: str) -> None:
+    assert statement_shape(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("marked", "fault"),
+    [
+        ("create table t (a int) lock mode ^rows", (-201, "")),
+        ("create table t (a int) extent size^", (-201, "")),
+        ("create table t (a int) ^with no log", (-201, "")),
+        ("create table t (a int) statlevel ^fast", (-201, "")),
+        ("create table t (a int) fragment by ^luck", (-201, "")),
+        ("create table t (a int) fragment by range (a)^", (-201, "")),
+        ("create table t (a int) ^put b in (sb)", (-999, "PUT")),
+    ],
+)
+def test_a_misspelt_storage_clause_is_refused(marked: str, fault: tuple[int, str]) -> None:
+    assert fault_of(marked) == fault

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from aioifx.sqltypes import Row
+from tests.server.sql.workbench import Workbench
+
+BENCH = Workbench(
+    "CREATE TABLE a (k INT, x INT)",
+    "CREATE TABLE b (k INT, x INT)",
+    "CREATE TABLE c (k INT, x INT)",
+    "INSERT INTO a VALUES (1, 10)",
+    "INSERT INTO a VALUES (2, 20)",
+    "INSERT INTO b VALUES (1, 9)",
+    "INSERT INTO b VALUES (2, 3)",
+    "INSERT INTO b VALUES (3, 5)",
+    "INSERT INTO c VALUES (2, 7)",
+    "CREATE VIEW v (n, double) AS SELECT k, x * 2 FROM a WHERE k > 1",
+)
+
+
+@pytest.mark.parametrize(
+    ("clause", "rows"),
+    [
+        ("a, b WHERE a.k = b.k", [(1, 1), (2, 2)]),
+        ("a JOIN b ON a.k = b.k", [(1, 1), (2, 2)]),
+        ("a INNER JOIN b ON a.k = b.k AND b.x > 5", [(1, 1)]),
+        ("a LEFT JOIN b ON a.k = b.k AND b.x > 5", [(1, 1), (2, None)]),
+        ("a RIGHT JOIN b ON a.k = b.k", [(None, 3), (1, 1), (2, 2)]),
+        ("a FULL OUTER JOIN b ON a.k = b.k AND a.k = 1", [(None, 2), (None, 3), (1, 1), (2, None)]),
+        ("a CROSS JOIN b WHERE b.k = 3", [(1, 3), (2, 3)]),
+        ("a LEFT JOIN (b JOIN c ON b.k = c.k) ON a.k = b.k", [(1, None), (2, 2)]),
+        ("c, a LEFT JOIN b ON a.k = b.k AND b.x < 5 WHERE c.k = a.k", [(2, 2)]),
+        ("(SELECT k FROM a) a, (SELECT k, x FROM b) AS b WHERE a.k = b.k AND b.x = 3", [(2, 2)]),
+        ("a, TABLE(SET{1, 2, 2}) b (k) WHERE a.k = b.k", [(1, 1), (2, 2)]),
+    ],
+)
+def test_a_from_clause_gives_the_rows_that_its_joins_say(clause: str, rows: list[Row]) -> None:
+    assert BENCH.rows(f"SELECT a.k, b.k FROM {clause} ORDER BY 1, 2") == rows
+
+
+@pytest.mark.parametrize(
+    ("clause", "rows"),
+    [
+        # every condition that names a subservient table belongs to its join
+        ("a, OUTER b WHERE a.k = b.k AND b.x > 5", [(1, 1, None), (2, None, None)]),
+        ("a, OUTER b WHERE a.k = b.k AND a.x > 10", [(2, 2, None)]),
+        ("a, OUTER (b, c) WHERE a.k = b.k AND b.k = c.k", [(1, None, None), (2, 2, 2)]),
+        ("a, OUTER (b, OUTER c) WHERE a.k = b.k AND b.k = c.k", [(1, 1, None), (2, 2, 2)]),
+        ("a, OUTER b, OUTER c WHERE a.k = b.k AND a.k = c.k", [(1, 1, None), (2, 2, 2)]),
+    ],
+)
+def test_old_outer_joins_keep_the_preserved_rows(clause: str, rows: list[Row]) -> None:
+    columns = "a.k, b.k, c.k" if " c" in clause or "c)" in clause else "a.k, b.k, NULL::INT"
+    assert BENCH.rows(f"SELECT {columns} FROM {clause} ORDER BY 1, 2") == rows
+
+
+@pytest.mark.parametrize(
+    ("clause", "sqlcode"),
+    [
+        ("a, OUTER b", -395),
+        ("a, OUTER b WHERE b.x = 3", -395),
+        ("a, OUTER (b, OUTER c) WHERE a.k = b.k AND a.k = c.k", -396),
+        ("a, OUTER b, OUTER c WHERE a.k = b.k AND b.k = c.k", -396),
+    ],
+)
+def test_old_outer_joins_without_a_proper_condition_are_refused(clause: str, sqlcode: int) -> None:
+    assert BENCH.fault(f"SELECT a.k FROM {clause}")[0] == sqlcode
+
+
+def test_columns_of_an_outer_joined_table_may_be_null() -> None:
+    bench = Workbench("CREATE TABLE p (k INT NOT NULL)", "CREATE TABLE q (k INT NOT NULL)")
+    plan = bench.plan("SELECT p.k, q.k FROM p LEFT JOIN q ON p.k = q.k")
+    assert [column.nullable for column in plan.columns] == [False, True]
+    plan = bench.plan("SELECT p.k, q.k FROM p FULL JOIN q ON p.k = q.k")
+    assert [column.nullable for column in plan.columns] == [True, True]
+
+
+def test_a_join_sees_only_the_tables_that_it_joins() -> None:
+    assert BENCH.fault("SELECT a.k FROM c, a JOIN b ON a.k = c.k") == (-522, "c", 38)
+
+
+def test_a_view_is_read_as_its_query() -> None:
+    assert BENCH.rows("SELECT w.n, double FROM v w") == [(2, 40)]
+    assert BENCH.described("SELECT * FROM v") == [("n", "INTEGER"), ("double", "INTEGER")]
+    assert BENCH.fault("SELECT x FROM v")[:2] == (-217, "x")
+
+
+def test_columns_of_a_derived_table_may_be_named_behind_it() -> None:
+    assert BENCH.rows("SELECT m, n FROM (SELECT k, x FROM a) d (m, n) WHERE m = 1") == [(1, 10)]
+    assert BENCH.fault("SELECT m FROM (SELECT k, x FROM a) d (m)")[0] == -201
+
+
+def test_two_tables_with_equal_column_names_are_told_apart_by_labels() -> None:
+    assert BENCH.rows("SELECT p.x, q.x FROM a p, a q WHERE p.k = 1 AND q.k = 2") == [(10, 20)]
+    assert BENCH.fault("SELECT x FROM a, b") == (-324, "x", 8)
+    assert BENCH.fault("SELECT a.x FROM a p")[:2] == (-522, "a")
+
+
+def test_correlated_queries_reach_outward_from_any_depth() -> None:
+    inner = "SELECT k FROM b WHERE b.k = a.k"
+    query = f"SELECT k FROM a WHERE EXISTS (SELECT 1 FROM ({inner}) d WHERE d.k = a.k) ORDER BY 1"
+    assert BENCH.rows(query) == [(1,), (2,)]

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.server.sql.texts import affinity, collated, identifier, string
+from aioifx.server.sql.types import BOOLEAN, DATE, FLOAT, INTEGER, char, decimal
+from aioifx.sqltypes import SqlType
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(TEXTS)
+def test_sqlite_reads_a_literal_as_the_text_it_stands_for(text: str) -> None:
+    connection = sqlite3.connect(":memory:")
+    assert connection.execute(f"SELECT {string(text)}").fetchone() == (text,)
+    connection.close()
+
+
+@given(TEXTS.filter(lambda text: text and "\x00" not in text))
+def test_sqlite_reads_an_identifier_as_the_name_it_stands_for(text: str) -> None:
+    connection = sqlite3.connect(":memory:")
+    found = connection.execute(f"SELECT 1 AS {identifier(text)}")
+    assert found.description[0][0] == text
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("type_", "declared"),
+    [
+        (INTEGER, "INTEGER"),
+        (DATE, "INTEGER"),
+        (FLOAT, "REAL"),
+        (decimal(8, 2), "TEXT COLLATE ifx_decimal"),
+        (char(3), "TEXT COLLATE RTRIM"),
+        (BOOLEAN, "TEXT"),
+    ],
+)
+def test_a_column_is_declared_by_its_storage_form(type_: SqlType, declared: str) -> None:
+    assert affinity(type_) == declared
+
+
+def test_texts_and_decimals_bring_their_collation() -> None:
+    assert collated("a", char(3)) == "a COLLATE RTRIM"
+    assert collated("a", decimal()) == "a COLLATE ifx_decimal"
+    assert collated("a", INTEGER) == "a"
+    assert collated("NULL", None) == "NULL"

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from aioifx.sqltypes import Value
+from tests.server.sql.workbench import Workbench
+
+
+@pytest.mark.parametrize(
+    ("window", "values"),
+    [
+        ("ROW_NUMBER() OVER (ORDER BY n DESC)", [3, 2, 1]),
+        ("RANK() OVER (ORDER BY g)", [1, 1, 3]),
+        ("DENSE_RANK() OVER (ORDER BY g)", [1, 1, 2]),
+        ("COUNT(*) OVER (PARTITION BY g)", [2, 2, 1]),
+        ("SUM(n) OVER (PARTITION BY g)", [3, 3, 3]),
+        ("SUM(n) OVER (ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)", [1, 3, 6]),
+        ("LAG(n, 1, 0) OVER (ORDER BY n)", [0, 1, 2]),
+        ("LEAD(n) OVER (ORDER BY n)", [2, 3, None]),
+        ("MAX(g) OVER ()", ["b", "b", "b"]),
+    ],
+)
+def test_window_functions_see_their_partition(window: str, values: list[Value]) -> None:
+    bench = Workbench("CREATE TABLE w (n INT, g CHAR(1))")
+    for row in ("1, 'a'", "2, 'a'", "3, 'b'"):
+        bench.run(f"INSERT INTO w VALUES ({row})")
+    assert bench.rows(f"SELECT n, {window} FROM w ORDER BY n") == list(zip([1, 2, 3], values, strict=True))
+
+
+def test_a_windows_function_must_be_one() -> None:
+    assert Workbench().fault("SELECT UPPER(tabname) OVER () FROM systables")[0] in (-201, -674)
+    assert Workbench().fault("SELECT tabid FROM systables WHERE ROW_NUMBER() OVER () = 1")[0] == -201

@@ -1,0 +1,167 @@
+"""A database in memory without a server: statements are parsed, translated and run as the engine would, one by one."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+
+from aioifx.server import catalog
+from aioifx.server.sql import functions, tree
+from aioifx.server.sql import plan as plans
+from aioifx.server.sql.binding import bind
+from aioifx.server.sql.extras import register_extras
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.names import Context, Scope
+from aioifx.server.sql.parser import parse
+from aioifx.server.sql.plan import Plan
+from aioifx.server.sql.schema import Table
+from aioifx.server.sql.settings import Settings
+from aioifx.server.sql.translate import translate
+from aioifx.server.sql.values import load
+from aioifx.server.violations import fault_of
+from aioifx.sqltypes import Row, Value
+
+NOW = datetime(2026, 5, 4, 12, 34, 56, 789_012)
+
+
+class Workbench:
+    """One session in one database named ``stores``."""
+
+    def __init__(self, *statements: str) -> None:
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.connection.execute("PRAGMA foreign_keys=ON")
+        self.delimident = False
+        self.settings = Settings(user="ann", database="stores", now=NOW)
+        self._faults: list[SqlFault] = []
+        self._serials: dict[tuple[int, str], int] = {}
+        self._target: Table | None = None
+        functions.register(self.connection, self.settings, self._faults.append)
+        register_extras(self.connection, self._faults.append)
+        self.connection.create_function("ifx_serial", 2, self._serial)
+        for step in (*catalog.creation_steps("ann"), *catalog.session_steps()):
+            self.connection.execute(step.sql, step.values)
+        for statement in statements:
+            self.run(statement)
+
+    def _serial(self, column: str, value: int) -> int:
+        assert self._target is not None
+        declared = self._target.column(column)
+        assert declared is not None
+        key = self._target.tabid, column
+        last = self._serials.get(key, declared.serial_start - 1)
+        number = value or last + 1
+        self._serials[key] = max(last, number)
+        return number
+
+    @property
+    def schema(self) -> catalog.Snapshot:
+        return catalog.read_schema(self.connection, "stores")
+
+    @property
+    def context(self) -> Context:
+        return Context(self.schema, self.settings)
+
+    def plan(self, text: str) -> Plan:
+        return translate(parse(text, delimident=self.delimident), self.schema, self.settings)
+
+    def fault(self, text: str, *values: Value) -> tuple[int, str, int]:
+        """SQLCODE, token and offset of the fault that the statement ends with."""
+        try:
+            self.run(text, *values)
+        except SqlFault as fault:
+            return fault.sqlcode, fault.token, fault.offset
+        raise AssertionError(f"no fault from {text}")
+
+    def run(self, text: str, *values: Value) -> int:
+        """Run a statement without rows; gives how many it affected."""
+        made = self.plan(text)
+        match made.action:
+            case plans.Change():
+                return self._change(made.action, bind(made.parameters, values, self.settings))
+            case plans.Definition():
+                self._define(made.action)
+                return 0
+            case plans.IntoTemp():
+                self._define(made.action.definition)
+                return self._change(made.action.fill, bind(made.parameters, values, self.settings))
+            case plans.Query():
+                self.rows(text, *values)
+                return 0
+            case _:
+                return 0
+
+    def _change(self, change: plans.Change, stored: tuple[Value, ...]) -> int:
+        self._target = change.table
+        try:
+            return self.connection.execute(change.sql, stored).rowcount
+        except sqlite3.Error as error:
+            raise self._told(error, change) from None
+
+    def _define(self, definition: plans.Definition) -> None:
+        self.connection.execute("SAVEPOINT ddl")
+        try:
+            for step in catalog.steps_of(definition):
+                try:
+                    self.connection.execute(step.sql, step.values)
+                except sqlite3.IntegrityError:
+                    if step.duplicate is None:
+                        raise
+                    raise SqlFault(*step.duplicate) from None
+                except sqlite3.OperationalError as error:
+                    raise self._told(error, None) from None
+        except BaseException:
+            self.connection.execute("ROLLBACK TO ddl")
+            raise
+        finally:
+            self.connection.execute("RELEASE ddl")
+
+    def _told(self, error: sqlite3.Error, change: plans.Change | None) -> Exception:
+        if self._faults:
+            fault = self._faults[-1]
+            self._faults.clear()
+            return fault
+        return fault_of(error, change) or error
+
+    def rows(self, text: str, *values: Value) -> list[Row]:
+        """The rows of a query as Python values."""
+        made = self.plan(text)
+        assert isinstance(made.action, plans.Query), made.action
+        stored = bind(made.parameters, values, self.settings)
+        try:
+            found = self.connection.execute(made.action.sql, stored).fetchall()
+        except sqlite3.Error as error:
+            raise self._told(error, None) from None
+        types = [column.type for column in made.columns]
+        return [tuple(load(value, type_) for value, type_ in zip(row, types, strict=False)) for row in found]
+
+    def value(self, expression: str, *values: Value) -> Value:
+        """The value of an expression."""
+        ((value,),) = self.rows(f"SELECT {expression} FROM sysmaster:sysdual", *values)
+        return value
+
+    def described(self, text: str) -> list[tuple[str, str]]:
+        """Name and type of each column that the statement describes."""
+        return [(column.name, str(column.type)) for column in self.plan(text).columns]
+
+    def type_of(self, expression: str) -> str:
+        """The type of an expression, as CREATE TABLE would write it."""
+        ((_, type_),) = self.described(f"SELECT {expression} FROM sysmaster:sysdual")
+        return type_
+
+    def table(self, name: str) -> Table:
+        """A table of the schema."""
+        table = self.schema.table(name)
+        assert table is not None
+        return table
+
+
+def expression(text: str) -> tree.Expression:
+    """The tree of an expression."""
+    query = parse(f"SELECT {text} FROM t")
+    assert isinstance(query, tree.Query) and isinstance(query.body, tree.Select)
+    found = query.body.items[0].expression
+    assert not isinstance(found, tree.Star)
+    return found
+
+
+NO_SCOPE = Scope()

@@ -1,0 +1,213 @@
+"""Sessions without sockets: an engine with its database, and a conversation that is spoken to in messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from aioifx.codecs.rows import RowDecoder
+from aioifx.codecs.text import CodeSet, code_set_of
+from aioifx.server.controls import Outcome
+from aioifx.server.conversation import Conversation
+from aioifx.server.databases import Databases, LogMode
+from aioifx.server.desk import Desk, Identity
+from aioifx.server.engine import Engine
+from aioifx.server.roster import Roster
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.settings import Settings
+from aioifx.server.sql.values import load
+from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
+from aioifx.wire import requests
+from aioifx.wire.dialect import OFFER, SERVER_MASK
+from aioifx.wire.fields import BindEntry
+from aioifx.wire.replies import Reply, in_runs, read_reply
+from aioifx.wire.requests import Request
+from tests.feeding import feed
+
+LATIN_1 = code_set_of("en_US.8859-1")
+UTF_8 = code_set_of("en_US.utf8")
+
+
+class House:
+    """The databases of a server, and any number of engines on them."""
+
+    def __init__(self, log_mode: LogMode = LogMode.LOGGED, directory: Path | None = None) -> None:
+        self.databases = Databases(directory)
+        self.roster = Roster()
+        self._engines: list[Engine] = []
+        for name, mode in (("sysmaster", LogMode.LOGGED), ("demo", log_mode)):
+            if name not in self.databases.names:
+                self.databases.create(name, mode, "informix")
+
+    def engine(self, database: str = "demo", *, user: str = "anna", delimident: bool = False) -> Engine:
+        member = self.roster.enter(user, "desk", 12)
+        settings = Settings(user=user, session_id=member.session_id)
+        engine = Engine(self.databases, self.roster, member, settings, delimident=delimident)
+        self._engines.append(engine)
+        if database:
+            engine.open_database(database)
+        return engine
+
+    def close(self) -> None:
+        for engine in self._engines:
+            engine.close()
+        self.databases.close()
+
+
+@contextmanager
+def house(log_mode: LogMode = LogMode.LOGGED, directory: Path | None = None) -> Iterator[House]:
+    made = House(log_mode, directory)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return once *condition* holds; something else makes it so."""
+
+    def watch() -> None:
+        while not condition():
+            pass
+
+    await asyncio.to_thread(watch)
+
+
+def run(engine: Engine, text: str, *values: Value) -> Outcome:
+    """Prepare and execute."""
+    return engine.execute(engine.prepare(text), values)
+
+
+def query(engine: Engine, text: str, *values: Value) -> list[Row]:
+    """All rows of a SELECT, as Python values."""
+    statement = engine.prepare(text)
+    cursor = engine.open(statement, values)
+    rows: list[Row] = []
+    last = False
+    while not last:
+        block, last = engine.fetch(cursor, 7)
+        rows += [
+            tuple(load(value, column.type) for value, column in zip(row, statement.plan.columns, strict=True))
+            for row in block
+        ]
+    engine.close_cursor(cursor)
+    return rows
+
+
+def codes(fault: SqlFault) -> tuple[int, int, str]:
+    return fault.sqlcode, fault.isamcode, fault.token
+
+
+ITEMS = [(1, "pen"), (2, "cup"), (3, "hat"), (4, "map"), (5, "key")]
+"""What the table of the fixture `item` holds."""
+
+
+def error_of(reply: Reply) -> tuple[int, int, str]:
+    assert reply.error is not None
+    return reply.error.sqlcode, reply.error.isamcode, reply.error.token
+
+
+class Talk:
+    """A client that says messages and hears replies."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        code_set: CodeSet = LATIN_1,
+        *,
+        database_locale: str = "",
+        statement_limit: int = 100,
+    ) -> None:
+        identity = Identity("ol_test", "Informix Dynamic Server Version 15", SERVER_MASK)
+        desk = Desk(
+            engine, identity, code_set, database_locale=database_locale, statement_limit=statement_limit
+        )
+        self.conversation = Conversation(desk)
+        self.code_set = code_set
+        self.columns: Sequence[Column] = ()
+
+    def say(self, *messages: Request) -> Reply:
+        """One group, and the group that answers it."""
+        return self.hear(self.conversation.answer([messages]))
+
+    def hear(self, data: bytes) -> Reply:
+        """Read one reply; its rows by the description that came last, or as `columns` was set."""
+        dialect = self.conversation.dialect
+
+        def read_rows() -> RowDecoder:
+            return RowDecoder(self.columns, self.code_set, padded_varchar=not dialect.variable_varchar)
+
+        reply, _ = feed(lambda inbox: read_reply(inbox, dialect, in_runs(read_rows())), [data])
+        if reply.description is not None:
+            self.columns = reply.description.columns
+        return reply
+
+    def protocols(self, offer: bytes = OFFER) -> None:
+        self.say(requests.Protocols(offer))
+
+    def open_database(self, name: str = "demo") -> Reply:
+        return self.say(requests.DbOpen(name.encode()))
+
+    def prepare(self, text: str) -> int:
+        """The id of a statement that can be prepared."""
+        reply = self.say(*prepared(text, self.code_set))
+        assert reply.error is None, reply.error
+        assert reply.description is not None
+        return reply.description.statement_id
+
+    def command(self, text: str) -> Reply:
+        return self.say(*commanded(text, self.code_set))
+
+    def select(self, text: str, *values: Value, size: int = 4096) -> list[Row]:
+        """All rows, as a plain client asks for them."""
+        statement_id = self.prepare(text)
+        reply = self.say(
+            requests.Id(statement_id),
+            bound(*values),
+            requests.Open(),
+            requests.Id(statement_id),
+            requests.Fetch(size),
+        )
+        rows = list(reply.rows)
+        while reply.done is None and reply.error is None:
+            reply = self.say(requests.Id(statement_id), requests.Fetch(size))
+            rows += reply.rows
+        assert reply.error is None, reply.error
+        assert reply.done is not None
+        assert reply.done.rows == len(rows)
+        self.say(requests.Id(statement_id), requests.Close())
+        self.say(requests.Id(statement_id), requests.Release())
+        return rows
+
+
+def prepared(text: str, code_set: CodeSet = LATIN_1) -> list[Request]:
+    return [
+        requests.Prepare(text.count("?"), code_set.encode(text)),
+        requests.Describe(),
+        requests.WantDone(),
+    ]
+
+
+def commanded(text: str, code_set: CodeSet = LATIN_1) -> list[Request]:
+    sql = code_set.encode(text)
+    return [requests.Command(0, sql), requests.Describe(), requests.Execute(), requests.Release()]
+
+
+def bound(*values: int | str | None) -> requests.Bind:
+    """SQ_BIND as most clients write integers and texts (documented in the wire reference, section 12.7)."""
+    return requests.Bind(tuple(_entry(value) for value in values))
+
+
+def _entry(value: int | str | None) -> BindEntry:
+    if value is None:
+        return BindEntry(TypeCode.CHAR, b"", b"", -1, 0, b"")
+    if isinstance(value, int):
+        return BindEntry(TypeCode.INTEGER, b"", b"", 0, 0x0A00, value.to_bytes(4, "big", signed=True))
+    data = value.encode("latin-1")
+    return BindEntry(TypeCode.CHAR, b"", b"", 0, 0, data)
+
+
+def ret_types(*types: SqlType) -> requests.RetType:
+    return requests.RetType(1, types)

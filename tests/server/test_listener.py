@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import threading
+from pathlib import Path
+
+import pytest
+import trustme
+
+import aioifx.server
+from aioifx.channel import Channel
+from aioifx.errors import InterfaceError, SQLSyntaxError
+from aioifx.server.databases import LogMode
+from aioifx.server.listener import Server, ServerOptions, running, serve
+from tests.server.talking import until
+from tests.server.test_session import Caller, calling
+
+
+def test_the_room_shows_what_users_need() -> None:
+    assert set(aioifx.server.__all__) == {"Server", "ServerOptions", "running", "serve"}
+
+
+async def test_the_dsn_names_what_a_client_needs() -> None:
+    async with running() as dsn:
+        assert dsn.startswith("informix://informix@127.0.0.1:")
+        assert dsn.endswith("/demo?server=ol_aioifx")
+    async with running(["shop", "stock"], user="a/b", password="p@ss", server_name="ol_shop") as dsn:
+        assert dsn.startswith("informix://a%2Fb:p%40ss@127.0.0.1:")
+        assert dsn.endswith("/shop?server=ol_shop")
+
+
+async def test_it_listens_when_it_is_entered_and_no_more_when_it_is_left() -> None:
+    async with serve() as server:
+        port = server.port
+        async with calling(server) as caller:
+            await caller.begin()
+    with pytest.raises(OSError, match=r"."):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_leaving_ends_sessions_threads_and_files() -> None:
+    before = set(threading.enumerate())
+    tasks = asyncio.all_tasks()
+    async with serve() as server:
+        assert server._databases is not None
+        folder = server._databases.find("demo").path.parent
+        callers = [calling(server) for _ in range(3)]
+        for each in callers:
+            caller: Caller = await each.__aenter__()
+            await caller.begin()
+            await caller.command("BEGIN WORK")
+        assert folder.is_dir()
+    assert not folder.exists()
+    assert {thread for thread in set(threading.enumerate()) - before if "aioifx" in thread.name} == set()
+    for each in callers:
+        await each.__aexit__(None, None, None)
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_a_session_that_waits_for_a_lock_does_not_hold_up_the_end() -> None:
+    async with serve() as server, calling(server) as one, calling(server) as two:
+        await one.begin()
+        await two.begin()
+        await one.command("CREATE TABLE t (a INTEGER)")
+        await one.command("BEGIN WORK")
+        await one.command("INSERT INTO t VALUES (1)")
+        await two.command("SET LOCK MODE TO WAIT")
+        two.put_command("INSERT INTO t VALUES (2)")
+        two.send()
+        assert server._databases is not None
+        writer = server._databases.find("demo").writer
+        await until(lambda: writer.waiting)
+        await server.close()
+
+
+async def test_two_servers_have_nothing_in_common() -> None:
+    async with serve() as one, serve() as two:
+        for server in (one, two):
+            async with calling(server) as caller:
+                await caller.begin()
+                assert (await caller.command("CREATE TABLE t (a INTEGER)")).error is None
+
+
+async def test_a_seed_fills_the_first_database() -> None:
+    options = ServerOptions(("shop", "stock"), seed="CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1);")
+    async with serve(options) as server:
+        for database, sqlcode in ((b"shop", 0), (b"stock", -206)):
+            async with calling(server) as caller:
+                await caller.begin(database)
+                error = (await caller.command("UPDATE t SET a = 2")).error
+                assert (error.sqlcode if error else 0) == sqlcode
+
+
+async def test_a_failing_seed_is_told_and_nothing_is_left() -> None:
+    before = set(threading.enumerate())
+    with pytest.raises(SQLSyntaxError, match="syntax error"):
+        async with running(seed="CREATE TABEL t (a INTEGER)"):
+            pass
+    assert {thread for thread in set(threading.enumerate()) - before if "session" in thread.name} == set()
+
+
+async def test_a_wrong_option_is_named() -> None:
+    with pytest.raises(InterfaceError, match="log_mode: 'loged' is none of unlogged, logged, ansi"):
+        async with running(log_mode="loged"):
+            pass
+    with pytest.raises(InterfaceError, match=r"database: '\.\./demo' is not the name of a database"):
+        ServerOptions(("../demo",))
+    with pytest.raises(InterfaceError, match="port: -1 is not a port"):
+        ServerOptions(port=-1)
+    with pytest.raises(InterfaceError, match="klingon"):
+        async with running(db_locale="tlh.klingon"):
+            pass
+
+
+async def test_a_taken_port_is_an_os_error() -> None:
+    async with serve() as server:
+        with pytest.raises(OSError, match=str(server.port)):
+            async with running(port=server.port):
+                pass
+
+
+async def test_data_in_a_directory_outlive_the_server(tmp_path: Path) -> None:
+    options = ServerOptions(("shop",), directory=tmp_path, log_mode=LogMode.UNLOGGED)
+    async with serve(options) as server, calling(server) as caller:
+        await caller.begin(b"shop")
+        await caller.command("CREATE TABLE t (a INTEGER)")
+        await caller.command("INSERT INTO t VALUES (1)")
+    async with serve(options) as server, calling(server) as caller:
+        await caller.begin(b"shop")
+        done = (await caller.command("UPDATE t SET a = 2")).done
+        assert done is not None
+        assert done.rows == 1
+
+
+async def test_the_same_bytes_run_inside_tls() -> None:
+    authority = trustme.CA()
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(ours)
+    theirs = ssl.create_default_context()
+    authority.configure_trust(theirs)
+    async with serve(ServerOptions(ssl=ours)) as server:
+        _, channel = await asyncio.get_running_loop().create_connection(
+            Channel, "127.0.0.1", server.port, ssl=theirs, server_hostname="localhost"
+        )
+        caller = Caller(channel)
+        await caller.begin()
+        assert (await caller.command("CREATE TABLE t (a INTEGER)")).error is None
+        channel.close()
+        await channel.wait_closed()
+
+
+async def test_a_server_that_was_never_started_can_be_closed() -> None:
+    server = Server()
+    await server.close()
+    await server.close()
+
+
+async def test_logging_is_quiet_when_all_is_well(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "aioifx.server")
+    async with serve() as server, calling(server) as caller:
+        await caller.begin()
+    assert caplog.records == []

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from aioifx.server.__main__ import parse_arguments
+from aioifx.server.databases import LogMode
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_options_it_is_a_demo() -> None:
+    options = parse_arguments([])
+    assert (options.databases, options.host, options.port) == (("demo",), "127.0.0.1", 9088)
+    assert (options.user, options.password, options.server_name) == (None, None, None)
+    assert (options.log_mode, options.directory, options.seed) == (LogMode.LOGGED, None, None)
+
+
+def test_every_option_is_taken(tmp_path: Path) -> None:
+    script = tmp_path / "seed.sql"
+    script.write_text("CREATE TABLE t (a INTEGER);", encoding="utf-8")
+    options = parse_arguments(
+        "--host 0.0.0.0 --port 1234 --database a --database b --user u --password p --server-name ol_demo"
+        f" --log-mode ansi --db-locale en_US.utf8 --directory {tmp_path} --seed {script}".split()
+    )
+    assert (options.host, options.port, options.databases) == ("0.0.0.0", 1234, ("a", "b"))
+    assert (options.user, options.password, options.server_name) == ("u", "p", "ol_demo")
+    assert (options.log_mode, options.db_locale, options.directory) == (LogMode.ANSI, "en_US.utf8", tmp_path)
+    assert options.seed == "CREATE TABLE t (a INTEGER);"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--log-mode", "loged"],
+        ["--port", "many"],
+        ["--seed", "/no/such/file"],
+        ["--port", "70000"],
+        ["--database", "../x"],
+    ],
+)
+def test_a_wrong_option_ends_the_program_with_a_sentence(
+    wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_arguments(wrong)
+    assert ended.value.code == 2
+    assert wrong[0] in capsys.readouterr().err
+
+
+@asynccontextmanager
+async def program(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "aioifx.server",
+        *arguments,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_it_says_when_it_is_ready_and_stops_when_asked(number: signal.Signals) -> None:
+    async with program("--port", "0", "--database", "shop") as process:
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+        assert line.startswith("aioifx.server is ready: informix://informix@127.0.0.1:")
+        assert line.endswith("/shop?server=ol_aioifx\n")
+        process.send_signal(number)
+        _, errors = await process.communicate()
+        assert (process.returncode, errors) == (0, b"")
+
+
+async def test_what_keeps_it_from_starting_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        async with program("--port", str(taken.getsockname()[1])) as process:
+            _, errors = await process.communicate()
+    assert process.returncode == 1
+    assert errors.startswith(b"aioifx.server cannot start: ")
+    assert errors.count(b"\n") == 1

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from aioifx.server import planner
+from aioifx.server.engine import Engine
+from aioifx.server.sql import tree
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.plan import Plan
+from aioifx.server.sql.schema import Schema
+from aioifx.server.sql.settings import Settings
+from aioifx.server.sql.translate import translate as original
+from tests.server.talking import House, house, query, run
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    with house() as made:
+        yield made
+
+
+@pytest.fixture
+def translations(monkeypatch: pytest.MonkeyPatch) -> list[tree.Statement]:
+    """Every statement that is translated, once for each time."""
+    seen: list[tree.Statement] = []
+    translate = original
+
+    def counted(statement: tree.Statement, schema: Schema, settings: Settings) -> Plan:
+        seen.append(statement)
+        return translate(statement, schema, settings)
+
+    monkeypatch.setattr(planner, "translate", counted)
+    return seen
+
+
+TEXT = "SELECT tabname FROM systables WHERE tabid = ?"
+
+
+def test_the_same_text_is_translated_once(home: House, translations: list[tree.Statement]) -> None:
+    engine = home.engine()
+    for tabid in (1, 2, 3):
+        assert len(query(engine, TEXT, tabid)) == 1
+    assert len(translations) == 1
+
+
+def test_a_change_of_the_schema_makes_plans_anew(home: House, translations: list[tree.Statement]) -> None:
+    engine = home.engine()
+    statement = engine.prepare(TEXT)
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    translations.clear()
+    engine.close_cursor(engine.open(statement, (1,)))
+    engine.close_cursor(engine.open(statement, (2,)))
+    assert len(translations) == 1
+
+
+def test_a_rolled_back_change_brings_the_old_plans_back(
+    home: House, translations: list[tree.Statement]
+) -> None:
+    engine = home.engine()
+    query(engine, TEXT, 1)
+    engine.begin()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    query(engine, TEXT, 1)
+    engine.rollback()
+    translations.clear()
+    query(engine, TEXT, 1)
+    assert translations == []
+
+
+def test_temporary_tables_of_one_session_mean_nothing_to_another(home: House) -> None:
+    one, two = home.engine(), home.engine()
+    run(one, "CREATE TEMP TABLE t (a INTEGER)")
+    run(two, "CREATE TEMP TABLE t (a CHAR(3))")
+    types = [str(engine.prepare("SELECT a FROM t").plan.columns[0].type) for engine in (one, two)]
+    assert types == ["INTEGER", "CHAR(3)"]
+
+
+def test_delimident_decides_what_a_quoted_word_is(home: House) -> None:
+    text = 'SELECT "tabid" FROM systables WHERE tabid = 1'
+    assert query(home.engine(), text) == [("tabid",)]
+    assert query(home.engine(delimident=True), text) == [(1,)]
+
+
+def test_old_translations_are_forgotten(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "CACHED_PLANS", 3)
+    engine = home.engine()
+    for n in range(10):
+        engine.prepare(f"SELECT tabid + {n} FROM systables")
+    assert len(engine._planner._plans) == 3
+
+
+def test_a_statement_prepared_in_another_database_is_looked_up_again(home: House) -> None:
+    engine: Engine = home.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    statement = engine.prepare("SELECT a FROM t")
+    run(engine, "DATABASE sysmaster")
+    with pytest.raises(SqlFault) as raised:
+        engine.open(statement)
+    assert raised.value.sqlcode == -206
+    run(engine, "DATABASE demo")
+    engine.open(statement)

@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import pytest
+
+from aioifx.channel import Channel
+from aioifx.codecs.rows import RowDecoder
+from aioifx.errors import ConnectionLost
+from aioifx.server.listener import Server, ServerOptions, serve
+from aioifx.server.slots import STATEMENT_LIMIT
+from aioifx.sqltypes import Column, SqlType, TypeCode
+from aioifx.wire import requests
+from aioifx.wire.dialect import OFFER, SERVER_MASK, Dialect
+from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
+from aioifx.wire.inbox import Parser
+from aioifx.wire.opcodes import LoginType
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, in_runs, read_reply
+from tests.server.talking import LATIN_1, until
+
+T = TypeVar("T")
+
+PROTOCOLS = b"\x00\x7e\x00\x09" + OFFER + b"\x00\x00\x0c"
+NUMBER = (Column("n", SqlType(TypeCode.INTEGER, 4)),)
+
+
+class Caller:
+    """A client that writes bytes and reads messages."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.dialect = Dialect()
+        self.outbox = Outbox()
+
+    async def read(self, parser: Parser[T]) -> T:
+        return await asyncio.wait_for(self.channel.expect(parser), 20)
+
+    async def reply(self, columns: Sequence[Column] = NUMBER) -> Reply:
+        rows = in_runs(RowDecoder(columns, LATIN_1))
+        return await self.read(read_reply(self.channel.inbox, self.dialect, rows))
+
+    def send(self, data: bytes = b"") -> None:
+        self.channel.send(self.outbox.take() + data)
+
+    async def login(self, user: bytes = b"anna", password: bytes = b"", **options: object) -> LoginReply:
+        server = bytes(options.pop("server", b"any"))  # type: ignore[call-overload]
+        put_login(self.outbox, LoginRequest(user, password, server, **options))  # type: ignore[arg-type]
+        self.send()
+        return await self.read(read_login_reply(self.channel.inbox))
+
+    async def begin(self, database: bytes = b"demo") -> None:
+        assert (await self.login()).type == LoginType.ACCEPT
+        self.send(PROTOCOLS)
+        await self.reply()
+        self.dialect = Dialect.agreed(OFFER, SERVER_MASK)
+        requests.put_dbopen(self.outbox, database)
+        requests.put_eot(self.outbox)
+        self.send()
+        assert (await self.reply()).error is None
+
+    def put_command(self, text: str) -> None:
+        requests.put_command(self.outbox, self.dialect, text.encode())
+        requests.put_eot(self.outbox)
+
+    async def command(self, text: str) -> Reply:
+        self.put_command(text)
+        self.send()
+        return await self.reply()
+
+    async def until_lost(self) -> None:
+        with pytest.raises(ConnectionLost):
+            await self.reply()
+
+
+@asynccontextmanager
+async def calling(server: Server) -> AsyncIterator[Caller]:
+    _, channel = await asyncio.get_running_loop().create_connection(Channel, "127.0.0.1", server.port)
+    try:
+        yield Caller(channel)
+    finally:
+        channel.abort()
+        await channel.wait_closed()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serve(ServerOptions()) as server:
+        yield server
+
+
+# -- login -------------------------------------------------------------------------------------------------------------
+
+
+async def test_anybody_may_log_in_unless_the_server_says_otherwise(server: Server) -> None:
+    async with calling(server) as caller:
+        reply = await caller.login(b"whoever", b"whatever", server=b"whichever")
+        assert (reply.type, reply.sqlcode, reply.server) == (LoginType.ACCEPT, 0, b"ol_aioifx")
+        assert b"Informix" in reply.version
+        assert b"Version" in reply.version
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "sqlcode"),
+    [(b"app", b"right", 0), (b"app", b"wrong", -951), (b"app", b"", -951), (b"other", b"right", -951)],
+)
+async def test_a_wrong_user_or_password_is_refused_and_the_connection_closed(
+    user: bytes, password: bytes, sqlcode: int
+) -> None:
+    async with serve(ServerOptions(user="app", password="right")) as server, calling(server) as caller:
+        reply = await caller.login(user, password)
+        assert reply.sqlcode == sqlcode
+        assert reply.type == (LoginType.REJECT if sqlcode else LoginType.ACCEPT)
+        if sqlcode:
+            assert reply.version == b""
+            await caller.until_lost()
+
+
+async def test_a_wrong_server_name_is_refused_with_the_right_one() -> None:
+    async with serve(ServerOptions(server_name="ol_shop")) as server:
+        async with calling(server) as caller:
+            reply = await caller.login(server=b"ol_other")
+            assert (reply.type, reply.sqlcode, reply.server) == (LoginType.REJECT, -761, b"ol_shop")
+            await caller.until_lost()
+        async with calling(server) as caller:
+            assert (await caller.login(server=b"ol_shop")).type == LoginType.ACCEPT
+
+
+async def test_an_unknown_locale_is_refused(server: Server) -> None:
+    async with calling(server) as caller:
+        reply = await caller.login(environment=((b"CLIENT_LOCALE", b"tlh.klingon"),))
+        assert (reply.type, reply.sqlcode) == (LoginType.REJECT, -23101)
+
+
+async def test_a_database_in_the_login_is_open_and_stays_so(server: Server) -> None:
+    async with calling(server) as caller:
+        assert (await caller.login(database=b"demo")).type == LoginType.ACCEPT
+        requests.put_dbopen(caller.outbox, b"sysmaster")
+        requests.put_eot(caller.outbox)
+        caller.send()
+        error = (await caller.reply()).error
+        assert error is not None
+        assert error.sqlcode == -759
+    async with calling(server) as caller:
+        assert (await caller.login(database=b"nowhere")).sqlcode == -329
+
+
+async def test_the_environment_of_the_login_holds_for_the_session(server: Server) -> None:
+    async with calling(server) as caller:
+        await caller.login(environment=((b"DBDATE", b"Y4MD-"), (b"DELIMIDENT", b"y")), database=b"demo")
+        for text in ('CREATE TABLE "t" ("d" DATE)', "INSERT INTO t VALUES ('2026-05-04')"):
+            reply = await caller.command(text)
+            assert reply.error is None, reply.error
+
+
+@pytest.mark.parametrize(
+    "noise", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", bytes(64), b"\xff" * 64]
+)
+async def test_what_is_no_login_ends_that_connection_only(server: Server, noise: bytes) -> None:
+    async with calling(server) as caller:
+        caller.send(noise)
+        await caller.until_lost()
+    async with calling(server) as caller:
+        await caller.begin()
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+async def test_pipelined_groups_are_answered_in_order(server: Server) -> None:
+    async with calling(server) as caller:
+        await caller.begin()
+        caller.put_command("CREATE TABLE t (a INTEGER PRIMARY KEY)")
+        numbers = [*range(200), 7, *range(200, 300)]
+        for number in numbers:
+            caller.put_command(f"INSERT INTO t VALUES ({number})")
+        replies = [asyncio.ensure_future(caller.reply()) for _ in range(len(numbers) + 1)]
+        await asyncio.sleep(0)
+        caller.send()
+        answers = await asyncio.gather(*replies)
+        failed = [number for number, reply in zip([None, *numbers], answers, strict=True) if reply.error]
+        assert failed == [7]
+
+
+async def test_everything_up_to_the_database_may_be_said_at_once(server: Server) -> None:
+    async with calling(server) as caller:
+        await caller.login()
+        requests.put_info(caller.outbox, [(b"OPTCOMPIND", b"0")])
+        requests.put_eot(caller.outbox)
+        requests.put_dbopen(caller.outbox, b"demo")
+        requests.put_eot(caller.outbox)
+        caller.outbox.data[:0] = PROTOCOLS
+        caller.send()
+        assert (await caller.reply()).mask == SERVER_MASK
+        caller.dialect = Dialect.agreed(OFFER, SERVER_MASK)
+        assert (await caller.reply()).error is None
+        opened = await caller.reply()
+        assert opened.done is not None
+        assert opened.done.warnings == 0x15
+
+
+async def test_reading_goes_on_while_nobody_takes_the_answers(server: Server) -> None:
+    async with calling(server) as caller:
+        await caller.begin()
+        await caller.command("CREATE TABLE t (n INTEGER, pad CHAR(30000))")
+        await caller.command("INSERT INTO t VALUES (1, 'x')")
+        requests.put_prepare(caller.outbox, caller.dialect, b"SELECT n, pad FROM t", 0)
+        requests.put_eot(caller.outbox)
+        caller.send()
+        assert (await caller.reply()).error is None
+        fetches = 100
+        caller.channel.transport.pause_reading()
+        for _ in range(fetches):
+            requests.put_id(caller.outbox, 0)
+            requests.put_open(caller.outbox)
+            requests.put_fetch(caller.outbox, caller.dialect, 32767)
+            requests.put_eot(caller.outbox)
+        caller.put_command("DELETE FROM t")
+        caller.send()
+        # The last statement is done although three megabytes of answers wait.
+        async with calling(server) as other:
+            await other.begin()
+            while (reply := await other.command("UPDATE t SET n = 2")).done is None or reply.done.rows:
+                assert reply.error is None or reply.error.sqlcode == -244
+        caller.channel.transport.resume_reading()
+        columns = (*NUMBER, Column("pad", SqlType(TypeCode.CHAR, 30000)))
+        for _ in range(fetches):
+            assert len((await caller.reply(columns)).rows) == 1
+        assert (await caller.reply()).error is None
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"\x03\xe7",  # an unknown message
+        b"\x00\x02\x00\x00\x7f\xff\xff\xff",  # SQL text of two gigabytes
+        b"\x00\x05\x80\x00",  # a negative number of parameters
+        b"\x00\x04\x00\x00\x00\x05\x00\x01\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff",
+    ],
+)
+async def test_a_malformed_message_ends_that_session_only_with_a_line_in_the_log(
+    server: Server, noise: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with calling(server) as one, calling(server) as two:
+        await one.begin()
+        await two.begin()
+        one.send(noise)
+        await one.until_lost()
+        assert (await two.command("CREATE TABLE t (a INTEGER)")).error is None
+    assert "session ended" in caplog.text
+
+
+async def test_goodbye_is_answered_and_closes(server: Server) -> None:
+    async with calling(server) as caller:
+        await caller.begin()
+        await caller.command("CREATE TABLE t (a INTEGER)")
+        await caller.command("BEGIN WORK")
+        await caller.command("INSERT INTO t VALUES (1)")
+        requests.put_exit(caller.outbox)
+        caller.send()
+        assert (await caller.reply()).exited
+        await caller.until_lost()
+        async with calling(server) as other:
+            await other.begin()
+            changed = (await other.command("UPDATE t SET a = 2")).done
+            assert changed is not None
+            assert changed.rows == 0
+
+
+async def test_a_lost_connection_rolls_back_and_unlocks(server: Server) -> None:
+    async with calling(server) as one, calling(server) as two:
+        await one.begin()
+        await two.begin()
+        await one.command("CREATE TABLE t (a INTEGER)")
+        await one.command("BEGIN WORK")
+        await one.command("INSERT INTO t VALUES (1)")
+        await two.command("SET LOCK MODE TO WAIT")
+        waiting = asyncio.ensure_future(two.command("INSERT INTO t VALUES (2)"))
+        one.channel.abort()
+        assert (await waiting).error is None
+        changed = (await two.command("UPDATE t SET a = 3")).done
+        assert changed is not None
+        assert changed.rows == 1
+
+
+async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(server: Server) -> None:
+    async with calling(server) as one:
+        await one.begin()
+        await one.command("CREATE TABLE t (a INTEGER)")
+        await one.command("BEGIN WORK")
+        await one.command("INSERT INTO t VALUES (1)")
+        before = set(threading.enumerate())
+        async with calling(server) as two:
+            await two.begin()
+            await two.command("SET LOCK MODE TO WAIT")
+            two.put_command("INSERT INTO t VALUES (2)")
+            two.send()
+            database = server._databases
+            assert database is not None
+            writer = database.find("demo").writer
+            await until(lambda: writer.waiting)
+            (thread,) = set(threading.enumerate()) - before
+        await until(lambda: not thread.is_alive())
+        assert writer.waiting == 0
+        assert (await one.command("COMMIT WORK")).error is None
+
+
+async def test_very_many_statements_are_too_many(server: Server) -> None:
+    async with calling(server) as caller:
+        await caller.begin()
+        for _ in range(STATEMENT_LIMIT + 1):
+            requests.put_prepare(caller.outbox, caller.dialect, b"SELECT tabid FROM systables", 0)
+            requests.put_eot(caller.outbox)
+        caller.send()
+        codes = [(await caller.reply()).error for _ in range(STATEMENT_LIMIT + 1)]
+        assert [error.sqlcode for error in codes if error] == [-257]
+        assert codes[-1] is not None

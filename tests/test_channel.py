@@ -1,0 +1,660 @@
+"""The channel: replies in order, one wake-up for each, and everybody is told when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.util
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioifx import channel as channel_module
+from aioifx.channel import Channel
+from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.handshake import read_login_reply
+from aioifx.wire.inbox import Inbox
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Done, Reply, put_done, put_eot, read_reply
+from aioifx.wire.requests import Begin, read_request
+
+DIALECT = Dialect()
+
+
+class FakeTransport(asyncio.Transport):
+    """Keeps what is written, and closes when it is told to."""
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__()
+        self.channel = channel
+        self.written = bytearray()
+        self.aborted = False
+        self.closing = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self._lose()
+
+    def abort(self) -> None:
+        self.aborted = True
+        self._lose()
+
+    def _lose(self) -> None:
+        if not self.closing:
+            self.closing = True
+            asyncio.get_running_loop().call_soon(self.channel.connection_lost, None)
+
+
+@pytest.fixture
+async def forgotten() -> AsyncIterator[list[str]]:
+    """What the loop would have logged; a test that leaves something there fails."""
+    found: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: found.append(str(context["message"])))
+    yield found
+    await settle()
+    gc.collect()
+    await settle()
+    assert found == []
+
+
+@pytest.fixture
+async def pair(forgotten: list[str]) -> tuple[Channel, FakeTransport]:
+    channel = Channel()
+    transport = FakeTransport(channel)
+    channel.connection_made(transport)
+    return channel, transport
+
+
+Pair = tuple[Channel, FakeTransport]
+
+
+async def settle() -> None:
+    """Let everything run that is ready."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def line(inbox: Inbox) -> bytes:
+    """A message of four bytes."""
+    await inbox.need(4)
+    return inbox.take(4)
+
+
+async def refusing(inbox: Inbox) -> bytes:
+    await inbox.need(1)
+    raise ProtocolError("not SQLI")
+
+
+async def broken(inbox: Inbox) -> bytes:
+    await inbox.need(1)
+    raise IndexError("a defect")
+
+
+async def gather(*futures: asyncio.Future[Any]) -> list[Any]:
+    return await asyncio.gather(*futures, return_exceptions=True)
+
+
+# Order.
+
+
+async def test_replies_match_expectations_by_order(pair: Pair) -> None:
+    channel, _ = pair
+    futures = [channel.expect(line(channel.inbox)) for _ in range(3)]
+    assert channel.pending == 3
+    channel.data_received(b"aaaabbbbcc")
+    assert [future.done() for future in futures] == [True, True, False]
+    channel.data_received(b"cc")
+    assert await gather(*futures) == [b"aaaa", b"bbbb", b"cccc"]
+    assert channel.pending == 0
+
+
+async def test_bytes_that_came_early_wait_for_whoever_expects_them(pair: Pair) -> None:
+    channel, _ = pair
+    channel.data_received(b"aaaabb")
+    first = channel.expect(line(channel.inbox))
+    assert first.done()
+    second = channel.expect(line(channel.inbox))
+    assert not second.done()
+    channel.data_received(b"bb")
+    assert await gather(first, second) == [b"aaaa", b"bbbb"]
+
+
+async def test_an_expectation_behind_another_does_not_steal_its_bytes(pair: Pair) -> None:
+    channel, _ = pair
+    first = channel.expect(line(channel.inbox))
+    channel.data_received(b"aa")
+    second = channel.expect(line(channel.inbox))
+    channel.data_received(b"aabbbb")
+    assert await gather(first, second) == [b"aaaa", b"bbbb"]
+
+
+async def test_the_waiting_task_wakes_once_for_a_reply_however_many_chunks_it_has(pair: Pair) -> None:
+    channel, _ = pair
+    outbox = Outbox()
+    for number in range(50):
+        put_done(outbox, DIALECT, Done(rows=number))
+    put_eot(outbox)
+    woken = 0
+
+    class Counting:
+        """Awaits a future and counts how often it is resumed."""
+
+        def __await__(self) -> Generator[Any, None, Reply]:
+            nonlocal woken
+            waiting = channel.expect(read_reply(channel.inbox, DIALECT)).__await__()
+            while True:
+                try:
+                    step = next(waiting)
+                except StopIteration as stop:
+                    reply: Reply = stop.value
+                    return reply
+                yield step
+                woken += 1
+
+    async def wait() -> Reply:
+        return await Counting()
+
+    task = asyncio.create_task(wait())
+    await settle()
+    for byte in outbox.take():
+        channel.data_received(bytes([byte]))
+        await asyncio.sleep(0)
+    reply = await task
+    assert (len(reply.dones), woken) == (50, 1)
+
+
+async def test_the_server_s_end_reads_requests_with_the_same_channel(pair: Pair) -> None:
+    channel, _ = pair
+    future = channel.expect(read_request(channel.inbox, DIALECT))
+    channel.data_received(b"\0\x23\0\x0c")
+    assert await future == [Begin()]
+
+
+async def test_bytes_are_counted_in_both_directions(pair: Pair) -> None:
+    channel, transport = pair
+    channel.send(b"abc")
+    channel.data_received(b"de")
+    assert (channel.bytes_out, channel.bytes_in, bytes(transport.written)) == (3, 2, b"abc")
+
+
+# Cancelled waiters.
+
+
+async def test_a_cancelled_waiter_does_not_lose_the_place_of_its_reply(pair: Pair) -> None:
+    channel, _ = pair
+    first, second = channel.expect(line(channel.inbox)), channel.expect(line(channel.inbox))
+    channel.data_received(b"aa")
+    first.cancel()
+    assert channel.pending == 2
+    channel.data_received(b"aabbbb")
+    assert await second == b"bbbb"
+    assert first.cancelled()
+    assert channel.is_open
+
+
+async def test_a_timeout_around_a_reply_leaves_the_next_one_intact(pair: Pair) -> None:
+    channel, _ = pair
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(channel.expect(line(channel.inbox)), timeout=0)
+    second = channel.expect(line(channel.inbox))
+    channel.data_received(b"aaaabbbb")
+    assert await second == b"bbbb"
+
+
+async def test_an_error_for_a_cancelled_waiter_ends_the_channel_all_the_same(pair: Pair) -> None:
+    channel, transport = pair
+    first, second = channel.expect(refusing(channel.inbox)), channel.expect(line(channel.inbox))
+    first.cancel()
+    channel.data_received(b"a")
+    with pytest.raises(ProtocolError, match="not SQLI"):
+        await second
+    assert transport.aborted
+
+
+# Failures.
+
+
+@pytest.mark.parametrize(
+    ("parser_of", "message"),
+    [(refusing, "^not SQLI$"), (broken, r"^a reply could not be read \(IndexError\)$")],
+    ids=["protocol error", "defect"],
+)
+async def test_what_a_parser_raises_is_told_to_all_who_wait_and_all_who_come(
+    pair: Pair, parser_of: Callable[[Inbox], Coroutine[Any, Any, bytes]], message: str
+) -> None:
+    channel, transport = pair
+    before = channel.expect(line(channel.inbox))
+    first, second = channel.expect(parser_of(channel.inbox)), channel.expect(line(channel.inbox))
+    channel.data_received(b"aaaab")
+    late = channel.expect(line(channel.inbox))
+    assert await before == b"aaaa"
+    errors = await gather(first, second, late)
+    for error in errors:
+        with pytest.raises(ProtocolError, match=message):
+            raise error
+    assert len({id(error) for error in errors}) == 3, "one exception object in several tracebacks"
+    assert transport.aborted
+    assert not channel.is_open
+    assert isinstance(channel.failure, ProtocolError)
+
+
+async def test_a_defect_is_kept_as_the_cause(pair: Pair) -> None:
+    channel, _ = pair
+    future = channel.expect(broken(channel.inbox))
+    channel.data_received(b"a")
+    with pytest.raises(ProtocolError) as raised:
+        await future
+    assert isinstance(raised.value.__cause__, IndexError)
+
+
+async def test_nothing_is_parsed_or_sent_after_a_failure(pair: Pair) -> None:
+    channel, transport = pair
+    _ = channel.expect(refusing(channel.inbox))
+    channel.data_received(b"aaaa")
+    late = channel.expect(line(channel.inbox))
+    assert late.done()
+    channel.send(b"more")
+    assert (bytes(transport.written), channel.bytes_out) == (b"", 0)
+    await gather(late)
+
+
+async def test_replies_that_nobody_looks_at_are_not_reported_as_forgotten(
+    pair: Pair, forgotten: list[str]
+) -> None:
+    channel, _ = pair
+    for _ in range(3):
+        _ = channel.expect(refusing(channel.inbox))
+    channel.data_received(b"a")
+    _ = channel.expect(line(channel.inbox))
+    await settle()
+    gc.collect()
+    await settle()
+    assert forgotten == []
+
+
+async def test_end_of_stream_in_the_middle_of_a_reply_is_connection_lost(pair: Pair) -> None:
+    channel, _ = pair
+    first, second = channel.expect(line(channel.inbox)), channel.expect(line(channel.inbox))
+    channel.data_received(b"aaaabb")
+    assert channel.eof_received() is False
+    assert await first == b"aaaa"
+    with pytest.raises(ConnectionLost, match="in the middle of a reply"):
+        await second
+    with pytest.raises(ConnectionLost):
+        await channel.expect(line(channel.inbox))
+
+
+async def test_a_peer_that_never_answers_the_login_is_told_as_such(pair: Pair) -> None:
+    channel, _ = pair
+    future = channel.expect(read_login_reply(channel.inbox))
+    channel.eof_received()
+    with pytest.raises(ConnectError, match="without an answer"):
+        await future
+
+
+async def test_end_of_stream_while_nothing_is_expected_ends_the_channel(pair: Pair) -> None:
+    channel, _ = pair
+    channel.eof_received()
+    assert not channel.is_open
+    with pytest.raises(ConnectionLost, match="closed the connection"):
+        await channel.expect(line(channel.inbox))
+
+
+async def test_a_lost_connection_says_why(pair: Pair) -> None:
+    channel, _ = pair
+    future = channel.expect(line(channel.inbox))
+    channel.connection_lost(ConnectionResetError("reset by peer"))
+    with pytest.raises(ConnectionLost):
+        await future
+    with pytest.raises(ConnectionLost):
+        await channel.expect(line(channel.inbox))
+    await channel.wait_closed()
+
+
+async def test_the_first_reason_is_kept(pair: Pair) -> None:
+    channel, _ = pair
+    _ = channel.expect(refusing(channel.inbox))
+    channel.data_received(b"a")
+    channel.connection_lost(OSError("later"))
+    channel.abort(ConnectionLost("even later"))
+    assert isinstance(channel.failure, ProtocolError)
+
+
+async def test_more_unasked_bytes_than_anybody_sends_end_the_channel(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, transport = pair
+    monkeypatch.setattr(channel_module, "MAX_UNASKED", 100)
+    channel.data_received(bytes(100))
+    assert channel.is_open
+    channel.data_received(b"\0")
+    with pytest.raises(ProtocolError, match="nobody asked for"):
+        await channel.expect(line(channel.inbox))
+    assert transport.aborted
+
+
+async def test_bytes_that_are_expected_are_not_bounded_by_that(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def large(inbox: Inbox) -> int:
+        await inbox.need(1000)
+        return len(inbox.take(1000))
+
+    channel, _ = pair
+    monkeypatch.setattr(channel_module, "MAX_UNASKED", 100)
+    future = channel.expect(large(channel.inbox))
+    for _ in range(10):
+        channel.data_received(bytes(100))
+    assert await future == 1000
+
+
+async def test_an_endless_stream_behind_a_reply_is_bounded_too(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, _ = pair
+    monkeypatch.setattr(channel_module, "MAX_UNASKED", 100)
+    future = channel.expect(line(channel.inbox))
+    channel.data_received(bytes(200))
+    assert await future == bytes(4)
+    assert isinstance(channel.failure, ProtocolError)
+
+
+# Writing.
+
+
+async def test_drain_waits_only_while_the_transport_is_full(pair: Pair) -> None:
+    channel, _ = pair
+    await channel.drain()
+    channel.pause_writing()
+    channel.pause_writing()
+    tasks = [asyncio.create_task(channel.drain()) for _ in range(2)]
+    await settle()
+    assert not any(task.done() for task in tasks)
+    channel.resume_writing()
+    await asyncio.gather(*tasks)
+    channel.resume_writing()
+
+
+async def test_a_cancelled_drain_does_not_wake_or_cancel_another(pair: Pair) -> None:
+    channel, _ = pair
+    channel.pause_writing()
+    first, second = asyncio.create_task(channel.drain()), asyncio.create_task(channel.drain())
+    await settle()
+    first.cancel()
+    await settle()
+    assert first.cancelled() and not second.done()
+    channel.resume_writing()
+    await second
+
+
+async def test_a_transport_that_fills_again_at_once_keeps_drain_waiting(pair: Pair) -> None:
+    channel, _ = pair
+    channel.pause_writing()
+    task = asyncio.create_task(channel.drain())
+    await settle()
+    channel.resume_writing()
+    channel.pause_writing()
+    await settle()
+    assert not task.done()
+    channel.resume_writing()
+    await task
+
+
+async def test_a_lost_connection_wakes_whoever_drains(pair: Pair) -> None:
+    channel, _ = pair
+    channel.pause_writing()
+    task = asyncio.create_task(channel.drain())
+    await settle()
+    channel.abort()
+    await task
+
+
+# The end, from this side.
+
+
+@pytest.mark.parametrize("end", ["close", "abort"])
+async def test_closing_tells_whoever_waits(pair: Pair, end: str) -> None:
+    channel, transport = pair
+    future = channel.expect(line(channel.inbox))
+    getattr(channel, end)()
+    with pytest.raises(ConnectionLost, match="the connection was closed"):
+        await future
+    await channel.wait_closed()
+    assert transport.aborted is (end == "abort")
+    assert not channel.is_open and channel.pending == 0
+
+
+async def test_a_reason_given_to_abort_is_what_others_are_told(pair: Pair) -> None:
+    channel, _ = pair
+    future = channel.expect(line(channel.inbox))
+    channel.abort(ProtocolError("give up"))
+    with pytest.raises(ProtocolError, match="give up"):
+        await future
+
+
+async def test_closing_twice_is_closing_once(pair: Pair) -> None:
+    channel, _ = pair
+    channel.close()
+    channel.close()
+    channel.abort()
+    await channel.wait_closed()
+    await channel.wait_closed()
+
+
+async def test_a_cancelled_wait_for_the_end_leaves_the_end_to_others(pair: Pair) -> None:
+    channel, _ = pair
+    task = asyncio.create_task(channel.wait_closed())
+    await settle()
+    task.cancel()
+    await settle()
+    channel.close()
+    await channel.wait_closed()
+
+
+async def test_a_channel_that_was_never_connected_can_be_asked_and_closed() -> None:
+    channel = Channel()
+    assert repr(channel) == "<Channel new, 0 replies expected, 0 bytes unread>"
+    assert not channel.is_open
+    channel.close()
+    channel.send(b"nowhere")
+    await channel.wait_closed()
+    assert "closed" in repr(channel)
+
+
+async def test_the_repr_tells_what_is_expected_and_unread_and_no_content(pair: Pair) -> None:
+    channel, _ = pair
+    _ = channel.expect(line(channel.inbox))
+    channel.data_received(b"ab")
+    assert repr(channel) == "<Channel open, 1 replies expected, 2 bytes unread>"
+
+
+def test_a_channel_knows_that_its_loop_is_gone() -> None:
+    assert Channel().loop_is_closed()
+
+    async def connect() -> Channel:
+        channel = Channel()
+        channel.connection_made(FakeTransport(channel))
+        assert not channel.loop_is_closed()
+        return channel
+
+    assert asyncio.run(connect()).loop_is_closed()
+
+
+# Real sockets, on both loops.
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+if importlib.util.find_spec("uvloop"):
+    LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
+
+
+def on(loop: str, program: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run *program* in a loop of its own; what the loop would have logged fails the test."""
+    complaints: list[str] = []
+
+    async def watched() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(str(context)))
+        async with asyncio.timeout(5):
+            await program()
+        gc.collect()
+        await settle()
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(watched())
+    assert complaints == []
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[Channel, Channel]]:
+    """Two channels, connected by loopback TCP."""
+    loop = asyncio.get_running_loop()
+    accepted: asyncio.Future[Channel] = loop.create_future()
+
+    class Accepted(Channel):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            accepted.set_result(self)
+
+    server = await loop.create_server(Accepted, "127.0.0.1", 0)
+    try:
+        address: tuple[str, int] = server.sockets[0].getsockname()
+        _, near = await loop.create_connection(Channel, *address)
+        far = await accepted
+        try:
+            yield near, far
+        finally:
+            for channel in (near, far):
+                channel.abort()
+                await channel.wait_closed()
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_replies_come_in_order_over_a_socket(loop: str) -> None:
+    async def program() -> None:
+        async with connected() as (near, far):
+            futures = [near.expect(line(near.inbox)) for _ in range(100)]
+            for number in range(100):
+                far.send(b"%04d" % number)
+            assert await gather(*futures) == [b"%04d" % number for number in range(100)]
+
+    on(loop, program)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_writer_is_held_until_the_reader_reads(loop: str) -> None:
+    size = 32 * 1024 * 1024  # more than two kernels buffer
+
+    async def all_of_it(inbox: Inbox) -> int:
+        await inbox.need(size)
+        inbox.skip(size)
+        return size
+
+    async def program() -> None:
+        async with connected() as (near, far):
+            far.transport.pause_reading()
+            near.send(bytes(size))
+            task = asyncio.create_task(near.drain())
+            await settle()
+            assert not task.done()
+            received = far.expect(all_of_it(far.inbox))
+            far.transport.resume_reading()
+            await task
+            assert await received == size
+
+    on(loop, program)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_peer_that_closes_is_connection_lost_for_all(loop: str) -> None:
+    async def program() -> None:
+        async with connected() as (near, far):
+            futures = [near.expect(line(near.inbox)) for _ in range(3)]
+            far.send(b"aaaabb")
+            far.close()
+            first, *others = await gather(*futures)
+            assert first == b"aaaa"
+            assert [type(error) for error in others] == [ConnectionLost, ConnectionLost]
+            await near.wait_closed()
+
+    on(loop, program)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_peer_that_resets_is_connection_lost(loop: str) -> None:
+    async def program() -> None:
+        async with connected() as (near, far):
+            future = near.expect(line(near.inbox))
+            far_socket = far.transport.get_extra_info("socket")
+            far_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            far.abort()
+            with pytest.raises(ConnectionLost):
+                await future
+            await near.wait_closed()
+
+    on(loop, program)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_bytes_that_are_not_sqli_close_the_socket(loop: str) -> None:
+    async def program() -> None:
+        async with connected() as (near, far):
+            near_future = near.expect(read_reply(near.inbox, DIALECT))
+            far_future = far.expect(line(far.inbox))
+            far.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            with pytest.raises(ProtocolError):
+                await near_future
+            with pytest.raises(DatabaseError):
+                await far_future
+            await asyncio.gather(near.wait_closed(), far.wait_closed())
+
+    on(loop, program)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_cancelled_task_leaves_the_next_reply_intact(loop: str) -> None:
+    async def program() -> None:
+        async with connected() as (near, far):
+
+            async def wait() -> bytes:
+                return await near.expect(line(near.inbox))
+
+            task = asyncio.create_task(wait())
+            await settle()
+            task.cancel()
+            await settle()
+            following = near.expect(line(near.inbox))
+            far.send(b"aaaabbbb")
+            assert await following == b"bbbb"
+            assert task.cancelled()
+
+    on(loop, program)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_close_writes_what_was_sent_and_abort_does_not_wait_for_it(loop: str) -> None:
+    async def program() -> None:
+        async with connected() as (near, far):
+            future = far.expect(line(far.inbox))
+            near.send(b"last")
+            near.close()
+            assert await future == b"last"
+            await asyncio.gather(near.wait_closed(), far.wait_closed())
+        async with connected() as (near, far):
+            far.transport.pause_reading()
+            near.send(bytes(32 * 1024 * 1024))
+            near.abort()
+            await near.wait_closed()
+
+    on(loop, program)

@@ -1,0 +1,196 @@
+"""Large objects and the fast path: JDBC's conversations, piece by piece."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.errors import ProtocolError
+from aioifx.wire import objects, requests
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, put_eot, read_reply
+from aioifx.wire.requests import Request, read_request
+from tests.feeding import cuts, feed, outcome
+from tests.wire.frames import Frame, frames, load
+
+DIALECT = Dialect()
+
+
+def reply_of(inbox: Inbox) -> Parser[Reply]:
+    return read_reply(inbox, DIALECT)
+
+
+def request_of(inbox: Inbox) -> Parser[list[Request]]:
+    return read_request(inbox, DIALECT)
+
+
+def conversation(case: str, side: str) -> list[Frame]:
+    return [frame for frame in frames("lob") if frame.case == case and frame.side == side]
+
+
+def requests_in(case: str) -> list[Request]:
+    return [message for frame in conversation(case, "C") for message in feed(request_of, [frame.data])[0]]
+
+
+def replies_in(case: str) -> list[Reply]:
+    found = []
+    for frame in conversation(case, "S"):
+        if frame.data[:2] not in (b"\0\x0e", b"\0\x08"):  # rows and descriptions are test_replies' business
+            found.append(feed(reply_of, [frame.data])[0])
+    return found
+
+
+def test_jdbc_finds_and_calls_these_routines_to_create_a_blob() -> None:
+    sent = requests_in("blob_create")
+    found = [message.signature for message in sent if isinstance(message, objects.FindRoutine)]
+    assert found == [
+        b"function informix.ifx_lo_col_sbinfo(lvarchar,ifx_lo_spec)",
+        b"function informix.ifx_lo_create( ifx_lo_spec,integer,blob)",
+        b"function informix.ifx_lo_close(integer)",
+    ]
+    calls = [message for message in sent if isinstance(message, objects.CallRoutine)]
+    assert calls == [
+        objects.CallRoutine(b"stores", 1, 2),
+        objects.CallRoutine(b"stores", 2, 3),
+        objects.CallRoutine(b"stores", 3, 1),
+    ]
+    assert objects.WriteObject(7, b"\1\2\3") in sent
+
+
+def test_the_arguments_of_a_call_follow_it_as_a_bind() -> None:
+    sent = requests_in("blob_create")
+    at = sent.index(objects.CallRoutine(b"stores", 1, 2))
+    bind = sent[at + 1]
+    assert isinstance(bind, requests.Bind)
+    column, specification = bind.entries
+    assert (column.code, column.name, column.data) == (43, b"lvarchar", b"bt_blob.c1")
+    assert (specification.code, specification.name, len(specification.data)) == (44, b"ifx_lo_spec", 596)
+
+
+def test_what_jdbc_accepts_as_answers_to_its_calls_is_read() -> None:
+    got = replies_in("blob_create")
+    assert [reply.routine for reply in got if reply.routine] == [
+        objects.Routine(b"stores", number) for number in (1, 2, 3)
+    ]
+    (_, created, closed) = [reply.returned for reply in got if reply.returned is not None]
+    assert [entry.name for entry in created] == [b"blob", b""]
+    assert created[0].data == bytes(range(72))
+    assert [entry.data for entry in closed] == [b"\0\0\0\7"]
+    assert objects.ObjectData(2, 3) in [reply.object_data for reply in got]
+
+
+def test_a_smart_large_object_is_read_through_its_handle() -> None:
+    assert objects.ReadObject(7, 10) in requests_in("blob_read")
+    assert objects.ObjectData(0, 10, b"0123456789") in [
+        reply.object_data for reply in replies_in("blob_read")
+    ]
+
+
+def test_a_byte_value_is_fetched_by_its_descriptor() -> None:
+    (fetch,) = [message for message in requests_in("byte_read") if isinstance(message, objects.FetchBlob)]
+    assert fetch.descriptor[16:20] == b"\0\0\0\x28"  # the size
+    assert [reply.blobs for reply in replies_in("byte_read") if reply.blobs] == [[bytes(range(40))]]
+
+
+def test_an_empty_byte_value_is_one_empty_piece() -> None:
+    assert [reply.blobs for reply in replies_in("byte_read_0") if reply.blobs] == [[b""], [b""]]
+
+
+def test_a_text_value_of_many_pieces_is_one_value() -> None:
+    values = [value for reply in replies_in("text_read_3000") for value in reply.blobs]
+    assert values == [b"0123456789" * 300] * 2
+
+
+def test_bound_byte_values_follow_their_parameters_in_pieces() -> None:
+    sent = requests_in("insert_byte")
+    at = next(index for index, message in enumerate(sent) if isinstance(message, objects.BlobCount))
+    assert [type(message).__name__ for message in sent[at - 1 : at + 6]] == [
+        "Bind", "BlobCount", "Blob", "Blob", "Blob", "Blob", "Execute",
+    ]  # fmt: skip
+    pieces = [message.data for message in sent if isinstance(message, objects.Blob)]
+    assert [len(piece) for piece in pieces] == [1024, 1024, 452, 0]
+
+
+def test_a_value_is_put_in_the_pieces_that_jdbc_sends() -> None:
+    outbox = Outbox()
+    objects.put_blob_count(outbox, 1)
+    objects.put_blob(outbox, bytes(2500))
+    (frame,) = [frame for frame in conversation("insert_byte", "C") if b"\0\x29\0\1" in frame.data]
+    assert outbox.take() in frame.data
+
+
+def test_a_signature_stands_at_an_odd_place_and_pads_by_its_own_size() -> None:
+    for signature in (b"function f(integer)", b"function ff(integer)"):
+        (frame_like := Outbox()).u16(101)
+        frame_like.u8(0)
+        frame_like.long_char(signature)
+        frame_like.u16(0)
+        outbox = Outbox()
+        objects.put_find_routine(outbox, DIALECT, signature)
+        data = outbox.take()
+        assert data == frame_like.take()
+        assert len(data) % 2 == 1
+        assert feed(request_of, [data + b"\0\x0c"])[0] == [objects.FindRoutine(signature)]
+
+
+def test_reading_at_a_place_says_where_and_from_where() -> None:
+    outbox = Outbox()
+    request = objects.ReadObject(7, 100, -2, 1)
+    objects.put_read_object(outbox, request)
+    data = outbox.take()
+    assert data == bytes.fromhex("0061 0001 0007 00000064 7d00  ffff 00000002 00000000  0001")
+    assert feed(request_of, [data + b"\0\x0c"])[0] == [request]
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(32000), bytes(32001), bytes(100_001)], ids=len)
+def test_data_of_a_large_object_comes_in_pieces_of_one_buffer(data: bytes) -> None:
+    outbox = Outbox()
+    objects.put_object_data(outbox, objects.ObjectData(0, len(data), data))
+    put_eot(outbox)
+    sent = outbox.take()
+    count = max(1, -(-len(data) // 32000))
+    assert len(sent) == 2 + 2 + 4 + 2 * count + len(data) + len(data) % 2 + 2
+    assert feed(reply_of, [sent])[0].object_data == objects.ObjectData(0, len(data), data)
+
+
+def test_a_negative_size_is_an_error_without_pieces() -> None:
+    reply, _ = feed(reply_of, [bytes.fromhex("0061 0000 ffffff9c 000c")])
+    assert reply.object_data == objects.ObjectData(0, -100)
+
+
+def test_a_record_of_change_data_capture_is_data_of_a_large_object() -> None:
+    record = bytes.fromhex(load("cdc_frames_14_10")["frames"][0]["hex"])
+    outbox = Outbox()
+    objects.put_object_data(outbox, objects.ObjectData(0, len(record), record))
+    put_eot(outbox)
+    for chunks in cuts(outbox.take()):
+        assert feed(reply_of, chunks)[0].object_data == objects.ObjectData(0, len(record), record)
+
+
+@given(st.lists(st.binary(max_size=3000), max_size=3))
+def test_values_that_follow_each_other_are_told_apart(values: list[bytes]) -> None:
+    outbox = Outbox()
+    for value in values:
+        objects.put_blob(outbox, value)
+    put_eot(outbox)
+    for chunks in cuts(outbox.take()):
+        reply, parks = feed(reply_of, chunks)
+        assert reply.blobs == values
+        assert parks <= len(chunks)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "0027 0001 6100 000c",  # a BYTE value that does not end
+        "0061 0000 00000003 0002 6162 0002 6364 000c",  # more than announced
+        "0061 0000 00000003 0000 000c",  # a piece without bytes
+        "0061 0003 00000000 000c",  # a kind that nobody knows
+    ],
+)
+def test_pieces_that_do_not_fit_together_are_a_protocol_error(data: str) -> None:
+    for chunks in cuts(bytes.fromhex(data)):
+        assert outcome(reply_of, chunks, eof=True).error is ProtocolError

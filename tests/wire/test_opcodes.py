@@ -1,0 +1,39 @@
+"""Opcodes: the numbers, against a second list of them, and each with somebody who reads it."""
+
+from __future__ import annotations
+
+from aioifx.wire import replies, requests
+from aioifx.wire.opcodes import LoginBlock, LoginType, Op, OpenWarning, StatementType
+
+# As the recorder of the JDBC vectors lists them; names that are only this package's are left out.
+RECORDED = {
+    1: "COMMAND", 2: "PREPARE", 3: "CURNAME", 4: "ID", 5: "BIND", 6: "OPEN", 7: "EXECUTE", 8: "DESCRIBE",
+    9: "NFETCH", 10: "CLOSE", 11: "RELEASE", 12: "EOT", 13: "ERR", 14: "TUPLE", 15: "DONE", 17: "PUT",
+    19: "CMMTWORK", 20: "RBWORK", 22: "NDESCRIBE", 23: "SFETCH", 24: "SCROLL", 25: "TUPID", 26: "DBLIST",
+    35: "BEGIN", 36: "DBOPEN", 37: "DBCLOSE", 38: "FETCHBLOB", 39: "BLOB", 41: "BBIND", 43: "HOLD",
+    49: "WANTDONE", 53: "VERSION", 55: "COST", 56: "EXIT", 81: "INFO", 94: "INSERTDONE", 97: "LODATA",
+    99: "XACTSTAT", 100: "RET_TYPE", 101: "GETROUTINE", 102: "EXFPROUTINE", 103: "FPROUTINE", 108: "AUTOFREE",
+    124: "CIDESCRIBE", 125: "IDESCRIBE", 126: "PROTOCOLS", 134: "AUTOGENKEYS", 137: "SETSVPT", 138: "RELSVPT",
+    139: "RBSVPT",
+}  # fmt: skip
+
+
+def test_every_tag_has_the_number_that_was_recorded() -> None:
+    assert {int(op): op.name for op in Op} == RECORDED
+
+
+def test_every_tag_is_read_by_somebody() -> None:
+    from_clients = {*requests._BARE, *requests._READERS, Op.EOT, Op.EXIT}
+    from_servers = {*replies._READERS, Op.TUPLE}
+    assert from_clients | from_servers == set(Op)
+
+
+def test_no_tag_is_read_in_two_ways() -> None:
+    assert requests._BARE.keys() & requests._READERS.keys() == set()
+
+
+def test_the_numbers_of_the_other_tables_are_the_documented_ones() -> None:
+    assert (StatementType.SELECT, StatementType.INSERT, StatementType.EXECUTE_ROUTINE) == (2, 6, 56)
+    assert [LoginType.REQUEST, LoginType.ACCEPT, LoginType.REJECT, LoginType.REDIRECT] == [1, 2, 3, 13]
+    assert (LoginBlock.ASSOCIATION, LoginBlock.RESULT, LoginBlock.END) == (100, 102, 127)
+    assert OpenWarning(0x01) is OpenWarning.LOGGED and OpenWarning(0x02) is OpenWarning.ANSI

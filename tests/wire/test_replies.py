@@ -1,0 +1,453 @@
+"""Replies: what JDBC accepts is read at any cut; anything may come, and nothing breaks."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from struct import pack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.errors import ConnectionLost, DataError, ProtocolError
+from aioifx.sqltypes import Row
+from aioifx.wire import replies
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
+from aioifx.wire.opcodes import Op
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, RowReader, by_field, in_runs, read_replies, read_reply
+from tests.feeding import Outcome, cuts, feed, outcome
+from tests.wire.frames import JDBC_FILES, frames, load
+from tests.wire.putting import messages_of, put_reply, raw_rows
+from tests.wire.strategies import damaged, dialects, merged, reply_bytes, reply_groups
+
+DIALECT = Dialect()
+EOT = b"\0\x0c"
+
+
+async def raw_row(inbox: Inbox, end: int) -> Row:
+    """A row that is read in pieces of two bytes; the last piece may be one."""
+    payload = b""
+    while inbox.consumed < end:
+        size = min(2, end - inbox.consumed)
+        await inbox.need(size)
+        payload += inbox.take(size)
+    return (payload,)
+
+
+def reading(
+    dialect: Dialect = DIALECT,
+    rows: RowReader | None = in_runs(raw_rows),  # noqa: B008 - stateless
+    limit: int = replies.DEFAULT_LIMIT,
+) -> Callable[[Inbox], Parser[Reply]]:
+    def parser_of(inbox: Inbox) -> Parser[Reply]:
+        return read_reply(inbox, dialect, rows, limit)
+
+    return parser_of
+
+
+def read(hexadecimal: str, dialect: Dialect = DIALECT) -> Reply:
+    return feed(reading(dialect), [bytes.fromhex(hexadecimal)])[0]
+
+
+def row(payload: bytes, warnings: int = 0) -> bytes:
+    return pack(">hHi", 14, warnings, len(payload)) + payload + b"\0" * (len(payload) & 1)
+
+
+# Law (transcripts): what the reference client accepts is read, and put again it is the same bytes.
+
+
+@pytest.mark.parametrize("file", JDBC_FILES)
+def test_everything_jdbc_accepts_is_read_at_any_cut_and_put_back_byte_for_byte(file: str) -> None:
+    count = 0
+    for frame in frames(file):
+        if frame.side != "S" or frame.is_event or frame.is_login:
+            continue
+        try:
+            wholes = [feed(reading(frame.dialect), chunks) for chunks in cuts(frame.data)]
+            assert all(other == wholes[0][0] for other, _ in wholes)
+            assert all(
+                parks <= len(chunks) for (_, parks), chunks in zip(wholes, cuts(frame.data), strict=True)
+            )
+            messages = messages_of(frame.data, frame.dialect)
+            outbox = Outbox()
+            put_reply(outbox, frame.dialect, messages)
+            assert outbox.take().hex() == frame.data.hex()
+            assert merged(messages).rows == wholes[0][0].rows
+        except Exception as error:
+            error.add_note(repr(frame))
+            raise
+        count += 1
+    assert count == SERVER_FRAMES[file]
+
+
+# How many there are; a file that shrinks, or a loader that skips, must not pass unnoticed.
+SERVER_FRAMES = {
+    "batch": 94, "callable": 23, "cancel": 13, "errors": 43, "lob": 85, "login": 46, "metadata": 200,
+    "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83, "select": 238, "session": 225,
+    "transactions": 60,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", JDBC_FILES)
+def test_rows_read_field_by_field_are_the_same_rows(file: str) -> None:
+    for frame in frames(file):
+        if frame.side == "S" and not frame.is_event and not frame.is_login and len(frame.data) < 6000:
+            expected = feed(reading(frame.dialect), [frame.data])[0]
+            for chunks in cuts(frame.data):
+                found = feed(reading(frame.dialect, by_field(raw_row)), chunks)[0]
+                assert [payload for (payload,) in found.rows] == [payload for _, payload in expected.rows], (
+                    frame
+                )
+                assert (found.done, found.error) == (expected.done, expected.error), frame
+
+
+@pytest.mark.parametrize("file", JDBC_FILES)
+def test_the_messages_are_those_that_the_recording_names(file: str) -> None:
+    for frame in frames(file):
+        if frame.side != "S" or frame.is_event or frame.is_login or len(frame.means) > 150:
+            continue
+        named = [part.partition("(")[0] for part in frame.means.removeprefix("S: rig:").split()]
+        if "pre" in named or "SQ_BLOB" in named:
+            continue  # the rig's shorthand for SQ_CLOSE; a BYTE value, one thing here and many messages there
+        tags = [f"SQ_{Op(tag).name}" for tag, _ in messages_of(frame.data, frame.dialect)]
+        assert Counter(tags) == Counter(named), frame
+
+
+def test_the_replies_of_gbase_are_read() -> None:
+    count = 0
+    for entry in load("gbase8s_messages")["frames"]:
+        if entry["dir"] != "S":
+            continue
+        data = bytes.fromhex(entry["hex"])
+        closed = data if data.endswith(EOT) else data + EOT  # single messages are recorded without their end
+        wholes = [feed(reading(), chunks)[0] for chunks in cuts(closed)]
+        assert all(reply == wholes[0] for reply in wholes)
+        outbox = Outbox()
+        put_reply(outbox, DIALECT, messages_of(data, DIALECT))
+        assert outbox.take() == data
+        count += 1
+    assert count == 6
+
+
+def test_the_reply_of_gbase_to_prepare_says_what_its_table_has() -> None:
+    reply = read(load("gbase8s_messages")["frames"][4]["hex"])
+    assert reply.description is not None
+    assert (reply.description.statement_type, reply.description.statement_id) == (2, 0)
+    assert [(column.name, str(column.type)) for column in reply.description.columns] == [
+        ("a", "INTEGER"),
+        ("b", "VARCHAR(50)"),
+    ]
+    assert reply.description.row_size == 55
+    assert reply.cost == replies.Cost(1, 1)
+    assert reply.done == replies.Done()
+
+
+def test_the_answer_to_info_is_an_empty_reply() -> None:
+    assert read(load("session_init_requests")["frames"][2]["hex"]) == Reply()
+
+
+def test_the_errors_of_the_recordings_are_read() -> None:
+    codes = {
+        reply.error.sqlcode
+        for frame in frames("errors")
+        if frame.side == "S" and not frame.is_event
+        for reply in [feed(reading(frame.dialect), [frame.data])[0]]
+        if reply.error is not None
+    }
+    assert {-201, -268, -206} <= codes
+
+
+# Law (round trip): read(put(m)) == m, in every layout.
+
+
+@given(reply_groups())
+def test_whatever_is_put_is_read_again(group: tuple[Dialect, list[tuple[int, Reply]]]) -> None:
+    dialect, messages = group
+    outbox = Outbox()
+    put_reply(outbox, dialect, messages)
+    replies.put_eot(outbox)
+    for chunks in cuts(outbox.take()):
+        found, parks = feed(reading(dialect), chunks)
+        assert found == merged(messages)
+        assert parks <= len(chunks)
+
+
+@given(reply_groups())
+def test_the_put_messages_keep_their_order(group: tuple[Dialect, list[tuple[int, Reply]]]) -> None:
+    dialect, messages = group
+    outbox = Outbox()
+    put_reply(outbox, dialect, messages)
+    assert messages_of(outbox.take(), dialect) == messages
+
+
+def test_several_replies_are_read_in_their_order() -> None:
+    outbox = Outbox()
+    for number in range(3):
+        replies.put_done(outbox, DIALECT, replies.Done(rows=number))
+        replies.put_eot(outbox)
+    for chunks in cuts(outbox.take()):
+        found, _ = feed(lambda inbox: read_replies(inbox, DIALECT, 3), chunks)
+        assert [reply.done.rows for reply in found if reply.done] == [0, 1, 2]
+
+
+# Law (garbage): anything gives a reply, a park, or ProtocolError; and that too does not depend on the cuts.
+
+
+@given(st.one_of(st.binary(max_size=300), damaged(reply_bytes())), dialects, st.booleans())
+def test_any_bytes_give_a_reply_a_park_or_a_protocol_error(data: bytes, dialect: Dialect, runs: bool) -> None:
+    rows = in_runs(raw_rows) if runs else by_field(raw_row)
+    for eof in (False, True):
+        outcomes = {repr(outcome(reading(dialect, rows), chunks, eof=eof)) for chunks in cuts(data)}
+        assert len(outcomes) == 1
+    assert outcome(reading(dialect, rows), [data]).error is not ConnectionLost
+
+
+HOSTILE = [
+    pack(">hhhih", 8, 2, 0, 0, 0) + pack(">hi", 0x7FFF, 0x7FFFFFFF),  # as many columns as a short can say
+    pack(">hhhihhi", 8, 2, 0, 0, 0, -1, 0),
+    pack(">hhhihhi", 8, 2, 0, 0, 0, 0, -1),
+    pack(">hhhihhi", 8, 2, 0, 0, 0, 0, 0x7FFFFFFF),
+    pack(">hhi", 14, 0, 0x7FFFFFFF),  # a row of two gigabytes
+    pack(">hhi", 14, 0, -1),
+    pack(">hh", 125, 0x7FFF),
+    pack(">hh", 125, -1),
+    pack(">hh", 126, 0),
+    pack(">hhi", 97, 0, 0x7FFFFFFF),
+    pack(">hhih", 97, 0, 0, 1),
+    pack(">hhih", 97, 0, 10, 0),
+    pack(">hhih", 97, 0, 1, 2) + b"ab",
+    pack(">hhi", 97, 9, 0),
+    pack(">hh", 103, -1),
+    pack(">hh", 103, 0x7FFF),
+    pack(">hh", 39, 1) + b"a\0" + pack(">h", 15),  # SQ_DONE in the middle of a BYTE value
+    b"\0\2",  # SQ_PREPARE, which a server never sends
+    b"HTTP/1.1 400 Bad Request\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("beginning", HOSTILE, ids=lambda data: data[:16].hex())
+def test_a_hostile_beginning_allocates_nothing(beginning: bytes) -> None:
+    tracemalloc.start()
+    try:
+        found = outcome(reading(), [beginning])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.parked or found.error is ProtocolError
+    assert peak < 256 * 1024
+
+
+COLUMN = pack(">iihi", 0, 0, 2, 0) + pack(">hh", 0, 0) + pack(">hhii", 0, 0, 0, 4)
+NAMED = pack(">hi", 41, 5) + pack(">h", 200) + bytes(200) + pack(">h", 0) + pack(">hhii", 0, 0, 0, 1)
+
+ENDLESS = {
+    "done": pack(">hhiii", 15, 0, 0, 0, 0) * 64,
+    "rows": row(bytes(100)) * 10,
+    "one row": pack(">hhi", 14, 0, 1 << 20) + bytes(1 << 15),
+    "columns": pack(">hhhihhi", 8, 2, 0, 0, 0, 0x7FFF, 0) + COLUMN * 2000,
+    "names of columns": pack(">hhhihhi", 8, 2, 0, 0, 0, 0, 1 << 20) + bytes(1 << 15),
+    "parameters": pack(">hhh", 125, 0x7FFF, 0) + NAMED * 200,
+    "databases": pack(">h", 26) + b"\0\x02ab" * 8000,
+    "blob": (pack(">hh", 39, 1000) + bytes(1000)) * 40,
+    "large object": pack(">hhi", 97, 0, 1 << 20) + (pack(">h", 1000) + bytes(1000)) * 40,
+    "returned": pack(">hh", 103, 0x7FFF) + pack(">hhh", 2, 0, 0) * 200 + bytes(1 << 15),
+    "version": pack(">hH", 53, 0xFFFF) + bytes(1 << 16),
+}
+
+
+@pytest.mark.parametrize("piece", [1, 100, 1 << 20], ids=["bytes", "chunks", "whole"])
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_reply_without_an_end_stops_at_the_limit(kind: str, piece: int) -> None:
+    data = ENDLESS[kind]
+    data = data * (20_000 // len(data) + 1)
+    chunks = [data[at : at + piece] for at in range(0, len(data), piece)]
+    for rows in (in_runs(raw_rows), by_field(raw_row)):
+        assert outcome(reading(rows=rows, limit=10_000), chunks) == Outcome(error=ProtocolError)
+
+
+def test_a_reply_as_long_as_the_limit_is_read() -> None:
+    data = row(b"abc") + row(b"defg") + pack(">hhiii", 15, 0, 2, 0, 0) + EOT
+    for chunks in cuts(data):
+        assert len(feed(reading(limit=len(data)), chunks)[0].rows) == 2
+        assert outcome(reading(limit=len(data) - 1), chunks) == Outcome(error=ProtocolError)
+
+
+def test_the_limit_of_one_reply_is_not_the_limit_of_the_next() -> None:
+    inbox = Inbox()
+    inbox.feed(row(bytes(50)) + EOT + row(bytes(5000)) + EOT)
+    feed(lambda _: read_reply(inbox, DIALECT, in_runs(raw_rows), 100), [])
+    assert inbox.limit == NO_LIMIT
+    assert len(feed(lambda _: read_reply(inbox, DIALECT, in_runs(raw_rows)), [])[0].rows) == 1
+
+
+def test_the_limit_of_a_reply_that_failed_is_nobodys_limit() -> None:
+    inbox = Inbox()
+    inbox.feed(row(bytes(500)) + EOT)
+    with pytest.raises(ProtocolError):
+        feed(lambda _: read_reply(inbox, DIALECT, in_runs(raw_rows), 100), [])
+    assert inbox.limit == NO_LIMIT
+
+
+# Rows.
+
+
+def test_a_row_that_nobody_asked_for_is_a_protocol_error() -> None:
+    assert outcome(reading(rows=None), [row(b"ab") + EOT]).error is ProtocolError
+
+
+def test_a_row_decoder_that_stands_still_is_a_protocol_error_not_a_loop() -> None:
+    assert (
+        outcome(reading(rows=in_runs(lambda data, pos, end, rows: pos)), [row(b"ab") + EOT]).error
+        is ProtocolError
+    )
+
+
+def test_a_row_read_too_short_is_a_protocol_error() -> None:
+    async def short(inbox: Inbox, end: int) -> Row:
+        return (inbox.take(1),)
+
+    assert outcome(reading(rows=by_field(short)), [row(b"ab") + EOT]).error is ProtocolError
+
+
+@pytest.mark.parametrize("payload", [b"good", b"odd"], ids=["even", "odd"])
+def test_a_bad_value_ends_the_rows_and_not_the_reply(payload: bytes) -> None:
+    def picky(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        """Decodes what it can before it complains, as a run decoder does."""
+        for found in raw_rows_of(data, pos, end):
+            if found == b"bad":
+                raise DataError("no value")
+            rows.append((found,))
+        return end_of_run(data, pos, end)
+
+    async def picky_row(inbox: Inbox, end: int) -> Row:
+        found = await raw_row(inbox, end - 1)
+        if found[0] == b"ba":
+            raise DataError("no value")
+        inbox.skip(1)
+        return (found[0] + bytes(inbox.data[inbox.pos - 1 : inbox.pos]),)
+
+    data = (
+        row(payload) * 3 + row(b"bad") + row(payload) * 2 + row(b"bad") + pack(">hhiii", 15, 0, 7, 0, 0) + EOT
+    )
+    for rows in (in_runs(picky), by_field(picky_row)):
+        for chunks in cuts(data):
+            reply, _ = feed(reading(rows=rows), chunks)
+            assert [found for (found,) in reply.rows] == [payload] * 3
+            assert isinstance(reply.bad_value, DataError)
+            assert reply.done == replies.Done(rows=7)
+
+
+def raw_rows_of(data: bytearray, pos: int, end: int) -> list[bytes]:
+    rows: list[Row] = []
+    raw_rows(data, pos, end, rows)
+    return [payload for _, payload in rows]
+
+
+def end_of_run(data: bytearray, pos: int, end: int) -> int:
+    return raw_rows(data, pos, end, [])
+
+
+def test_a_bad_value_found_while_waiting_for_more_than_its_row_is_a_protocol_error() -> None:
+    async def greedy(inbox: Inbox, end: int) -> Row:
+        await inbox.need(30)
+        inbox.skip(30)
+        await inbox.need(30)
+        raise DataError("no value")
+
+    data = row(b"abcd") + bytes(40)
+    with pytest.raises(ProtocolError, match="waited for more than its row"):
+        feed(reading(rows=by_field(greedy)), [data, bytes(60)])
+
+
+def test_rows_that_are_skipped_must_have_a_size_too() -> None:
+    def bad(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        raise DataError("no value")
+
+    standing_still = pack(">hhi", 14, 0, -8)
+    with pytest.raises(ProtocolError, match="a row of -8 bytes"):
+        feed(reading(rows=in_runs(bad)), [row(b"ab") + standing_still + EOT])
+
+
+# What the server says.
+
+
+def test_the_first_error_is_kept_and_the_reply_is_read_to_its_end() -> None:
+    outbox = Outbox()
+    replies.put_error(outbox, DIALECT, replies.ServerError(-268, -100, 0, "owner.u1"))
+    replies.put_error(outbox, DIALECT, replies.ServerError(-201))
+    replies.put_xactstat(outbox, replies.TransactionState(2, 0, 1))
+    replies.put_eot(outbox)
+    for chunks in cuts(outbox.take()):
+        reply, _ = feed(reading(), chunks)
+        assert reply.error == replies.ServerError(-268, -100, 0, "owner.u1")
+        assert reply.transaction == replies.TransactionState(2, 0, 1)
+
+
+def test_a_session_may_end_anywhere() -> None:
+    assert read("0038").exited
+    reply = read("0063 0001 0001 0000 0038")
+    assert reply.exited and reply.transaction is not None
+
+
+def test_a_server_that_goes_away_is_connection_lost() -> None:
+    for data in (b"", b"\0", EOT[:1], row(b"abcd")[:-1], row(b"abcd")):
+        assert outcome(reading(), [data], eof=True) == Outcome(error=ConnectionLost), data
+
+
+def test_text_that_is_no_text_does_not_cost_the_connection() -> None:
+    data = "000d fed5 0000 00000000 0002 ff20 000c"
+    assert read(data, Dialect(encoding="utf-8")).error == replies.ServerError(-299, 0, 0, "\ufffd ")
+    assert read(data, Dialect(encoding="latin-1")).error == replies.ServerError(-299, 0, 0, "ÿ ")
+
+
+def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
+    column = pack(">iihi", 7, 0, 2, 0) + pack(">hh", 0, 0) + pack(">hhii", 0, 0, 0, 4)
+    data = pack(">hhhihhi", 8, 2, 0, 0, 4, 1, 2) + column + b"a\0" + EOT
+    assert outcome(reading(), [data]).error is ProtocolError
+
+
+def test_a_description_in_the_short_layout_of_old_servers_is_read() -> None:
+    # 11.50's layout: size of names and places of names are shorts.
+    column = pack(">hihi", 0, 0, 13 | 0x0100, 0) + pack(">hh", 0, 0) + pack(">hhii", 0, 0, 0, 128)
+    data = pack(">hhhihhh", 8, 2, 3, 1, 129, 1, 5) + column + b"name\0\0" + EOT
+    for chunks in cuts(data):
+        reply, _ = feed(reading(Dialect(long_offsets=False)), chunks)
+        assert reply.description is not None
+        (found,) = reply.description.columns
+        assert (found.name, found.nullable, str(found.type)) == ("name", False, "VARCHAR(128)")
+        assert reply.description.statement_id == 3
+
+
+def test_a_long_rowid_dialect_counts_with_eight_bytes() -> None:
+    outbox = Outbox()
+    replies.put_done(outbox, Dialect(long_rowid=True), replies.Done(1, 2**40, 2**41, 7))
+    data = outbox.take()
+    assert len(data) == 2 + 22
+    assert read(data.hex() + "000c", Dialect(long_rowid=True)).done == replies.Done(1, 2**40, 2**41, 7)
+
+
+def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can() -> None:
+    outbox = Outbox()
+    replies.put_describe(outbox, DIALECT, replies.Description(2, 1, (), row_size=100_000))
+    reply = read(outbox.take().hex() + "000c")
+    assert reply.description is not None and reply.description.row_size == 0x7FFF
+
+
+def test_a_parameter_of_unknown_type_is_described_as_char() -> None:
+    outbox = Outbox()
+    replies.put_idescribe(outbox, DIALECT, [None])
+    reply = read(outbox.take().hex() + "000c")
+    assert reply.parameters is not None and reply.parameters[0].code == 0
+
+
+def test_an_int8_of_nothing_is_zero() -> None:
+    reply = read("005e 0000 00000000 00000000 0000000000000000 000c")
+    assert reply.serials == replies.Serials(0, 0)
+
+
+def test_a_list_of_more_databases_than_a_short_can_count_is_a_protocol_error() -> None:
+    assert outcome(reading(), [b"\0\x1a" + b"\0\2ab" * 0x8000 + b"\0\0" + EOT]).error is ProtocolError
