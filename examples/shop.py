@@ -1,6 +1,7 @@
 """The main job: load a shop's CSV files, query them with parameters, stream them.
 
-Runs on the embedded server; with AIOIFX_DSN set, on that Informix instead (it makes and drops the tables item and sale there).
+Runs on the embedded server; with AIOIFX_DSN set, on that Informix instead, where it makes and drops the tables item
+and sale.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ Sale = tuple[int, datetime, str, int, Decimal]
 
 
 def items(row: dict[str, str]) -> Item:
-    added = date.fromisoformat(row["added"])
-    return row["sku"], row["name"], row["department"], Decimal(row["price"]), int(row["stock"]), added, row["note"] or None
+    price, stock, added = Decimal(row["price"]), int(row["stock"]), date.fromisoformat(row["added"])
+    return row["sku"], row["name"], row["department"], price, stock, added, row["note"] or None
 
 
 def sales(row: dict[str, str]) -> Sale:
@@ -111,7 +112,7 @@ async def fail(conn: aioifx.Connection) -> None:
     try:
         async with conn.transaction():
             await conn.execute("UPDATE item SET stock = 0")
-            await conn.execute("INSERT INTO item (sku, name) VALUES (?, ?)", "ST-1007", "Ballpoint pen, again")
+            await conn.execute("INSERT INTO item (sku, name) VALUES (?, ?)", "ST-1007", "Ballpoint pen again")
     except aioifx.UniqueViolation as error:
         print(f"{type(error).__name__}: {error}")
     in_stock = await conn.fetchval("SELECT COUNT(*) FROM item WHERE stock > 0")

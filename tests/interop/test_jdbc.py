@@ -244,7 +244,7 @@ async def test_it_reads_the_catalog(ask: Ask, conn: str) -> None:
 
 async def test_utf8_and_other_ways_to_close_work(ask: Ask, server: str) -> None:
     locale = {"CLIENT_LOCALE": "en_US.utf8", "DB_LOCALE": "en_US.utf8"}
-    async with aioifx.server.running(locale="en_US.utf8") as dsn:
+    async with aioifx.server.running(db_locale="en_US.utf8") as dsn:
         await ask("connect", "u", url_of(dsn, **locale, OPTOFC="1", IFX_AUTOFREE="1"))
         await ask("update", "u", "CREATE TABLE t (v VARCHAR(40))")
         await ask("prepare", "u", "p", "INSERT INTO t VALUES (?)")

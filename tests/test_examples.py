@@ -1,0 +1,74 @@
+"""Every example runs, and prints what its last comment says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SETTINGS = {"PYTHONPATH": str(EXAMPLES.parent), "PYTHONIOENCODING": "utf-8", "TQDM_DISABLE": "1"}
+NUMBERED = sorted(EXAMPLES.glob("[0-9][0-9]_*.py"))
+
+
+def run(example: Path) -> str:
+    """What the example prints, run as a user would run it, on an embedded server of its own."""
+    environment = {name: value for name, value in os.environ.items() if name != "AIOIFX_DSN"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(example)],
+        env={**environment, **SETTINGS},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=50,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def last_comment(example: Path) -> str:
+    comment = re.search(r"(?:^#.*\n)+\Z", example.read_text("utf-8"), re.M)
+    assert comment, f"{example.name} does not end with a comment"
+    return re.sub(r"^# ?", "", comment[0], flags=re.M)
+
+
+@pytest.mark.parametrize("example", NUMBERED, ids=lambda path: path.stem)
+def test_an_example_prints_what_its_last_comment_says(example: Path) -> None:
+    assert run(example) == last_comment(example)
+
+
+def test_examples_are_short_and_numbered_without_a_gap() -> None:
+    assert [int(example.name[:2]) for example in NUMBERED] == list(range(1, len(NUMBERED) + 1))
+    long = {example.name for example in NUMBERED if len(example.read_text("utf-8").splitlines()) >= 40}
+    assert long == set()
+
+
+def test_the_shop_does_the_main_job() -> None:
+    # Rows per second differ from run to run; everything else is the same on every machine.
+    printed = re.sub(r" +[\d,]+ rows/s", "", run(EXAMPLES / "shop.py"))
+    assert re.sub(r"127\.0\.0\.1:\d+", "ADDRESS", printed) == SHOP
+
+
+SHOP = """\
+IBM Informix Dynamic Server Version 15.0.1.0.3, <Connection open shop at ADDRESS>
+
+executemany: items                              134 rows    6 round trips
+executemany: sales, last sale_id 5000         5,000 rows   17 round trips
+fetch: kitchen items below 20.00                  3 rows    5 round trips
+    Kettle, blue                  19.61  since 31 May 2026
+    Measuring jug, black          14.66  since 02 Feb 2024
+    Ladle, green                  10.69  since 09 May 2026
+fetch: departments since 15 October 2026          5 rows    5 round trips
+    Tools                           577 sales     41937.67
+    Kitchen                         630 sales     27444.28
+    Garden                          353 sales      9876.87
+    Household                       215 sales      9085.11
+    Stationery                      647 sales      7912.72
+stream: every sale, 203,230.54 in all         5,000 rows    7 round trips
+UniqueViolation: unique constraint informix.pk_item is violated (SQLCODE -268, ISAM -100: duplicate key)
+rolled back: 133 items are in stock
+"""
