@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import inspect
 import os
 import socket
+import ssl
 from collections.abc import Generator
 from types import TracebackType
 from typing import Any, Final, Unpack
@@ -31,6 +33,8 @@ from aioifx.wire.opcodes import LoginType
 from aioifx.wire.outbox import Outbox
 
 _UNKNOWN_SERVER: Final = -761
+_TLS_ALERT: Final = b"\x15\x03"
+"""How a TLS server's answer to anything else begins (documented: RFC 8446, 5.1)."""
 READ_AHEAD: Final = "AIOIFX_BUFFERED_READER"
 
 
@@ -69,13 +73,16 @@ class Connecting:
 async def open_connection(options: ConnectOptions) -> Connection:
     """One connection, or a ConnectError within *connect_timeout* seconds."""
     attempt = _Attempt(options)
+    limit = asyncio.timeout(options.connect_timeout)
     try:
-        async with asyncio.timeout(options.connect_timeout):
+        async with limit:
             return await attempt.run()
     except TimeoutError:
+        if not limit.expired():
+            raise  # not ours: the callable that gives the password may have a limit of its own
         raise ConnectError(
             f"{attempt.address}: no answer within {options.connect_timeout:g} s while {attempt.phase}"
-            f"{attempt.silence_hint}",
+            f"{attempt.hint}",
             sqlstate="08001",
         ) from None
     finally:
@@ -89,7 +96,8 @@ class _Attempt:
         self.options = options
         self.address = f"{options.host}:{options.port}"
         self.phase = "connecting"
-        self.silence_hint = ""
+        self.hint = ""
+        """What may be the matter when nobody answers, or the wrong one."""
         self._channel: Channel | None = None
         self._done = False
 
@@ -132,6 +140,8 @@ class _Attempt:
         options = self.options
         loop = asyncio.get_running_loop()
         context = options.ssl_context()
+        if context is not None:
+            self.phase, self.hint = "connecting and agreeing on TLS", "; is it a port without TLS?"
         try:
             transport, channel = await loop.create_connection(
                 Channel,
@@ -140,10 +150,17 @@ class _Attempt:
                 ssl=context,
                 server_hostname=options.host if context is not None else None,
             )
-        except OSError as error:  # ssl.SSLError is one
-            what = "TLS with" if context is not None and not isinstance(error, ConnectionRefusedError) else "connect to"
+        except ssl.CertificateError as error:
             raise ConnectError(
-                f"could not {what} {self.address}: {_reason(error)}", sqlstate="08001"
+                f"{self.address}: its certificate is refused: {_reason(error)}", sqlstate="08001"
+            ) from error
+        except (OSError, UnicodeError) as error:  # a host's name that cannot be encoded is a UnicodeError
+            answered = isinstance(error, (ssl.SSLError, ConnectionError)) and not isinstance(
+                error, ConnectionRefusedError
+            )
+            raise ConnectError(
+                f"could not connect to {self.address}: {_reason(error)}{self.hint if answered else ''}",
+                sqlstate="08001",
             ) from error
         self._channel = channel
         sock = transport.get_extra_info("socket")
@@ -155,9 +172,7 @@ class _Attempt:
 
     async def _login(self, channel: Channel, password: str) -> LoginReply:
         self.phase = "waiting for the answer to the login"
-        self.silence_hint = (
-            "; is it a TLS port?" if self.options.ssl_context() is None else "; is it a port without TLS?"
-        )
+        self.hint = "" if self.options.ssl_context() is not None else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
         put_login(outbox, self._login_request(password))
         answer = channel.expect(read_login_reply(channel.inbox))
@@ -165,10 +180,14 @@ class _Attempt:
         try:
             reply = await answer
         except ProtocolError as error:
-            raise ConnectError(f"{self.address} is not an SQLI port: {error}", sqlstate="08001") from error
+            inbox = channel.inbox
+            is_tls = inbox.data[inbox.pos :].startswith(_TLS_ALERT)
+            raise ConnectError(
+                f"{self.address} is not an SQLI port: {error}{self.hint if is_tls else ''}", sqlstate="08001"
+            ) from error
         except DatabaseError as error:
-            raise ConnectError(f"{self.address}: {error}", sqlstate="08001") from error
-        self.silence_hint = ""
+            raise ConnectError(f"{self.address}: {error}{self.hint}", sqlstate="08001") from error
+        self.hint = ""
         self._judge(reply)
         return reply
 
@@ -227,7 +246,9 @@ class _Attempt:
             raise ProtocolError("the server did not answer SQ_PROTOCOLS")
         dialect = Dialect.agreed(OFFER, reply.mask, session.code_set.codec)
         if dialect.pam:
-            raise NotSupportedError(f"{self.address} asks for a PAM conversation, which aioifx does not hold yet")
+            raise NotSupportedError(
+                f"{self.address} asks for a PAM conversation, which aioifx does not hold yet"
+            )
         if not dialect.type_names:
             raise NotSupportedError(f"{self.address} is too old: its descriptions do not name types")
         session.dialect = dialect
@@ -260,7 +281,7 @@ class _Attempt:
 
     def _as_connect_error(self, error: DatabaseError, hint: str = "") -> DatabaseError:
         """The same codes as a ConnectError of the right class, with the address in front."""
-        if isinstance(error, (ProtocolError, InterfaceError)):
+        if isinstance(error, ProtocolError):
             return error
         kind: type[ConnectError] = ConnectError
         for special in (AuthenticationError, LocaleError):
@@ -278,17 +299,21 @@ class _Attempt:
 async def _password(options: ConnectOptions) -> str:
     """The password, asked anew for each connection where the option is a callable."""
     source = options.password
-    if callable(source):
-        source = source()
-        if inspect.isawaitable(source):
-            source = await source
-    if source is None:
-        return ""
-    if not isinstance(source, str):
-        raise InterfaceError(f"password: the callable gave {type(source).__name__}, not str")
-    return source
+    if not callable(source):
+        return source or ""
+    given = source()
+    if inspect.isawaitable(given):
+        given = await given
+    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"password: the callable gave {type(given).__name__}, not str")
+    return given
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError | UnicodeError) -> str:
     """The reason without the noise that asyncio puts around it."""
-    return getattr(error, "verify_message", "") or error.strerror or str(error)
+    for name in ("verify_message", "reason"):
+        if text := getattr(error, name, None):
+            return str(text)
+    if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

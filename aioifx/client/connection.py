@@ -70,22 +70,24 @@ class Connection:
     async def fetch(self, sql: str, *args: Value, row_factory: RowFactory[R]) -> list[R]: ...
     async def fetch(self, sql: str, *args: Value, row_factory: RowFactory[Any] | None = None) -> list[Any]:
         """Run a query and return every row."""
-        async with prepared(self._session, sql) as statement:
+        async with prepared(self._session, sql, args) as statement:
             return await fetch_rows(statement, args, row_factory or self._factory)
 
     @overload
     async def fetchrow(self, sql: str, *args: Value) -> Record | None: ...
     @overload
     async def fetchrow(self, sql: str, *args: Value, row_factory: RowFactory[R]) -> R | None: ...
-    async def fetchrow(self, sql: str, *args: Value, row_factory: RowFactory[Any] | None = None) -> Any | None:
+    async def fetchrow(
+        self, sql: str, *args: Value, row_factory: RowFactory[Any] | None = None
+    ) -> Any | None:
         """Run a query and return its first row, or None."""
-        async with prepared(self._session, sql) as statement:
+        async with prepared(self._session, sql, args) as statement:
             row = await fetch_row(statement, args)
         return None if row is None else (row_factory or self._factory)(statement.columns)(row)
 
     async def fetchval(self, sql: str, *args: Value, column: int = 0) -> Value:
         """Run a query and return one value of its first row; None without rows."""
-        async with prepared(self._session, sql) as statement:
+        async with prepared(self._session, sql, args) as statement:
             return value_at(await fetch_row(statement, args), column)
 
     @overload
@@ -141,7 +143,7 @@ class Connection:
         """Whether the connection has ended, by whichever side."""
         return not self._session.is_open
 
-    async def close(self, *, timeout: float = 5.0) -> None:
+    async def close(self, *, timeout: float = 5.0) -> None:  # noqa: ASYNC109 - closing must end, also by itself
         """Say good-bye and close; an open transaction is rolled back by the server. Closing twice is fine.
 
         Args:     timeout: seconds until the connection is dropped instead.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.execute import ParamRows, execute_statement, executemany_statement
 from aioifx.client.result import ExecuteResult
 from aioifx.client.session import Session
-from aioifx.client.statement import Statement, prepare, prepared
+from aioifx.client.statement import Statement, check_sequence, prepare, prepared
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Column, Row, SqlType, Value
@@ -43,7 +43,7 @@ class Cursor(Generic[R]):
         """Rows that `fetchmany` returns when it is not told otherwise."""
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "with rows" if self._fetching else "idle"
+        state = "closed" if self._closed else "fetching" if self._fetching else "idle"
         return f"<Cursor {state}>"
 
     # -- what PEP 249 wants known -------------------------------------------------------------------------------------
@@ -74,29 +74,23 @@ class Cursor(Generic[R]):
 
     async def execute(self, sql: str, params: Sequence[Value] = ()) -> Self:
         """Run a statement; of a query the first block is fetched."""
-        self._check_params(params)
+        check_sequence(params, "parameters")
         await self._reset()
         async with self._session:
-            statement = await prepare(self._session, sql)
+            statement = await prepare(self._session, sql, params)
             self._statement = statement
             try:
                 if statement.returns_rows:
-                    self._columns = statement.columns
-                    self._make = self._factory(statement.columns)
+                    make = self._factory(statement.columns)
                     self._rows = iter(await statement.open(params))
+                    self._columns, self._make = statement.columns, make
                     self._fetching = True
                 else:
                     self._result = await execute_statement(statement, params)
                 if statement.exhausted:
                     await self._finish()
-            except Exception:
-                self._statement, self._fetching = None, False
-                if self._session.is_open:
-                    await statement.release()
-                raise
-            except BaseException:
-                self._statement, self._fetching = None, False
-                statement.leave()
+            except BaseException as error:
+                await self._give_up(statement, error)
                 raise
         return self
 
@@ -112,11 +106,13 @@ class Cursor(Generic[R]):
     async def fetchone(self) -> R | None:
         """The next row, or None."""
         make = self._check_result()
+        ended = False
         while True:
             for row in self._rows:
                 return make(row)
-            if not await self._more():
+            if ended:
                 return None
+            ended = not await self._more()
 
     async def fetchmany(self, size: int | None = None) -> list[R]:
         """The next *size* rows, fewer at the end."""
@@ -168,45 +164,44 @@ class Cursor(Generic[R]):
 
     # -- within -------------------------------------------------------------------------------------------------------
 
-    def _check_params(self, params: Any) -> None:
-        if self._closed:
-            raise InterfaceError("the cursor is closed")
-        if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
-            raise InterfaceError(f"parameters must be a sequence, not {type(params).__name__}")
-
     def _check_result(self) -> Callable[[Row], R]:
         if self._closed:
             raise InterfaceError("the cursor is closed")
         if self._make is None:
-            raise InterfaceError("the cursor has no result: no query was executed, or its fetch was interrupted")
+            raise InterfaceError("the cursor has no result: no query was executed, or a fetch failed")
         return self._make
 
     async def _more(self) -> bool:
         """Fetch another block; False when there is none."""
-        statement = self._statement
-        if statement is None:
+        if not self._fetching:
             return False
         async with self._session:
+            statement = self._statement
+            if statement is None:  # another task has reached the end in the meantime
+                return False
             try:
                 rows = await statement.fetch_block()
                 if statement.exhausted:
                     await self._finish()
-            except Exception:
-                self._statement = None
-                if self._session.is_open:
-                    await statement.release()
+            except BaseException as error:
+                await self._give_up(statement, error)
                 raise
-            except BaseException:
-                # What this fetch brings is read and dropped: the rows behind it must not look like the next ones.
-                self._statement, self._make = None, None
-                statement.leave()
-                raise
-        self._rows = iter(rows)
+        # Another task may have fetched a block while this one waited for its turn.
+        self._rows = chain(self._rows, rows)
         return bool(rows)
+
+    async def _give_up(self, statement: Statement, error: BaseException) -> None:
+        """Behind a failure there is no result: what a cancelled fetch still brings must not look like the next rows."""
+        self._statement, self._make, self._fetching = None, None, False
+        if not isinstance(error, Exception):
+            statement.leave()
+        elif self._session.is_open:
+            await statement.release()
 
     async def _finish(self) -> None:
         """Release the statement behind its last row; the turn is held."""
         statement, self._statement = self._statement, None
+        self._fetching = False
         if statement is not None:
             await statement.release()
             await self._session.autocommit()

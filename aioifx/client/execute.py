@@ -1,4 +1,4 @@
-"""What a statement does for a user's call: rows through a factory, results, batches. Never: opcodes, who holds the statement.
+"""What a statement does for a user's call: rows, results, batches. Never: opcodes, who holds the statement.
 
 Whoever calls a coroutine of this module holds the session's turn.
 """
@@ -24,10 +24,11 @@ R = TypeVar("R")
 ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
 
 # Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). Everything
-# else is prepared first: what it is and what it returns is the server's to say.
+# else is prepared first: what it is and what it returns is the server's to say. So are BEGIN, COMMIT and ROLLBACK: the
+# answer to SQ_COMMAND may lack their SQ_DESCRIBE (observed: 14.10), and that alone tells ROLLBACK TO SAVEPOINT apart.
 _COMMANDS = frozenset(
-    "insert update delete merge truncate create alter drop rename grant revoke set begin commit rollback lock unlock"
-    " savepoint release start stop".split()
+    "insert update delete merge truncate create alter drop rename grant revoke set lock unlock savepoint release start"
+    " stop".split()
 )
 
 
@@ -81,7 +82,7 @@ async def execute_text(session: Session, sql: str, params: Sequence[Value]) -> E
             await session.autocommit()
         kind = reply.description.statement_type if reply.description else 0
         return result_of(reply.done, reply.serials, inserted=kind == StatementType.INSERT)
-    async with prepared(session, sql) as statement:
+    async with prepared(session, sql, params) as statement:
         return await execute_statement(statement, params)
 
 
@@ -91,21 +92,22 @@ async def executemany_statement(statement: Statement, rows: ParamRows) -> Execut
     In a database without a log every row stands for itself.
     """
     session = statement.session
-    own = session.is_logged and not session.in_transaction
-    if own:
+    if not session.is_logged or session.in_transaction:
+        return _summary(statement, await execute_many(statement, rows))
+    try:
         await session.begin()
+    except asyncio.CancelledError:
+        session.leave_transaction()
+        raise
     try:
         outcome = await execute_many(statement, rows)
-    except asyncio.CancelledError:
-        if own:
-            session.leave_transaction()
+        await session.commit()
+    except Exception:
+        await session.abort_transaction()
         raise
     except BaseException:
-        if own and session.is_open:
-            await session.rollback()
+        session.leave_transaction()
         raise
-    if own:
-        await session.commit()
     return _summary(statement, outcome)
 
 

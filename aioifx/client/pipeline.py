@@ -1,21 +1,23 @@
 """Many executions of one statement in flight: send all, then drain. Never: transactions, what a row means.
 
 Every row is a group of its own, ID · BIND · EXECUTE · EOT, and every group has its reply, also behind one that failed
-(observed: informix-driver against 12.10, 14.10 and 15, batches of 2 to 1000, failures at the first, a middle and the last
-row). How many bytes are under way is bounded; JDBC's limit for one write is the measure (observed: batch.json, 32 KB).
+(observed: informix-driver against 12.10, 14.10 and 15, batches of 2 to 1000, failures at the first, a middle and the
+last row). How many bytes are under way is bounded; JDBC's limit for one write is the measure (observed: batch.json,
+32 KB).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
 
 from aioifx.client.session import first_failure, raise_for
-from aioifx.client.statement import Statement
-from aioifx.errors import DataError, InterfaceError, ProgrammingError
+from aioifx.client.statement import Statement, check_sequence
+from aioifx.errors import DataError, ProgrammingError
 from aioifx.sqltypes import Value
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Done, Reply, Serials
@@ -32,7 +34,7 @@ class Outcome:
     """What an executemany did."""
 
     rowcount: int = 0
-    last: Done = Done()
+    last: Done = field(default_factory=Done)
     serials: Serials | None = None
     warnings: int = 0
 
@@ -57,6 +59,7 @@ class _Pipeline:
 
     def add(self, index: int, params: Sequence[Value]) -> None:
         """Encode one row into the next write; on failure nothing of it is left there."""
+        check_sequence(params, f"row {index}: its parameters")
         before = len(self.outbox)
         try:
             self.statement.put_execution(self.outbox, params, index)
@@ -125,16 +128,7 @@ async def execute_many(
     pipeline = _Pipeline(statement)
     try:
         try:
-            index = 0
-            async for params in _rows(rows):
-                pipeline.add(index, params)
-                index += 1
-                if len(pipeline.outbox) >= FLUSH:
-                    pipeline.flush()
-                    await statement.session.channel.drain()
-                    while len(pipeline.in_flight) >= WINDOW:
-                        await pipeline.drain_one()
-            pipeline.flush()
+            await _send_all(pipeline, rows)
         except Exception as error:
             await _drain_quietly(pipeline)
             raise error
@@ -143,6 +137,23 @@ async def execute_many(
         pipeline.abandon()
         raise
     return pipeline.outcome
+
+
+async def _send_all(
+    pipeline: _Pipeline, rows: Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
+) -> None:
+    """Send every row, waiting whenever the window is full."""
+    index = 0
+    async with aclosing(_rows(rows)) as source:
+        async for params in source:
+            pipeline.add(index, params)
+            index += 1
+            if len(pipeline.outbox) >= FLUSH:
+                pipeline.flush()
+                await pipeline.statement.session.channel.drain()
+                while len(pipeline.in_flight) >= WINDOW:
+                    await pipeline.drain_one()
+    pipeline.flush()
 
 
 async def _drain_quietly(pipeline: _Pipeline) -> None:
@@ -155,16 +166,10 @@ async def _drain_quietly(pipeline: _Pipeline) -> None:
 
 async def _rows(
     rows: Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]],
-) -> AsyncIterator[Sequence[Value]]:
+) -> AsyncGenerator[Sequence[Value], None]:
     if isinstance(rows, AsyncIterable):
         async for params in rows:
-            yield _checked(params)
+            yield params
     else:
         for params in rows:
-            yield _checked(params)
-
-
-def _checked(params: Sequence[Value]) -> Sequence[Value]:
-    if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
-        raise InterfaceError(f"a row of parameters must be a sequence, not {type(params).__name__}")
-    return params
+            yield params

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, overload
 
@@ -57,12 +60,8 @@ class PreparedStatement:
     async def fetch(self, *args: Value, row_factory: RowFactory[R]) -> list[R]: ...
     async def fetch(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> list[Any]:
         """Every row."""
-        async with self._session:
-            statement = self._ready()
-            try:
-                return await fetch_rows(statement, args, row_factory or self._factory)
-            finally:
-                await self._settle()
+        async with self._turn() as statement:
+            return await fetch_rows(statement, args, row_factory or self._factory)
 
     @overload
     async def fetchrow(self, *args: Value) -> Record | None: ...
@@ -70,36 +69,24 @@ class PreparedStatement:
     async def fetchrow(self, *args: Value, row_factory: RowFactory[R]) -> R | None: ...
     async def fetchrow(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> Any | None:
         """The first row, or None."""
-        async with self._session:
-            statement = self._ready()
-            try:
-                row = await fetch_row(statement, args)
-            finally:
-                await self._settle()
+        async with self._turn() as statement:
+            row = await fetch_row(statement, args)
         return None if row is None else (row_factory or self._factory)(statement.columns)(row)
 
     async def fetchval(self, *args: Value, column: int = 0) -> Value:
         """One value of the first row, or None."""
-        async with self._session:
-            statement = self._ready()
-            try:
-                return value_at(await fetch_row(statement, args), column)
-            finally:
-                await self._settle()
+        async with self._turn() as statement:
+            return value_at(await fetch_row(statement, args), column)
 
     async def execute(self, *args: Value) -> ExecuteResult:
         """Execute once; rows are counted and dropped."""
-        async with self._session:
-            statement = self._ready()
-            try:
-                return await execute_statement(statement, args)
-            finally:
-                await self._settle()
+        async with self._turn() as statement:
+            return await execute_statement(statement, args)
 
     async def executemany(self, rows: ParamRows) -> ExecuteResult:
         """Execute once for each row, pipelined; see `Connection.executemany`."""
-        async with self._session:
-            return await executemany_statement(self._ready(), rows)
+        async with self._turn() as statement:
+            return await executemany_statement(statement, rows)
 
     @overload
     def stream(self, *args: Value) -> Stream[Record]: ...
@@ -114,8 +101,12 @@ class PreparedStatement:
         if not self._closed:
             self._closed = True
             if self._session.is_open:
-                async with self._session:
-                    await self._statement.release()
+                try:
+                    async with self._session:
+                        await self._statement.release()
+                except asyncio.CancelledError:
+                    self._statement.leave()
+                    raise
 
     async def __aenter__(self) -> Self:
         return self
@@ -136,8 +127,22 @@ class PreparedStatement:
             raise InterfaceError("a stream of this prepared statement is still open; close it first")
         return self._statement
 
-    async def _settle(self) -> None:
-        """Close the cursor behind a fetch, so that the statement can be executed again; the turn is held."""
-        if self._session.is_open:
-            await self._statement.close_cursor()
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[Statement, None]:
+        """The statement, with the turn held; its cursor is closed behind the block, so that it can be executed again.
+
+        A cancellation leaves that to the next turn.
+        """
+        async with self._session:
+            statement = self._ready()
+            try:
+                yield statement
+            except Exception:
+                if self._session.is_open:
+                    await statement.close_cursor()
+                raise
+            except BaseException:
+                statement.leave_cursor()
+                raise
+            await statement.close_cursor()
             await self._session.autocommit()

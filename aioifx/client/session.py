@@ -2,8 +2,8 @@
 
 House rules:
 1. One turn at a time, first come first served: whoever converses holds the turn.
-2. A waiter that is cancelled loses nothing but its own interest: the reply is read to its end, and what it left behind at
-   the server (a statement, an open transaction) is put down as debris.
+2. A waiter that is cancelled loses nothing but its own interest: the reply is read to its end, and what it left behind
+   at the server (a statement, an open transaction) is put down as debris.
 3. Debris is cleared, one group at a time, by whoever has the next turn, before anything of its own is sent.
 """
 
@@ -27,7 +27,6 @@ from aioifx.errors import (
 )
 from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
-from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import DEFAULT_LIMIT, Reply, RowReader, read_reply
@@ -77,6 +76,7 @@ class Session:
         self._debris: list[tuple[int, bool]] = []
         self._stray_cursors: list[int] = []
         self._unfinished = False
+        self._leaving = False
         self._cursors = 0
 
     # -- turns --------------------------------------------------------------------------------------------------------
@@ -88,7 +88,9 @@ class Session:
         """
         self.check_open()
         if self._holder is not None and self._holder is asyncio.current_task():
-            raise InterfaceError("this task holds the connection already; an executemany's rows must not use it")
+            raise InterfaceError(
+                "this task holds the connection already; an executemany's rows must not use it"
+            )
         await self._turn.acquire()
         try:
             self.check_open()
@@ -112,10 +114,12 @@ class Session:
         failure = self.channel.failure
         if failure is not None:
             raise ConnectionLost(f"the connection is closed: {failure}") from failure
+        if self._leaving:
+            raise ConnectionLost("the connection is being closed")
 
     @property
     def is_open(self) -> bool:
-        return self.channel.is_open
+        return self.channel.is_open and not self._leaving
 
     # -- one request, one reply ---------------------------------------------------------------------------------------
 
@@ -131,7 +135,7 @@ class Session:
         """Send one group and wait for the reply to it. What the server says in it is not judged.
 
         Args:     done: called with a reply that holds no error, even when nobody waits for it any more.
-                  orphaned: called with a reply that holds no error if nobody waits for it any more.
+                  orphaned: called with the reply if nobody waits for it any more.
         Raises:   ConnectionLost, ProtocolError: the session has ended.
         """
         requests.put_eot(outbox)
@@ -141,7 +145,13 @@ class Session:
         return reply
 
     def submit(self, request: bytes, parser: Coroutine[Any, None, Any]) -> asyncio.Future[Any]:
-        """Queue *parser* for the reply, then send *request*; waits for nothing."""
+        """Queue *parser* for the reply, then send *request*; waits for nothing.
+
+        Raises:   ConnectionLost: good-bye is said already, by another task.
+        """
+        if self._leaving:
+            parser.close()
+            self.check_open()
         channel = self.channel
         if not channel.pending and channel.inbox.unread:
             # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
@@ -150,9 +160,7 @@ class Session:
         channel.send(request)
         return future
 
-    async def wait(
-        self, future: asyncio.Future[Any], orphaned: Callable[[Any], None] | None = None
-    ) -> Any:
+    async def wait(self, future: asyncio.Future[Any], orphaned: Callable[[Any], None] | None = None) -> Any:
         """Wait for what `submit` promised; when cancelled, the reply is read all the same, and shown to *orphaned*."""
         self.stats.round_trips += 1
         try:
@@ -167,9 +175,7 @@ class Session:
         def arrived(future: asyncio.Future[Any]) -> None:
             # To look at the exception keeps it from being reported as forgotten.
             if not future.cancelled() and future.exception() is None and orphaned is not None:
-                reply = future.result()
-                if reply.error is None:
-                    orphaned(reply)
+                orphaned(future.result())
 
         future.add_done_callback(arrived)
 
@@ -229,6 +235,7 @@ class Session:
             # Whether BEGIN or ROLLBACK came through may not be known yet, so the server is asked in any case.
             self._unfinished = False
             await self.abort_transaction()
+            self.check_open()
 
     async def drop(self, statement_id: int, *, cursor: bool) -> None:
         """CLOSE the cursor if one is open, then RELEASE the statement; two groups, as JDBC sends them (select.json).
@@ -259,7 +266,8 @@ class Session:
         requests.put_command(outbox, self.dialect, self.code_set.encode(sql))
         self.stats.statements += 1
         reply = await self.exchange(
-            outbox, done=lambda reply: self.executed(reply.description.statement_type if reply.description else 0)
+            outbox,
+            done=lambda reply: self.executed(reply.description.statement_type if reply.description else 0),
         )
         raise_for(reply, sql)
         return reply
@@ -280,8 +288,8 @@ class Session:
 
     @property
     def is_logged(self) -> bool:
-        """Whether the open database has transactions."""
-        return bool(self.open_warnings & OpenWarning.LOGGED)
+        """Whether the open database has transactions; an ANSI one always has (observed: JDBC, session.json)."""
+        return bool(self.open_warnings & (OpenWarning.LOGGED | OpenWarning.ANSI))
 
     @property
     def is_ansi(self) -> bool:
@@ -291,7 +299,8 @@ class Session:
     async def begin(self) -> None:
         """BEGIN WORK; nothing is sent in an ANSI database, where it would be an error.
 
-        Raises:   NotSupportedError: the database has no log, so nothing could be rolled back. InterfaceError: in one already.
+        Raises:   NotSupportedError: the database has no log, so nothing could be rolled back.
+                  InterfaceError: in one already.
         """
         if not self.is_logged:
             raise NotSupportedError("the database is not logged: it has no transactions", sqlcode=-256)
@@ -311,19 +320,22 @@ class Session:
         await self._control(requests.put_rollback, StatementType.ROLLBACK_WORK)
 
     async def abort_transaction(self) -> None:
-        """ROLLBACK WORK behind a failure that may have ended the transaction already; -255 is no error here."""
+        """ROLLBACK WORK behind a failure, which may have ended the transaction already (-255).
+
+        What cannot be rolled back ends the connection: whatever came next would run inside of that transaction.
+        """
         try:
             await self.rollback()
         except DatabaseError as error:
-            if error.sqlcode != _NOT_IN_TRANSACTION:
-                raise
-            self.in_transaction = False
+            if self.is_open and error.sqlcode != _NOT_IN_TRANSACTION:
+                self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {error}"))
 
     async def autocommit(self) -> None:
         """In an ANSI database, outside of a transaction of the user's: commit what the server began by itself.
 
-        Source:   assumed, from JDBC's commit behind its own query in such a database (session.json); a live ANSI database
-                  would show whether a statement without rows needs it too. -255, nothing to commit, is no error here.
+        Source:   assumed, from JDBC's commit behind its own query in such a database (session.json); a live ANSI
+                  database would show whether a statement without rows needs it too. -255, nothing to commit, is no
+                  error here.
         """
         if self.is_ansi and not self.in_transaction:
             outbox = Outbox()
@@ -335,7 +347,10 @@ class Session:
     async def _control(self, put: Callable[[Outbox], None], effect: StatementType) -> None:
         outbox = Outbox()
         put(outbox)
-        raise_for(await self.exchange(outbox, done=lambda _: self.executed(effect)))
+        reply = await self.exchange(outbox, done=lambda _: self.executed(effect))
+        if reply.error is not None and reply.error.sqlcode == _NOT_IN_TRANSACTION:
+            self.in_transaction = False
+        raise_for(reply)
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -344,30 +359,21 @@ class Session:
 
         Wire:     2 opcode, no SQ_EOT; the answer is SQ_EXIT, then the server closes (observed: JDBC, login.json)
         """
-        if self.channel.is_open:
+        if self.is_open:
             outbox = Outbox()
             requests.put_exit(outbox)
-            farewell = self.submit(outbox.take(), _read_farewell(self.channel.inbox, self.dialect))
+            farewell = self.submit(outbox.take(), read_reply(self.channel.inbox, self.dialect))
+            self._leaving = True
             self.stats.round_trips += 1
             try:
                 await asyncio.shield(farewell)
             except DatabaseError:
                 pass  # a server that closes without a farewell has closed all the same
             except asyncio.CancelledError:
-                farewell.add_done_callback(_retrieve)
+                self.abandon(farewell)
                 raise
         self.channel.close()
         await self.channel.wait_closed()
-
-
-async def _read_farewell(inbox: Inbox, dialect: Dialect) -> Reply:
-    return await read_reply(inbox, dialect)
-
-
-def _retrieve(future: asyncio.Future[Any]) -> None:
-    """Look at a future that nobody waits for, so that its exception is not reported as forgotten."""
-    if not future.cancelled():
-        future.exception()
 
 
 def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:

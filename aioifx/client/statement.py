@@ -5,7 +5,7 @@ Whoever calls a coroutine of this module holds the session's turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -30,7 +30,9 @@ _REPLY_SLACK: Final = 1 << 20
 class Statement:
     """One statement that the server has prepared, and its cursor."""
 
-    def __init__(self, session: Session, sql: str, prepared: Reply, parameters: tuple[SqlType | None, ...]) -> None:
+    def __init__(
+        self, session: Session, sql: str, prepared: Reply, parameters: tuple[SqlType | None, ...]
+    ) -> None:
         description = prepared.description
         assert description is not None
         self.session = session
@@ -47,6 +49,8 @@ class Statement:
         self.is_open = False
         """Whether the cursor is open at the server."""
         self.exhausted = True
+        self.is_released = False
+        """Nothing may be asked of it any more: the server may have given its id to another statement."""
         self.fetched = 0
         """Rows fetched since the cursor was opened."""
         self._name: bytes | None = None
@@ -82,12 +86,12 @@ class Statement:
         Args:     fetch_size: bytes; 0 for the session's.
 
         Wire:     ID · CURNAME · [BIND] · OPEN · ID · [RET_TYPE] · NFETCH
-        Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC with a
-                  prepared statement. That variable-width columns need no second group was observed on 12.10, 14.10 and 15.
+        Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
+                  with a prepared statement. That variable-width columns need no second group was observed on 12.10,
+                  14.10 and 15.
         """
         read_rows = self.row_reader()
-        outbox = Outbox()
-        requests.put_id(outbox, self.statement_id)
+        outbox = self._addressed()
         if self._name is None:
             self._name = self.session.cursor_name()
         requests.put_curname(outbox, self._name)
@@ -104,11 +108,13 @@ class Statement:
         return rows
 
     async def fetch_block(self) -> list[Row]:
-        """The next block; empty when there are no more rows."""
+        """The next block; empty when there are no more rows.
+
+        Raises:   InterfaceError: the statement was closed in the middle of its rows.
+        """
+        outbox = self._addressed()
         if self.exhausted:
             return []
-        outbox = Outbox()
-        requests.put_id(outbox, self.statement_id)
         return await self._fetch(outbox, 0, self.row_reader())
 
     async def _fetch(self, outbox: Outbox, fetch_size: int, read_rows: RowReader) -> list[Row]:
@@ -154,8 +160,7 @@ class Statement:
         Wire:     ID · [BIND] · EXECUTE
         Source:   observed: JDBC, prepared.json
         """
-        outbox = Outbox()
-        requests.put_id(outbox, self.statement_id)
+        outbox = self._addressed()
         self._put_params(outbox, params)
         requests.put_execute(outbox)
         reply = await self.session.exchange(outbox, done=lambda _: self.session.executed(self.kind))
@@ -169,10 +174,17 @@ class Statement:
         requests.put_execute(outbox)
         requests.put_eot(outbox)
 
+    def _addressed(self) -> Outbox:
+        """A request that begins with SQ_ID."""
+        if self.is_released:
+            raise InterfaceError("the statement is closed")
+        outbox = Outbox()
+        requests.put_id(outbox, self.statement_id)
+        return outbox
+
     def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
         if not self.parameters:
-            if params:
-                raise InterfaceError(f"the statement has no parameters, {len(params)} given")
+            check_count(0, params)
             return
         requests.put_bind(outbox, self._encode(params, row))
 
@@ -199,35 +211,50 @@ class Statement:
     async def close_cursor(self) -> None:
         """CLOSE, unless the server has done so itself; the statement stays prepared."""
         if self.is_open:
-            outbox = Outbox()
-            requests.put_id(outbox, self.statement_id)
+            outbox = self._addressed()
             requests.put_close(outbox)
             self.is_open, self.exhausted = False, True
             await self.session.exchange(outbox)  # sent before anything can cancel the wait
 
+    def leave_cursor(self) -> None:
+        """Give the cursor up without waiting; the session's next turn closes it, the statement stays prepared."""
+        if self.is_open:
+            self.is_open, self.exhausted = False, True
+            self.session.leave_cursor(self.statement_id)
+
     async def release(self) -> None:
-        """CLOSE and RELEASE."""
-        cursor, self.is_open, self.exhausted = self.is_open, False, True
-        await self.session.drop(self.statement_id, cursor=cursor)
+        """CLOSE and RELEASE, once."""
+        if not self.is_released:
+            await self.session.drop(self.statement_id, cursor=self._released())
 
     def leave(self) -> None:
         """Give the statement up without waiting; the session's next turn closes and releases it."""
-        cursor, self.is_open, self.exhausted = self.is_open, False, True
-        self.session.leave(self.statement_id, cursor=cursor)
+        if not self.is_released:
+            self.session.leave(self.statement_id, cursor=self._released())
+
+    def _released(self) -> bool:
+        """Whether there is a cursor to close."""
+        cursor, self.is_open, self.is_released = self.is_open, False, True
+        return cursor
 
 
-async def prepare(session: Session, sql: str) -> Statement:
+async def prepare(session: Session, sql: str, params: Sequence[Value] | None = None) -> Statement:
     """PREPARE, and CIDESCRIBE where there are parameters.
 
+    Args:     params: the values it is prepared for, if they are known.
+
     Wire:     PREPARE · NDESCRIBE · WANTDONE, then ID · CIDESCRIBE
-    Raises:   ProgrammingError, DataError: before anything is sent, for text that is no statement or not in the code set.
+    Raises:   Before anything is sent: ProgrammingError, DataError: the text is no statement, or not in the code set.
+              InterfaceError: the number of values is wrong.
     Source:   observed: JDBC, prepared.json; JDBC asks for parameters even where there are none
     """
     placeholders = scan(sql).placeholders
+    if params is not None:
+        check_count(placeholders, params)
     outbox = Outbox()
     requests.put_prepare(outbox, session.dialect, session.code_set.encode(sql), placeholders)
     session.stats.statements += 1
-    prepared = await session.exchange(outbox)
+    prepared = await session.exchange(outbox, orphaned=lambda reply: _put_down(session, reply))
     raise_for(prepared, sql)
     if prepared.description is None:
         raise ProtocolError("the server prepared a statement and did not describe it")
@@ -240,6 +267,26 @@ async def prepare(session: Session, sql: str) -> Statement:
         session.leave(statement_id, cursor=False)
         raise
     return Statement(session, sql, prepared, parameters)
+
+
+def _put_down(session: Session, prepared: Reply) -> None:
+    """The answer to a PREPARE that nobody waits for any more."""
+    if prepared.description is not None and prepared.error is None:
+        session.leave(prepared.description.statement_id, cursor=False)
+
+
+def check_count(expected: int, params: Sequence[Value]) -> None:
+    """Raise unless there is a value for each placeholder."""
+    if len(params) != expected:
+        one = "parameter" if expected == 1 else "parameters"
+        raise InterfaceError(f"{expected} {one} expected, {len(params)} given")
+
+
+def check_sequence(params: object, what: str) -> None:
+    """Raise unless *params* is a sequence of values; text and mappings are none."""
+    kind = type(params).__name__
+    if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
+        raise InterfaceError(f"{what} must be a sequence, not {kind}")
 
 
 async def _describe_parameters(
@@ -299,7 +346,9 @@ def _wanted_type(sqltype: SqlType) -> SqlType:
         return SqlType(TypeCode.BOOLEAN, sqltype.length, extended_name="boolean")
     if kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED):
         return SqlType(TypeCode.OPAQUE, sqltype.length, extended_name=sqltype.extended_name)
-    return SqlType(kind, sqltype.length, extended_name=sqltype.extended_name if requests.is_named(kind) else "")
+    return SqlType(
+        kind, sqltype.length, extended_name=sqltype.extended_name if requests.is_named(kind) else ""
+    )
 
 
 def _field_reader(steps: Sequence[Step]) -> Callable[[Inbox, int], Awaitable[Row]]:
@@ -325,13 +374,15 @@ async def _need_within(inbox: Inbox, count: int, end: int) -> None:
 
 
 @asynccontextmanager
-async def prepared(session: Session, sql: str) -> AsyncIterator[Statement]:
+async def prepared(
+    session: Session, sql: str, params: Sequence[Value] | None = None
+) -> AsyncGenerator[Statement, None]:
     """A statement for as long as the block lasts, with the turn held; closed and released behind it.
 
     An ordinary error releases it too before it goes on; a cancellation leaves that to the next turn.
     """
     async with session:
-        statement = await prepare(session, sql)
+        statement = await prepare(session, sql, params)
         try:
             yield statement
         except Exception:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import chain
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -20,7 +22,8 @@ class Stream(Generic[R]):
 
     Nothing is sent before the first row is asked for. One block is in memory at a time. The session's turn is held only
     while a block is fetched, so other statements of the same connection may run between two rows. An iteration that is
-    left early may be closed with `aclose` (or ``async with``); otherwise the connection closes it with its next statement.
+    left early may be closed with `aclose` (or ``async with``); otherwise the connection closes it with its next
+    statement.
     """
 
     def __init__(
@@ -49,13 +52,16 @@ class Stream(Generic[R]):
         return self
 
     async def __anext__(self) -> R:
+        ended = False
         while True:
             for row in self._rows:
                 return self._make(row) if self._make is not None else row  # type: ignore[return-value]  # R is Row then
-            rows = await self._next_rows()
-            if not rows:
+            if ended:
                 raise StopAsyncIteration
-            self._rows = iter(rows)
+            rows = await self._next_rows()
+            # Another task may have fetched a block while this one waited for its turn.
+            self._rows = chain(self._rows, rows)
+            ended = not rows
 
     async def blocks(self) -> AsyncIterator[list[R]]:
         """The rest of the rows, a list per block of `fetch_size` bytes."""
@@ -75,62 +81,81 @@ class Stream(Generic[R]):
 
     async def aclose(self) -> None:
         """Close the cursor; what was not fetched is never sent."""
-        self._closed = True
+        closed, self._closed = self._closed, True
         self._rows = iter(())
-        statement, self._statement = self._statement, None
-        if statement is not None and self._session.is_open:
+        statement = self._statement
+        if closed or statement is None or not self._session.is_open:
+            return
+        try:
             async with self._session:
                 await self._finish(statement)
+        except asyncio.CancelledError:
+            self._leave(statement)
+            raise
 
     def __del__(self) -> None:
         statement = getattr(self, "_statement", None)
-        if statement is not None and not statement.exhausted and statement is not self._source:
-            statement.leave()
+        if statement is not None and not self._closed:
+            self._leave(statement)
 
     async def _next_rows(self) -> list[Row]:
         """The next block, empty at the end; the statement is closed with its last block."""
         if self._interrupted:
-            raise InterfaceError("the stream was interrupted in the middle of a fetch; what came then is lost")
+            raise InterfaceError(
+                "the stream was interrupted in the middle of a fetch; what came then is lost"
+            )
         if self._closed:
             return []
         async with self._session:
-            statement = self._statement
+            if self._closed:  # by another task, in the meantime
+                return []
             try:
-                if statement is None:
-                    statement = await self._open()
+                if self._statement is None:
+                    self._statement = statement = await self._prepare()
+                    self._make = self._factory(statement.columns)
                     rows = await statement.open(self._params)
                 else:
+                    statement = self._statement
                     rows = await statement.fetch_block()
             except BaseException as error:
-                self._closed, self._statement = True, None
-                if statement is not None:
-                    await self._give_up(statement, error)
+                await self._give_up(error)
                 raise
             if statement.exhausted:
                 self._closed = True
                 await self._finish(statement)
             return rows
 
-    async def _open(self) -> Statement:
-        statement = self._source if isinstance(self._source, Statement) else await prepare(self._session, self._source)
-        self._statement = statement
+    async def _prepare(self) -> Statement:
+        source = self._source
+        if isinstance(source, Statement):
+            if source.is_open:
+                raise InterfaceError(
+                    "another stream of this prepared statement is still open; close it first"
+                )
+            statement = source
+        else:
+            statement = await prepare(self._session, source, self._params)
         if not statement.returns_rows:
-            self._statement = None
             await self._finish(statement)
             raise InterfaceError("stream is for statements that return rows")
-        self._make = self._factory(statement.columns)
         return statement
 
-    async def _give_up(self, statement: Statement, error: BaseException) -> None:
-        if not isinstance(error, Exception):
-            self._interrupted = True
-            if statement is self._source:
-                self._session.leave_cursor(statement.statement_id)
-                statement.is_open, statement.exhausted = False, True
-            else:
-                statement.leave()
+    async def _give_up(self, error: BaseException) -> None:
+        self._closed = True
+        self._interrupted = not isinstance(error, Exception)
+        if self._statement is None:
+            return
+        if self._interrupted:
+            self._leave(self._statement)
         elif self._session.is_open:
-            await self._finish(statement)
+            await self._finish(self._statement)
+
+    def _leave(self, statement: Statement) -> None:
+        """Without waiting; the session's next turn does it."""
+        if statement is self._source:
+            statement.leave_cursor()
+        else:
+            statement.leave()
 
     async def _finish(self, statement: Statement) -> None:
         """Close the cursor, and release the statement if it is this stream's own."""
@@ -140,5 +165,3 @@ class Stream(Generic[R]):
             await statement.release()
         if self._session.is_open:
             await self._session.autocommit()
-
-

@@ -177,6 +177,9 @@ def _moment(value: Value, target: Qualifier | None = None) -> bytes:
     fields, kind = datetime_fields(value), type(value).__name__
     if target is not None:
         check_fields(fields, target, kind)
+        # Cut here as JDBC does (observed: binds.json), so that every server gets what the column can hold.
+        if (digits := fields.get(Unit.FRACTION)) is not None and target.last >= Unit.SECOND:
+            fields[Unit.FRACTION] = digits - digits % 10 ** (6 - target.scale)
     if isinstance(value, Datetime):
         qualifier = value.qualifier
     elif isinstance(value, dt.time):
@@ -240,7 +243,7 @@ def _usual_datetime(value: dt.datetime, step: int = _FINEST) -> bytes | None:
 
 def _usual_time(value: dt.time) -> bytes | None:
     """The same for a time without microseconds."""
-    data = usual_clock(value, 1_000_000)
+    data = None if value.microsecond else usual_clock(value, 1_000_000)
     return None if data is None else _TIME_HEAD + data[:4]
 
 

@@ -1,0 +1,46 @@
+"""The client's tests run on asyncio's event loop and, where sockets are, on uvloop's; they leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+
+try:
+    import uvloop
+except ImportError:  # Windows, PyPy
+    LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+else:
+    LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+ON_SOCKETS = {"test_connect", "test_connection"}
+"""Modules whose tests open sockets; in the others the peer is in memory, and any loop is as good as another."""
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-asyncio has it from 1.4 on
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    on_sockets = item.path.stem in ON_SOCKETS
+    return LOOPS if on_sockets else {"asyncio": LOOPS["asyncio"]}
+
+
+@pytest.fixture
+async def tidy() -> AsyncIterator[None]:
+    """No task is left, and no exception was forgotten in a future or raised in a callback."""
+    loop = asyncio.get_running_loop()
+    complaints: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    before = asyncio.all_tasks()
+    yield
+    for _ in range(3):  # what is already due may still run
+        await asyncio.sleep(0)
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    gc.collect()
+    await asyncio.sleep(0)
+    assert left == set()
+    assert complaints == []

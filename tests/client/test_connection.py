@@ -1,0 +1,343 @@
+"""Connections on real sockets: the same rows whatever the reader, the end in all its forms, the embedded server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import random
+import warnings
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+import aioifx
+from aioifx import rows
+from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, UndefinedTable, UniqueViolation
+from aioifx.sqltypes import TypeCode
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import (
+    BEGIN,
+    C1,
+    COMMAND,
+    COMMIT,
+    EOT,
+    EXIT,
+    FLAG,
+    GOODBYE,
+    INTEGER,
+    PREPARE,
+    SILENCE,
+    TEXT,
+    Cut,
+    Held,
+    Peer,
+    Turn,
+    cancel_at,
+    closing,
+    column,
+    described,
+    done,
+    executed,
+    fetching,
+    flat,
+    ints,
+    listening,
+    login,
+    opening,
+    raw_row,
+    release,
+    select_ints,
+    takes,
+)
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+QUERY = "select c1 from t"
+DELETE = "delete from t where a = 1"
+deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    *script: Turn | Sequence[Turn], **options: Any
+) -> AsyncIterator[tuple[aioifx.Connection, Peer]]:
+    """A connection over a socket; its script must have been played when the block ends."""
+    peer = Peer([*login(), *flat(script)], with_login=True)
+    async with listening(peer) as listener:
+        conn = await aioifx.connect(
+            host="127.0.0.1",
+            port=listener.port,
+            user="usr",
+            password="pwd",
+            server="ol_x",
+            database="stores",
+            **options,
+        )
+        try:
+            yield conn, peer
+        finally:
+            conn.terminate()
+            await conn.close()
+    peer.check()
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("buffered", ["0", "1"])
+async def test_many_blocks_of_every_kind_of_field_come_whole(
+    buffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOIFX_BUFFERED_READER", buffered)
+    columns = (C1, column("name", TypeCode.VARCHAR, 40), column("code", TypeCode.CHAR, 3), TEXT, FLAG)
+    picks = random.Random(7)
+    expected: list[tuple[Any, ...]] = []
+    blocks: list[bytes] = []
+    for _ in range(5):
+        block = b""
+        for _ in range(300):
+            name = "x" * picks.randrange(1, 41)
+            text = "y" * picks.randrange(0, 300)
+            row = (len(expected), name, "abc", text, bool(len(text) % 2))
+            expected.append(row)
+            block += raw_row(
+                len(expected[:-1]).to_bytes(4, "big")
+                + bytes([len(name)])
+                + name.encode()
+                + b"abc"
+                + b"\0"
+                + len(text).to_bytes(4, "big")
+                + text.encode()
+                + b"\0\0\0\0\1"
+                + bytes([len(text) % 2])
+            )
+        blocks.append(block)
+    script: list[Turn] = [
+        (PREPARE, described(3, *columns, row_size=2100)),
+        ("Id(3) CurName Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
+        *[(fetching(3), block + EOT) for block in blocks[1:4]],
+        (fetching(3), blocks[4] + done(1500) + EOT),
+        *closing(3),
+    ]
+    async with connected(script, script) as (conn, _):
+        assert await conn.fetch("select * from t", row_factory=rows.tuple_row) == expected
+        stream = conn.stream("select * from t", row_factory=rows.tuple_row)
+        assert [row async for row in stream] == expected
+
+
+async def test_a_large_insert_passes_a_slow_reader() -> None:
+    text = "z" * 30_000
+    row: Turn = ("Id(2) Bind(2) Execute", done(1) + EOT)
+    async with connected(
+        (PREPARE, described(2, C1, TEXT, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(INTEGER, TEXT.type)),
+        BEGIN,
+        [row] * 100,
+        COMMIT,
+        release(2),
+    ) as (conn, peer):
+        result = await conn.executemany(
+            "insert into t values(?, ?)", ((n, text[: 2048 - n]) for n in range(100))
+        )
+        assert result.rowcount == 100
+        assert len(peer.received) > 200_000
+
+
+# -- several at once --------------------------------------------------------------------------------------------------
+
+
+async def test_a_hundred_tasks_share_one_connection() -> None:
+    async with connected([deleted] * 100) as (conn, _):
+        results = await asyncio.gather(*(conn.execute(DELETE) for _ in range(100)))
+        assert [result.rowcount for result in results] == [1] * 100
+
+
+async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
+    held = Held(ints(1, 2, 3) + EOT, first=13)
+    async with connected((PREPARE, described(2, C1)), (opening(2), held), closing(2), select_ints(2, 7)) as (
+        conn,
+        _,
+    ):
+        await cancel_at(held, conn.fetch(QUERY))
+        held.release()
+        assert await conn.fetch(QUERY) == [(7,)]
+
+
+# -- the end ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reset", [True, False])
+async def test_a_server_that_dies_in_a_fetch_is_told_to_all_who_wait(reset: bool) -> None:
+    async with connected((PREPARE, described(2, C1)), (opening(2), Cut(ints(1, 2)[:17], reset=reset))) as (
+        conn,
+        _,
+    ):
+        errors = await asyncio.wait_for(
+            asyncio.gather(*(conn.fetch(QUERY) for _ in range(5)), return_exceptions=True), 10
+        )
+        assert [type(error) for error in errors] == [ConnectionLost] * 5
+        assert conn.is_closed() and "closed" in repr(conn)
+
+
+async def test_garbage_closes_the_socket() -> None:
+    async with connected((PREPARE, b"\x66\x66")) as (conn, peer):
+        with pytest.raises(ProtocolError):
+            await conn.fetch(QUERY)
+        await asyncio.wait_for(peer.gone.wait(), 10)
+        assert conn.is_closed()
+
+
+async def test_terminating_says_nothing_and_waits_for_nobody() -> None:
+    async with connected() as (conn, peer):
+        said = bytes(peer.received)
+        conn.terminate()
+        conn.terminate()
+        assert conn.is_closed()
+        await asyncio.wait_for(peer.gone.wait(), 10)
+        assert bytes(peer.received) == said
+
+
+async def test_terminating_tells_who_waits() -> None:
+    held = Held(described(2, C1))
+    async with connected((PREPARE, held)) as (conn, _):
+        waiting = asyncio.ensure_future(conn.fetch(QUERY))
+        await held.reached.wait()
+        conn.terminate()
+        with pytest.raises(ConnectionLost, match="closed"):
+            await waiting
+
+
+async def test_closing_says_good_bye_and_waits_for_the_answer() -> None:
+    async with connected(GOODBYE) as (conn, peer):
+        await conn.close()
+        assert conn.is_closed()
+        assert peer.received.endswith(EXIT)
+        await asyncio.wait_for(peer.gone.wait(), 10)
+
+
+async def test_two_tasks_may_close_it() -> None:
+    async with connected(GOODBYE) as (conn, _):
+        await asyncio.gather(conn.close(), conn.close())
+        assert conn.is_closed()
+
+
+async def test_closing_does_not_wait_for_ever() -> None:
+    async with connected((EXIT, SILENCE)) as (conn, peer):
+        await asyncio.wait_for(conn.close(timeout=0.05), 10)
+        assert conn.is_closed()
+        await asyncio.wait_for(peer.gone.wait(), 10)
+
+
+async def test_closing_a_connection_whose_server_is_gone_is_no_error() -> None:
+    async with connected((COMMAND, Cut())) as (conn, _):
+        with pytest.raises(ConnectionLost):
+            await conn.execute(DELETE)
+        await conn.close()
+
+
+async def test_one_that_is_forgotten_is_dropped_with_a_warning() -> None:
+    async with connected() as (conn, peer):
+        copies = [conn._session]
+        forgotten = aioifx.Connection(copies[0], address="127.0.0.1:1", database="stores", server_version="")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            del forgotten
+            gc.collect()
+        messages = [str(warning.message) for warning in caught if warning.category is ResourceWarning]
+        assert messages == ["<Connection open stores at 127.0.0.1:1> was not closed"]
+        await asyncio.wait_for(peer.gone.wait(), 10)
+        assert conn.is_closed()
+
+
+# -- options that reach the rows --------------------------------------------------------------------------------------
+
+
+async def test_the_connections_options_reach_its_statements() -> None:
+    code = column("code", TypeCode.CHAR, 5)
+    async with connected(
+        (PREPARE, described(2, code)), (opening(2, 4096), raw_row(b"ab   ") + done(1) + EOT), closing(2),
+        strip_char=True, fetch_size=4096, row_factory=rows.dict_row,
+    ) as (conn, _):  # fmt: skip
+        fetched: list[Any] = await conn.fetch("select code from t")
+        assert fetched == [{"code": "ab"}]
+
+
+async def test_names_and_values_are_in_the_locales_code_set() -> None:
+    größe = column("größe", TypeCode.VARCHAR, 20)
+    async with connected(
+        (PREPARE, described(2, größe)), (opening(2), raw_row(b"\3gr\xfc") + done(1) + EOT), closing(2)
+    ) as (conn, peer):
+        row = (await conn.fetch("select größe from t"))[0]
+        assert row["größe"] == "grü"
+        assert peer.statements == ["select größe from t".encode("latin-1")]
+
+
+# -- the embedded server: the conversation itself ---------------------------------------------------------------------
+
+
+async def test_the_whole_way_with_the_embedded_server(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("create table item (id serial, name varchar(20) not null, price decimal(8,2))")
+        done_ = await conn.execute("insert into item (name, price) values (?, ?)", "pen", "1.50")
+        assert (done_.rowcount, done_.serial) == (1, 1)
+        assert (
+            await conn.executemany("insert into item (name) values (?)", [(f"n{n}",) for n in range(500)])
+        ).rowcount == 500
+        assert await conn.fetchval("select count(*) from item") == 501
+        assert await conn.fetchrow("select id, name from item where id = ?", 1) == (1, "pen")
+        names = [row["name"] async for row in conn.stream("select name from item order by id")]
+        assert names == ["pen", *(f"n{n}" for n in range(500))]
+
+
+async def test_errors_and_transactions_with_the_embedded_server(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("create table item (id integer primary key, name varchar(20))")
+        with pytest.raises(UndefinedTable):
+            await conn.fetch("select * from nowhere")
+        with pytest.raises(UniqueViolation) as caught:
+            await conn.executemany("insert into item values (?, ?)", [(1, "a"), (2, "b"), (1, "c")])
+        assert caught.value.row_index == 2
+        assert await conn.fetchval("select count(*) from item") == 0
+        with pytest.raises(ZeroDivisionError):
+            async with conn.transaction():
+                await conn.execute("insert into item values (1, 'x')")
+                raise ZeroDivisionError
+        async with conn.transaction():
+            await conn.execute("insert into item values (2, 'y')")
+        assert await conn.fetch("select id from item") == [(2,)]
+
+
+async def test_statements_interleave_with_the_embedded_server(dsn: str) -> None:
+    async with aioifx.connect(dsn, fetch_size=4096) as conn:
+        await conn.execute("create table item (id integer, n integer)")
+        await conn.executemany("insert into item values (?, ?)", [(n, 0) for n in range(2000)])
+        async with await conn.prepare("update item set n = ? where id = ?") as update:
+            async for row in conn.stream("select id from item where id < 50"):
+                await update.execute(row["id"] * 2, row["id"])
+        assert await conn.fetchval("select sum(n) from item") == sum(range(50)) * 2
+        cursors = [await conn.cursor().execute("select id from item") for _ in range(3)]
+        assert [await cursor.fetchmany(3) for cursor in cursors] == [[(0,), (1,), (2,)]] * 3
+        for cursor in cursors:
+            assert len(await cursor.fetchall()) == 1997
+
+
+async def test_a_stream_cancelled_with_the_embedded_server_leaves_the_connection_usable(dsn: str) -> None:
+    async with aioifx.connect(dsn, fetch_size=4096) as conn:
+        await conn.execute("create table item (id integer)")
+        await conn.executemany("insert into item values (?)", [(n,) for n in range(5000)])
+        for wait in range(0, 12):
+            task = asyncio.ensure_future(conn.fetch("select id from item"))
+            for _ in range(wait):
+                await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            assert await conn.fetchval("select count(*) from item") == 5000
+
+
+async def test_a_wrong_argument_is_an_interface_error_with_the_embedded_server_too(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        with pytest.raises(InterfaceError):
+            await conn.fetch("select 1 from systables where tabid = ?")

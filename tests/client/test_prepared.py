@@ -1,0 +1,220 @@
+"""Prepared statements: prepared once, executed often, released once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from aioifx import rows
+from aioifx.client.prepared import PreparedStatement
+from aioifx.errors import Deadlock, InterfaceError, UniqueViolation
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import (
+    ANSI,
+    C1,
+    COMMIT,
+    EOT,
+    INTEGER,
+    PREPARE,
+    Held,
+    Turn,
+    cancel_at,
+    close,
+    closing,
+    described,
+    done,
+    error,
+    fetching,
+    ints,
+    opening,
+    release,
+    select_ints,
+    takes,
+    talking,
+)
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+QUERY = "select c1 from t"
+prepared: Turn = (PREPARE, described(2, C1))
+
+
+def block(*values: int, size: int = 32767) -> list[Turn]:
+    return [(opening(2, size), ints(*values) + done(len(values)) + EOT), close(2)]
+
+
+async def test_it_knows_its_columns_and_parameters() -> None:
+    async with talking(prepared, ("Id(2) DescribeInput", takes(INTEGER)), release(2)) as (conn, _):
+        async with await conn.prepare("select c1 from t where c1 = ?") as statement:
+            assert statement.columns == (C1,)
+            assert statement.parameters == (INTEGER,)
+            assert statement.sql == "select c1 from t where c1 = ?"
+            assert "id 2" in repr(statement)
+        assert "closed" in repr(statement)
+
+
+async def test_every_way_to_run_it_closes_the_cursor_and_keeps_the_statement() -> None:
+    async with talking(
+        prepared, block(1, 2), block(3, size=4096), block(4, size=4096), block(5, 6, 7), block(8), release(2)
+    ) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            assert await statement.fetch() == [(1,), (2,)]
+            assert await statement.fetchrow() == (3,)
+            assert await statement.fetchval() == 4
+            assert (await statement.execute()).rowcount == 3
+            assert [row async for row in statement.stream()] == [(8,)]
+            assert conn.stats.statements == 1
+
+
+async def test_rows_take_the_form_that_is_asked_for() -> None:
+    async with talking(prepared, block(1), block(2, size=4096), block(3), block(4), release(2)) as (conn, _):
+        async with await conn.prepare(QUERY, row_factory=rows.dict_row) as statement:
+            all_rows: list[Any] = await statement.fetch()
+            assert all_rows == [{"c1": 1}]
+            assert await statement.fetchrow(row_factory=rows.tuple_row) == (2,)
+            assert await statement.fetch(row_factory=rows.tuple_row) == [(3,)]
+            streamed: list[Any] = [row async for row in statement.stream()]
+            assert streamed == [{"c1": 4}]
+
+
+async def test_no_row_is_none() -> None:
+    async with talking(prepared, block(size=4096), block(size=4096), release(2)) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            assert await statement.fetchrow() is None
+            assert await statement.fetchval() is None
+
+
+async def test_a_column_that_is_not_there_is_refused_and_the_cursor_closed() -> None:
+    async with talking(prepared, block(1, size=4096), block(2), release(2)) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            with pytest.raises(InterfaceError, match="column 3"):
+                await statement.fetchval(column=3)
+            assert await statement.fetch() == [(2,)]
+
+
+async def test_closing_twice_releases_once() -> None:
+    async with talking(prepared, release(2), select_ints(2, 1)) as (conn, _):
+        statement = await conn.prepare(QUERY)
+        await statement.close()
+        await statement.close()
+        assert await conn.fetch(QUERY) == [(1,)]
+
+
+async def test_one_that_is_dropped_is_released_by_the_next_turn() -> None:
+    async with talking(prepared, release(2), select_ints(2, 1)) as (conn, _):
+        await conn.prepare(QUERY)
+        assert await conn.fetch(QUERY) == [(1,)]
+
+
+async def test_one_that_is_closed_runs_nothing() -> None:
+    calls: list[Callable[[PreparedStatement], Awaitable[Any]]] = [
+        lambda s: s.fetch(),
+        lambda s: s.fetchrow(),
+        lambda s: s.fetchval(),
+        lambda s: s.execute(),
+        lambda s: s.executemany([()]),
+    ]
+    async with talking(prepared, release(2)) as (conn, peer):
+        statement = await conn.prepare(QUERY)
+        await statement.close()
+        for call in calls:
+            with pytest.raises(InterfaceError, match="closed"):
+                await call(statement)
+        assert len(peer.groups) == 2
+
+
+async def test_it_may_be_executed_again_behind_an_error() -> None:
+    failed: list[Turn] = [(opening(2), ints(1) + error(-243, -143) + EOT), close(2)]
+    async with talking(prepared, failed, block(1), release(2)) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            with pytest.raises(Deadlock):
+                await statement.fetch()
+            assert await statement.fetch() == [(1,)]
+
+
+async def test_an_insert_may_be_executed_again_behind_an_error() -> None:
+    async with talking(
+        (PREPARE, described(2, C1, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(INTEGER)),
+        ("Id(2) Bind(1) Execute", error(-268, -100, token="u") + EOT),
+        ("Id(2) Bind(1) Execute", done(1) + EOT),
+        release(2),
+    ) as (conn, _):
+        async with await conn.prepare("insert into t values(?)") as statement:
+            with pytest.raises(UniqueViolation):
+                await statement.execute(1)
+            assert (await statement.execute(2)).rowcount == 1
+
+
+async def test_two_tasks_take_turns_with_one_statement() -> None:
+    async with talking(prepared, block(1), block(2), release(2)) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            one, other = await asyncio.gather(statement.fetch(), statement.fetch())
+            assert (one, other) == ([(1,)], [(2,)])
+
+
+async def test_an_ansi_database_is_committed_behind_each_execution() -> None:
+    async with talking(prepared, block(1), COMMIT, block(2), COMMIT, release(2), warnings=ANSI) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            await statement.fetch()
+            await statement.fetch()
+
+
+# -- cancellation -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_cancelled_fetch_gives_up_at_once_and_leaves_the_cursor_to_the_next_turn() -> None:
+    """It must not wait for a server that may never answer: that is what the caller's timeout is for."""
+    held = Held(ints(1) + EOT)
+    async with talking(prepared, (opening(2), held), close(2), block(2), release(2)) as (conn, peer):
+        async with await conn.prepare(QUERY) as statement:
+            await asyncio.wait_for(cancel_at(held, statement.fetch()), 10)
+            assert len(peer.groups) == 2
+            held.release()
+            assert await statement.fetch() == [(2,)]
+
+
+async def test_a_cancelled_later_block_does_so_too() -> None:
+    held = Held(ints(1) + EOT)
+    async with talking(
+        prepared, (opening(2), ints(1) + EOT), (fetching(2), held), close(2), block(2), release(2)
+    ) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            await cancel_at(held, statement.fetch())
+            held.release()
+            assert await statement.fetch() == [(2,)]
+
+
+async def test_a_cancelled_execution_leaves_nothing_to_clear() -> None:
+    held = Held(done(1) + EOT)
+    async with talking(
+        (PREPARE, described(2, kind=StatementType.DELETE)),
+        ("Id(2) Execute", held),
+        ("Id(2) Execute", done(1) + EOT),
+        release(2),
+    ) as (conn, _):
+        async with await conn.prepare("delete from t") as statement:
+            await cancel_at(held, statement.execute())
+            held.release()
+            assert (await statement.execute()).rowcount == 1
+
+
+async def test_a_close_cancelled_in_the_queue_leaves_the_release_to_the_next_turn() -> None:
+    held = Held(ints(1) + done(1) + EOT)
+    async with talking(
+        prepared, (PREPARE, described(3, C1)), (opening(3), held), closing(3), release(2), select_ints(2, 1)
+    ) as (conn, _):
+        statement = await conn.prepare(QUERY)
+        busy = asyncio.ensure_future(conn.fetch(QUERY))
+        await held.reached.wait()
+        task = asyncio.ensure_future(statement.close())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        held.release()
+        await busy
+        assert await conn.fetch(QUERY) == [(1,)]

@@ -1,0 +1,331 @@
+"""Streams: block by block, other statements between two rows, every way to leave one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioifx import rows
+from aioifx.errors import ConnectionLost, Deadlock, InterfaceError, UndefinedTable
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import (
+    C1,
+    CHUNKINGS,
+    COMMAND,
+    EOT,
+    PREPARE,
+    Chunking,
+    Cut,
+    Held,
+    Turn,
+    cancel_at,
+    close,
+    closing,
+    described,
+    done,
+    error,
+    executed,
+    fetching,
+    ints,
+    opening,
+    release,
+    select_ints,
+    talking,
+)
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+QUERY = "select c1 from t"
+DELETE = "delete from t where a = 1"
+deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
+started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2), ints(1, 2) + EOT)]
+ended: list[Turn] = [*started, (fetching(2), ints(3) + done(3) + EOT), *closing(2)]
+
+
+@pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
+@pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
+async def test_rows_come_in_order_and_the_statement_is_closed_behind_the_last(
+    chunks: Chunking, read_ahead: bool
+) -> None:
+    async with talking(ended, deleted, chunks=chunks, read_ahead=read_ahead) as (conn, _):
+        assert [row["c1"] async for row in conn.stream(QUERY)] == [1, 2, 3]
+        await conn.execute(DELETE)
+
+
+async def test_blocks_are_what_the_server_sent_at_a_time() -> None:
+    async with talking(ended) as (conn, _):
+        stream = conn.stream(QUERY, row_factory=rows.tuple_row)
+        assert [block async for block in stream.blocks()] == [[(1,), (2,)], [(3,)]]
+
+
+async def test_blocks_begin_with_what_is_left_of_the_block_at_hand() -> None:
+    async with talking(ended) as (conn, _):
+        stream = conn.stream(QUERY, row_factory=rows.dict_row)
+        assert await anext(stream) == {"c1": 1}
+        assert [block async for block in stream.blocks()] == [[{"c1": 2}], [{"c1": 3}]]
+
+
+async def test_nothing_is_sent_before_the_first_row_is_asked_for() -> None:
+    async with talking() as (conn, peer):
+        stream = conn.stream(QUERY)
+        assert stream.columns == ()
+        await stream.aclose()
+        assert [row async for row in stream] == []
+        assert peer.received == b""
+
+
+async def test_other_statements_run_between_two_rows() -> None:
+    async with talking(
+        started, deleted, deleted, (fetching(2), ints(3) + done(3) + EOT), closing(2), deleted
+    ) as (
+        conn,
+        _,
+    ):
+        async for _ in conn.stream(QUERY):
+            await conn.execute(DELETE)
+
+
+async def test_an_empty_result_is_an_empty_stream() -> None:
+    async with talking((PREPARE, described(2, C1)), (opening(2), done(0) + EOT), closing(2)) as (conn, _):
+        stream = conn.stream(QUERY)
+        assert [row async for row in stream] == []
+        assert [column.name for column in stream.columns] == ["c1"]
+
+
+async def test_a_stream_left_early_is_closed_at_the_end_of_its_block() -> None:
+    async with talking(started, closing(2), deleted) as (conn, _):
+        async with conn.stream(QUERY) as stream:
+            async for row in stream:
+                assert row == (1,)
+                break
+        assert [row async for row in stream] == []
+        await conn.execute(DELETE)
+
+
+async def test_a_stream_that_is_dropped_is_closed_by_the_next_turn() -> None:
+    async with talking(started, closing(2), deleted) as (conn, peer):
+        async for _ in conn.stream(QUERY):
+            break
+        assert len(peer.groups) == 2
+        await conn.execute(DELETE)
+
+
+async def test_a_stream_that_has_ended_releases_its_statement_once() -> None:
+    """The id may be another statement's by then."""
+    async with talking(
+        ended, (PREPARE, described(2, C1)), (opening(2), ints(9) + done(1) + EOT), close(2), release(2)
+    ) as (
+        conn,
+        _,
+    ):
+        async with conn.stream(QUERY) as stream:
+            assert len([row async for row in stream]) == 3
+            statement = await conn.prepare(QUERY)
+        assert await statement.fetch() == [(9,)]
+        await statement.close()
+
+
+async def test_tasks_that_share_a_stream_lose_no_row() -> None:
+    async with talking(ended) as (conn, _):
+        stream = conn.stream(QUERY)
+        got = await asyncio.gather(*(anext(stream, None) for _ in range(5)))
+        assert sorted(row for row in got if row is not None) == [(1,), (2,), (3,)]
+
+
+async def test_a_row_factory_that_does_not_fit_leaves_nothing_behind() -> None:
+    def model(other: int) -> int:
+        return other
+
+    async with talking((PREPARE, described(2, C1)), release(2), deleted) as (conn, _):
+        with pytest.raises(InterfaceError, match="row_factory"):
+            await anext(conn.stream(QUERY, row_factory=rows.class_row(model)))
+        await conn.execute(DELETE)
+
+
+async def test_a_statement_without_rows_is_refused_and_released() -> None:
+    async with talking((PREPARE, described(2, kind=StatementType.DELETE)), release(2)) as (conn, _):
+        with pytest.raises(InterfaceError, match="return rows"):
+            await anext(conn.stream("delete from t"))
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+async def test_an_error_at_prepare_is_raised_at_the_first_row() -> None:
+    async with talking((PREPARE, error(-206, token="t") + EOT), deleted) as (conn, _):
+        stream = conn.stream(QUERY)
+        with pytest.raises(UndefinedTable):
+            await anext(stream)
+        assert [row async for row in stream] == []
+        await conn.execute(DELETE)
+
+
+async def test_an_error_in_a_later_block_closes_the_statement() -> None:
+    async with talking(started, (fetching(2), ints(3) + error(-243, -143) + EOT), closing(2), deleted) as (
+        conn,
+        _,
+    ):
+        got: list[Any] = []
+        with pytest.raises(Deadlock):
+            async for row in conn.stream(QUERY):
+                got.append(row)
+        assert got == [(1,), (2,)]
+        await conn.execute(DELETE)
+
+
+async def test_a_connection_that_breaks_between_two_blocks_is_lost() -> None:
+    async with talking(started, (fetching(2), Cut(ints(3)))) as (conn, _):
+        got: list[Any] = []
+        with pytest.raises(ConnectionLost):
+            async for row in conn.stream(QUERY):
+                got.append(row)
+        assert got == [(1,), (2,)]
+
+
+async def test_closing_a_stream_of_a_connection_that_is_gone_is_no_error() -> None:
+    async with talking(started) as (conn, _):
+        stream = conn.stream(QUERY)
+        await anext(stream)
+        conn.terminate()
+        await stream.aclose()
+
+
+# -- cancellation -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_cancelled_fetch_interrupts_the_stream_and_says_so() -> None:
+    held = Held(ints(3) + done(3) + EOT, first=4)
+    async with talking(started, (fetching(2), held), closing(2), deleted) as (conn, _):
+        stream = conn.stream(QUERY)
+        assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+        await cancel_at(held, anext(stream))
+        held.release()
+        with pytest.raises(InterfaceError, match="interrupted"):
+            await anext(stream)
+        await stream.aclose()
+        await conn.execute(DELETE)
+
+
+async def test_a_stream_cancelled_at_its_first_row_is_cleared() -> None:
+    held = Held(described(2, C1))
+    async with talking((PREPARE, held), release(2), deleted) as (conn, _):
+        stream = conn.stream(QUERY)
+        await cancel_at(held, anext(stream))
+        held.release()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await conn.execute(DELETE)
+
+
+async def test_a_close_cancelled_in_the_queue_leaves_the_statement_to_the_next_turn() -> None:
+    held = Held(executed(9, StatementType.DELETE, 1))
+    async with talking(started, (COMMAND, held), closing(2), deleted) as (conn, _):
+        stream = conn.stream(QUERY)
+        await anext(stream)
+        busy = asyncio.ensure_future(conn.execute(DELETE))
+        await held.reached.wait()
+        closing_ = asyncio.ensure_future(stream.aclose())
+        await asyncio.sleep(0)
+        closing_.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing_
+        held.release()
+        await busy
+        await conn.execute(DELETE)
+
+
+# -- streams of prepared statements -----------------------------------------------------------------------------------
+
+opened_again: Turn = (opening(2), ints(7) + done(1) + EOT)
+
+
+async def test_a_prepared_statement_is_streamed_and_stays_prepared() -> None:
+    async with talking(
+        (PREPARE, described(2, C1)), opened_again, close(2), opened_again, close(2), release(2)
+    ) as (
+        conn,
+        _,
+    ):
+        async with await conn.prepare(QUERY) as statement:
+            for _ in range(2):
+                assert [row async for row in statement.stream()] == [(7,)]
+
+
+async def test_a_prepared_statement_has_one_stream_at_a_time() -> None:
+    async with talking(started, close(2), opened_again, close(2), release(2)) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            one, other = statement.stream(), statement.stream()
+            assert await anext(one) == (1,)
+            with pytest.raises(InterfaceError, match="still open"):
+                await anext(other)
+            for call in (statement.fetch, statement.fetchrow, statement.execute):
+                with pytest.raises(InterfaceError, match="still open"):
+                    await call()
+            await one.aclose()
+            assert await statement.fetch() == [(7,)]
+
+
+async def test_closing_a_stream_that_has_ended_leaves_its_successor_alone() -> None:
+    async with talking(
+        (PREPARE, described(2, C1)),
+        opened_again,
+        close(2),
+        started[1],
+        (fetching(2), done(0) + EOT),
+        close(2),
+        release(2),
+    ) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            one, other = statement.stream(), statement.stream()
+            assert [row async for row in one] == [(7,)]
+            assert await anext(other) == (1,)
+            await one.aclose()
+            del one
+            assert [row async for row in other] == [(2,)]
+
+
+async def test_a_stream_of_a_prepared_statement_that_is_dropped_frees_the_statement() -> None:
+    async with talking(started, close(2), opened_again, close(2), release(2)) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            async for _ in statement.stream():
+                break
+            assert await statement.fetch() == [(7,)]
+
+
+async def test_a_cancelled_stream_of_a_prepared_statement_frees_it_too() -> None:
+    held = Held(ints(3) + EOT)
+    async with talking(started, (fetching(2), held), close(2), opened_again, close(2), release(2)) as (
+        conn,
+        _,
+    ):
+        async with await conn.prepare(QUERY) as statement:
+            stream = statement.stream()
+            assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+            await cancel_at(held, anext(stream))
+            held.release()
+            assert await statement.fetch() == [(7,)]
+
+
+async def test_closing_the_prepared_statement_ends_its_stream_with_an_error_rather_than_silently() -> None:
+    async with talking(started, closing(2)) as (conn, _):
+        statement = await conn.prepare(QUERY)
+        stream = statement.stream()
+        assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+        await statement.close()
+        with pytest.raises(InterfaceError, match="closed"):
+            await anext(stream)
+
+
+async def test_a_stream_begun_behind_the_end_of_its_statement_sends_nothing() -> None:
+    async with talking((PREPARE, described(2, C1)), release(2), select_ints(2, 1)) as (conn, _):
+        statement = await conn.prepare(QUERY)
+        stream = statement.stream()
+        await statement.close()
+        with pytest.raises(InterfaceError, match="closed"):
+            await anext(stream)
+        with pytest.raises(InterfaceError, match="closed"):
+            statement.stream()
+        assert await conn.fetch(QUERY) == [(1,)]

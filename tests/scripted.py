@@ -1,0 +1,627 @@
+"""A peer that plays a server's part from a script, in memory or on a socket, and writes down what the client sent.
+
+A script is a list of turns: what the client must send, and what it gets for it. A request is written as bytes, which
+are compared one by one, or in words, ``"Id(2) CurName Open Id(2) Fetch(4096)"``: the names of `aioifx.wire.requests`,
+with the first field in parentheses where it matters. The client's bytes are framed by `read_request`, which
+has its own tests on JDBC's frames; nothing here decides what a correct request is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import ssl as tls
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from struct import pack
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from aioifx.channel import Channel
+from aioifx.client.connection import Connection
+from aioifx.client.session import Session
+from aioifx.codecs.text import code_set_of
+from aioifx.errors import ProtocolError
+from aioifx.sqltypes import Column, SqlType, TypeCode
+from aioifx.wire import replies, requests
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.handshake import LoginReply, put_login_reply
+from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.opcodes import LoginType, StatementType
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Cost, Description, Done, Serials, ServerError
+from tests.feeding import random_cut
+from tests.wire.frames import frames
+
+DIALECT = Dialect()
+"""The layouts in force with 12.10 and 14.10."""
+
+LOGGED = 0x15
+"""Warnings of the SQ_DONE that opens a logged database, as a real server sends them."""
+UNLOGGED = 0x14
+ANSI = 0x17
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+class Held:
+    """An answer that waits: the request has come (`reached`), nothing but *first* bytes go out until `release`."""
+
+    def __init__(self, answer: bytes, *, first: int = 0) -> None:
+        self.answer = answer
+        self.first = first
+        self.reached = asyncio.Event()
+        self.released = False
+        self._on_release: Callable[[], None] | None = None
+
+    def release(self) -> None:
+        self.released = True
+        if self._on_release is not None:
+            self._on_release()
+
+
+class Cut(NamedTuple):
+    """An answer after which the server is gone."""
+
+    answer: bytes = b""
+    reset: bool = False
+
+
+SILENCE = b""
+"""No answer; the next one comes when the client sends something again."""
+
+Answer: TypeAlias = bytes | Held | Cut
+Turn: TypeAlias = tuple[bytes | str | None, Answer]
+
+EOT = b"\0\x0c"
+EXIT = b"\0\x38"
+
+
+def _built(*steps: Callable[[Outbox], None]) -> bytes:
+    outbox = Outbox()
+    for step in steps:
+        step(outbox)
+    return outbox.take()
+
+
+def done(
+    rows: int = 0, *, warnings: int = 0, rowid: int = 0, serial: int = 0, dialect: Dialect = DIALECT
+) -> bytes:
+    """DONE, COST."""
+    ended = Done(warnings, rows, rowid, serial)
+    return _built(
+        lambda outbox: replies.put_done(outbox, dialect, ended),
+        lambda outbox: replies.put_cost(outbox, Cost(1, 1)),
+    )
+
+
+def insert_done(serial8: int = 0, bigserial: int = 0) -> bytes:
+    return _built(lambda outbox: replies.put_insertdone(outbox, Dialect(), Serials(serial8, bigserial)))
+
+
+def error(sqlcode: int, isamcode: int = 0, *, offset: int = 0, token: str = "") -> bytes:
+    """ERR; what follows it is the caller's."""
+    return _built(
+        lambda outbox: replies.put_error(outbox, Dialect(), ServerError(sqlcode, isamcode, offset, token))
+    )
+
+
+def column(name: str, code: int, length: int = 0, **more: Any) -> Column:
+    return Column(name, SqlType(code, length, **more))
+
+
+C1 = column("c1", TypeCode.INTEGER, 4)
+INTEGER = C1.type
+TEXT = column("text", TypeCode.UDTVAR, 2048, extended_id=1, owner="informix", extended_name="lvarchar")
+FLAG = column("flag", TypeCode.UDTFIXED, 1, extended_id=5, owner="informix", extended_name="boolean")
+
+
+def described(
+    statement_id: int,
+    *columns: Column,
+    kind: int = StatementType.SELECT,
+    row_size: int = 4,
+    warnings: int = 0,
+    dialect: Dialect = DIALECT,
+) -> bytes:
+    """The whole answer to PREPARE."""
+    description = Description(kind, statement_id, columns, row_size, 1)
+    describe = _built(lambda outbox: replies.put_describe(outbox, dialect, description))
+    return describe + done(warnings=warnings, dialect=dialect) + EOT
+
+
+def executed(statement_id: int, kind: int, rows: int = 0) -> bytes:
+    """The whole answer to COMMAND."""
+    return described(statement_id, kind=kind).removesuffix(done() + EOT) + done(rows) + EOT
+
+
+def takes(*types: SqlType) -> bytes:
+    """The whole answer to CIDESCRIBE."""
+    return _built(lambda outbox: replies.put_idescribe(outbox, Dialect(), types)) + EOT
+
+
+def ints(*values: int) -> bytes:
+    """A row with one INTEGER for each value."""
+    return b"".join(pack(">hhii", 14, 0, 4, value) for value in values)
+
+
+def raw_row(payload: bytes) -> bytes:
+    return pack(">hhi", 14, 0, len(payload)) + payload + b"\0" * (len(payload) & 1)
+
+
+def accepted(**fields: Any) -> bytes:
+    """A login reply; an accept unless *fields* say something else."""
+    return _built(
+        lambda outbox: put_login_reply(
+            outbox,
+            LoginReply(
+                **{
+                    "type": LoginType.ACCEPT,
+                    "version": b"Scripted Server Version 15.0",
+                    "serial": b"AAA#B000000",
+                    "server": b"ol_script",
+                    **fields,
+                }
+            ),
+        )
+    )
+
+
+def agreed(mask: str = "bdbe9ffe7fb7ffeff8") -> bytes:
+    """The answer to PROTOCOLS; the mask is 14.10's."""
+    return _built(lambda outbox: requests.put_protocols(outbox, bytes.fromhex(mask))) + EOT
+
+
+def opened(warnings: int = LOGGED) -> bytes:
+    """The answer to DBOPEN."""
+    return done(warnings=warnings) + EOT
+
+
+PREPARE = "Prepare Describe WantDone"
+COMMAND = "Command Describe Execute Release"
+BEGIN: Turn = ("Begin", done() + EOT)
+COMMIT: Turn = ("Commit", done() + EOT)
+ROLLBACK: Turn = ("Rollback", done() + EOT)
+GOODBYE: Turn = (EXIT, EXIT)
+
+
+def opening(statement_id: int, size: int = 32767, *, bound: bool = False) -> str:
+    """The request that opens a cursor and fetches its first block, in words."""
+    bind = "Bind " if bound else ""
+    return f"Id({statement_id}) CurName {bind}Open Id({statement_id}) Fetch({size})"
+
+
+def fetching(statement_id: int, size: int = 32767) -> str:
+    return f"Id({statement_id}) Fetch({size})"
+
+
+def close(statement_id: int) -> Turn:
+    return f"Id({statement_id}) Close", EOT
+
+
+def release(statement_id: int) -> Turn:
+    return f"Id({statement_id}) Release", EOT
+
+
+def closing(statement_id: int) -> list[Turn]:
+    """CLOSE and RELEASE, two turns."""
+    return [close(statement_id), release(statement_id)]
+
+
+def select_ints(statement_id: int, *values: int) -> list[Turn]:
+    """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block."""
+    return [
+        (PREPARE, described(statement_id, C1)),
+        (opening(statement_id), ints(*values) + done(len(values)) + EOT),
+        *closing(statement_id),
+    ]
+
+
+def login(database: bool = True, warnings: int = LOGGED) -> list[Turn]:
+    """Everything up to an open connection."""
+    turns: list[Turn] = [(None, accepted()), ("Protocols", agreed()), ("Info", EOT)]
+    return [*turns, ("DbOpen", opened(warnings))] if database else turns
+
+
+def played(file: str, case: str) -> list[Turn]:
+    """A recorded conversation as a script: JDBC's frames, each with the rig's answer to it."""
+    script: list[tuple[bytes, bytes]] = []
+    for frame in frames(file):
+        if frame.case != case or frame.is_event:
+            continue
+        if frame.side == "C":
+            script.append((frame.data, b""))
+        else:
+            script[-1] = (script[-1][0], script[-1][1] + frame.data)
+    assert script, f"{file}.json has no case {case!r}"
+    return [*script]
+
+
+def without_describe_input(script: list[Turn]) -> list[Turn]:
+    """A difference on purpose: JDBC sends CIDESCRIBE even where there is no parameter; we save the round trip."""
+    return [turn for turn in script if turn[1] != b"\0\x7d\0\0" + EOT]
+
+
+def in_one_group(script: list[Turn]) -> list[Turn]:
+    """A difference on purpose: JDBC opens a cursor with a VARCHAR column in one group, and fetches in the next.
+
+    It does so to add RET_TYPE. RET_TYPE changes nothing about a VARCHAR, and servers take OPEN and NFETCH in one group
+    (observed: 12.10 to 15), so we save the round trip and the message.
+    """
+    merged: list[Turn] = []
+    for request, answer in script:
+        assert isinstance(request, bytes)
+        if (ret_type := request.find(b"\0\x64\0\1")) >= 0:
+            request = request[:ret_type] + request[-10:]  # SQ_NFETCH, SQ_EOT
+        before = merged[-1][0] if merged else None
+        if isinstance(before, bytes) and before.endswith(b"\0\6" + EOT) and request[4:6] == b"\0\x09":
+            merged[-1] = (before.removesuffix(EOT) + request, answer)
+        else:
+            merged.append((request, answer))
+    return merged
+
+
+# -- how an answer is cut into chunks ---------------------------------------------------------------------------------
+
+
+def whole(data: bytes) -> list[bytes]:
+    return [data]
+
+
+def byte_by_byte(data: bytes) -> list[bytes]:
+    return [data[at : at + 1] for at in range(len(data))]
+
+
+def at_random(data: bytes) -> list[bytes]:
+    return [chunk for chunk in random_cut(data, 3) if chunk]
+
+
+Chunking: TypeAlias = Callable[[bytes], Iterable[bytes]]
+CHUNKINGS: tuple[Chunking, ...] = (whole, byte_by_byte, at_random)
+
+
+# -- the peer ---------------------------------------------------------------------------------------------------------
+
+
+class ScriptBroken(AssertionError):
+    """The client did not send what the script says."""
+
+
+class Peer(asyncio.Protocol):
+    """The server's end of one connection.
+
+    Args:     turns: the script. with_login: the first request is a login, framed by its size.
+              framed: False takes whatever comes at a time for one request, for peers that do not speak SQLI.
+              greeting: what is sent before the client said anything. chunks: how answers are cut.
+    """
+
+    def __init__(
+        self,
+        turns: Iterable[Turn] = (),
+        *,
+        with_login: bool = False,
+        framed: bool = True,
+        greeting: bytes = b"",
+        chunks: Chunking = whole,
+        dialect: Dialect = DIALECT,
+    ) -> None:
+        self.received = bytearray()
+        self.groups: list[bytes] = []
+        self.requests: list[list[requests.Request]] = []
+        self.failure: str | None = None
+        self.gone = asyncio.Event()
+        """The client has closed its end."""
+        self._turns = iter(turns)
+        self._login_next = with_login
+        self._framed = framed
+        self._greeting = greeting
+        self._chunks = chunks
+        self._dialect = dialect
+        self._inbox = Inbox()
+        self._parser: Parser[list[requests.Request]] | None = None
+        self._taken = 0
+        self._answers: list[Answer] = []
+        self._waiting: Held | None = None
+        self._transport: asyncio.Transport | None = None
+
+    # -- what the client did ------------------------------------------------------------------------------------------
+
+    @property
+    def said(self) -> list[str]:
+        """Every request so far, in words."""
+        return [in_words(group) for group in self.requests]
+
+    @property
+    def statements(self) -> list[bytes]:
+        """The SQL texts of every PREPARE and COMMAND."""
+        return [
+            request.sql
+            for group in self.requests
+            for request in group
+            if isinstance(request, (requests.Prepare, requests.Command))
+        ]
+
+    def check(self) -> None:
+        """Raise unless the script was played to its end."""
+        if self.failure is not None:
+            raise ScriptBroken(self.failure)
+        if rest := [expected for expected, _ in self._turns]:
+            raise ScriptBroken(f"the client did not send: {rest}")
+        if self._parser is not None and self._taken < len(self.received):
+            raise ScriptBroken(f"half a request is left: {bytes(self.received[self._taken :])!r}")
+
+    # -- what the event loop calls ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's do not inherit from asyncio's
+        self.send(self._greeting)
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        self._inbox.feed(data)
+        while self._inbox.unread and self.failure is None:
+            before = self._taken
+            self._read_one()
+            if self._taken == before:
+                break
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._parser is not None:
+            self._parser.close()
+        self.gone.set()
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def _read_one(self) -> None:
+        if not self._framed:
+            self._inbox.skip(self._inbox.unread)
+            self._take([])
+        elif self._login_next:
+            if self._inbox.unread >= 2 and self._inbox.unread >= self._inbox.peek_u16():
+                self._inbox.skip(self._inbox.peek_u16())
+                self._login_next = False
+                self._take([])
+        else:
+            self._step()
+
+    def _step(self) -> None:
+        self._parser = self._parser or requests.read_request(self._inbox, self._dialect)
+        try:
+            self._parser.send(None)
+        except StopIteration as stop:
+            self._parser = None
+            self._take(stop.value)
+        except ProtocolError as broken:
+            self._parser = None
+            self._fail(f"what the client sent is not SQLI: {broken}: {bytes(self.received[self._taken :])!r}")
+
+    def _take(self, group: list[requests.Request]) -> None:
+        data = bytes(self.received[self._taken : self._inbox.consumed])
+        self._taken = self._inbox.consumed
+        self.groups.append(data)
+        self.requests.append(group)
+        turn = next(self._turns, None)
+        if turn is None:
+            self._fail(f"the script has ended, the client sent {in_words(group)!r} {data.hex()}")
+            return
+        expected, answer = turn
+        if isinstance(expected, bytes) and expected != data:
+            self._fail(f"the client sent\n  {data.hex()} {in_words(group)}\ninstead of\n  {expected.hex()}")
+        elif isinstance(expected, str) and not _fits(group, expected):
+            self._fail(f"the client sent {in_words(group)!r} instead of {expected!r}")
+        else:
+            self._answers.append(answer)
+            self._play()
+
+    def _fail(self, what: str) -> None:
+        self.failure = what
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- answering ----------------------------------------------------------------------------------------------------
+
+    def _play(self) -> None:
+        while self._answers:
+            answer = self._answers[0]
+            if isinstance(answer, Held):
+                if answer is not self._waiting:
+                    self._waiting = answer
+                    answer._on_release = self._play
+                    self.send(answer.answer[: answer.first])
+                    answer.reached.set()
+                if not answer.released:
+                    return
+            del self._answers[0]
+            if isinstance(answer, Held):
+                self.send(answer.answer[answer.first :])
+            elif isinstance(answer, Cut):
+                self.send(answer.answer)
+                self.hang_up(reset=answer.reset)
+            else:
+                self.send(answer)
+
+    def send(self, data: bytes) -> None:
+        """Send something, asked for or not."""
+        if self._transport is not None and not self._transport.is_closing():
+            for chunk in self._chunks(data) if data else ():
+                self._transport.write(chunk)
+
+    def hang_up(self, *, reset: bool = False) -> None:
+        if self._transport is not None:
+            if reset:
+                self._transport.abort()
+            else:
+                self._transport.close()
+
+
+def in_words(group: Sequence[requests.Request]) -> str:
+    """A group as a script writes it, the first field of every message in parentheses if it is a number."""
+    return " ".join(_word(request) for request in group)
+
+
+def _word(request: requests.Request) -> str:
+    if isinstance(request, requests.Bind):
+        return f"Bind({len(request.entries)})"
+    if isinstance(request, requests.RetType):
+        return f"RetType({len(request.types)})"
+    first: object = next(iter(request), None)
+    return f"{type(request).__name__}({first})" if isinstance(first, int) else type(request).__name__
+
+
+def _fits(group: Sequence[requests.Request], expected: str) -> bool:
+    words = expected.split()
+    return len(words) == len(group) and all(
+        word in (_word(request), re.sub(r"\(.*\)", "", _word(request)))
+        for word, request in zip(words, group, strict=True)
+    )
+
+
+# -- in memory --------------------------------------------------------------------------------------------------------
+
+
+class MemoryTransport(asyncio.Transport):
+    """One end of a pipe within one loop: every write is a chunk of its own at the other end."""
+
+    def __init__(self, protocol: asyncio.Protocol) -> None:
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+        self._protocol = protocol
+        self._closing = False
+        self.other: MemoryTransport | None = None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        other = self.other
+        if not self._closing and other is not None:
+            self._loop.call_soon(other._deliver, bytes(data))
+
+    def _deliver(self, data: bytes) -> None:
+        if not self._closing:
+            self._protocol.data_received(data)
+
+    def _hear_end(self) -> None:
+        if not self._closing:
+            self._protocol.eof_received()
+            self.close()
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            self._loop.call_soon(self._protocol.connection_lost, None)
+            if self.other is not None:
+                self._loop.call_soon(self.other._hear_end)
+
+    def abort(self) -> None:
+        self.close()
+
+
+def pipe(client: asyncio.Protocol, server: asyncio.Protocol) -> None:
+    """Connect two protocols."""
+    ends = MemoryTransport(client), MemoryTransport(server)
+    ends[0].other, ends[1].other = ends[1], ends[0]
+    server.connection_made(ends[1])
+    client.connection_made(ends[0])
+
+
+def session_with(
+    peer: Peer,
+    *,
+    warnings: int = LOGGED,
+    locale: str = "en_US.8859-1",
+    dialect: Dialect | None = None,
+    **options: Any,
+) -> Session:
+    """A session that is past its login."""
+    channel = Channel()
+    pipe(channel, peer)
+    code_set = code_set_of(locale)
+    session = Session(channel, dialect or Dialect(encoding=code_set.codec), code_set, **options)
+    session.open_warnings = warnings
+    return session
+
+
+@contextlib.asynccontextmanager
+async def talking(
+    *script: Turn | Sequence[Turn],
+    chunks: Chunking = whole,
+    row_factory: Any = None,
+    peer_dialect: Dialect = DIALECT,
+    **options: Any,
+) -> AsyncIterator[tuple[Connection, Peer]]:
+    """A connection to a peer with this script; the script must have been played when the block ends."""
+    peer = Peer(flat(script), chunks=chunks, dialect=peer_dialect)
+    session = session_with(peer, **options)
+    connection = Connection(
+        session, address="memory:0", database="stores", server_version="Scripted", row_factory=row_factory
+    )
+    try:
+        yield connection, peer
+    finally:
+        if peer.failure is not None:
+            peer.check()  # what the test saw is but the consequence
+        connection.terminate()
+        await session.channel.wait_closed()
+    peer.check()
+
+
+def flat(script: Iterable[Turn | Sequence[Turn]]) -> Iterator[Turn]:
+    for turn in script:
+        if isinstance(turn, list):
+            yield from cast(list[Turn], turn)
+        else:
+            yield cast(Turn, turn)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until *condition* holds; for peers in memory, where nothing takes time."""
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it does not come about")
+
+
+async def cancel_at(held: Held, call: Coroutine[Any, Any, Any]) -> None:
+    """Start *call*, and cancel it when it has come to *held*; the answer is still out then."""
+    task = asyncio.ensure_future(call)
+    await asyncio.wait_for(held.reached.wait(), 10)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert task.cancelled()
+
+
+# -- on a socket ------------------------------------------------------------------------------------------------------
+
+
+class Listener:
+    """A port on the loopback interface; every connection to it is the next of *peers*."""
+
+    def __init__(self, server: asyncio.Server, peers: list[Peer]) -> None:
+        self._server = server
+        self.peers = peers
+
+    @property
+    def port(self) -> int:
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+
+@contextlib.asynccontextmanager
+async def listening(*peers: Peer, ssl: tls.SSLContext | None = None) -> AsyncIterator[Listener]:
+    coming = iter(peers)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: next(coming), "127.0.0.1", 0, ssl=ssl, ssl_handshake_timeout=5 if ssl else None
+    )
+    try:
+        yield Listener(server, list(peers))
+    finally:
+        for peer in peers:
+            peer.hang_up(reset=True)
+        server.close()
+        await server.wait_closed()
+        for peer in peers:
+            if peer.failure is not None:
+                peer.check()
