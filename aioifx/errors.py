@@ -398,7 +398,7 @@ _BY_SQLCODE: Final[dict[int, _Rule]] = {
     -259: _Rule(ProgrammingError, "24000", "cursor is not open"),
     -260: _Rule(InternalError, "07003", "a query was executed without a cursor"),
     -266: _Rule(ProgrammingError, "24000", "cursor has no current row"),
-    -267: _Rule(InternalError, "24000", "cursor was released"),
+    -267: _Rule(ProgrammingError, "24000", "cursor was closed, by the end of a transaction perhaps"),
     -276: _Rule(ProgrammingError, "34000", "cursor {} not found"),
     -285: _Rule(InternalError, "24000", "the server received an invalid cursor"),
     -290: _Rule(ProgrammingError, "24000", "cursor is not FOR UPDATE"),

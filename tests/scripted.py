@@ -554,7 +554,7 @@ async def talking(
     peer = Peer(flat(script), chunks=chunks, dialect=peer_dialect)
     session = session_with(peer, **options)
     connection = Connection(
-        session, address="memory:0", database="stores", server_version="Scripted", row_factory=row_factory
+        session, address="memory:0", server_version="Scripted", row_factory=row_factory
     )
     try:
         yield connection, peer

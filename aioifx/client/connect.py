@@ -124,7 +124,6 @@ class _Attempt:
         return Connection(
             session,
             address=self.address,
-            database=options.database,
             server_version=login.version.decode("latin-1"),
             row_factory=options.row_factory,
         )
@@ -277,7 +276,7 @@ class _Attempt:
             ) from error
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
-        session.open_warnings = reply.done.warnings if reply.done else 0
+        session.opened(self.options.database, reply)
 
     def _as_connect_error(self, error: DatabaseError, hint: str = "") -> DatabaseError:
         """The same codes as a ConnectError of the right class, with the address in front."""

@@ -35,7 +35,6 @@ class Connection:
 
     Attributes:
         server_version: the server's version text, as it states it at login.
-        database:       the database that was opened at connect.
     """
 
     def __init__(
@@ -43,19 +42,22 @@ class Connection:
         session: Session,
         *,
         address: str,
-        database: str,
         server_version: str,
         row_factory: RowFactory[Any] | None = None,
     ) -> None:
         self._session = session
         self._address = address
         self._factory: RowFactory[Any] = row_factory or record_row
-        self.database = database
         self.server_version = server_version
 
     def __repr__(self) -> str:
         state = "open" if self._session.is_open else "closed"
         return f"<Connection {state} {self.database or 'no database'} at {self._address}>"
+
+    @property
+    def database(self) -> str:
+        """The open database; empty when none is open. ``DATABASE other`` changes it."""
+        return self._session.database
 
     @property
     def stats(self) -> Stats:

@@ -17,7 +17,6 @@ from aioifx.client.statement import Statement, prepared
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Row, Value
-from aioifx.wire.opcodes import StatementType
 
 R = TypeVar("R")
 
@@ -63,14 +62,9 @@ async def execute_statement(statement: Statement, params: Sequence[Value]) -> Ex
     """Execute; rows that a query returns are fetched, counted and dropped."""
     if statement.returns_rows:
         count = await statement.count_rows(params)
-        return result_of(None, None, inserted=False, rowcount=count)
+        return result_of(statement.kind, None, rowcount=count)
     reply = await statement.execute(params)
-    return result_of(
-        reply.done,
-        reply.serials,
-        inserted=statement.kind == StatementType.INSERT,
-        warnings=statement.warnings,
-    )
+    return result_of(statement.kind, reply.done, reply.serials, warnings=statement.warnings)
 
 
 async def execute_text(session: Session, sql: str, params: Sequence[Value]) -> ExecuteResult:
@@ -81,7 +75,7 @@ async def execute_text(session: Session, sql: str, params: Sequence[Value]) -> E
             reply = await session.command(sql)
             await session.autocommit()
         kind = reply.description.statement_type if reply.description else 0
-        return result_of(reply.done, reply.serials, inserted=kind == StatementType.INSERT)
+        return result_of(kind, reply.done, reply.serials)
     async with prepared(session, sql, params) as statement:
         return await execute_statement(statement, params)
 
@@ -113,9 +107,9 @@ async def executemany_statement(statement: Statement, rows: ParamRows) -> Execut
 
 def _summary(statement: Statement, outcome: Outcome) -> ExecuteResult:
     return result_of(
+        statement.kind,
         outcome.last,
         outcome.serials,
-        inserted=statement.kind == StatementType.INSERT,
         warnings=outcome.warnings | statement.warnings,
         rowcount=outcome.rowcount,
     )

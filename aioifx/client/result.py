@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from aioifx.errors import Warning
+from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Done, Serials
 
 
@@ -42,14 +43,29 @@ def warnings_of(bits: int) -> tuple[Warning, ...]:
     return tuple(Warning(text, sqlstate) for bit, sqlstate, text in _WARNINGS if bits & bit)
 
 
+# Their warning bits tell what the database is like (OpenWarning), and warn of nothing.
+_ABOUT_DATABASES: Final = frozenset(
+    {StatementType.DATABASE, StatementType.CREATE_DATABASE, StatementType.CLOSE_DATABASE}
+)
+
+
 def result_of(
-    done: Done | None, serials: Serials | None, *, inserted: bool, warnings: int = 0, rowcount: int | None = None
+    kind: int,
+    done: Done | None,
+    serials: Serials | None = None,
+    *,
+    warnings: int = 0,
+    rowcount: int | None = None,
 ) -> ExecuteResult:
-    """The result that the last SQ_DONE and SQ_INSERTDONE of an execution stand for."""
+    """The result that the last SQ_DONE and SQ_INSERTDONE of an execution stand for.
+
+    Args:     kind: the statement's type. warnings: bits from its preparation.
+    """
     done = done or Done()
     serial: int | None = None
-    if inserted:
+    if kind == StatementType.INSERT:
         serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
+    bits = 0 if kind in _ABOUT_DATABASES else done.warnings | warnings
     return ExecuteResult(
-        done.rows if rowcount is None else rowcount, serial, done.rowid, warnings_of(done.warnings | warnings)
+        done.rows if rowcount is None else rowcount, serial, done.rowid, warnings_of(bits)
     )

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from aioifx.channel import Channel
+from aioifx.client.sqltext import named_database
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import (
     ConnectionLost,
@@ -69,6 +70,8 @@ class Session:
         """False: rows are read field by field, without read-ahead."""
         self.stats = Stats()
         self.in_transaction = False
+        self.database = ""
+        """The open database; empty when none is open."""
         self.open_warnings = 0
         """What SQ_DBOPEN's answer said of the database; see OpenWarning."""
         self._turn = asyncio.Lock()
@@ -267,17 +270,31 @@ class Session:
         self.stats.statements += 1
         reply = await self.exchange(
             outbox,
-            done=lambda reply: self.executed(reply.description.statement_type if reply.description else 0),
+            done=lambda reply: self.executed(
+                reply.description.statement_type if reply.description else 0, reply, sql
+            ),
         )
         raise_for(reply, sql)
         return reply
 
-    def executed(self, statement_type: int) -> None:
-        """A statement of this type succeeded: follow what it did to the transaction."""
+    def executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
+        """A statement of this type succeeded: follow what it did to the transaction, or to the open database."""
         if statement_type == StatementType.BEGIN_WORK:
             self.in_transaction = True
         elif statement_type in (StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK):
             self.in_transaction = False
+        elif statement_type in (StatementType.DATABASE, StatementType.CREATE_DATABASE):
+            self.opened(named_database(sql), reply)
+        elif statement_type == StatementType.CLOSE_DATABASE:
+            self.opened("", Reply())
+
+    def opened(self, database: str, reply: Reply) -> None:
+        """A database was opened; *reply* says what it is like.
+
+        Source:   observed: the answer to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
+        """
+        self.database = database
+        self.open_warnings = reply.done.warnings if reply.done else 0
 
     def cursor_name(self) -> bytes:
         """A name that no other cursor of this session has; shaped like JDBC's (observed: select.json)."""
@@ -347,7 +364,7 @@ class Session:
     async def _control(self, put: Callable[[Outbox], None], effect: StatementType) -> None:
         outbox = Outbox()
         put(outbox)
-        reply = await self.exchange(outbox, done=lambda _: self.executed(effect))
+        reply = await self.exchange(outbox, done=lambda reply: self.executed(effect, reply))
         if reply.error is not None and reply.error.sqlcode == _NOT_IN_TRANSACTION:
             self.in_transaction = False
         raise_for(reply)

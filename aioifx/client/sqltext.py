@@ -36,9 +36,15 @@ _SKIPPED_OR_PLACEHOLDER: Final = re.compile(
   | ' [^']*+ '?+
   | " [^"]*+ "?+
   | (?<![\w$]) (?: SET | MULTISET | LIST ) (?: [ \t\r\n\f\v] | -- [^\n]*+ | /\* .*? \*/ )*+ \{{
+  | [()]
+  | (?<![\w$]) WHERE (?![\w$])
   | {_COMMENTS}
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+# DATABASE name [EXCLUSIVE]; CREATE DATABASE [IF NOT EXISTS] name ...; the name may be owned, quoted, or name a server.
+_DATABASE: Final = re.compile(
+    r"""\bdatabase\s++ (?: if \s++ not \s++ exists \s++ )?+ ["']?+ ([^\s"';]++)""", re.VERBOSE | re.IGNORECASE
 )
 
 
@@ -48,6 +54,8 @@ class Scan(NamedTuple):
     placeholders: int
     verb: str
     """The first word, in lower case and without parentheses before it; empty when it begins with something else."""
+    before_where: int = 0
+    """Placeholders in front of the statement's own WHERE, subqueries' aside; all of them when it has none."""
 
 
 def scan(sql: str) -> Scan:
@@ -70,12 +78,35 @@ def _scan(sql: str) -> Scan:
             + (" (braces are comments; JDBC's escapes are not resolved)" if "{" in sql else ""),
             sql=sql,
         )
-    placeholders = 0
-    if "?" in sql:
-        placeholders = sum(found[0] == "?" for found in _SKIPPED_OR_PLACEHOLDER.finditer(sql))
+    placeholders, before_where = _count(sql) if "?" in sql else (0, 0)
     before = _BEFORE_VERB.match(sql)
     word = _WORD.match(sql, before.end() if before else 0)
-    return Scan(placeholders, word[0].lower() if word else "")
+    return Scan(placeholders, word[0].lower() if word else "", before_where)
+
+
+def _count(sql: str) -> tuple[int, int]:
+    """Placeholders, and those in front of the WHERE that stands in no parentheses."""
+    count, depth = 0, 0
+    before_where: int | None = None
+    for found in _SKIPPED_OR_PLACEHOLDER.finditer(sql):
+        match found[0]:
+            case "?":
+                count += 1
+            case "(":
+                depth += 1
+            case ")":
+                depth -= 1
+            case word if depth == 0 and before_where is None and word.lower() == "where":
+                before_where = count
+            case _:
+                pass
+    return count, count if before_where is None else before_where
+
+
+def named_database(sql: str) -> str:
+    """The database that a DATABASE or CREATE DATABASE statement names, as it is written there; empty if none is found."""
+    found = _DATABASE.search(sql)
+    return found[1] if found else ""
 
 
 _remembered = lru_cache(maxsize=_CACHED)(_scan)

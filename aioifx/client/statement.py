@@ -59,7 +59,7 @@ class Statement:
         self._read_rows: RowReader | None = None
         self._encoder: ParamEncoder | None = None
         self._loose: ParamEncoder | None = None
-        self._stored = _stored(self.kind, len(description.columns), len(parameters))
+        self._stored = _stored(self.kind, len(description.columns), len(parameters), sql)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Statement:
         outbox = self._addressed()
         self._put_params(outbox, params)
         requests.put_execute(outbox)
-        reply = await self.session.exchange(outbox, done=lambda _: self.session.executed(self.kind))
+        reply = await self.session.exchange(outbox, done=lambda reply: self.session.executed(self.kind, reply, self.sql))
         raise_for(reply, self.sql)
         return reply
 
@@ -309,12 +309,12 @@ async def _describe_parameters(
     return (None,) * placeholders
 
 
-def _stored(kind: int, columns: int, parameters: int) -> int:
+def _stored(kind: int, columns: int, parameters: int, sql: str) -> int:
     """How many parameters, from the first, are stored into the column that describes them; the others are compared."""
     if kind == StatementType.INSERT and columns == parameters:
         return parameters
     if kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
-        return min(columns, parameters)
+        return scan(sql).before_where
     return 0
 
 

@@ -240,7 +240,7 @@ async def test_closing_a_connection_whose_server_is_gone_is_no_error() -> None:
 async def test_one_that_is_forgotten_is_dropped_with_a_warning() -> None:
     async with connected() as (conn, peer):
         copies = [conn._session]
-        forgotten = aioifx.Connection(copies[0], address="127.0.0.1:1", database="stores", server_version="")
+        forgotten = aioifx.Connection(copies[0], address="127.0.0.1:1", server_version="")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             del forgotten
@@ -341,3 +341,40 @@ async def test_a_wrong_argument_is_an_interface_error_with_the_embedded_server_t
     async with aioifx.connect(dsn) as conn:
         with pytest.raises(InterfaceError):
             await conn.fetch("select 1 from systables where tabid = ?")
+
+
+async def test_the_statement_database_is_followed(dsn: str) -> None:
+    # Whether there is a log decides whether executemany can be all or nothing: it must not be known of the wrong database.
+    async with aioifx.connect(dsn) as conn:
+        assert conn.database == "demo"
+        result = await conn.execute("CREATE DATABASE plain")
+        assert (conn.database, result.warnings) == ("plain", ())
+        with pytest.raises(aioifx.NotSupportedError):
+            async with conn.transaction():
+                pass
+        assert (await conn.execute("DATABASE demo")).warnings == ()
+        assert conn.database == "demo"
+        await conn.execute("CREATE TABLE t (k INTEGER PRIMARY KEY)")
+        with pytest.raises(aioifx.UniqueViolation) as caught:
+            await conn.executemany("INSERT INTO t VALUES (?)", [(1,), (2,), (1,)])
+        assert caught.value.row_index == 2
+        assert await conn.fetch("SELECT k FROM t") == []
+        await conn.execute("CLOSE DATABASE")
+        assert conn.database == ""
+        with pytest.raises(aioifx.ProgrammingError) as none_open:
+            await conn.fetch("SELECT k FROM t")
+        assert none_open.value.sqlcode == -349
+
+
+async def test_a_compared_parameter_may_exceed_the_column_and_a_stored_one_may_not(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE t (k SMALLINT, v CHAR(3), n INTEGER)")
+        await conn.execute("INSERT INTO t VALUES (?, ?, ?)", 1, "abc", 5)
+        assert len(await conn.fetch("SELECT k FROM t WHERE k < ? AND v <> ?", 100_000, "abcdef")) == 1
+        done = await conn.execute("UPDATE t SET n = 1, v = ? WHERE k < ?", "xyz", 100_000)
+        assert done.rowcount == 1
+        for wrong in (40_000, "long", 1.5):
+            column = "v" if isinstance(wrong, str) else "k"
+            with pytest.raises(aioifx.DataError, match="parameter 1"):
+                await conn.execute(f"UPDATE t SET {column} = ? WHERE n = ?", wrong, 1)
+        assert [tuple(row) for row in await conn.fetch("SELECT * FROM t")] == [(1, "xyz", 1)]

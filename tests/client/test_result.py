@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from aioifx.client.result import ExecuteResult, result_of, warnings_of
+from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Done, Serials
 
 
 def test_nothing_said_is_nothing_done() -> None:
-    assert result_of(None, None, inserted=True) == ExecuteResult(0, None, 0, ())
+    assert result_of(StatementType.INSERT, None) == ExecuteResult(0, None, 0, ())
 
 
 def test_the_count_given_wins_over_the_last_done() -> None:
-    assert result_of(Done(rows=3), None, inserted=False, rowcount=7).rowcount == 7
-    assert result_of(Done(rows=3), None, inserted=False, rowcount=0).rowcount == 0
+    assert result_of(StatementType.SELECT, Done(rows=3), rowcount=7).rowcount == 7
+    assert result_of(StatementType.SELECT, Done(rows=3), rowcount=0).rowcount == 0
 
 
 @pytest.mark.parametrize(
@@ -30,12 +31,12 @@ def test_the_count_given_wins_over_the_last_done() -> None:
 def test_the_serial_is_the_first_that_is_not_zero(
     done: Done, serials: Serials | None, serial: int | None
 ) -> None:
-    assert result_of(done, serials, inserted=True).serial == serial
-    assert result_of(done, serials, inserted=False).serial is None
+    assert result_of(StatementType.INSERT, done, serials).serial == serial
+    assert result_of(StatementType.UPDATE, done, serials).serial is None
 
 
 def test_warnings_are_the_union_of_both_sources_in_the_order_of_their_bits() -> None:
-    result = result_of(Done(warnings=0x08), None, inserted=False, warnings=0x01)
+    result = result_of(StatementType.UPDATE, Done(warnings=0x08), warnings=0x01)
     assert [warning.sqlstate for warning in result.warnings] == ["01004", "01I07"]
 
 
@@ -47,3 +48,11 @@ def test_bits_without_a_meaning_are_no_warnings() -> None:
 def test_a_result_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         ExecuteResult().rowcount = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "kind", [StatementType.DATABASE, StatementType.CREATE_DATABASE, StatementType.CLOSE_DATABASE]
+)
+def test_bits_that_describe_a_database_are_no_warnings(kind: StatementType) -> None:
+    assert result_of(kind, Done(warnings=0x15)).warnings == ()
+    assert result_of(StatementType.INSERT, Done(warnings=0x05)).warnings != ()

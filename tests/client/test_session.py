@@ -480,7 +480,7 @@ async def test_bytes_that_nobody_asked_for_are_never_taken_for_an_answer(
 ) -> None:
     peer = Peer([(None, EOT)] * 3)
     session = session_with(peer)
-    conn = Connection(session, address="memory:0", database="", server_version="")
+    conn = Connection(session, address="memory:0", server_version="")
     peer.send(bytes_)
     await until(lambda: session.channel.bytes_in >= len(bytes_))
     with pytest.raises(kind):
@@ -519,7 +519,7 @@ def test_no_answer_at_all_makes_a_call_hang_or_fail_in_an_unknown_way(garbage: b
             [(None, Cut(garbage))] * 1,
             chunks=lambda data: [data[n : n + cut] for n in range(0, len(data), cut)],
         )
-        conn = Connection(session_with(peer), address="memory:0", database="", server_version="")
+        conn = Connection(session_with(peer), address="memory:0", server_version="")
         with pytest.raises(DatabaseError):
             await asyncio.wait_for(conn.fetch(QUERY), 10)
         assert conn.is_closed()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aioifx.client.sqltext import Scan, scan
+from aioifx.client.sqltext import Scan, named_database, scan
 from aioifx.errors import InterfaceError, ProgrammingError
 
 
@@ -34,7 +34,7 @@ from aioifx.errors import InterfaceError, ProgrammingError
 def test_placeholders_are_counted_outside_strings_and_comments(
     sql: str, placeholders: int, verb: str
 ) -> None:
-    assert scan(sql) == Scan(placeholders, verb)
+    assert scan(sql)[:2] == (placeholders, verb)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_only_a_str_is_sql(sql: object) -> None:
 
 def test_a_long_statement_is_scanned_like_a_short_one() -> None:
     sql = "insert into t values (" + ", ".join(["?", "'?'"] * 5000) + ")"
-    assert scan(sql) == Scan(5000, "insert")
+    assert scan(sql) == Scan(5000, "insert", 5000)
 
 
 PIECES = st.sampled_from(
@@ -172,3 +172,37 @@ def test_hostile_texts_are_scanned_in_linear_time(sql: str) -> None:
         assert scan(sql).placeholders <= 300_000
     except ProgrammingError as error:
         assert "empty" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("sql", "before"),
+    [
+        ("update t set a = ?, b = ? where c = ?", 2),
+        ("update t set a = ?", 1),
+        ("UPDATE t SET a = 1, b = ? WHERE c < ? AND d = ?", 1),
+        ("update t set a = (select max(x) from u where y = ?), b = ? where c = ?", 2),
+        ("update t set a = ' where ', b = ? -- where\n where c = ?", 1),
+        ("update t set my_where = ?, where$ = ? where c = ?", 2),
+        ("select a from t where b = ?", 0),
+        ("select a from t", 0),
+        (")) where ? ((", 1),
+    ],
+)
+def test_placeholders_in_front_of_where_are_told_apart(sql: str, before: int) -> None:
+    assert scan(sql).before_where == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("DATABASE shop", "shop"),
+        ("database 'shop@ol_1' exclusive", "shop@ol_1"),
+        ("{ to the } Database\n shop;", "shop"),
+        ("CREATE DATABASE IF NOT EXISTS shop WITH LOG", "shop"),
+        ("create database shop in dbs with buffered log", "shop"),
+        ("CLOSE DATABASE", ""),
+        ("BEGIN WORK", ""),
+    ],
+)
+def test_the_database_that_a_statement_opens_is_named(sql: str, name: str) -> None:
+    assert named_database(sql) == name
