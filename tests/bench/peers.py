@@ -149,12 +149,20 @@ def main() -> None:
         for _ in range(options.rounds):
             mine.append(timed(ours)[0])
             yours.append(timed(theirs)[0])
-        print(f"{platform.machine()}, Python {platform.python_version()}, {options.rows:,} rows, {options.rounds} rounds, per row")
+        print(
+            f"{platform.machine()}, Python {platform.python_version()}, {options.rows:,} rows, {options.rounds} rounds, per row"
+        )
         compare("fetch, narrow", mine, yours, options.rows)
         bulk = list(rows_of(1000))
-        loop.run_until_complete(conn.execute("CREATE TEMP TABLE copy (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"))
+        loop.run_until_complete(
+            conn.execute(
+                "CREATE TEMP TABLE copy (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"
+            )
+        )
         cursor = peer.cursor()
-        cursor.execute("CREATE TEMP TABLE copy (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)")
+        cursor.execute(
+            "CREATE TEMP TABLE copy (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"
+        )
         insert = "INSERT INTO copy VALUES (?, ?, ?, ?, ?)"
         mine, yours = [], []
         for _ in range(options.rounds):
@@ -169,7 +177,9 @@ def main() -> None:
 
 async def _connected(dsn: str, rows: int) -> aioifx.Connection:
     conn = await aioifx.connect(dsn)
-    await conn.execute("CREATE TABLE narrow (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)")
+    await conn.execute(
+        "CREATE TABLE narrow (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"
+    )
     await conn.executemany("INSERT INTO narrow VALUES (?, ?, ?, ?, ?)", rows_of(rows))
     return conn
 

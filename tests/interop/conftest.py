@@ -33,7 +33,11 @@ def jdbc_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not jars:
         pytest.skip(f"Maven could not fetch {ARTIFACT}: {(fetched.stdout + fetched.stderr).strip()[-200:]}")
     compiled = subprocess.run(
-        ["javac", "-d", str(folder), str(HERE / "JdbcShell.java")], capture_output=True, text=True, timeout=120, check=False
+        ["javac", "-d", str(folder), str(HERE / "JdbcShell.java")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert compiled.returncode == 0, compiled.stderr
     return jars[0]

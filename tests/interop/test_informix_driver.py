@@ -21,7 +21,12 @@ T = TypeVar("T")
 
 def connect(dsn: str, **options: Any) -> Any:
     parsed = parse_dsn(dsn)
-    defaults = {"user": parsed.user, "password": "secret", "database": parsed.database, "server": parsed.server}
+    defaults = {
+        "user": parsed.user,
+        "password": "secret",
+        "database": parsed.database,
+        "server": parsed.server,
+    }
     return informix_db.connect(parsed.host, parsed.port, **(defaults | options))
 
 
@@ -55,7 +60,11 @@ SCALARS: list[tuple[str, Any, Any]] = [
     ("BOOLEAN", True, True),
     ("BOOLEAN", False, False),
     ("DATE", datetime.date(1850, 1, 31), datetime.date(1850, 1, 31)),
-    ("DATETIME YEAR TO SECOND", datetime.datetime(2026, 6, 20, 12, 34, 56), datetime.datetime(2026, 6, 20, 12, 34, 56)),
+    (
+        "DATETIME YEAR TO SECOND",
+        datetime.datetime(2026, 6, 20, 12, 34, 56),
+        datetime.datetime(2026, 6, 20, 12, 34, 56),
+    ),
     (
         "DATETIME YEAR TO FRACTION(5)",
         datetime.datetime(2026, 6, 20, 12, 34, 56, 123450),
@@ -69,7 +78,9 @@ SCALARS: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("sqltype", "value", "expected"), SCALARS, ids=[f"{row[0]} {row[1]!r:.30}" for row in SCALARS])
+@pytest.mark.parametrize(
+    ("sqltype", "value", "expected"), SCALARS, ids=[f"{row[0]} {row[1]!r:.30}" for row in SCALARS]
+)
 async def test_a_value_that_it_binds_comes_back(server: str, sqltype: str, value: Any, expected: Any) -> None:
     def work() -> list[Any]:
         with connect(server) as conn:
@@ -82,7 +93,9 @@ async def test_a_value_that_it_binds_comes_back(server: str, sqltype: str, value
             return list(cursor.fetchall())
 
     rows = await off_loop(work)
-    values = [value.rstrip() if isinstance(value, str) and "CHAR(" in sqltype else value for _, value, _ in rows]
+    values = [
+        value.rstrip() if isinstance(value, str) and "CHAR(" in sqltype else value for _, value, _ in rows
+    ]
     assert values == [expected, None]
     assert [(row[0], row[2]) for row in rows] == [(1, 7), (2, 7)]
 
@@ -166,7 +179,12 @@ async def test_its_asyncio_interface_works_too(server: str) -> None:
 
     parsed = parse_dsn(server)
     conn = await aio.connect(
-        host=parsed.host, port=parsed.port, user=parsed.user, password="secret", database=parsed.database, server=parsed.server
+        host=parsed.host,
+        port=parsed.port,
+        user=parsed.user,
+        password="secret",
+        database=parsed.database,
+        server=parsed.server,
     )
     cursor = await conn.cursor()
     await cursor.execute("SELECT FIRST 2 tabname FROM systables ORDER BY tabid")
