@@ -41,7 +41,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Warning(Exception):  # noqa: A001, N818 - the name is PEP 249's
+class Warning(Exception):  # the name is PEP 249's
     """Something that the caller should know of and that stopped nothing.
 
     Attributes:

@@ -2,8 +2,8 @@
 
     python -m tests.bench.peers [--rows 100000] [--rounds 7]
 
-The server is a process of its own. Times are wall-clock and this process's CPU; what counts is the ratio of each pair of
-neighbouring runs. The embedded server is slow beside a real one, so the wall-clock ratio is a lower bound of the client's.
+The server is a process of its own. Times are wall-clock and this process's CPU; what counts is the ratio of each pair
+of neighbouring runs. The embedded server is slow beside a real one, so the wall-clock ratio is a lower bound.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ def main() -> None:
             mine.append(timed(ours)[0])
             yours.append(timed(theirs)[0])
         print(
-            f"{platform.machine()}, Python {platform.python_version()}, {options.rows:,} rows, {options.rounds} rounds, per row"
+            f"{platform.machine()}, Python {platform.python_version()}, {options.rounds} rounds,"
+            f" times per row, fetches of {options.rows:,} rows"
         )
         compare("fetch, narrow", mine, yours, options.rows)
         bulk = list(rows_of(1000))

@@ -344,7 +344,7 @@ async def test_a_wrong_argument_is_an_interface_error_with_the_embedded_server_t
 
 
 async def test_the_statement_database_is_followed(dsn: str) -> None:
-    # Whether there is a log decides whether executemany can be all or nothing: it must not be known of the wrong database.
+    # Whether there is a log decides whether executemany can be all or nothing.
     async with aioifx.connect(dsn) as conn:
         assert conn.database == "demo"
         result = await conn.execute("CREATE DATABASE plain")
