@@ -37,7 +37,9 @@ ENCODED = [
 
 
 @pytest.mark.parametrize(("encoded", "as_datetime", "as_interval"), ENCODED)
-def test_a_qualifier_is_taken_apart_and_put_together(encoded: int, as_datetime: str, as_interval: str) -> None:
+def test_a_qualifier_is_taken_apart_and_put_together(
+    encoded: int, as_datetime: str, as_interval: str
+) -> None:
     qualifier = Qualifier.from_encoded(encoded)
     assert qualifier.encoded == encoded
     assert qualifier.datetime_text() == as_datetime
@@ -87,8 +89,16 @@ def test_fraction_has_one_to_five_digits() -> None:
         (SqlType(TypeCode.UDTVAR, 2048, 1, "informix", "lvarchar"), "LVARCHAR(2048)", TypeCode.LVARCHAR),
         (SqlType(TypeCode.UDTFIXED, 1, 5, "informix", "boolean"), "BOOLEAN", TypeCode.BOOLEAN),
         (SqlType(TypeCode.UDTFIXED, 72, 10, "informix", "blob"), "BLOB", TypeCode.UDTFIXED),
-        (SqlType(TypeCode.UDTVAR, 0, 2061, "app", "point", 0, DISTINCT | DISTINCT_LVARCHAR), "point", TypeCode.LVARCHAR),
-        (SqlType(TypeCode.UDTFIXED, 1, 2062, "app", "flag", 0, DISTINCT | DISTINCT_BOOLEAN), "flag", TypeCode.BOOLEAN),
+        (
+            SqlType(TypeCode.UDTVAR, 0, 2061, "app", "point", 0, DISTINCT | DISTINCT_LVARCHAR),
+            "point",
+            TypeCode.LVARCHAR,
+        ),
+        (
+            SqlType(TypeCode.UDTFIXED, 1, 2062, "app", "flag", 0, DISTINCT | DISTINCT_BOOLEAN),
+            "flag",
+            TypeCode.BOOLEAN,
+        ),
         (SqlType(77), "TYPE 77", 77),
     ],
 )
@@ -126,7 +136,15 @@ def test_the_digits_of_a_fraction_take_no_part_in_comparisons() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"hour": 24}, {"month": 0}, {"year": 10000}, {"hour": 1, "second": 2}, {"microsecond": 1_000_000}, {"day": -1}],
+    [
+        {},
+        {"hour": 24},
+        {"month": 0},
+        {"year": 10000},
+        {"hour": 1, "second": 2},
+        {"microsecond": 1_000_000},
+        {"day": -1},
+    ],
 )
 def test_fields_that_cannot_be_are_refused(fields: dict[str, int]) -> None:
     with pytest.raises(DataError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Final
@@ -77,30 +77,34 @@ def decode_bind(
     Raises:   DataError: the bytes mean nothing. NotSupportedError: the content of a large object, a column default.
               ProtocolError: the data's size is not its type's.
     """
+    value = decode_value(code, indicator, precision, data, code_set)
+    if code in _DECIMALS and indicator == 0:
+        return SqlType(code, 32 * 256 + FLOATING_SCALE), value
     fixed = FIXED.get(code)
     length = fixed.width if fixed else precision if precision > 0 else len(data)
-    sql_type = SqlType(code, length, owner=owner.decode("latin-1"), extended_name=name.decode("latin-1"))
+    return SqlType(code, length, owner=owner.decode("latin-1"), extended_name=name.decode("latin-1")), value
+
+
+def decode_value(code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet) -> Value:
+    """The value alone, for whoever converts it to another type anyway; see `decode_bind`."""
     if indicator == -1:
-        return sql_type, None
+        return None
     if indicator != 0:
         raise NotSupportedError("a parameter that asks for its column's default")
-    if code in (TypeCode.DECIMAL, TypeCode.MONEY):
-        return _decode_decimal(code, precision, data)
-    if code == TypeCode.DATETIME:
-        return sql_type, _datetime_of(precision)(data)
-    if code == TypeCode.INTERVAL:
-        return sql_type, _interval_of(precision)(data)
-    if code == TypeCode.BOOLEAN:
-        return sql_type, _decode_boolean(data)
+    fixed = FIXED.get(code)
     if fixed is not None:
         if len(data) != fixed.width:
-            raise ProtocolError(f"{sql_type} parameter of {len(data)} bytes")
-        return sql_type, fixed.decode(data)
-    if code in (TypeCode.BYTE, TypeCode.TEXT):
-        raise NotSupportedError(f"{sql_type} values are not supported")
-    if code in (TypeCode.CHAR, TypeCode.VARCHAR, TypeCode.NCHAR, TypeCode.NVARCHAR) or is_named(code):
-        return sql_type, code_set.decode(data)
-    raise NotSupportedError(f"{sql_type} parameters are not supported")
+            raise ProtocolError(f"{SqlType(code)} parameter of {len(data)} bytes")
+        return fixed.decode(data)
+    if code in _TEXTS:
+        return code_set.decode(data)
+    by_precision = _BY_PRECISION.get(code)
+    if by_precision is not None:
+        return by_precision(precision, data)
+    if is_named(code) and code not in _LARGE:
+        return code_set.decode(data)
+    what = "values" if code in _LARGE else "parameters"
+    raise NotSupportedError(f"{SqlType(code)} {what} are not supported")
 
 
 @lru_cache(maxsize=128)
@@ -113,7 +117,15 @@ def _interval_of(encoded: int) -> Decode:
     return interval_decoder(SqlType(TypeCode.INTERVAL, encoded))
 
 
-def _decode_boolean(data: bytes) -> bool:
+def _decode_datetime(precision: int, data: bytes) -> Value:
+    return _datetime_of(precision)(data)
+
+
+def _decode_interval(precision: int, data: bytes) -> Value:
+    return _interval_of(precision)(data)
+
+
+def _decode_boolean(precision: int, data: bytes) -> bool:
     if data in (b"\1", b"t", b"T"):
         return True
     if data in (b"\0", b"f", b"F"):
@@ -121,14 +133,26 @@ def _decode_boolean(data: bytes) -> bool:
     raise DataError("BOOLEAN that is neither true nor false")
 
 
-def _decode_decimal(code: int, precision: int, data: bytes) -> tuple[SqlType, Decimal | None]:
+def _decode_decimal(precision: int, data: bytes) -> Decimal | None:
     """The precision field is the scale (observed: JDBC) or precision * 256 + scale (observed: informix-driver)."""
-    sql_type = SqlType(code, 32 * 256 + FLOATING_SCALE)
     number = unpack(data)
     if number is None:
-        return sql_type, None
+        return None
     value = decimal_of(number, FLOATING_SCALE)
     scale = precision & 0xFF if precision > 0xFF else precision
     if 0 < scale <= _MAX_SCALE and -int(value.as_tuple().exponent) < scale:
         value = value.quantize(Decimal((0, (1,), -scale)), context=_SCALED)
-    return sql_type, value
+    return value
+
+
+_TEXTS: Final = frozenset((TypeCode.CHAR, TypeCode.VARCHAR, TypeCode.NCHAR, TypeCode.NVARCHAR))
+_LARGE: Final = frozenset((TypeCode.BYTE, TypeCode.TEXT))
+_DECIMALS: Final = frozenset((TypeCode.DECIMAL, TypeCode.MONEY))
+
+_BY_PRECISION: Final[dict[int, Callable[[int, bytes], Value]]] = {
+    TypeCode.DECIMAL: _decode_decimal,
+    TypeCode.MONEY: _decode_decimal,
+    TypeCode.DATETIME: _decode_datetime,
+    TypeCode.INTERVAL: _decode_interval,
+    TypeCode.BOOLEAN: _decode_boolean,
+}

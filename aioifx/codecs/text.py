@@ -107,10 +107,15 @@ class CodeSet:
                 f"byte {error.object[error.start]:#04x} at offset {error.start} is no text in {self.name}"
             ) from None
 
+    @property
+    def errors_in_writing(self) -> str:
+        """What becomes of characters that are not in the code set."""
+        return self.errors if self.errors == "surrogateescape" else "strict"
+
     def encode(self, text: str) -> bytes:
         """Text -> bytes of the code set."""
         try:
-            return text.encode(self.codec, self.errors if self.errors == "surrogateescape" else "strict")
+            return text.encode(self.codec, self.errors_in_writing)
         except UnicodeEncodeError as error:
             raise DataError(f"the character at offset {error.start} is not in {self.name}") from None
 
@@ -143,15 +148,20 @@ _NULL_ENVELOPE: Final = b"\1\0\0\0\0"
 
 MAX_VARCHAR: Final = 255
 
+_HEADS: Final = tuple(bytes((size,)) for size in range(MAX_VARCHAR + 1))
+
 
 def text_encoder(sql_type: SqlType, code_set: CodeSet) -> Callable[[Value], bytes]:
     """What turns a str into bytes that the type holds; a type of no stated length holds any."""
-    size, encode = sql_type.size or 0, code_set.encode
+    size, codec, errors = sql_type.size or 0, code_set.codec, code_set.errors_in_writing
 
     def text(value: Value) -> bytes:
         if not isinstance(value, str):
             raise DataError(f"{type(value).__name__} is no value for {sql_type}")
-        data = encode(value)
+        try:
+            data = value.encode(codec, errors)
+        except UnicodeEncodeError:
+            data = code_set.encode(value)  # which says what is wrong
         if len(data) > size > 0:
             raise DataError(f"text of {len(data)} bytes does not fit {sql_type}")
         return data
@@ -197,7 +207,7 @@ def varchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
             raise DataError(f"text of one NUL is the NULL of {sql_type}")
         if len(data) > MAX_VARCHAR:
             raise DataError(f"text of {len(data)} bytes does not fit {sql_type}")
-        return bytes((len(data),)) + data
+        return _HEADS[len(data)] + data
 
     return Codec(Kind.VARCHAR, VARCHAR_HEAD, 0, decode, encode)
 

@@ -24,6 +24,15 @@ _NOT_TEXT: Final = -23103
 _ALWAYS: Final = 0x10  # in every answer to SQ_DBOPEN seen; meaning unknown (observed)
 
 
+def _cost() -> bytes:
+    outbox = Outbox()
+    replies.put_cost(outbox, replies.Cost(1, 1))
+    return outbox.take()
+
+
+_COST: Final = _cost()
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """What the server says of itself."""
@@ -110,7 +119,7 @@ class Desk:
     def put_done(self, done: replies.Done) -> None:
         """SQ_DONE and SQ_COST, which come together (observed: 12.10 to 15)."""
         replies.put_done(self.outbox, self.dialect, done)
-        replies.put_cost(self.outbox, replies.Cost(1, 1))
+        self.outbox.raw(_COST)
 
     def put_outcome(self, outcome: Outcome, warnings: int = 0) -> None:
         """How a statement ended, and what became of the transaction."""

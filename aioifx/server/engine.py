@@ -27,7 +27,6 @@ from aioifx.server.monitor import refresh
 from aioifx.server.planner import Planner, Statement
 from aioifx.server.roster import Member, Roster
 from aioifx.server.spool import StoredRow
-from aioifx.server.sql.binding import bind
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.plan import Change, Definition, IntoTemp, Isolation, Plan, Query, Verb
 from aioifx.server.sql.schema import Table
@@ -199,7 +198,7 @@ class Engine:
 
     def _begin_statement(self) -> None:
         self._settle()
-        if not self._abandoned:
+        if self._interrupted.is_set() and not self._abandoned:
             self._interrupted.clear()
         self._fault = None
         self.settings.now = self._clock()
@@ -213,30 +212,32 @@ class Engine:
         """Around whatever may have to wait: a refused lock becomes *sqlcode* for *token*."""
         try:
             yield
-        except LockRefused as refused:
-            raise SqlFault(sqlcode, isamcode or refused.isamcode, token) from None
-        except sqlite3.Error as error:
-            if self._fault is not None:
-                raise self._fault from None
-            if is_busy(error):
-                raise SqlFault(sqlcode, refused_by(error).isamcode, token) from None
-            fault = fault_of(error, None)
-            raise (fault or error) from None
+        except (LockRefused, sqlite3.Error) as error:
+            raise self._fault_of(error, sqlcode, token, isamcode) from None
+
+    def _fault_of(
+        self, error: LockRefused | sqlite3.Error, sqlcode: int, token: str, isamcode: int | None = None
+    ) -> Exception:
+        if isinstance(error, LockRefused):
+            return SqlFault(sqlcode, isamcode or error.isamcode, token)
+        if self._fault is not None:
+            return self._fault
+        if is_busy(error):
+            return SqlFault(sqlcode, refused_by(error).isamcode, token)
+        return fault_of(error, None) or error
 
     def _change(self, statement: Statement, change: Change, values: Sequence[Value]) -> Outcome:
         current = self._opened
-        table = change.table
-        shared = not table.is_temp
-        with (
-            self._faults(_LOCKED_CHANGE[change.verb], table.name),
-            current.transactions.writing(alone=True, shared=shared),
-        ):
-            plan = self._renewed(statement)
-            assert isinstance(plan.action, Change)
-            stored = self._bound(plan, values)
-            if plan.action.cursor:
-                stored = (*stored, current.current_rowid(plan.action))
-            return self._run_change(plan.action, stored)
+        try:
+            with current.transactions.writing(alone=True, shared=not change.table.is_temp):
+                now = self._renewed(statement).action
+                assert isinstance(now, Change)
+                stored = self._bound(statement, values)
+                if now.cursor:
+                    stored = (*stored, current.current_rowid(now))
+                return self._run_change(now, stored)
+        except (LockRefused, sqlite3.Error) as error:
+            raise self._fault_of(error, _LOCKED_CHANGE[change.verb], change.table.name) from None
 
     def _run_change(self, change: Change, stored: tuple[Stored, ...]) -> Outcome:
         """Run the SQLite statement of *change* in whatever transaction is open."""
@@ -291,8 +292,8 @@ class Engine:
             else:
                 outcome.bigserial = self.settings.last_bigserial = number
 
-    def _bound(self, plan: Plan, values: Sequence[Value]) -> tuple[Stored, ...]:
-        return bind(plan.parameters, values, self.settings)
+    def _bound(self, statement: Statement, values: Sequence[Value]) -> tuple[Stored, ...]:
+        return statement.binders.bind(values, self.settings)
 
     # -- definitions ---------------------------------------------------------------------------------------------------
 
@@ -328,7 +329,7 @@ class Engine:
         with self._defining(action.definition):
             plan = self._renewed(statement)
             assert isinstance(plan.action, IntoTemp)
-            stored = self._bound(plan, values)
+            stored = self._bound(statement, values)
             self._define(plan.action.definition)
             filled = self._run_change(plan.action.fill, stored)
             return Outcome(rows=filled.rows)
@@ -435,7 +436,7 @@ class Engine:
         if scroll and query.for_update:
             raise SqlFault(-526)
         current = self._opened
-        stored = self._bound(plan, values)[: _highest_parameter(query.sql)]
+        stored = self._bound(statement, values)[: _highest_parameter(query.sql)]
         token = query.tables[0].name if query.tables else ""
         for name in plan.refresh:
             refresh(name, current.connection, self._databases, self._roster)

@@ -17,14 +17,12 @@ from aioifx.server.databases import DEFAULT_LOCALE, SYSMASTER, Databases, LogMod
 from aioifx.server.desk import Identity
 from aioifx.server.roster import Roster
 from aioifx.server.seeds import run_script
-from aioifx.server.session import Rules, Session
+from aioifx.server.session import READ_AHEAD, Rules, Session
+from aioifx.server.sql.settings import Version
 from aioifx.wire.dialect import SERVER_MASK
 
 DEFAULT_NAME: Final = "ol_aioifx"
 """The DBSERVERNAME of a server that was given none."""
-
-VERSION: Final = "IBM Informix Dynamic Server Version 15.0.1.0.3"
-"""What clients read at login: the release whose capability bits and layouts are served (observed)."""
 
 _OWNER: Final = "informix"
 """Who owns databases that the server makes, and logs in when a DSN names nobody."""
@@ -75,7 +73,7 @@ class Server:
         self._sessions: dict[asyncio.Task[None], Session] = {}
         self._closing = False
         self._rules = Rules(
-            Identity(self.options.server_name or DEFAULT_NAME, VERSION, self.options.mask),
+            Identity(self.options.server_name or DEFAULT_NAME, Version().full, self.options.mask),
             self.options.user,
             self.options.password,
             only_own_name=self.options.server_name is not None,
@@ -114,14 +112,15 @@ class Server:
     def _accept(self) -> Channel:
         return _Accepted(self._begin)
 
-    def _begin(self, channel: Channel) -> None:
+    def _begin(self, channel: Channel) -> Session | None:
         if self._databases is None or self._closing:
             channel.abort()
-            return
+            return None
         session = Session(self._rules, self._databases, self._roster, channel)
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
         task.add_done_callback(self._sessions.pop)
+        return session
 
     @property
     def port(self) -> int:
@@ -159,15 +158,26 @@ class Server:
 
 
 class _Accepted(Channel):
-    """A channel that says when it is connected."""
+    """A channel that tells its session when it is connected and when it is lost, and does not read without bound."""
 
-    def __init__(self, begin: Callable[[Channel], None]) -> None:
+    def __init__(self, begin: Callable[[Channel], Session | None]) -> None:
         super().__init__()
         self._begin = begin
+        self._session: Session | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._begin(self)
+        self._session = self._begin(self)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self.pending and self.inbox.unread > READ_AHEAD:
+            self.transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._session is not None:
+            self._session.abandon()
 
 
 @asynccontextmanager

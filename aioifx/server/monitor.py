@@ -48,6 +48,10 @@ def _sysdatabases(databases: Databases, roster: Roster) -> _Rows:
     ]
 
 
+def _sysdbslocale(databases: Databases, roster: Roster) -> _Rows:
+    return [(database.name, database.locale) for database in databases.all()]
+
+
 def _syssessions(databases: Databases, roster: Roster) -> _Rows:
     return [
         (
@@ -66,5 +70,6 @@ def _syssessions(databases: Databases, roster: Roster) -> _Rows:
 
 _MAKERS: Final[dict[str, Callable[[Databases, Roster], _Rows]]] = {
     "sysdatabases": _sysdatabases,
+    "sysdbslocale": _sysdbslocale,
     "syssessions": _syssessions,
 }

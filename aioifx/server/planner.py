@@ -6,9 +6,10 @@ from collections import OrderedDict
 from typing import Final
 
 from aioifx.server import catalog
+from aioifx.server.binders import Binders
 from aioifx.server.databases import Databases
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.plan import Plan, PlanKey, Query
 from aioifx.server.sql.schema import Schema
 from aioifx.server.sql.settings import Settings
@@ -25,14 +26,29 @@ _NEVER: Final = (0, 0)
 class Statement:
     """A prepared statement."""
 
-    __slots__ = ("key", "plan", "seen", "text")
+    __slots__ = ("_binders", "key", "plan", "seen", "text")
 
     def __init__(self, text: str, key: PlanKey, plan: Plan) -> None:
         self.text = text
-        self.key = key
-        self.plan = plan
+        self.follow(key, plan)
         self.seen: tuple[Workspace | None, tuple[int, int]] | None = None
         """Where and when the plan was last found to hold."""
+
+    def follow(self, key: PlanKey, plan: Plan) -> None:
+        """Have another plan from now on."""
+        self.key = key
+        self.plan = plan
+        self._binders: Binders | None = None
+
+    @property
+    def binders(self) -> Binders:
+        """What binds the plan's parameters.
+
+        Raises:   SqlFault: -1260, a parameter's type is not stored.
+        """
+        if self._binders is None:
+            self._binders = Binders(self.plan.parameters)
+        return self._binders
 
 
 class Planner:
@@ -71,7 +87,7 @@ class Planner:
         if (plan.type, plan.columns) != (before.type, before.columns):
             tables = plan.action.tables if isinstance(plan.action, Query) else ()
             raise SqlFault(-710, token=tables[0].name if tables else "")
-        statement.key, statement.plan = key, plan
+        statement.follow(key, plan)
         return plan
 
     def _key(self, text: str, schema: Schema) -> PlanKey:

@@ -7,7 +7,7 @@ from aioifx.server.databases import Databases
 from aioifx.server.engine import Engine
 from aioifx.server.roster import Roster
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser import split_script
+from aioifx.server.sql.parser.statement import split_script
 from aioifx.server.sql.settings import Settings
 
 

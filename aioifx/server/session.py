@@ -1,7 +1,8 @@
 """One client's conversation, seen from this end: login, then groups read and answered in order. Never: SQL parsing.
 
-All that touches the database happens in the session's one thread. While it works, reading goes on: whatever groups
-are complete when it is done make its next batch, and a client may send as many as it likes before it reads.
+All that touches the database happens in the session's one thread. While it works, bytes go on coming in: what is
+complete when it is done makes its next batch, and a client may send many groups before it reads. Reading a batch is
+all that runs on the event loop at a time, and batches are small: other tasks, often the client's own, have their turn.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from aioifx.channel import Channel
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, ProtocolError
+from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError
 from aioifx.server.conversation import Conversation
 from aioifx.server.databases import Databases
 from aioifx.server.desk import Desk, Identity
@@ -40,8 +41,14 @@ logger: Final = logging.getLogger("aioifx.server")
 UNSENT_LIMIT: Final = 16 * 1024 * 1024
 """Bytes of answers that may wait for a client that does not read, before its next request has to wait too."""
 
-_BATCH: Final = 64
-"""Groups that one visit to the thread answers at most."""
+BATCH_GROUPS: Final = 64
+"""Groups that are read in one turn of the event loop, and answered by one visit to the thread, at most."""
+
+READ_AHEAD: Final = 1024 * 1024
+"""Bytes that may lie here unread while the thread works; the rest waits at the client's end."""
+
+BATCH_BYTES: Final = 64 * 1024
+"""No further group is read in the same turn behind so many bytes."""
 
 _BAD_USER: Final = -951
 _BAD_SERVER: Final = -761
@@ -90,9 +97,10 @@ class Session:
     def stop(self) -> None:
         """Drop the client; `run` then comes to its end."""
         self._channel.abort()
-        self._interrupt()
+        self.abandon()
 
-    def _interrupt(self) -> None:
+    def abandon(self) -> None:
+        """The client is gone: nobody need wait for locks or long queries any more."""
         if self._engine is not None:
             self._engine.interrupt(for_good=True)
 
@@ -190,28 +198,24 @@ class Session:
         channel.transport.set_write_buffer_limits(high=UNSENT_LIMIT)
         expected = self._expect(conversation)
         while not conversation.ended:
-            groups = [await expected]
-            while not _changes_reading(groups[-1]):
+            batch = [await expected]
+            enough = channel.inbox.consumed + BATCH_BYTES
+            while not _changes_reading(batch[-1]):
                 expected = self._expect(conversation)
-                if not expected.done():
+                if not expected.done() or len(batch) == BATCH_GROUPS or channel.inbox.consumed > enough:
                     break
-                groups.append(expected.result())
-            for start in range(0, len(groups), _BATCH):
-                batch = groups[start : start + _BATCH]
-                channel.send(await self._in_thread(conversation.answer, batch))
-                await channel.drain()
-            if _changes_reading(groups[-1]) and not conversation.ended:
+                batch.append(expected.result())
+            channel.send(await self._in_thread(conversation.answer, batch))
+            await channel.drain()
+            if _changes_reading(batch[-1]) and not conversation.ended:
                 expected = self._expect(conversation)
 
     def _expect(self, conversation: Conversation) -> asyncio.Future[list[Request]]:
-        expected = self._channel.expect(read_request(self._channel.inbox, conversation.dialect))
-        expected.add_done_callback(self._notice)
+        channel = self._channel
+        expected = channel.expect(read_request(channel.inbox, conversation.dialect))
+        if not expected.done() and channel.is_open:
+            channel.transport.resume_reading()
         return expected
-
-    def _notice(self, expected: asyncio.Future[list[Request]]) -> None:
-        """A client that is gone need not wait for locks or long queries any more."""
-        if not expected.cancelled() and isinstance(expected.exception(), DatabaseError):
-            self._interrupt()
 
 
 def _changes_reading(group: Sequence[Request]) -> bool:

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from aioifx.codecs.params import decode_bind
+from aioifx.codecs.params import decode_value
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.desk import Act, Desk
 from aioifx.server.slots import Slot
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.plan import Change, Plan, StatementType
-from aioifx.sqltypes import Column, Value
+from aioifx.sqltypes import Column
 from aioifx.wire import replies, requests
-from aioifx.wire.fields import BindEntry
 from aioifx.wire.requests import Request
 
 _ALL_ROWS: Final = 0x08  # a warning of SQ_DONE: UPDATE or DELETE without WHERE (documented: sqlwarn4)
@@ -94,18 +93,18 @@ def ignore_keys(desk: Desk, message: requests.AutoGenKeys) -> None:
 
 
 def bind(desk: Desk, message: requests.Bind) -> None:
-    """SQ_BIND: the values stay until others come."""
-    desk.here.values = tuple([_value(desk, entry) for entry in message.entries])
+    """SQ_BIND: the values stay until others come.
 
-
-def _value(desk: Desk, entry: BindEntry) -> Value:
-    """One parameter.
-
-    Raises:   SqlFault: -415, it cannot be converted; -999, it is of a type that is not served.
+    Raises:   SqlFault: -415, one cannot be converted; -999, it is of a type that is not served.
     """
-    code, owner, name, indicator, precision, data = entry
+    slot, code_set = desk.here, desk.code_set
     try:
-        return decode_bind(code & 0xFF, owner, name, indicator, precision, data, desk.code_set)[1]
+        slot.values = tuple(
+            [
+                decode_value(code & 0xFF, indicator, precision, data, code_set)
+                for code, _, _, indicator, precision, data in message.entries
+            ]
+        )
     except DataError:
         raise SqlFault(-415) from None
     except NotSupportedError as error:

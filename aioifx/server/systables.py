@@ -144,13 +144,14 @@ _SYSMASTER_COLUMNS: Final = {
     "sysdual": "dummy char(1)",
     "sysdatabases": f"name {_NAME}, partnum integer, owner {_OWNER}, created date, is_logging integer,"
     " is_buff_log integer, is_ansi integer, is_nls integer, is_case_insens integer, flags smallint",
+    "sysdbslocale": f"dbs_dbsname {_NAME}, dbs_collate char(32)",
     "syssessions": "sid integer, username char(32), uid smallint, pid integer, hostname char(256), tty char(16),"
     " connected integer, feprogram char(255)",
 }
 _SYSMASTER_FIRST: Final = 100
 """sysmaster's own tables count from here (assumed: their tabids differ from release to release)."""
 
-SESSION_TABLES: Final = ("sysdatabases", "syssessions")
+SESSION_TABLES: Final = ("sysdatabases", "sysdbslocale", "syssessions")
 """Tables of sysmaster that the engine fills before they are read (`plan.Plan.refresh`)."""
 
 

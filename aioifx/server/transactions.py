@@ -58,6 +58,8 @@ class _Work:
     terms: _Terms | None = None
     used: bool = False
     """Whether a statement has run in it."""
+    is_writer: bool = False
+    """Whether it has the writer's lock, and a transaction in SQLite: until it ends."""
 
 
 class Transactions:
@@ -224,12 +226,16 @@ class Transactions:
 
         Raises:   LockRefused: another session is.
         """
-        if self._work is None:
+        work = self._work
+        if work is None:
             return
-        self._work.used = True
+        work.used = True
+        if work.is_writer:
+            return
         self._acquire(brief=False)
         if not self._connection.in_transaction:
             self._begin("BEGIN IMMEDIATE")
+        work.is_writer = True
 
     @contextmanager
     def writing(self, *, alone: bool, shared: bool = True) -> Generator[None, None, None]:
@@ -246,8 +252,11 @@ class Transactions:
                 raise SqlFault(-878)
             self.lock()
             try:
-                with self._undone_alone(alone):
+                if alone:
                     yield
+                else:
+                    with self._undone_alone():
+                        yield
             except sqlite3.Error:
                 self._notice_loss()
                 raise
@@ -275,10 +284,7 @@ class Transactions:
             self._end()
 
     @contextmanager
-    def _undone_alone(self, alone: bool) -> Generator[None, None, None]:
-        if alone:
-            yield
-            return
+    def _undone_alone(self) -> Generator[None, None, None]:
         self._connection.execute(f"SAVEPOINT {_STATEMENT}")
         try:
             yield

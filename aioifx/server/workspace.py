@@ -39,6 +39,7 @@ class Workspace:
         self._defined = False  # whether the open transaction has changed the schema
         self._temp_serials = Serials()
         self._inserting: Table | None = None
+        self._has_serials = False
 
     # -- schema --------------------------------------------------------------------------------------------------------
 
@@ -121,9 +122,11 @@ class Workspace:
 
     def prime_serials(self, table: Table) -> None:
         """The statement that runs next inserts into *table*."""
-        self._inserting = table
+        if table is not self._inserting:
+            self._inserting, self._has_serials = table, bool(table.serials)
         self.taken_serials.clear()
-        self._serials_of(table).prime(self.connection, table)
+        if self._has_serials:
+            self._serials_of(table).prime(self.connection, table)
 
     def take_serial(self, name: str, value: int | None) -> int:
         table = self._inserting

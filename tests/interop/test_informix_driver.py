@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 from collections.abc import AsyncIterator, Callable
 from decimal import Decimal
@@ -98,6 +99,49 @@ async def test_a_value_that_it_binds_comes_back(server: str, sqltype: str, value
     ]
     assert values == [expected, None]
     assert [(row[0], row[2]) for row in rows] == [(1, 7), (2, 7)]
+
+
+MISREAD = pytest.mark.xfail(
+    raises=(AssertionError, ValueError),
+    strict=True,
+    reason="it takes the first pair that was sent for the first field, whatever the exponent says",
+)
+
+
+@pytest.mark.parametrize(
+    ("literal", "expected"),
+    [
+        ("DATETIME(00:00:00) HOUR TO SECOND", datetime.time(0, 0)),
+        pytest.param("DATETIME(00:00:05) HOUR TO SECOND", datetime.time(0, 0, 5), marks=MISREAD),
+        pytest.param(
+            "DATETIME(00:00:00.005) HOUR TO FRACTION(3)", datetime.time(0, 0, 0, 5000), marks=MISREAD
+        ),
+        pytest.param(
+            "DATETIME(0001-01-01 00:00:00) YEAR TO SECOND", datetime.datetime(1, 1, 1), marks=MISREAD
+        ),
+        pytest.param(
+            "DATETIME(0099-12-31 23:59:59) YEAR TO SECOND",
+            datetime.datetime(99, 12, 31, 23, 59, 59),
+            marks=MISREAD,
+        ),
+        ("INTERVAL(0 00:00:00) DAY TO SECOND", datetime.timedelta(0)),
+        ("INTERVAL(0 00:00:07) DAY TO SECOND", datetime.timedelta(seconds=7)),
+    ],
+)
+async def test_values_that_begin_with_zero_digits(server: str, literal: str, expected: Any) -> None:
+    """Their base-100 form leaves the pairs of zeros out in front, and says so in its exponent."""
+    name, qualifier = literal.split("(", 1)[0], literal.split(")", 1)[1]
+
+    def work() -> Any:
+        with contextlib.closing(connect(server)) as conn:
+            cursor = conn.cursor()
+            cursor.execute(f"CREATE TABLE t (v {name}{qualifier}, tail SMALLINT)")
+            cursor.execute(f"INSERT INTO t VALUES ({literal}, 7)")
+            conn.commit()
+            cursor.execute("SELECT v, tail FROM t")
+            return cursor.fetchall()
+
+    assert await off_loop(work) == [(expected, 7)]
 
 
 async def test_executemany_commit_and_rollback(server: str) -> None:

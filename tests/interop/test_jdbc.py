@@ -138,6 +138,29 @@ async def test_literals_of_every_type_arrive_as_meant(ask: Ask, conn: str) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("sqltype", "literal", "text"),
+    [
+        ("DATETIME HOUR TO SECOND", "DATETIME(00:00:00) HOUR TO SECOND", "00:00:00"),
+        ("DATETIME HOUR TO SECOND", "DATETIME(00:00:05) HOUR TO SECOND", "00:00:05"),
+        ("DATETIME HOUR TO FRACTION(3)", "DATETIME(00:00:00.005) HOUR TO FRACTION(3)", "00:00:00.005"),
+        ("DATETIME YEAR TO SECOND", "DATETIME(0001-01-01 00:00:00) YEAR TO SECOND", "0001-01-01 00:00:00"),
+        ("DATETIME YEAR TO SECOND", "DATETIME(0099-12-31 23:59:59) YEAR TO SECOND", "0099-12-31 23:59:59"),
+        ("INTERVAL DAY TO SECOND", "INTERVAL(0 00:00:00) DAY TO SECOND", "0 00:00:00"),
+        ("INTERVAL DAY TO SECOND", "INTERVAL(0 00:00:07) DAY TO SECOND", "0 00:00:07"),
+    ],
+)
+async def test_values_that_begin_with_zero_digits_arrive_as_meant(
+    ask: Ask, conn: str, sqltype: str, literal: str, text: str
+) -> None:
+    """Their base-100 form leaves the pairs of zeros out in front, and says so in its exponent."""
+    await ask("update", conn, f"CREATE TABLE t (v {sqltype}, tail SMALLINT)")
+    await ask("update", conn, f"INSERT INTO t VALUES ({literal}, 7)")
+    [[value, tail]] = cells(await ask("query", conn, "SELECT v, tail FROM t"))
+    assert value is not None
+    assert (value.strip(), tail) == (text, "7")
+
+
 async def test_rows_of_many_fetches_arrive_once_and_in_order(ask: Ask, conn: str) -> None:
     await ask("update", conn, "CREATE TABLE t (k INTEGER, v VARCHAR(50))")
     await ask("prepare", conn, "p", "INSERT INTO t VALUES (?, ?)")

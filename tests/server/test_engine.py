@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+import aioifx
 from aioifx.server.controls import Event
 from aioifx.server.databases import LogMode
 from aioifx.server.engine import Engine
+from aioifx.server.listener import running
 from aioifx.server.roster import Roster
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.plan import Isolation, StatementType
@@ -252,6 +254,23 @@ def test_sysmaster_shows_databases_and_sessions(home: House) -> None:
     ]
     users = query(engine, "SELECT username FROM sysmaster:syssessions ORDER BY sid")
     assert [user.rstrip() for (user,) in users] == ["anna", "bert"]
+
+
+def test_sysmaster_tells_the_locale_of_a_database(home: House) -> None:
+    text = "SELECT dbs_collate FROM sysmaster:sysdbslocale WHERE dbs_dbsname = 'demo'"
+    [(locale,)] = query(home.engine(), text)
+    assert locale.rstrip() == "en_US.819"
+
+
+def test_values_are_bound_as_the_schema_is_now(home: House) -> None:
+    engine = home.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    run(engine, "INSERT INTO t VALUES (1)")
+    statement = engine.prepare("DELETE FROM t WHERE a = ?")
+    assert engine.execute(statement, (1,)).rows == 1
+    run(engine, "ALTER TABLE t MODIFY (a VARCHAR(5))")
+    run(engine, "INSERT INTO t VALUES ('x')")
+    assert engine.execute(statement, ("x",)).rows == 1
 
 
 def test_another_database_can_be_read(home: House) -> None:
@@ -651,3 +670,163 @@ def test_in_an_ansi_database_work_is_committed_by_commit_alone() -> None:
         run(two, "ROLLBACK WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
         assert run(one, "UPDATE t SET a = 9 WHERE a = 5").rows == 0
+
+
+# -- end to end: a client's questions, the answers it gets, and the types that it is told ------------------------------
+
+DUAL = "FROM sysmaster:sysdual"
+Told = list[tuple[str, str]]
+
+
+async def answered(conn: aioifx.Connection, text: str) -> tuple[list[tuple[object, ...]], Told]:
+    async with await conn.prepare(text) as statement:
+        rows = [tuple(row) for row in await statement.fetch()]
+        return rows, [(column.name, str(column.type)) for column in statement.columns]
+
+
+async def refused(conn: aioifx.Connection, text: str) -> tuple[int, int, int]:
+    with pytest.raises(aioifx.DatabaseError) as raised:
+        await conn.fetch(text)
+    error = raised.value
+    return error.sqlcode, error.isamcode, error.offset
+
+
+@pytest.mark.parametrize(
+    ("items", "row", "types"),
+    [
+        (
+            "7/2, 7/2::FLOAT, MOD(-7,3), ROUND(2.5), TRUNC(-2.7)",
+            (Decimal("3.5"), 3.5, -1, Decimal(3), Decimal(-2)),
+            ["DECIMAL(32)", "FLOAT", "INTEGER", "DECIMAL(32)", "DECIMAL(32)"],
+        ),
+        ("\"it's\", 'it''s'", ("it's", "it's"), ["CHAR(4)", "CHAR(4)"]),
+        (
+            "MDY(2,29,2024) + 365, MDY(3,1,2024) - MDY(2,1,2024)",
+            (date(2025, 2, 28), 29),
+            ["DATE", "INTEGER"],
+        ),
+        (
+            "EXTEND(MDY(5,4,2026), YEAR TO SECOND) - INTERVAL(1) SECOND TO SECOND",
+            (datetime(2026, 5, 3, 23, 59, 59),),
+            ["DATETIME YEAR TO SECOND"],
+        ),
+        (
+            "DATETIME(2026-05-04 12:00) YEAR TO MINUTE - DATETIME(2026-05-01 06:30) YEAR TO MINUTE",
+            (timedelta(days=3, hours=5, minutes=30),),
+            ["INTERVAL DAY(8) TO MINUTE"],
+        ),
+        (
+            "NVL(NULL::INT, 5), DECODE(NULL::INT, NULL, 'n', 'x'), 'a' || NULL::CHAR(1)",
+            (5, "n", None),
+            ["INTEGER", "CHAR(1)", "VARCHAR(2)"],
+        ),
+    ],
+)
+async def test_expressions_have_informixs_values_and_types(
+    items: str, row: tuple[object, ...], types: list[str]
+) -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        rows, told = await answered(conn, f"SELECT {items} {DUAL}")
+        assert rows == [row]
+        assert [type_ for _, type_ in told] == types
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("SELECT 1/0 FROM systables WHERE tabid = 1", (-1202, 0, 0)),
+        ("SELECT 'x'::INT FROM systables WHERE tabid = 1", (-1213, 0, 0)),
+        (f"SELECT DATETIME(2024-01-31 10:00) YEAR TO MINUTE + 1 UNITS MONTH {DUAL}", (-1267, 0, 0)),
+        ("SELECT * FROM nowhere", (-206, -111, 15)),
+        ("SELECT 1", (-201, 0, 9)),
+    ],
+)
+async def test_what_has_no_answer_is_refused_by_number_and_place(
+    text: str, fault: tuple[int, int, int]
+) -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        assert await refused(conn, text) == fault
+        assert await conn.fetchval(f"SELECT 1 {DUAL}") == 1
+
+
+async def test_the_catalog_is_read_as_on_any_server() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        rows, told = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")
+        assert rows == [("syscolumns",), ("sysindices",)]
+        assert told == [("tabname", "VARCHAR(128)")]
+        matching = "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1"
+        assert await answered(conn, matching) == ([("sys",)], [("tabname", "VARCHAR(3)")])
+
+
+async def test_double_quotes_stand_round_names_if_the_client_says_so() -> None:
+    async with running() as dsn, aioifx.connect(dsn, environment={"DELIMIDENT": "Y"}) as conn:
+        assert await refused(conn, f"SELECT \"it's\", 'it''s' {DUAL}") == (-217, 0, 8)
+
+
+async def test_a_serial_and_texts_with_blanks() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TEMP TABLE t (k SERIAL, c CHAR(5), v VARCHAR(5))")
+        serials = []
+        for values in ("0, 'ab', 'ab '", "10, 'abcdefg', ''", "0, NULL, NULL"):
+            serials.append((await conn.execute(f"INSERT INTO t VALUES ({values})")).serial)
+        assert serials == [1, 10, 11]
+        rows, told = await answered(conn, "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
+        assert rows == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
+        assert told[:3] == [("k", "SERIAL"), ("c", "CHAR(5)"), ("v", "VARCHAR(5)")]
+        assert await conn.fetchval(f"SELECT DBINFO('sqlca.sqlerrd1') {DUAL}") == 11
+        assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE c = 'ab'") == 1
+        assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE v = 'ab'") == 1
+        with pytest.raises(aioifx.DatabaseError) as raised:
+            await conn.execute("INSERT INTO t VALUES (0, 'a')")
+        assert raised.value.sqlcode == -236
+
+
+async def test_an_old_outer_join_keeps_rows_without_a_partner() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        for text in ("CREATE TABLE a (k INT)", "CREATE TABLE b (k INT, x INT)"):
+            await conn.execute(text)
+        await conn.executemany("INSERT INTO a VALUES (?)", [(1,), (2,)])
+        await conn.executemany("INSERT INTO b VALUES (?, ?)", [(1, 9), (2, 3)])
+        rows, _ = await answered(conn, "SELECT a.k, b.x FROM a, OUTER b WHERE a.k = b.k AND b.x > 5")
+        assert sorted(rows) == [(1, 9), (2, None)]
+
+
+async def test_transactions_begin_once_and_end_once() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        for text, sqlcode in (
+            ("BEGIN WORK", 0),
+            ("BEGIN WORK", -535),
+            ("COMMIT WORK", 0),
+            ("COMMIT WORK", -255),
+            ("ROLLBACK WORK", -255),
+        ):
+            try:
+                await conn.execute(text)
+            except aioifx.DatabaseError as error:
+                assert error.sqlcode == sqlcode, text
+            else:
+                assert sqlcode == 0, text
+
+
+async def test_a_key_that_is_there_names_its_constraint() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)")
+        await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
+        with pytest.raises(aioifx.DatabaseError) as raised:
+            await conn.execute("INSERT INTO t (k) VALUES (?)", 1)
+        assert (raised.value.sqlcode, raised.value.isamcode) == (-268, -100)
+        assert "informix.pk_t" in str(raised.value)
+
+
+async def test_texts_are_cut_by_the_bytes_of_the_databases_code_set() -> None:
+    utf8 = "en_US.utf8"
+    async with (
+        running(db_locale=utf8) as dsn,
+        aioifx.connect(dsn, client_locale=utf8, db_locale=utf8) as conn,
+    ):
+        await conn.execute("CREATE TABLE t (c CHAR(5), v VARCHAR(5))")
+        await conn.execute("INSERT INTO t VALUES ('éééé', '日本語')")
+        assert await answered(conn, "SELECT c, v, LENGTH(c), 'é' x FROM t") == (
+            [("éé ", "日", 4, "é")],
+            [("c", "CHAR(5)"), ("v", "VARCHAR(5)"), ("(expression)", "INTEGER"), ("x", "CHAR(2)")],
+        )

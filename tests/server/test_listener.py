@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+import aioifx
 import aioifx.server
 from aioifx.channel import Channel
 from aioifx.errors import InterfaceError, SQLSyntaxError
@@ -29,6 +30,12 @@ async def test_the_dsn_names_what_a_client_needs() -> None:
     async with running(["shop", "stock"], user="a/b", password="p@ss", server_name="ol_shop") as dsn:
         assert dsn.startswith("informix://a%2Fb:p%40ss@127.0.0.1:")
         assert dsn.endswith("/shop?server=ol_shop")
+
+
+async def test_login_and_dbinfo_tell_one_version() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        told = await conn.fetchval("SELECT DBINFO('version', 'full') FROM systables WHERE tabid = 1")
+        assert told == conn.server_version == "IBM Informix Dynamic Server Version 15.0.1.0.3"
 
 
 async def test_it_listens_when_it_is_entered_and_no_more_when_it_is_left() -> None:

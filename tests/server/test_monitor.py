@@ -45,6 +45,14 @@ def test_databases_are_shown_with_their_log_modes(connection: sqlite3.Connection
     databases.close()
 
 
+def test_databases_are_shown_with_their_locales(connection: sqlite3.Connection) -> None:
+    databases = Databases(locale="en_US.utf8")
+    databases.create("stores", LogMode.LOGGED, "anna")
+    refresh("sysdbslocale", connection, databases, Roster())
+    assert rows(connection, "sysdbslocale") == [{"dbs_dbsname": "stores", "dbs_collate": "en_US.57372"}]
+    databases.close()
+
+
 def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> None:
     databases, roster = Databases(), Roster()
     anna = roster.enter("anna", "desk", 12)

@@ -2,22 +2,25 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import pytest
 
-from aioifx.channel import Channel
+from aioifx.channel import MAX_UNASKED, Channel
 from aioifx.codecs.rows import RowDecoder
 from aioifx.errors import ConnectionLost
+from aioifx.server import session
+from aioifx.server.conversation import Conversation
 from aioifx.server.listener import Server, ServerOptions, serve
 from aioifx.server.slots import STATEMENT_LIMIT
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import requests
 from aioifx.wire.dialect import OFFER, SERVER_MASK, Dialect
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
-from aioifx.wire.inbox import Parser
+from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, in_runs, read_reply
@@ -186,6 +189,80 @@ async def test_pipelined_groups_are_answered_in_order(server: Server) -> None:
         assert failed == [7]
 
 
+async def test_no_turn_of_the_loop_reads_more_than_a_batch(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    turn = 0
+    counting = True
+    read_in: Counter[int] = Counter()
+
+    def count_turns() -> None:
+        nonlocal turn
+        turn += 1
+        if counting:
+            loop.call_soon(count_turns)
+
+    async def counted(inbox: Inbox, dialect: Dialect) -> list[requests.Request]:
+        group = await requests.read_request(inbox, dialect)
+        read_in[turn] += 1
+        return group
+
+    monkeypatch.setattr(session, "read_request", counted)
+    loop.call_soon(count_turns)
+    async with calling(server) as caller:
+        await caller.begin()
+        for _ in range(1000):
+            requests.put_version(caller.outbox)
+            requests.put_eot(caller.outbox)
+        caller.send()
+        for _ in range(1000):
+            assert (await caller.reply()).version
+    counting = False
+    assert sum(read_in.values()) > 1000
+    # The first of a batch may share its turn with the last one that the batch before left to it.
+    assert max(read_in.values()) <= session.BATCH_GROUPS + 1
+
+
+async def test_long_groups_are_read_a_few_at_a_time(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[int] = []
+
+    def answer(self: Conversation, groups: Sequence[Sequence[requests.Request]]) -> bytes:
+        batches.append(len(groups))
+        return answered(self, groups)
+
+    answered = Conversation.answer
+    monkeypatch.setattr(Conversation, "answer", answer)
+    text = "CREATE TEMP TABLE a (b INTEGER) --" + "x" * session.BATCH_BYTES
+    async with calling(server) as caller:
+        await caller.begin()
+        for _ in range(20):
+            caller.put_command(text)
+        caller.send()
+        for _ in range(20):
+            await caller.reply()
+    assert max(batches) <= 2
+
+
+async def test_a_client_may_send_far_more_than_lies_here_unread(server: Server) -> None:
+    async with calling(server) as one, calling(server) as two:
+        await one.begin()
+        await two.begin()
+        await one.command("CREATE TABLE t (a INTEGER)")
+        await one.command("BEGIN WORK")
+        await one.command("LOCK TABLE t IN EXCLUSIVE MODE")
+        await two.command("SET LOCK MODE TO WAIT")
+        count = 2 * MAX_UNASKED // session.READ_AHEAD
+        for _ in range(count):
+            two.put_command("INSERT INTO t VALUES (1) --" + "x" * session.READ_AHEAD)
+        two.send()
+        transports = [each._channel.transport for each in server._sessions.values()]
+        await until(lambda: not all(transport.is_reading() for transport in transports))
+        await one.command("COMMIT WORK")
+        for _ in range(count):
+            assert (await two.reply()).error is None
+
+
 async def test_everything_up_to_the_database_may_be_said_at_once(server: Server) -> None:
     async with calling(server) as caller:
         await caller.login()
@@ -287,7 +364,10 @@ async def test_a_lost_connection_rolls_back_and_unlocks(server: Server) -> None:
         assert changed.rows == 1
 
 
-async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(server: Server) -> None:
+@pytest.mark.parametrize("groups", [1, 3 * session.BATCH_GROUPS])
+async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(
+    server: Server, groups: int
+) -> None:
     async with calling(server) as one:
         await one.begin()
         await one.command("CREATE TABLE t (a INTEGER)")
@@ -297,7 +377,8 @@ async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(s
         async with calling(server) as two:
             await two.begin()
             await two.command("SET LOCK MODE TO WAIT")
-            two.put_command("INSERT INTO t VALUES (2)")
+            for _ in range(groups):
+                two.put_command("INSERT INTO t VALUES (2)")
             two.send()
             database = server._databases
             assert database is not None

@@ -66,9 +66,10 @@ class Moments(ABC):
         number = decimal_of(value)
         self.count += sign
         self.floats += sign * isinstance(value, float)
-        self.total = EXACT.add(self.total, number * sign)
+        change = EXACT.add if sign > 0 else EXACT.subtract  # an operator would round to 28 digits
+        self.total = change(self.total, number)
         if self.squared:
-            self.squares = EXACT.add(self.squares, EXACT.multiply(number, number) * sign)
+            self.squares = change(self.squares, EXACT.multiply(number, number))
 
     def finalize(self) -> Stored:
         """The result."""

@@ -68,8 +68,8 @@ def _interval_arithmetic(operator: str, left: Typed, right: Typed, result: SqlTy
     )
 
 
-def aggregated(name: str, operand: Typed, distinct: str, offset: int) -> Typed:
-    """COUNT, SUM, AVG, MIN, MAX and kin over an operand.
+def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str = "") -> Typed:
+    """COUNT, SUM, AVG, MIN, MAX and kin over an operand; *over* is the window's text.
 
     COUNT's type is DECIMAL(15,0), of the others DECIMAL over integers and decimals (observed: they arrive as DECIMAL).
     """
@@ -77,15 +77,16 @@ def aggregated(name: str, operand: Typed, distinct: str, offset: int) -> Typed:
     family = family_of(type_)
     match name:
         case "count":
-            return Typed(f"CAST(count({distinct}{collated(operand.sql, type_)}) AS TEXT)", COUNT, False)
+            return Typed(f"CAST(count({distinct}{collated(operand.sql, type_)}){over} AS TEXT)", COUNT, False)
         case "min" | "max":
-            return Typed(f"{name}({collated(operand.sql, type_)})", type_)
+            return Typed(f"{name}({collated(operand.sql, type_)}){over}", type_)
         case "sum" | "avg" if family in INTERVALS:
-            return Typed(f"ifx_{name}_interval({distinct}{operand.sql})", type_)
+            exact = f"ifx_{name}_interval({distinct}{operand.sql}){over}"
+            return Typed(f"ifx_interval_mul({exact}, 1, {type_number(type_)})", type_)  # cut, or -1265
         case _:
             if family is Family.TEXT:
                 operand, family = number_of(operand), Family.DECIMAL
             if family not in NUMERIC:
                 raise SqlFault(-1260, offset=offset)
             result = FLOAT if family is Family.FLOAT else decimal()
-            return Typed(f"ifx_{name}({distinct}{operand.sql})", result)
+            return Typed(f"ifx_{name}({distinct}{operand.sql}){over}", result)

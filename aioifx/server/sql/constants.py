@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from aioifx.server.sql import tree, types
+from aioifx.server.sql.decimals import fit_decimal
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.operands import Typed, cast, number
 from aioifx.server.sql.storage import type_number
@@ -14,10 +15,13 @@ from aioifx.sqltypes import SqlType, TypeCode
 
 
 def literal_number(value: int | Decimal) -> Typed:
-    """An integer, or a DECIMAL as wide as written when it has a point or is too long for INTEGER."""
+    """An integer, or a DECIMAL as wide as written when it has a point or is too long for INTEGER.
+
+    Raises:   SqlFault: -1226, it is larger than any DECIMAL.
+    """
     if isinstance(value, int) and abs(value) < 2**31:
         return Typed(number(value), INTEGER, False, value)
-    exact = Decimal(value)
+    exact = fit_decimal(Decimal(value), types.MAXIMUM_PRECISION, None) if value else Decimal(value)
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Final
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.changes import assigned_value
+from aioifx.server.sql.conversions import assigner
+from aioifx.server.sql.decimals import decimal_text
 from aioifx.server.sql.expressions import Expressions
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import Context, Scope, Source, SourceColumn
-from aioifx.server.sql.operands import assigned
+from aioifx.server.sql.operands import Typed, assigned
 from aioifx.server.sql.queries import QueryTranslator
 from aioifx.server.sql.schema import (
     ColumnDef,
@@ -23,6 +26,7 @@ from aioifx.server.sql.schema import (
     IndexPart,
     Table,
 )
+from aioifx.server.sql.storage import type_number
 from aioifx.server.sql.texts import identifier
 from aioifx.server.sql.types import Family, family_of
 from aioifx.sqltypes import TypeCode
@@ -62,7 +66,9 @@ _SESSION_DEFAULTS: Final = {
 
 def _default(node: tree.Default, column: ColumnDef, context: Context) -> Default:
     translator = Expressions(context, Scope(), QueryTranslator(context))
-    sql = assigned(assigned_value(translator, column, node.value), column.type)
+    value = assigned_value(translator, column, node.value)
+    _require_fitting(value, column, node.offset, context)
+    sql = assigned(value, column.type)
     match node.value:
         case tree.Null():
             return Default(DefaultKind.NULL, "NULL")
@@ -74,6 +80,25 @@ def _default(node: tree.Default, column: ColumnDef, context: Context) -> Default
             return Default(DefaultKind.LITERAL, sql, node.value.value)
         case _:
             return Default(DefaultKind.LITERAL, sql, node.text)
+
+
+def _require_fitting(value: Typed, column: ColumnDef, offset: int, context: Context) -> None:
+    """A default must be a value of its column's type.
+
+    Raises:   SqlFault: -591 (documented).
+    """
+    if value.type is None:
+        return
+    constant = value.constant
+    if constant is None and family_of(value.type) is not family_of(column.type):
+        raise SqlFault(-591, token=column.name, offset=offset)
+    stored = decimal_text(constant) if isinstance(constant, Decimal) else constant
+    try:
+        convert = assigner(type_number(value.type), type_number(column.type))
+        if stored is not None:
+            convert(stored, context.settings)
+    except SqlFault:
+        raise SqlFault(-591, token=column.name, offset=offset) from None
 
 
 @dataclass(slots=True)
@@ -147,7 +172,13 @@ class TableBuilder:
     def _key(
         self, kind: ConstraintKind, name: tree.Name | None, columns: tuple[str, ...], is_unique: bool = True
     ) -> Constraint:
-        """A constraint with an index: one that is there already, or one of its own."""
+        """A constraint with an index: one that is there already, or one of its own.
+
+        Raises:   SqlFault: -577, the columns are unique already.
+        """
+        same = (each for each in self.table.constraints if set(each.columns) == set(columns))
+        if kind is ConstraintKind.UNIQUE and any(each.kind is kind for each in same):
+            raise SqlFault(-577)
         constraint = self._add(kind, name, columns)
         index = next(
             (

@@ -212,16 +212,15 @@ def check_fields(moment: Qualifier, interval: Qualifier) -> None:
 
 
 def difference(left: str, first: Qualifier, right: str, second: Qualifier, settings: Settings) -> int:
-    """DATETIME - DATETIME: months when both end at YEAR or MONTH, else ticks.
+    """DATETIME - DATETIME: months when the left side ends at YEAR or MONTH, else ticks.
 
-    The left side's last field is the result's (documented), and what the right side has beyond it is cut.
+    The right side takes the left side's qualifier first: fields that it lacks are filled in, others do not count
+    (documented).
     """
-    one, other = extended(left, first, settings), extended(right, second, settings)
-    if first.last <= Unit.MONTH and second.last <= Unit.MONTH:
+    other = extended(requalified(right, second, first, settings), first, settings)
+    one = extended(left, first, settings)
+    if first.last <= Unit.MONTH:
         return _month_number(one) - _month_number(other)
-    if first.last >= Unit.DAY:
-        end = span(first).stop
-        other = other[:end] + _FILL[end:]
     return (datetime.fromisoformat(one) - datetime.fromisoformat(other)) // TICK
 
 

@@ -20,6 +20,7 @@ from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import Context, Scope
 from aioifx.server.sql.operands import NULL, Typed, cast, comparison, converted, number, number_of, text_of
 from aioifx.server.sql.storage import type_number
+from aioifx.server.sql.strings import byte_length
 from aioifx.server.sql.texts import string
 from aioifx.server.sql.types import (
     INTEGER,
@@ -65,7 +66,8 @@ class Expressions:
             case tree.Number():
                 return literal_number(node.value)
             case tree.String():
-                return Typed(string(node.value), char(len(node.value)), False, node.value)
+                size = byte_length(node.value, self.context.settings.code_set)
+                return Typed(string(node.value), char(size), False, node.value)
             case tree.Parameter():
                 return self._parameter(node, hint)
             case tree.DatetimeLiteral():
@@ -266,8 +268,9 @@ class Expressions:
         return values, type_
 
     def _units(self, node: tree.Units) -> Typed:
-        leading = 5 if node.unit == Unit.FRACTION else _LONGEST_UNITS
-        type_ = interval(Qualifier(node.unit, node.unit, leading, 5 if node.unit == Unit.FRACTION else 0))
+        if node.unit == Unit.FRACTION:  # which fraction of a second one unit is was found nowhere
+            raise SqlFault(-999, token="UNITS FRACTION", offset=node.offset)
+        type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
         count = number_of(self.value(node.operand, decimal()))
         return Typed(f"ifx_units({count.sql}, {type_number(type_)})", type_, count.nullable)
 
@@ -291,23 +294,23 @@ class Expressions:
 
     # --- Aggregates ---------------------------------------------------------------------------------------------------
 
-    def _aggregate(self, node: tree.Aggregate) -> Typed:
+    def _aggregate(self, node: tree.Aggregate, over: str = "") -> Typed:
         if not self.aggregates:
             raise SqlFault(-201, offset=node.offset)
         if node.argument is None:
-            return Typed("CAST(count(*) AS TEXT)", COUNT, False)
+            return Typed(f"CAST(count(*){over} AS TEXT)", COUNT, False)
         inner = replace(self, aggregates=False)
         operand = inner.typed(node.argument)
-        return aggregated(node.name, operand, "DISTINCT " if node.distinct else "", node.offset)
+        return aggregated(node.name, operand, "DISTINCT " if node.distinct else "", node.offset, over)
 
     def _window(self, node: tree.Window) -> Typed:
         if not self.aggregates:
             raise SqlFault(-201, offset=node.offset)
         return window(self, node)
 
-    def aggregate_in_window(self, node: tree.Aggregate) -> Typed:
-        """An aggregate as the function of a window."""
-        return self._aggregate(node)
+    def aggregate_in_window(self, node: tree.Aggregate, over: str) -> Typed:
+        """An aggregate as the function of a window, whose text is *over*."""
+        return self._aggregate(node, f" {over}")
 
     # --- Subqueries ---------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""SQLite functions that only translated texts need: NOT NULL, JDBC's catalog routines. Never: types' rules.
+"""SQLite functions that only translated texts need: NOT NULL, FIRST, JDBC's catalog routines. Never: types' rules.
 
 Source: what the routines ``get_data_type``, ``schema_*`` give is assumed from JDBC's getColumns, which maps their
 results to its own columns one to one.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.functions import FaultSink, Function, FunctionSpec
+from aioifx.server.sql.functions import FaultSink, Function, FunctionSpec, guarded
 from aioifx.server.sql.storage import Stored
 from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, NOT_NULL, Qualifier, TypeCode, Unit
 
@@ -18,6 +18,16 @@ def required(value: Stored, column: str, sqlcode: int) -> Stored:
     """``ifx_required``: the value, which must not be NULL."""
     if value is None:
         raise SqlFault(sqlcode, token=column)
+    return value
+
+
+def count(value: Stored) -> Stored:
+    """``ifx_count``: a number of rows to skip or to give. SQLite takes a negative LIMIT for none at all.
+
+    assumed: -415 for NULL and negative ones; no rows would be a plausible answer.
+    """
+    if not isinstance(value, int) or value < 0:
+        raise SqlFault(-415)
     return value
 
 
@@ -178,6 +188,7 @@ def _strict(call: Function) -> Function:
 
 EXTRAS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_required", 3, required),
+    FunctionSpec("ifx_count", 1, count),
     FunctionSpec("ifx_jdbc_type", 3, _strict(jdbc_type)),
     FunctionSpec("ifx_type_name", 2, _strict(type_name)),
     FunctionSpec("ifx_type_precision", 3, _strict(type_precision)),
@@ -206,16 +217,5 @@ def register_extras(connection: Registrar, on_fault: FaultSink) -> None:
     """Make these functions known to a SQLite connection, beside those of `functions.register`."""
     for spec in EXTRAS:
         connection.create_function(
-            spec.name, spec.arguments, _told(spec.call, on_fault), deterministic=spec.deterministic
+            spec.name, spec.arguments, guarded(spec.call, on_fault), deterministic=spec.deterministic
         )
-
-
-def _told(call: Function, on_fault: FaultSink) -> Function:
-    def run(*arguments: Stored) -> Stored:
-        try:
-            return call(*arguments)
-        except SqlFault as fault:
-            on_fault(fault)
-            raise
-
-    return run

@@ -149,7 +149,7 @@ def register(connection: Connection, settings: Settings, on_fault: FaultSink) ->
     for spec in FUNCTIONS:
         call = partial(spec.call, settings) if spec.with_settings else spec.call
         connection.create_function(
-            spec.name, spec.arguments, _guarded(call, on_fault), deterministic=spec.deterministic
+            spec.name, spec.arguments, guarded(call, on_fault), deterministic=spec.deterministic
         )
     for name, window in WINDOW_AGGREGATES.items():
         connection.create_window_function(name, 1, partial(_GuardedWindow, window, on_fault))
@@ -158,7 +158,7 @@ def register(connection: Connection, settings: Settings, on_fault: FaultSink) ->
     connection.create_collation("ifx_decimal", compare_decimals)
 
 
-def _guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
+def guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
     """The function, whose faults are remembered: SQLite passes on only that there was one."""
 
     def run(*arguments: Value) -> Stored:
@@ -186,8 +186,8 @@ class _Guarded:
 
     def __init__(self, make: Callable[[], Aggregate], on_fault: FaultSink) -> None:
         aggregate = make()
-        self.step = _guarded(aggregate.step, on_fault)
-        self.finalize = _guarded(aggregate.finalize, on_fault)
+        self.step = guarded(aggregate.step, on_fault)
+        self.finalize = guarded(aggregate.finalize, on_fault)
 
 
 class _GuardedWindow:
@@ -195,10 +195,10 @@ class _GuardedWindow:
 
     def __init__(self, make: Callable[[], WindowAggregate], on_fault: FaultSink) -> None:
         aggregate = make()
-        self.step = _guarded(aggregate.step, on_fault)
-        self.inverse = _guarded(aggregate.inverse, on_fault)
-        self.value = _guarded(aggregate.value, on_fault)
-        self.finalize = _guarded(aggregate.finalize, on_fault)
+        self.step = guarded(aggregate.step, on_fault)
+        self.inverse = guarded(aggregate.inverse, on_fault)
+        self.value = guarded(aggregate.value, on_fault)
+        self.finalize = guarded(aggregate.finalize, on_fault)
 
 
 # --- conversion and comparison --------------------------------------------------------------------------------------

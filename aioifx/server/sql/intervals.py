@@ -52,10 +52,16 @@ def _limits(qualifier: Qualifier) -> tuple[int, int]:
 
 def fit_interval(amount: int, qualifier: Qualifier) -> int:
     """Months or ticks cut to the last unit; -1265 when the leading field has too few digits for them."""
-    step, limit = _limits(qualifier)
-    size = abs(amount)
-    if size >= limit:
+    _, limit = _limits(qualifier)
+    if abs(amount) >= limit:
         raise SqlFault(-1265)
+    return _without_smaller(amount, qualifier)
+
+
+def _without_smaller(amount: int, qualifier: Qualifier) -> int:
+    """Months or ticks without what is smaller than the last unit."""
+    step, _ = _limits(qualifier)
+    size = abs(amount)
     return amount if step == 1 else (size - size % step) * (-1 if amount < 0 else 1)
 
 
@@ -127,7 +133,9 @@ def _sum(change: Callable[[int, int], int]) -> Callable[[int | None, int | None,
     def compute(left: int | None, right: int | None, result: int) -> int | None:
         if left is None or right is None:
             return None
-        return fit_interval(change(left, right), interval_qualifier(numbered_type(result)))
+        qualifier = interval_qualifier(numbered_type(result))
+        # Smaller fields of the second operand do not count (documented).
+        return fit_interval(change(left, _without_smaller(right, qualifier)), qualifier)
 
     return compute
 
@@ -137,7 +145,7 @@ subtract_intervals: Final = _sum(int.__sub__)
 
 
 def multiply_interval(amount: int | None, factor: int | float | str | None, result: int) -> int | None:
-    """INTERVAL * number, cut to the last unit."""
+    """INTERVAL * number, cut to the last unit; the result has the operand's precision (documented)."""
     if amount is None or factor is None:
         return None
     product = EXACT.multiply(Decimal(amount), decimal_of(factor))

@@ -74,6 +74,10 @@ class Scope:
     sources: list[Source] = field(default_factory=list[Source])
     parent: Scope | None = None
     common: dict[str, CommonTable] = field(default_factory=dict[str, CommonTable])
+    correlated: list[tuple[tree.Column, SourceColumn]] = field(
+        default_factory=list[tuple[tree.Column, SourceColumn]]
+    )
+    """Columns of these sources that subqueries have named so far."""
 
     def find(self, node: tree.Column) -> tuple[Scope, SourceColumn]:
         """The column that a name means, and the scope that it was found in.
@@ -85,6 +89,8 @@ class Scope:
         while scope is not None:
             found, label_known = scope._here(node, label_known)
             if found is not None:
+                if scope is not self:
+                    scope.correlated.append((node, found))
                 return scope, found
             scope = scope.parent
         if node.table is not None and not label_known:

@@ -12,7 +12,7 @@ import math
 import operator
 import struct
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -189,16 +189,15 @@ def _divide_decimals(left: Decimal, right: Decimal) -> Decimal:
 def _remainder(left: Value, right: Value) -> Value:
     if not right:
         raise SqlFault(-1202)
-    if type(left) is not int:
-        return math.fmod(left, right)
     rest = abs(left) % abs(right)
     return -rest if left < 0 else rest
 
 
 def _remainder_decimals(left: Decimal, right: Decimal) -> Decimal:
-    if not right:
+    divisor = right.to_integral_value(ROUND_DOWN)
+    if not divisor:
         raise SqlFault(-1202)
-    return EXACT.remainder(left, right)
+    return EXACT.remainder(left.to_integral_value(ROUND_DOWN), divisor)
 
 
 add: Final = _binary(operator.add, ARITHMETIC.add)

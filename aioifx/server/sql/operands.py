@@ -133,9 +133,9 @@ def assigned(value: Typed, target: SqlType) -> str:
 
 
 def _source_number(value: Typed) -> int:
-    """The number of the value's type; a literal text is as long as written and no CHAR that lacks its blanks."""
+    """The number of the value's type; a literal text is no CHAR that lacks its blanks."""
     if isinstance(value.constant, str):
-        return type_number(varchar(len(value.constant)))
+        return type_number(varchar(size_of(value.known_type)))
     return type_number(value.known_type)
 
 

@@ -141,6 +141,7 @@ class QueryTranslator:
         plain = Expressions(self.context, scope, self)
         if clause.filters:
             tail += " WHERE " + " AND ".join(plain.condition(each) for each in clause.filters)
+        scope.correlated.clear()  # those of WHERE see single rows
         lists = Expressions(self.context, scope, self, aggregates=True)
         items = list(self._items(node, scope, lists))
         grouping = _Grouping(lists, node, [output for _, output, _ in items])
@@ -149,6 +150,10 @@ class QueryTranslator:
             tail += f" HAVING {lists.condition(node.having)}"
         grouping.check(items, order_by)
         names, outputs = tuple(name for name, _, _ in items), tuple(output for _, output, _ in items)
+        if node.having is not None and not node.group_by:
+            # All rows are one group, which SQLite knows by an aggregate in the select list only.
+            group = f"CASE WHEN count(*) >= 0 THEN {outputs[0].sql} END"
+            outputs = (replace(outputs[0], sql=group, constant=None), *outputs[1:])
         is_one_row = grouping.is_grouped and not node.group_by and node.having is None
         block = Block(
             names, outputs, tail, node.distinct, grouping.is_grouped, is_one_row, tuple(scope.sources)
@@ -210,8 +215,7 @@ class QueryTranslator:
             return ""
         (node,) = nodes
         if isinstance(node, tree.Parameter):
-            # SQLite takes a negative LIMIT for none at all
-            return f"max({self.context.parameter(node, INTEGER, exact=True)}, 0)"
+            return f"ifx_count({self.context.parameter(node, INTEGER, exact=True)})"
         if not isinstance(node.value, int):
             raise SqlFault(-201, offset=node.offset)
         return str(node.value)
@@ -285,8 +289,9 @@ class _Grouping:
         self._keys = [self._key(each, outputs) for each in node.group_by]
         self._texts = {key.sql for key in self._keys}
         parts = [item.expression for item in node.items if not isinstance(item.expression, tree.Star)]
-        parts += [node.having] if node.having is not None else []
-        self.is_grouped = bool(node.group_by) or any(_has_aggregate(part) for part in parts)
+        self.is_grouped = (
+            bool(node.group_by) or node.having is not None or any(_has_aggregate(part) for part in parts)
+        )
 
     def _key(self, node: tree.Expression, outputs: Sequence[Typed]) -> Typed:
         if isinstance(node, tree.Number):
@@ -316,6 +321,9 @@ class _Grouping:
                 raise SqlFault(-294, token=name)
         if self._node.having is not None:
             self._check(self._node.having, -294)
+        for node, column in self._translator.scope.correlated:
+            if column.sql not in self._texts:
+                raise SqlFault(-294, token=node.name, offset=node.offset)
         labels = {item.label.text for item in self._node.items if item.label}
         for item in order_by:
             if _name_of(item.expression) not in labels:

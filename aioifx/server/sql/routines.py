@@ -157,10 +157,13 @@ def _result_number(type_: SqlType) -> SqlType:
 
 
 def _remainder(arguments: Sequence[Typed]) -> Typed:
-    """MOD: an integer type; the fractions of its arguments do not count (documented)."""
+    """MOD: an integer type; the fractions of its arguments do not count (documented).
+
+    assumed: INT8 if an argument is no integer, as any remainder fits into it.
+    """
     left, right = arguments
     whole = family_of(left.known_type) is Family.INTEGER and family_of(right.known_type) is Family.INTEGER
-    type_ = types.wider_integer(left.known_type, right.known_type) if whole else decimal()
+    type_ = types.wider_integer(left.known_type, right.known_type) if whole else types.INT8
     return Typed(f"ifx_mod({left.sql}, {right.sql}, {type_number(type_)})", type_, _nullable(arguments))
 
 

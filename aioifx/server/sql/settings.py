@@ -8,17 +8,21 @@ from typing import NamedTuple
 
 
 class Version(NamedTuple):
-    """The parts of the server's version that DBINFO('version', part) tells."""
+    """The parts of the server's version that DBINFO('version', part) tells.
 
-    server_type: str = "Informix Dynamic Server"
-    major: str = "14"
-    minor: str = "10"
-    os: str = "F"
-    level: str = "C1"
+    By default the release whose capability bits and layouts are served, as its login reply writes it (observed). Such
+    a release names no operating system, so that part is empty (assumed).
+    """
+
+    server_type: str = "IBM Informix Dynamic Server"
+    major: str = "15"
+    minor: str = "0"
+    os: str = ""
+    level: str = "1.0.3"
 
     @property
     def full(self) -> str:
-        """As DBINFO('version', 'full') says it."""
+        """As DBINFO('version', 'full') and the login reply say it."""
         return f"{self.server_type} Version {self.major}.{self.minor}.{self.os}{self.level}"
 
 

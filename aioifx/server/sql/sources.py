@@ -17,7 +17,7 @@ from aioifx.server.sql.conditions import Subqueries
 from aioifx.server.sql.expressions import Expressions
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import MAIN, Context, Scope, Source, SourceColumn, derived_columns
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.relations import Relation
 from aioifx.server.sql.schema import Table, TableKind
 

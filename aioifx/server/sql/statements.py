@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aioifx.server.sql import tree
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import Context
@@ -21,7 +23,7 @@ from aioifx.server.sql.queries import Place, QueryTranslator
 from aioifx.server.sql.relations import Block, Relation
 from aioifx.server.sql.schema import ColumnDef, Table
 from aioifx.server.sql.tables import column_text
-from aioifx.server.sql.texts import identifier
+from aioifx.server.sql.texts import identifier, string
 from aioifx.sqltypes import Column
 
 
@@ -113,10 +115,21 @@ def _into_temp(query: tree.Query, clause: tree.IntoTemp, relation: Relation, con
     names = ", ".join(identifier(column.name) for column in columns)
     declared = ", ".join(column_text(column) for column in columns)
     definition = Definition((Step(f"CREATE TABLE {table.source} ({declared})"),), (PutTable(table),))
-    fill = Change(Verb.INSERT, f"INSERT INTO {table.source} ({names}) {_as_source(relation)}", table)
+    fill = Change(Verb.INSERT, f"INSERT INTO {table.source} ({names}) {_as_source(relation, columns)}", table)
     return finished(StatementType.SELECT_INTO_TEMP, IntoTemp(definition, fill), query, context)
 
 
-def _as_source(relation: Relation) -> str:
-    """A query behind INSERT INTO; the WITH clause of one would not be taken there by old SQLite."""
-    return f"SELECT * FROM ({relation.text()})" if relation.common else relation.text()
+def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> str:
+    """A query behind INSERT INTO; the WITH clause of one would not be taken there by old SQLite.
+
+    A SERIAL column stays one, so its counter must know the numbers that are there.
+    """
+    items = [
+        f"ifx_serial({string(column.name)}, c{number})"
+        if column.is_serial and not column.nullable
+        else f"c{number}"
+        for number, column in enumerate(columns, start=1)
+    ]
+    if relation.common or any(item.startswith("ifx") for item in items):
+        return f"SELECT {', '.join(items)} FROM ({relation.text()})"
+    return relation.text()

@@ -174,7 +174,7 @@ def sum_of(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
     if operator not in "+-":
         return None
     if families[0] in INTERVALS and families[0] is families[1]:
-        return _wider_interval(left, right)
+        return _interval_sum(left, right)
     if families == (Family.DATE, Family.DATE) and operator == "-":
         return INTEGER
     if families[0] is Family.DATE and families[1] in NUMERIC:
@@ -189,36 +189,37 @@ def _moment(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
     moments = (Family.DATE, Family.DATETIME)
     one, other = family_of(left), family_of(right)
     if one in moments and other in INTERVALS:
-        return shifted(left, right)
+        return shifted(left)
     if one in INTERVALS and other in moments and operator == "+":
-        return shifted(right, left)
+        return shifted(right)
     if one in moments and other in moments and operator == "-":
-        return _distance(qualifier_of(left), qualifier_of(right))
+        return _distance(qualifier_of(left))
     return None
 
 
-def shifted(moment: SqlType, distance: SqlType) -> SqlType:
-    """DATETIME keeps its qualifier; DATE becomes a DATETIME that reaches to the interval's last unit.
+def shifted(moment: SqlType) -> SqlType:
+    """DATETIME keeps its qualifier; DATE becomes the DATETIME YEAR TO DAY that it is (documented).
 
-    assumed: DATE + INTERVAL is DATETIME YEAR TO the finer of DAY and the interval's last unit.
+    So hours cannot be added to it without EXTEND, as to any DATETIME that lacks them.
     """
-    if moment.code == TypeCode.DATETIME:
-        return moment
-    reach = qualifier_of(distance)
-    return datetime(Unit.YEAR, max(Unit.DAY, reach.last), reach.scale)
+    return moment if moment.code == TypeCode.DATETIME else datetime(Unit.YEAR, Unit.DAY)
 
 
-def _distance(left: Qualifier, right: Qualifier) -> SqlType | None:
-    """DATETIME - DATETIME: DAY(8) TO the last unit, or YEAR(9) TO MONTH when both end at MONTH or before."""
-    last = max(left.last, right.last)
-    scale = max(left.scale, right.scale)
-    if last <= Unit.MONTH:
-        if left.first != Unit.YEAR and right.first != Unit.YEAR:
-            return interval(Qualifier(Unit.MONTH, Unit.MONTH, 9))
-        return interval(Qualifier(Unit.YEAR, last, 9))
-    first = max(Unit.DAY, min(left.first, right.first))
-    leading = scale if first == Unit.FRACTION else 8
-    return interval(Qualifier(first, last, leading, scale))
+def _distance(left: Qualifier) -> SqlType:
+    """DATETIME - DATETIME: the units of the first operand (documented), from DAY on if it reaches that far.
+
+    assumed: DAY and smaller units have 8 digits in front, YEAR and MONTH 9.
+    """
+    if left.last <= Unit.MONTH:
+        return interval(Qualifier(left.first, left.last, 9))
+    first = max(Unit.DAY, left.first)
+    leading = left.scale if first == Unit.FRACTION else 8
+    return interval(Qualifier(first, left.last, leading, left.scale))
+
+
+def _interval_sum(left: SqlType, right: SqlType) -> SqlType | None:
+    """INTERVAL ± INTERVAL: the first operand's type; the second may not begin with a larger unit (documented)."""
+    return left if qualifier_of(right).first >= qualifier_of(left).first else None
 
 
 def _wider_interval(left: SqlType, right: SqlType) -> SqlType:

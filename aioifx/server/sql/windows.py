@@ -23,7 +23,7 @@ _NEIGHBOURS: Final = {"lag", "lead", "first_value", "last_value"}
 class WindowTranslator(Translator, Protocol):
     """A translator that knows aggregates."""
 
-    def aggregate_in_window(self, node: tree.Aggregate) -> Typed: ...
+    def aggregate_in_window(self, node: tree.Aggregate, over: str) -> Typed: ...
 
 
 def window(translator: WindowTranslator, node: tree.Window) -> Typed:
@@ -31,10 +31,7 @@ def window(translator: WindowTranslator, node: tree.Window) -> Typed:
     function = node.function
     over = _over(translator, node)
     if isinstance(function, tree.Aggregate):
-        value = translator.aggregate_in_window(function)
-        if value.sql.startswith("CAST("):  # COUNT: the cast goes around the whole
-            return Typed(f"CAST({value.sql[5 : -len(' AS TEXT)')]} {over} AS TEXT)", value.type, False)
-        return Typed(f"{value.sql} {over}", value.type)
+        return translator.aggregate_in_window(function, over)
     name = function.name
     if name in _RANKING:
         arguments = ", ".join(translator.typed(each, INTEGER).sql for each in function.arguments)

@@ -13,7 +13,7 @@ import pytest
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from aioifx.sqltypes import Qualifier, SqlType, Unit
 
 

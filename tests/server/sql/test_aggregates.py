@@ -94,3 +94,15 @@ def test_intervals_add_up_as_integers() -> None:
 def test_a_second_row_is_one_too_many_for_a_scalar_subquery() -> None:
     assert over(aggregates.Single, ["x"]) == "x"
     assert fault_of(over, aggregates.Single, [None, "x"]) == -284
+
+
+def test_sums_keep_all_32_digits() -> None:
+    long, tiny = "1234567890123456789012.1234567891", "-0.0000000001"
+    assert over(aggregates.Sum, [long]) == long
+    assert over(aggregates.Sum, [long, tiny]) == "1234567890123456789012.123456789"
+    assert over(aggregates.Average, [long, long]) == long
+    window = aggregates.Sum()
+    for value in (tiny, long):
+        window.step(value)
+    window.inverse(tiny)
+    assert window.value() == long

@@ -27,7 +27,7 @@ BENCH = Workbench(
         ("NVL2(k, 1, 2)", 1, "INTEGER"),
         ("DBINFO('dbname')", "stores", "VARCHAR(128)"),
         ("DBINFO('sqlca.sqlerrd1')", 0, "INTEGER"),
-        ("DBINFO('version', 'major')", "14", "VARCHAR(255)"),
+        ("DBINFO('version', 'major')", "15", "VARCHAR(255)"),
     ],
 )
 def test_a_function_that_sees_the_tree_has_informixs_value_and_type(

@@ -21,6 +21,7 @@ from aioifx.sqltypes import Unit
         (Decimal("1.50"), "'1.5'", "DECIMAL(3,2)"),
         (Decimal("0.001"), "'0.001'", "DECIMAL(3,3)"),
         (Decimal("1E3"), "'1000'", "DECIMAL(4,0)"),
+        (Decimal("0.0"), "'0'", "DECIMAL(1,1)"),
         (10**40, f"'{10**40}'", "DECIMAL(32)"),
     ],
 )
@@ -30,6 +31,12 @@ def test_a_number_is_integer_or_decimal_as_wide_as_written(
     literal = literal_number(number)
     assert (literal.sql, str(literal.type), literal.constant) == (sql, type_, number)
     assert not literal.nullable
+
+
+def test_a_number_has_32_digits_and_is_no_larger_than_a_decimal() -> None:
+    assert literal_number(Decimal("1" * 33 + ".5")).constant == Decimal("1" * 32 + "0")
+    with pytest.raises(SqlFault, match="-1226"):
+        literal_number(Decimal("1E400"))
 
 
 def test_a_datetime_literal_is_read_when_the_statement_runs() -> None:

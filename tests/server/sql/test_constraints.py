@@ -125,3 +125,27 @@ def test_temporary_tables_keep_keys_and_checks_without_names() -> None:
     assert bench.fault("INSERT INTO t VALUES (2, 0)")[0] == -530
     kinds = [constraint.kind for constraint in bench.table("t").constraints]
     assert kinds == [ConstraintKind.PRIMARY, ConstraintKind.CHECK]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "INT DEFAULT 'x'",
+        "SMALLINT DEFAULT 40000",
+        "DECIMAL(4,2) DEFAULT 12345.6",
+        "DATE DEFAULT 'x'",
+        "DATE DEFAULT USER",
+        "INT DEFAULT TODAY",
+        "BOOLEAN DEFAULT 'x'",
+        "INTERVAL DAY TO DAY DEFAULT CURRENT",
+    ],
+)
+def test_a_default_must_be_a_value_of_its_column(declared: str) -> None:
+    assert Workbench().fault(f"CREATE TABLE t (k {declared})")[:2] == (-591, "k")
+
+
+def test_columns_are_unique_once() -> None:
+    bench = Workbench()
+    assert bench.fault("CREATE TABLE t (a INT UNIQUE, b INT, UNIQUE (a))")[0] == -577
+    assert bench.fault("CREATE TABLE t (a INT, b INT, UNIQUE (a, b), UNIQUE (b, a))")[0] == -577
+    bench.run("CREATE TABLE t (a INT PRIMARY KEY, b INT, UNIQUE (a, b), UNIQUE (b))")

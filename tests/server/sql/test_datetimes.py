@@ -190,6 +190,19 @@ def test_the_left_side_says_how_fine_a_difference_is() -> None:
     assert finer == 75_000
 
 
+def test_fields_that_the_left_side_lacks_do_not_count_in_a_difference() -> None:
+    settings = kinds.settings()
+    month, hour, tick = of(Unit.YEAR, Unit.MONTH), of(Unit.YEAR, Unit.HOUR), datetimes.TICK
+    days = datetimes.difference("2026-05-04", DAY, "2026-05-01 06:30", MINUTE, settings)
+    assert days == timedelta(3) // tick
+    assert datetimes.difference("2026-05", month, "2025-01-15", DAY, settings) == 16
+    clock = datetimes.difference("12:30", CLOCK, "2026-01-01", DAY, settings)
+    assert clock == timedelta(hours=12, minutes=30) // tick
+    # The manual's own example
+    filled = datetimes.difference("2003-09-30 12:30", MINUTE, "2003-08-01 11", hour, settings)
+    assert filled == timedelta(days=60, hours=1, minutes=30) // tick
+
+
 def test_only_moments_have_a_datetime_qualifier() -> None:
     assert qualifier_of(kinds.DATE) == DAY
     assert fault_of(qualifier_of, kinds.INTEGER) == -1266

@@ -5,7 +5,7 @@ import pytest
 from aioifx.server.catalog import empty_schema
 from aioifx.server.sql import plan
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.schema import TableKind
 from aioifx.server.sql.settings import Settings
 from aioifx.server.sql.translate import translate

@@ -180,3 +180,34 @@ def test_any_two_types_give_a_value_or_a_fault_with_a_number(shape: str) -> None
             except SqlFault as fault:
                 assert fault.sqlcode in (-308, -800, -1213, -1218, -1260, -1263, -1266, -1267)
     assert answered >= 45  # at least the numbers and texts among themselves
+
+
+def test_a_literal_text_is_as_long_as_its_bytes_in_the_database() -> None:
+    bench = Workbench("CREATE TABLE u (c CHAR(5), v VARCHAR(5))")
+    bench.settings.code_set = "utf-8"
+    assert bench.type_of("'é'") == "CHAR(2)"
+    bench.run("INSERT INTO u VALUES ('éééé', '日本語')")
+    assert bench.rows("SELECT LENGTH(c), LENGTH(v), v FROM u") == [(4, 3, "日")]
+    bench.settings.code_set = "iso8859-1"
+    assert bench.type_of("'é'") == "CHAR(1)"
+
+
+def test_mod_is_whole() -> None:
+    assert [BENCH.value(each) for each in ("MOD(-7, 3)", "MOD(7.5, 2)", "MOD(-7.9, 2.9)")] == [-1, 1, -1]
+    assert [BENCH.type_of(each) for each in ("MOD(7, 3)", "MOD(7.5, 2)")] == ["INTEGER", "INT8"]
+
+
+def test_one_unit_of_fraction_is_refused() -> None:
+    assert BENCH.fault("SELECT 1 UNITS FRACTION FROM t")[:2] == (-999, "UNITS FRACTION")
+
+
+def test_sums_and_averages_of_intervals_fit_their_type() -> None:
+    bench = Workbench("CREATE TABLE u (i INTERVAL HOUR TO MINUTE)")
+    for text in ("01:30", "02:15", "-00:10"):
+        bench.run(f"INSERT INTO u VALUES ('{text}')")
+    whole = timedelta(hours=3, minutes=35)
+    assert bench.rows("SELECT SUM(i), AVG(i) FROM u") == [(whole, timedelta(hours=1, minutes=11))]
+    windowed = bench.rows("SELECT AVG(i) OVER (), COUNT(i) OVER (), COUNT(*) OVER (), MAX(i) OVER () FROM u")
+    assert windowed == [(timedelta(hours=1, minutes=11), 3, 3, timedelta(hours=2, minutes=15))] * 3
+    bench.run("INSERT INTO u VALUES ('98:00')")
+    assert bench.fault("SELECT SUM(i) FROM u")[0] == -1265

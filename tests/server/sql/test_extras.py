@@ -69,7 +69,14 @@ def test_a_decimal_point_of_255_floats() -> None:
     assert called(f"ifx_type_scale(5, {16 * 256 + 255})") is None
 
 
-def test_null_in_gives_null_out_but_for_required_values() -> None:
+@pytest.mark.parametrize("value", ["NULL", "-1", "'2'"])
+def test_only_a_number_of_rows_counts_rows(value: str) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        called(f"ifx_count({value})")
+    assert called("ifx_count(0)") == 0
+
+
+def test_null_in_gives_null_out_but_for_what_must_be_there() -> None:
     for spec in EXTRAS:
-        if spec.name != "ifx_required":
+        if spec.name not in ("ifx_required", "ifx_count"):
             assert called(f"{spec.name}({', '.join(['NULL'] * spec.arguments)})") is None

@@ -142,3 +142,17 @@ def test_intervals_times_and_by_numbers() -> None:
     assert fault_of(intervals.multiply_interval, HOUR, "1e100", hours) == -1265
     assert intervals.multiply_interval(None, 1, hours) is None
     assert intervals.divide_interval(HOUR, None, hours) is None
+
+
+def test_smaller_fields_of_the_second_operand_do_not_count() -> None:
+    days = n(interval(Unit.DAY, Unit.DAY, 2))
+    assert intervals.subtract_intervals(5 * DAY, 3 * HOUR, days) == 5 * DAY
+    assert intervals.add_intervals(5 * DAY, 47 * HOUR, days) == 6 * DAY
+
+
+def test_a_product_has_the_precision_of_the_interval() -> None:
+    # The manual's own example: 15:30.0002 * 2.5
+    fine = n(interval(Unit.MINUTE, Unit.FRACTION, 2, 4))
+    amount = 15 * MINUTE + 30 * SECOND + 20
+    assert intervals.multiply_interval(amount, "2.5", fine) == 38 * MINUTE + 45 * SECOND + 50
+    assert fault_of(intervals.multiply_interval, 5 * DAY, 100, n(interval(Unit.DAY, Unit.DAY, 2))) == -1265

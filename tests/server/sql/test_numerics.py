@@ -73,11 +73,18 @@ def test_decimal_arithmetic_is_that_of_decimal(left: Decimal, right: Decimal) ->
         assert fault_of(numerics.divide, a, b, DECIMAL) == -1202
 
 
-@given(moderate, moderate.filter(bool))
-def test_the_remainder_has_the_sign_of_the_dividend(left: Decimal, right: Decimal) -> None:
+@given(moderate, moderate.filter(lambda number: abs(number) >= 1))
+def test_the_remainder_is_whole_and_has_the_sign_of_the_dividend(left: Decimal, right: Decimal) -> None:
     rest = Decimal(str(numerics.remainder(decimal_text(left), decimal_text(right), DECIMAL)))
+    assert rest == rest.to_integral_value()
     assert abs(rest) < abs(right)
     assert not rest or (rest < 0) == (left < 0)
+
+
+def test_fractions_do_not_count_in_a_remainder() -> None:
+    assert numerics.remainder("-7.9", "2.9", n(BIGINT)) == -1
+    assert numerics.remainder(7.5, 2, n(BIGINT)) == 1
+    assert fault_of(numerics.remainder, 5, "0.5", n(BIGINT)) == -1202
 
 
 @given(st.integers(-(2**31) + 1, 2**31 - 1), st.integers(-(2**31) + 1, 2**31 - 1).filter(bool))

@@ -151,3 +151,43 @@ def test_parameters_are_numbered_as_they_are_written_wherever_they_end_up() -> N
         "LVARCHAR(32739)",
         "INTEGER",
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT 1 FROM t HAVING COUNT(*) = 4", [(1,)]),
+        ("SELECT 'a', 2 FROM t WHERE k > 9 HAVING COUNT(*) = 0", [("a", 2)]),
+        ("SELECT 1 FROM t HAVING 1 = 2", []),
+        ("SELECT MAX(k) FROM t HAVING COUNT(*) > 1 OR 1 = 2", [(4,)]),
+    ],
+)
+def test_without_group_by_having_sees_all_rows_as_one_group(query: str, rows: list[Row]) -> None:
+    assert BENCH.rows(query) == rows
+
+
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ("SELECT k FROM t HAVING k = 1", (-294, "k", 8)),
+        ("SELECT g, (SELECT MAX(x.k) FROM t x WHERE x.d = t.d) FROM t GROUP BY g", (-294, "d", 49)),
+        ("SELECT COUNT(*), (SELECT MAX(x.k) FROM t x WHERE x.k = t.k) FROM t", (-294, "k", 56)),
+    ],
+)
+def test_what_is_not_grouped_may_not_be_named_beside_groups_nor_in_subqueries_there(
+    query: str, fault: tuple[int, str, int]
+) -> None:
+    assert BENCH.fault(query) == fault
+
+
+def test_subqueries_beside_groups_may_name_what_is_grouped_and_those_of_where_anything() -> None:
+    grouped = "SELECT k, (SELECT x.g FROM t x WHERE x.k = t.k) FROM t WHERE k < 3 GROUP BY k ORDER BY 1"
+    assert BENCH.rows(grouped) == [(1, "x  "), (2, "x  ")]
+    filtered = "SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM t x WHERE x.k = t.k + 1)"
+    assert BENCH.rows(filtered) == [(3,)]
+
+
+@pytest.mark.parametrize("count", [None, -1])
+@pytest.mark.parametrize("option", ["SKIP", "FIRST"])
+def test_rows_are_not_counted_by_null_or_less_than_nothing(option: str, count: int | None) -> None:
+    assert BENCH.fault(f"SELECT {option} ? k FROM t", count)[0] == -415

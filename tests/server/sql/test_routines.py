@@ -90,6 +90,7 @@ _OWN_SAMPLES = {
     "to_char": "TODAY, '%Y'",
     "to_date": "'2026', '%Y'",
     "hex": "255",
+    "mod": "7.5, 2.5",
 }
 
 

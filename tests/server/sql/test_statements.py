@@ -79,3 +79,13 @@ def test_into_temp_takes_a_query_with_common_tables() -> None:
 def test_sysmasters_tables_say_what_the_engine_must_fill() -> None:
     assert BENCH.plan("SELECT name FROM sysmaster:sysdatabases").refresh == {"sysdatabases"}
     assert BENCH.plan("SELECT * FROM sysmaster:sysdual").refresh == frozenset()
+
+
+def test_a_serial_column_into_temp_counts_on_from_the_greatest_number() -> None:
+    bench = Workbench("CREATE TABLE s (k SERIAL, v INT)")
+    for value in (5, 6, 7):
+        bench.run(f"INSERT INTO s VALUES (0, {value})")
+    assert bench.run("SELECT v, k FROM s WHERE k > 1 ORDER BY k DESC INTO TEMP x") == 2
+    assert bench.described("SELECT * FROM x") == [("v", "INTEGER"), ("k", "SERIAL")]
+    bench.run("INSERT INTO x VALUES (8, 0)")
+    assert bench.rows("SELECT k, v FROM x ORDER BY k") == [(2, 6), (3, 7), (4, 8)]

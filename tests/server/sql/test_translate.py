@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.translate import translate
 from aioifx.sqltypes import Row
 from tests.server.sql.workbench import Workbench

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 import pytest
 
 from aioifx.server.sql import tree
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 
 NODES = [each for each in vars(tree).values() if isinstance(each, type) and issubclass(each, tree.Node)]
 

@@ -62,13 +62,16 @@ SCALARS = [
         (DATE, "+", INTEGER, "DATE"),
         (INTEGER, "+", DATE, "DATE"),
         (DATE, "-", DATE, "INTEGER"),
-        (DATE, "-", DAYS, "DATETIME YEAR TO SECOND"),
+        (DATE, "-", DAYS, "DATETIME YEAR TO DAY"),
         (DATE, "+", MONTHS, "DATETIME YEAR TO DAY"),
         (TO_MINUTE, "+", DAYS, "DATETIME YEAR TO MINUTE"),
         (DAYS, "+", TO_MINUTE, "DATETIME YEAR TO MINUTE"),
         (TO_MINUTE, "-", TO_MINUTE, "INTERVAL DAY(8) TO MINUTE"),
         (TO_MONTH, "-", TO_MONTH, "INTERVAL YEAR(9) TO MONTH"),
         (TO_MINUTE, "-", DATE, "INTERVAL DAY(8) TO MINUTE"),
+        (DATE, "-", TO_MINUTE, "INTERVAL DAY(8) TO DAY"),
+        (TO_MONTH, "-", TO_MINUTE, "INTERVAL YEAR(9) TO MONTH"),
+        (TO_MINUTE, "-", TO_MONTH, "INTERVAL DAY(8) TO MINUTE"),
         (DAYS, "*", INTEGER, "INTERVAL DAY(3) TO SECOND"),
         (decimal(), "*", MONTHS, "INTERVAL YEAR(4) TO MONTH"),
         (DAYS, "/", INTEGER, "INTERVAL DAY(3) TO SECOND"),
@@ -181,3 +184,10 @@ def test_large_objects_belong_to_no_family() -> None:
 )
 def test_a_value_written_as_text_has_a_greatest_size(type_: SqlType, size: int) -> None:
     assert types.size_of(type_) == size
+
+
+def test_the_first_interval_says_what_a_sum_is_and_has_the_largest_unit() -> None:
+    days = interval(Qualifier(Unit.DAY, Unit.DAY, 2))
+    hours = interval(Qualifier(Unit.HOUR, Unit.MINUTE, 3))
+    assert sum_of(days, "+", hours) == days
+    assert sum_of(hours, "-", days) is None

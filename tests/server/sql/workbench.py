@@ -12,7 +12,7 @@ from aioifx.server.sql.binding import bind
 from aioifx.server.sql.extras import register_extras
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import Context, Scope
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.plan import Plan
 from aioifx.server.sql.schema import Table
 from aioifx.server.sql.settings import Settings

@@ -9,10 +9,10 @@ Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER 
 
 from __future__ import annotations
 
-from aioifx.server.sql.parser_primaries import parse_number, parse_primary
-from aioifx.server.sql.parser_storage import EXTRA_COLUMNS, LockMode, parse_lock_mode, parse_table_storage
-from aioifx.server.sql.parser_stream import TokenStream, parse_qualified_name
-from aioifx.server.sql.parser_types import parse_declared_type
+from aioifx.server.sql.parser.primaries import parse_number, parse_primary
+from aioifx.server.sql.parser.storage import EXTRA_COLUMNS, LockMode, parse_lock_mode, parse_table_storage
+from aioifx.server.sql.parser.stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.parser.types import parse_declared_type
 from aioifx.server.sql.tokens import Kind
 from aioifx.server.sql.tree import (
     AddColumn,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser_expressions import parse_condition, parse_either, parse_value
-from aioifx.server.sql.parser_queries import parse_query, parse_subquery
-from aioifx.server.sql.parser_stream import (
+from aioifx.server.sql.parser.expressions import parse_condition, parse_either, parse_value
+from aioifx.server.sql.parser.queries import parse_query, parse_subquery
+from aioifx.server.sql.parser.stream import (
     MAX_DEPTH,
     Grammar,
     TokenStream,

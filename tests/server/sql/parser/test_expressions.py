@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.sql import tree
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from tests.server.sql.shapes import condition_shape, fault_of, select_of, value_shape
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.parser_primaries import SET_OPERATORS, at_query
-from aioifx.server.sql.parser_stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.parser.primaries import SET_OPERATORS, at_query
+from aioifx.server.sql.parser.stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.tokens import Kind
 from aioifx.server.sql.tree import (
     CollectionTable,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias, TypeVar
 
-from aioifx.server.sql.parser_primaries import at_query
-from aioifx.server.sql.parser_sources import parse_derived_table, parse_table_ref
-from aioifx.server.sql.parser_stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.parser.primaries import at_query
+from aioifx.server.sql.parser.sources import parse_derived_table, parse_table_ref
+from aioifx.server.sql.parser.stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.tree import (
     Assignment,
     CurrentOf,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.parser_stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.parser.stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.tokens import Kind
 from aioifx.server.sql.tree import (
     BeginWork,

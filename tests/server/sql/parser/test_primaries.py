@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from aioifx.server.sql import tree
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from tests.server.sql.shapes import fault_of, select_of, shape, value_shape
 
 

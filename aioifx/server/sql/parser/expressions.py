@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.parser_primaries import at_query, parse_primary
-from aioifx.server.sql.parser_stream import TokenStream
-from aioifx.server.sql.parser_types import at_unit, parse_type, parse_unit
+from aioifx.server.sql.parser.primaries import at_query, parse_primary
+from aioifx.server.sql.parser.stream import TokenStream
+from aioifx.server.sql.parser.types import at_unit, parse_type, parse_unit
 from aioifx.server.sql.tree import (
     And,
     ArithmeticOperator,

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser_primaries import SET_OPERATORS, parse_number
-from aioifx.server.sql.parser_sources import parse_from_item
-from aioifx.server.sql.parser_stream import TokenStream, parse_database_prefix, parse_owner
-from aioifx.server.sql.parser_windows import parse_order_item
+from aioifx.server.sql.parser.primaries import SET_OPERATORS, parse_number
+from aioifx.server.sql.parser.sources import parse_from_item
+from aioifx.server.sql.parser.stream import TokenStream, parse_database_prefix, parse_owner
+from aioifx.server.sql.parser.windows import parse_order_item
 from aioifx.server.sql.tokens import Kind
 from aioifx.server.sql.tree import (
     CommonTable,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.sql import tree
-from aioifx.server.sql.parser import parse
+from aioifx.server.sql.parser.statement import parse
 from tests.server.sql.shapes import fault_of, statement_shape
 
 

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeAlias, cast
 
-from aioifx.server.sql.parser_stream import TokenStream, parse_database_prefix
-from aioifx.server.sql.parser_types import (
+from aioifx.server.sql.parser.stream import TokenStream, parse_database_prefix
+from aioifx.server.sql.parser.types import (
     at_qualifier,
     parse_datetime_qualifier,
     parse_interval_qualifier,
     parse_type,
 )
-from aioifx.server.sql.parser_windows import parse_windowed
+from aioifx.server.sql.parser.windows import parse_windowed
 from aioifx.server.sql.tokens import Kind
 from aioifx.server.sql.tree import (
     AGGREGATES,

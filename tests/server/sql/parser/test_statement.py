@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser import MAX_HEIGHT, parse, split_script
+from aioifx.server.sql.parser.statement import MAX_HEIGHT, parse, split_script
 from tests.server.sql.shapes import fault_of, statement_shape
 
 # --- Statements --------------------------------------------------------------

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Final
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser_changes import CHANGES
-from aioifx.server.sql.parser_expressions import parse_condition, parse_either, parse_value
-from aioifx.server.sql.parser_objects import OBJECTS
-from aioifx.server.sql.parser_primaries import at_query
-from aioifx.server.sql.parser_queries import parse_query, parse_statement_query, parse_subquery
-from aioifx.server.sql.parser_sessions import SESSIONS, parse_update_statistics
-from aioifx.server.sql.parser_settings import parse_set
-from aioifx.server.sql.parser_stream import NOT_IMPLEMENTED, Grammar, TokenStream
+from aioifx.server.sql.parser.changes import CHANGES
+from aioifx.server.sql.parser.expressions import parse_condition, parse_either, parse_value
+from aioifx.server.sql.parser.objects import OBJECTS
+from aioifx.server.sql.parser.primaries import at_query
+from aioifx.server.sql.parser.queries import parse_query, parse_statement_query, parse_subquery
+from aioifx.server.sql.parser.sessions import SESSIONS, parse_update_statistics
+from aioifx.server.sql.parser.settings import parse_set
+from aioifx.server.sql.parser.stream import NOT_IMPLEMENTED, Grammar, TokenStream
 from aioifx.server.sql.tokens import Kind, Token, tokenize
 from aioifx.server.sql.tree import Node, Statement, children
 

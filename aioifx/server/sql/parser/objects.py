@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser_sessions import parse_database_name
-from aioifx.server.sql.parser_storage import parse_index_storage
-from aioifx.server.sql.parser_stream import TokenStream, parse_owner, parse_qualified_name
-from aioifx.server.sql.parser_tables import parse_alter_table, parse_create_table, parse_if_not_exists
+from aioifx.server.sql.parser.sessions import parse_database_name
+from aioifx.server.sql.parser.storage import parse_index_storage
+from aioifx.server.sql.parser.stream import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.parser.tables import parse_alter_table, parse_create_table, parse_if_not_exists
 from aioifx.server.sql.tree import (
     AlterSequence,
     CreateDatabase,

@@ -5,7 +5,7 @@ Source: the grammar is documented (Guide to SQL: Syntax, OLAP window expressions
 
 from __future__ import annotations
 
-from aioifx.server.sql.parser_stream import TokenStream
+from aioifx.server.sql.parser.stream import TokenStream
 from aioifx.server.sql.tree import Aggregate, Call, Expression, Frame, FrameBound, OrderItem, Window
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.parser_stream import TokenStream
+from aioifx.server.sql.parser.stream import TokenStream
 from aioifx.server.sql.tokens import Kind
 
 LockMode: TypeAlias = Literal["row", "page", "table"]

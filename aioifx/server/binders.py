@@ -1,0 +1,52 @@
+"""What makes a parameter's value what SQLite takes, chosen once per plan. Never: how a value is converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.binding import bound
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.plan import Parameter
+from aioifx.server.sql.settings import Settings
+from aioifx.server.sql.storage import Stored
+from aioifx.server.sql.values import storer
+from aioifx.sqltypes import Value
+
+Binder: TypeAlias = Callable[[Value, Settings], Stored]
+
+_WRONG_COUNT: Final = -254
+
+
+class Binders:
+    """Binds the parameters of one plan, again and again.
+
+    Raises:   SqlFault: -1260, a parameter's type is not stored.
+    """
+
+    __slots__ = ("_binders",)
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self._binders = tuple(_binder_of(parameter) for parameter in parameters)
+
+    def bind(self, values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
+        """The values as SQLite takes them.
+
+        Raises:   SqlFault: -254 their number is another, -415 and kin a value cannot be of the type.
+        """
+        binders = self._binders
+        if len(values) != len(binders):
+            raise SqlFault(_WRONG_COUNT)
+        return tuple(
+            [
+                None if value is None else binder(value, settings)
+                for binder, value in zip(binders, values, strict=True)
+            ]
+        )
+
+
+def _binder_of(parameter: Parameter) -> Binder:
+    if parameter.type is None or parameter.compared or parameter.exact:
+        return partial(bound, parameter)
+    return storer(parameter.type)

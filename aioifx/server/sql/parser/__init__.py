@@ -1,0 +1,1 @@
+"""The parser: tokens to tree, one statement at a time. Never: what a name stands for."""
