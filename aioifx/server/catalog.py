@@ -76,9 +76,9 @@ def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
     return steps
 
 
+# None on tabname: SQLite would read systables through it, and a plain scan returns the order of tabid.
 _INDEXES: Final = [
-    Step(f'CREATE INDEX main."x_{table}_{column}" ON "{table}" ("{column}")')
-    for table, column in (("systables", "tabid"), ("systables", "tabname"), ("syscolumns", "tabid"))
+    Step(f'CREATE INDEX main."x_{table}_tabid" ON "{table}" ("tabid")') for table in ("systables", "syscolumns")
 ]
 
 

@@ -393,7 +393,7 @@ class Engine:
 
     def rollback(self) -> Outcome:
         """ROLLBACK WORK; cursors but hold cursors are closed."""
-        self._opened.end_transaction(Transactions.rollback)
+        self._opened.roll_back()
         return Outcome(event=Event.ROLLED_BACK)
 
     def set_savepoint(self, name: str, unique: bool = False) -> Outcome:

@@ -124,15 +124,18 @@ def broken_reference(
             again()
         except sqlite3.Error as error:
             return fault_of(error, change) or SqlFault(-691, NO_RECORD)
-        return _first_broken(connection, change.table, schema)
+        return _first_broken(connection, change, schema)
     finally:
         connection.execute(f"ROLLBACK TO {_PROBE}")
         connection.execute(f"RELEASE {_PROBE}")
         connection.execute("PRAGMA defer_foreign_keys=OFF")
 
 
-def _first_broken(connection: sqlite3.Connection, table: Table, schema: Schema) -> SqlFault:
-    for constraint in _broken(connection, table, table.foreign_keys):
+def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema) -> SqlFault:
+    table = change.table
+    # Behind a DELETE a row without its parent was somebody's child before, though it be of the same table.
+    own = () if change.verb is Verb.DELETE else table.foreign_keys
+    for constraint in _broken(connection, table, own):
         return SqlFault(-691, NO_RECORD, constraint.full_name)
     for reference in schema.references_to(table.tabid):
         for constraint in _broken(connection, reference.child, (reference.constraint,)):

@@ -12,6 +12,7 @@ from aioifx.server.serials import Serials
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.plan import Change
 from aioifx.server.sql.schema import Schema, Table
+from aioifx.server.sql.texts import identifier
 from aioifx.server.transactions import Manners, Transactions
 
 
@@ -84,6 +85,27 @@ class Workspace:
         if self._defined:
             self._defined = False
             self.schema_changed()
+
+    def roll_back(self) -> None:
+        """ROLLBACK; the rows of temporary tables WITH NO LOG stay what they are now, as nothing remembers others."""
+        kept = self._unlogged_rows() if self.connection.in_transaction else []
+        self.end_transaction(Transactions.rollback)
+        for table, columns, rows in kept:
+            known = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND name = ?"
+            if self.connection.execute(known, (table.physical,)).fetchone():  # it may have been made since BEGIN
+                self.connection.execute(f"DELETE FROM {table.source}")
+                marks = ", ".join("?" * len(columns))
+                names = ", ".join(identifier(name) for name in columns)
+                self.connection.executemany(f"INSERT INTO {table.source} ({names}) VALUES ({marks})", rows)
+
+    def _unlogged_rows(self) -> list[tuple[Table, list[str], list[tuple[object, ...]]]]:
+        tables = [] if self.schema is None else self.schema.temps.values()
+        kept: list[tuple[Table, list[str], list[tuple[object, ...]]]] = []
+        for table in tables:
+            if not table.is_logged:
+                found = self.connection.execute(f"SELECT rowid AS rowid, * FROM {table.source}")
+                kept.append((table, [column[0] for column in found.description], found.fetchall()))
+        return kept
 
     def current_rowid(self, change: Change) -> int:
         """The row that WHERE CURRENT OF means.

@@ -830,3 +830,45 @@ async def test_texts_are_cut_by_the_bytes_of_the_databases_code_set() -> None:
             [("éé ", "日", 4, "é")],
             [("c", "CHAR(5)"), ("v", "VARCHAR(5)"), ("(expression)", "INTEGER"), ("x", "CHAR(2)")],
         )
+
+
+async def test_rollback_leaves_temporary_tables_with_no_log_alone(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TEMP TABLE a (k INTEGER, v CHAR(3)) WITH NO LOG")
+        await conn.execute("CREATE TEMP TABLE b (k INTEGER)")
+        for table in ("a (k)", "b"):
+            await conn.execute(f"INSERT INTO {table} VALUES (1)")
+        work = conn.transaction()
+        await work.start()
+        for table in ("a (k)", "b"):
+            await conn.execute(f"INSERT INTO {table} VALUES (2)")
+            await conn.execute(f"DELETE FROM {table[0]} WHERE k = 1")
+        await work.rollback()
+        assert [row[0] for row in await conn.fetch("SELECT k FROM a")] == [2]
+        assert [row[0] for row in await conn.fetch("SELECT k FROM b")] == [1]
+
+
+async def test_a_parent_in_its_own_table_is_still_referenced(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE s (k INTEGER PRIMARY KEY, p INTEGER REFERENCES s CONSTRAINT fk_s)")
+        await conn.execute("INSERT INTO s VALUES (1, 1)")
+        await conn.execute("INSERT INTO s VALUES (2, 1)")
+        assert await refused(conn, "DELETE FROM s WHERE k = 1") == (-692, 0, 0)
+        assert await refused(conn, "INSERT INTO s VALUES (3, 9)") == (-691, -111, 0)
+
+
+async def test_a_plain_scan_of_systables_is_in_the_order_of_tabid(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE aaa (k INTEGER)")
+        names = [row[0] for row in await conn.fetch("SELECT tabname FROM systables WHERE tabid < 4 OR tabid > 99")]
+        assert names == ["systables", "syscolumns", "sysindices", "aaa"]
+
+
+async def test_a_join_takes_no_notice_of_trailing_blanks(dsn: str) -> None:
+    # Enough rows for SQLite to think of an index of its own, which lost half of them.
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE x (c CHAR(6))")
+        await conn.execute("CREATE TABLE y (v VARCHAR(6))")
+        await conn.executemany("INSERT INTO x VALUES (?)", [(f"k{i}",) for i in range(200)])
+        await conn.executemany("INSERT INTO y VALUES (?)", [(f"k{i}" + " " * (i % 3),) for i in range(200)])
+        assert await conn.fetchval("SELECT COUNT(*) FROM x, y WHERE x.c = y.v") == 200
