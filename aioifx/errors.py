@@ -270,7 +270,9 @@ _BY_SQLCODE: Final[dict[int, _Rule]] = {
     -287: _Rule(ProgrammingError, "42000", "serial column {} cannot be added"),
     -293: _Rule(ProgrammingError, "42000", "IS NULL needs a column"),
     -294: _Rule(ProgrammingError, "42000", "column {} must be in GROUP BY"),
-    -297: _Rule(ProgrammingError, "42000", "the referenced table has no unique or primary key on these columns"),
+    -297: _Rule(
+        ProgrammingError, "42000", "the referenced table has no unique or primary key on these columns"
+    ),
     -303: _Rule(ProgrammingError, "42000", "columns and aggregates are mixed"),
     -304: _Rule(ProgrammingError, "42000", "HAVING names a column that is not grouped"),
     -306: _Rule(ProgrammingError, "42000", "subscript is out of range"),

@@ -215,7 +215,11 @@ class SqlType:
             return f"{TypeCode(kind).name}({self.size})"
         if self.precision is not None:
             name = TypeCode(kind).name
-            return f"{name}({self.precision})" if self.scale is None else f"{name}({self.precision},{self.scale})"
+            return (
+                f"{name}({self.precision})"
+                if self.scale is None
+                else f"{name}({self.precision},{self.scale})"
+            )
         if (qualifier := self.qualifier) is not None:
             if kind == TypeCode.DATETIME:
                 return f"DATETIME {qualifier.datetime_text()}"

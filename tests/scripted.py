@@ -185,10 +185,11 @@ ROLLBACK: Turn = ("Rollback", done() + EOT)
 GOODBYE: Turn = (EXIT, EXIT)
 
 
-def opening(statement_id: int, size: int = 32767, *, bound: bool = False) -> str:
+def opening(statement_id: int, size: int = 32767, *, bound: bool = False, hold: bool = False) -> str:
     """The request that opens a cursor and fetches its first block, in words."""
     bind = "Bind " if bound else ""
-    return f"Id({statement_id}) CurName {bind}Open Id({statement_id}) Fetch({size})"
+    kept = "Hold " if hold else ""
+    return f"Id({statement_id}) CurName {bind}{kept}Open Id({statement_id}) Fetch({size})"
 
 
 def fetching(statement_id: int, size: int = 32767) -> str:
@@ -208,11 +209,11 @@ def closing(statement_id: int) -> list[Turn]:
     return [close(statement_id), release(statement_id)]
 
 
-def select_ints(statement_id: int, *values: int) -> list[Turn]:
+def select_ints(statement_id: int, *values: int, hold: bool = False) -> list[Turn]:
     """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block."""
     return [
         (PREPARE, described(statement_id, C1)),
-        (opening(statement_id), ints(*values) + done(len(values)) + EOT),
+        (opening(statement_id, hold=hold), ints(*values) + done(len(values)) + EOT),
         *closing(statement_id),
     ]
 
@@ -553,9 +554,7 @@ async def talking(
     """A connection to a peer with this script; the script must have been played when the block ends."""
     peer = Peer(flat(script), chunks=chunks, dialect=peer_dialect)
     session = session_with(peer, **options)
-    connection = Connection(
-        session, address="memory:0", server_version="Scripted", row_factory=row_factory
-    )
+    connection = Connection(session, address="memory:0", server_version="Scripted", row_factory=row_factory)
     try:
         yield connection, peer
     finally:

@@ -116,7 +116,12 @@ def test_what_will_fail_again_is_not_retryable(sqlcode: int) -> None:
 
 
 def test_errors_that_end_the_connection_say_so() -> None:
-    for ended in (errors.ConnectionLost, errors.ProtocolError, errors.ConnectError, errors.AuthenticationError):
+    for ended in (
+        errors.ConnectionLost,
+        errors.ProtocolError,
+        errors.ConnectError,
+        errors.AuthenticationError,
+    ):
         assert not ended("gone").connection_usable
     for goes_on in (DatabaseError, errors.QueryCanceled, errors.UniqueViolation, errors.InternalError):
         assert goes_on("still here").connection_usable

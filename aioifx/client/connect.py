@@ -14,7 +14,7 @@ from typing import Any, Final, Unpack
 
 from aioifx.channel import Channel
 from aioifx.client.connection import Connection
-from aioifx.client.options import ConnectOptions, OptionFields, resolve
+from aioifx.client.options import ConnectOptions, OptionFields, check_text, resolve
 from aioifx.client.session import Session, raise_for
 from aioifx.errors import (
     AuthenticationError,
@@ -305,6 +305,7 @@ async def _password(options: ConnectOptions) -> str:
         given = await given
     if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InterfaceError(f"password: the callable gave {type(given).__name__}, not str")
+    check_text("password", given, options.code_set)
     return given
 
 

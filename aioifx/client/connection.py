@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, overload
 from aioifx.client.cursor import Cursor
 from aioifx.client.execute import (
     ParamRows,
+    check_rows,
     execute_text,
     executemany_statement,
     fetch_row,
@@ -114,6 +115,7 @@ class Connection:
 
         Raises:   DatabaseError: of the first row that failed, with its row_index.
         """
+        check_rows(rows)
         async with prepared(self._session, sql) as statement:
             return await executemany_statement(statement, rows)
 

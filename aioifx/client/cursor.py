@@ -7,7 +7,7 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Generic, Self, TypeAlias, TypeVar
 
-from aioifx.client.execute import ParamRows, execute_statement, executemany_statement
+from aioifx.client.execute import ParamRows, check_rows, execute_statement, executemany_statement
 from aioifx.client.result import ExecuteResult
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement, check_sequence, prepare, prepared
@@ -82,7 +82,7 @@ class Cursor(Generic[R]):
             try:
                 if statement.returns_rows:
                     make = self._factory(statement.columns)
-                    self._rows = iter(await statement.open(params))
+                    self._rows = iter(await statement.open(params, shared=True))
                     self._columns, self._make = statement.columns, make
                     self._fetching = True
                 else:
@@ -96,6 +96,7 @@ class Cursor(Generic[R]):
 
     async def executemany(self, sql: str, rows: ParamRows) -> Self:
         """Run a statement once for each row, pipelined; see `Connection.executemany`."""
+        check_rows(rows)
         await self._reset()
         async with prepared(self._session, sql) as statement:
             self._result = await executemany_statement(statement, rows)
@@ -197,6 +198,7 @@ class Cursor(Generic[R]):
             statement.leave()
         elif self._session.is_open:
             await statement.release()
+            await self._session.autocommit_failed()
 
     async def _finish(self) -> None:
         """Release the statement behind its last row; the turn is held."""

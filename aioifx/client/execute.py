@@ -6,7 +6,7 @@ Whoever calls a coroutine of this module holds the session's turn.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from aioifx.client.pipeline import Outcome, execute_many
@@ -14,7 +14,7 @@ from aioifx.client.result import ExecuteResult, result_of
 from aioifx.client.session import Session
 from aioifx.client.sqltext import scan
 from aioifx.client.statement import Statement, prepared
-from aioifx.errors import InterfaceError
+from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Row, Value
 
@@ -72,12 +72,24 @@ async def execute_text(session: Session, sql: str, params: Sequence[Value]) -> E
     found = scan(sql)
     if not params and not found.placeholders and found.verb in _COMMANDS:
         async with session:
-            reply = await session.command(sql)
+            try:
+                reply = await session.command(sql)
+            except DatabaseError:
+                if session.is_open:
+                    await session.autocommit_failed()
+                raise
             await session.autocommit()
         kind = reply.description.statement_type if reply.description else 0
         return result_of(kind, reply.done, reply.serials)
     async with prepared(session, sql, params) as statement:
         return await execute_statement(statement, params)
+
+
+def check_rows(rows: object) -> None:
+    """Raise unless *rows* can be iterated; text and mappings are no rows."""
+    rows_at_all = isinstance(rows, (Iterable, AsyncIterable)) and not isinstance(rows, (str, bytes, Mapping))
+    if not rows_at_all:
+        raise InterfaceError(f"rows must be an iterable or async iterable, not {type(rows).__name__}")
 
 
 async def executemany_statement(statement: Statement, rows: ParamRows) -> ExecuteResult:

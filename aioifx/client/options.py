@@ -99,12 +99,12 @@ class ConnectOptions:
         _check_locale("db_locale", self.db_locale, self.encoding_errors)
         code_set = self.code_set
         for name in ("host", "server", "user"):
-            _check_text(name, getattr(self, name), code_set, required=True)
-        _check_text("database", self.database, code_set)
-        _check_text("application_name", self.application_name, code_set)
+            check_text(name, getattr(self, name), code_set, required=True)
+        check_text("database", self.database, code_set)
+        check_text("application_name", self.application_name, code_set)
         _check_words(self.host, self.server, self.database)
         if self.password is not None and not callable(self.password):
-            _check_text("password", self.password, code_set)
+            check_text("password", self.password, code_set)
         _check_whole("port", self.port, 1, 65535)
         _check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
         _check_seconds("connect_timeout", self.connect_timeout)
@@ -264,7 +264,11 @@ def _whole_from_text(name: str, text: str) -> int:
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:
+def check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:
+    """Refuse what cannot be sent as text of a login; nothing of it stands in the message.
+
+    Raises:   InterfaceError: begins with *name*.
+    """
     if not isinstance(value, str):
         raise InterfaceError(f"{name}: must be a str, not {type(value).__name__}")
     if required and not value:

@@ -11,6 +11,7 @@ from typing import Any, Self, overload
 from aioifx.client.execute import (
     ParamRows,
     R,
+    check_rows,
     execute_statement,
     executemany_statement,
     fetch_row,
@@ -85,6 +86,7 @@ class PreparedStatement:
 
     async def executemany(self, rows: ParamRows) -> ExecuteResult:
         """Execute once for each row, pipelined; see `Connection.executemany`."""
+        check_rows(rows)
         async with self._turn() as statement:
             return await executemany_statement(statement, rows)
 
@@ -140,6 +142,7 @@ class PreparedStatement:
             except Exception:
                 if self._session.is_open:
                     await statement.close_cursor()
+                    await self._session.autocommit_failed()
                 raise
             except BaseException:
                 statement.leave_cursor()

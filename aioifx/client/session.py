@@ -79,6 +79,7 @@ class Session:
         self._debris: list[tuple[int, bool]] = []
         self._stray_cursors: list[int] = []
         self._unfinished = False
+        self._abandoned = False
         self._leaving = False
         self._cursors = 0
 
@@ -98,7 +99,7 @@ class Session:
         try:
             self.check_open()
             self._holder = asyncio.current_task()
-            if self._debris or self._stray_cursors or self._unfinished:
+            if self._debris or self._stray_cursors or self._unfinished or self._abandoned:
                 await self._clear_debris()
         except BaseException:
             self._holder = None
@@ -174,6 +175,7 @@ class Session:
 
     def abandon(self, future: asyncio.Future[Any], orphaned: Callable[[Any], None] | None = None) -> None:
         """Wait no longer for what `submit` promised."""
+        self._abandoned = True
 
         def arrived(future: asyncio.Future[Any]) -> None:
             # To look at the exception keeps it from being reported as forgotten.
@@ -239,6 +241,9 @@ class Session:
             self._unfinished = False
             await self.abort_transaction()
             self.check_open()
+        if self._abandoned:
+            self._abandoned = False
+            await self.autocommit_failed()
 
     async def drop(self, statement_id: int, *, cursor: bool) -> None:
         """CLOSE the cursor if one is open, then RELEASE the statement; two groups, as JDBC sends them (select.json).
@@ -360,6 +365,16 @@ class Session:
             reply = await self.exchange(outbox)
             if reply.error is not None and reply.error.sqlcode != _NOT_IN_TRANSACTION:
                 raise_for(reply)
+
+    async def autocommit_failed(self) -> None:
+        """`autocommit` behind a statement that failed: what it locked is set free. Only the first failure is raised.
+
+        Source:   observed: JDBC commits behind every failed statement (errors.json, exec_268)
+        """
+        try:
+            await self.autocommit()
+        except DatabaseError:
+            pass
 
     async def _control(self, put: Callable[[Outbox], None], effect: StatementType) -> None:
         outbox = Outbox()

@@ -104,7 +104,7 @@ def _count(sql: str) -> tuple[int, int]:
 
 
 def named_database(sql: str) -> str:
-    """The database that a DATABASE or CREATE DATABASE statement names, as it is written there; empty if none is found."""
+    """The database that a DATABASE or CREATE DATABASE statement names, as written there; empty if none is found."""
     found = _DATABASE.search(sql)
     return found[1] if found else ""
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+from aioifx.client.options import MIN_FETCH_SIZE
 from aioifx.client.session import Session, raise_for
 from aioifx.client.sqltext import scan
 from aioifx.codecs.params import ParamEncoder
@@ -20,9 +21,6 @@ from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, RowReader, by_field, in_runs
-
-MIN_FETCH: Final = 4096
-"""The least fetch buffer that JDBC sends (observed: select.json)."""
 
 _REPLY_SLACK: Final = 1 << 20
 
@@ -80,15 +78,16 @@ class Statement:
             )
         return self._read_rows
 
-    async def open(self, params: Sequence[Value], fetch_size: int = 0) -> list[Row]:
+    async def open(self, params: Sequence[Value], fetch_size: int = 0, *, shared: bool = False) -> list[Row]:
         """Open the cursor and fetch the first block, in one group.
 
-        Args:     fetch_size: bytes; 0 for the session's.
+        Args:     fetch_size: bytes; 0 for the session's. shared: the turn is given back between blocks, so a COMMIT
+                  of somebody else's may come in between; it spares the cursor if that is not part of a transaction.
 
-        Wire:     ID · CURNAME · [BIND] · OPEN · ID · [RET_TYPE] · NFETCH
+        Wire:     ID · CURNAME · [BIND] · [HOLD] · OPEN · ID · [RET_TYPE] · NFETCH
         Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
-                  with a prepared statement. That variable-width columns need no second group was observed on 12.10,
-                  14.10 and 15.
+                  with a prepared statement; with HOLD: select.json, holdable_int. That variable-width columns need no
+                  second group was observed on 12.10, 14.10 and 15.
         """
         read_rows = self.row_reader()
         outbox = self._addressed()
@@ -96,6 +95,8 @@ class Statement:
             self._name = self.session.cursor_name()
         requests.put_curname(outbox, self._name)
         self._put_params(outbox, params)
+        if shared and self.session.is_logged and not self.session.in_transaction:
+            requests.put_hold(outbox)
         requests.put_open(outbox)
         requests.put_id(outbox, self.statement_id)
         if self._ret_types and not self._typed_once:
@@ -140,7 +141,7 @@ class Statement:
 
     async def fetch_first(self, params: Sequence[Value]) -> Row | None:
         """The first row; asks for as little as JDBC's least buffer holds."""
-        rows = await self.open(params, MIN_FETCH)
+        rows = await self.open(params, MIN_FETCH_SIZE)
         while not rows and not self.exhausted:
             rows = await self.fetch_block()
         return rows[0] if rows else None
@@ -163,7 +164,9 @@ class Statement:
         outbox = self._addressed()
         self._put_params(outbox, params)
         requests.put_execute(outbox)
-        reply = await self.session.exchange(outbox, done=lambda reply: self.session.executed(self.kind, reply, self.sql))
+        reply = await self.session.exchange(
+            outbox, done=lambda reply: self.session.executed(self.kind, reply, self.sql)
+        )
         raise_for(reply, self.sql)
         return reply
 
@@ -388,6 +391,7 @@ async def prepared(
         except Exception:
             if session.is_open:
                 await statement.release()
+                await session.autocommit_failed()
             raise
         except BaseException:
             statement.leave()

@@ -113,7 +113,7 @@ class Stream(Generic[R]):
                 if self._statement is None:
                     self._statement = statement = await self._prepare()
                     self._make = self._factory(statement.columns)
-                    rows = await statement.open(self._params)
+                    rows = await statement.open(self._params, shared=True)
                 else:
                     statement = self._statement
                     rows = await statement.fetch_block()

@@ -78,7 +78,8 @@ def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
 
 # None on tabname: SQLite would read systables through it, and a plain scan returns the order of tabid.
 _INDEXES: Final = [
-    Step(f'CREATE INDEX main."x_{table}_tabid" ON "{table}" ("tabid")') for table in ("systables", "syscolumns")
+    Step(f'CREATE INDEX main."x_{table}_tabid" ON "{table}" ("tabid")')
+    for table in ("systables", "syscolumns")
 ]
 
 

@@ -92,7 +92,9 @@ class Workspace:
         self.end_transaction(Transactions.rollback)
         for table, columns, rows in kept:
             known = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND name = ?"
-            if self.connection.execute(known, (table.physical,)).fetchone():  # it may have been made since BEGIN
+            if self.connection.execute(
+                known, (table.physical,)
+            ).fetchone():  # it may have been made since BEGIN
                 self.connection.execute(f"DELETE FROM {table.source}")
                 marks = ", ".join("?" * len(columns))
                 names = ", ".join(identifier(name) for name in columns)

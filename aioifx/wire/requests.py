@@ -242,6 +242,11 @@ def put_bind(outbox: Outbox, body: bytes) -> None:
     outbox.raw(body)
 
 
+def put_hold(outbox: Outbox) -> None:
+    """SQ_HOLD: the cursor stays open over COMMIT (observed: JDBC, select.json, holdable)."""
+    outbox.u16(Op.HOLD)
+
+
 def put_open(outbox: Outbox) -> None:
     """SQ_OPEN."""
     outbox.u16(Op.OPEN)

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import socket
 import ssl as tls
+import traceback
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -252,6 +253,22 @@ async def test_a_password_that_is_none_is_refused_before_a_socket_opens() -> Non
         with pytest.raises(InterfaceError, match="password"):
             await _connect(listener.port, password=lambda: 7)
         assert peer.received == b""
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["s3cr\0t", "s3cr\u20act", "s3cr\udc80t", "s3cr" * 20_000],
+    ids=["NUL", "not in the code set", "no character", "too long"],
+)
+async def test_a_password_that_cannot_be_sent_is_refused_without_a_trace_of_it(password: str) -> None:
+    peer = Peer(with_login=True)
+    async with listening(peer) as listener:
+        with pytest.raises(InterfaceError, match="^password: ") as caught:
+            await _connect(listener.port, password=lambda: password)
+        assert peer.received == b""
+    told = "".join(traceback.format_exception(caught.value))
+    assert "s3cr" not in told
+    assert "offset" not in told
 
 
 async def test_a_timeout_of_the_passwords_own_is_not_taken_for_ours() -> None:

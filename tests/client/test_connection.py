@@ -15,6 +15,7 @@ import pytest
 import aioifx
 from aioifx import rows
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, UndefinedTable, UniqueViolation
+from aioifx.server import running
 from aioifx.sqltypes import TypeCode
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
@@ -114,14 +115,17 @@ async def test_many_blocks_of_every_kind_of_field_come_whole(
                 + bytes([len(text) % 2])
             )
         blocks.append(block)
-    script: list[Turn] = [
-        (PREPARE, described(3, *columns, row_size=2100)),
-        ("Id(3) CurName Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
-        *[(fetching(3), block + EOT) for block in blocks[1:4]],
-        (fetching(3), blocks[4] + done(1500) + EOT),
-        *closing(3),
-    ]
-    async with connected(script, script) as (conn, _):
+
+    def script(hold: str) -> list[Turn]:
+        return [
+            (PREPARE, described(3, *columns, row_size=2100)),
+            (f"Id(3) CurName {hold}Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
+            *[(fetching(3), block + EOT) for block in blocks[1:4]],
+            (fetching(3), blocks[4] + done(1500) + EOT),
+            *closing(3),
+        ]
+
+    async with connected(script(""), script("Hold ")) as (conn, _):
         assert await conn.fetch("select * from t", row_factory=rows.tuple_row) == expected
         stream = conn.stream("select * from t", row_factory=rows.tuple_row)
         assert [row async for row in stream] == expected
@@ -378,3 +382,16 @@ async def test_a_compared_parameter_may_exceed_the_column_and_a_stored_one_may_n
             with pytest.raises(aioifx.DataError, match="parameter 1"):
                 await conn.execute(f"UPDATE t SET {column} = ? WHERE n = ?", wrong, 1)
         assert [tuple(row) for row in await conn.fetch("SELECT * FROM t")] == [(1, "xyz", 1)]
+
+
+@pytest.mark.parametrize("log_mode", ["logged", "unlogged", "ansi"])
+async def test_an_executemany_in_the_loop_does_not_end_the_stream(log_mode: str) -> None:
+    seed = "CREATE TABLE t(id INT, text CHAR(100));"
+    async with running(seed=seed, log_mode=log_mode) as dsn, aioifx.connect(dsn, fetch_size=4096) as conn:
+        await conn.executemany("INSERT INTO t VALUES (?, 'x')", ((n,) for n in range(500)))
+        count = 0
+        async for block in conn.stream("SELECT id FROM t WHERE id < 500").blocks():
+            await conn.executemany("INSERT INTO t VALUES (?, 'y')", ((row["id"] + 500,) for row in block))
+            count += len(block)
+        assert count == 500
+        assert await conn.fetchval("SELECT COUNT(*) FROM t") == 1000

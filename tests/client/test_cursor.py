@@ -12,6 +12,7 @@ from aioifx.errors import ConnectionLost, Deadlock, InterfaceError, UndefinedTab
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
+    ANSI,
     BEGIN,
     C1,
     COMMIT,
@@ -43,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 QUERY = "select c1 from t"
 INSERT = "insert into t values(?)"
-started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2), ints(1, 2) + EOT)]
+started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
 ended: list[Turn] = [*started, (fetching(2), ints(3, 4, 5) + done(5) + EOT), *closing(2)]
 insertion: list[Turn] = [
     (PREPARE, described(3, C1, kind=StatementType.INSERT)),
@@ -93,7 +94,7 @@ async def test_the_description_is_pep_249s() -> None:
     )
     row = b"\xc1\x0a\x19\0\0\0" + b"\3abc" + b"\0\0\0\7"
     async with talking(
-        (PREPARE, described(2, *columns)), (opening(2), raw_row(row) + done(1) + EOT), closing(2)
+        (PREPARE, described(2, *columns)), (opening(2, hold=True), raw_row(row) + done(1) + EOT), closing(2)
     ) as (conn, _):
         cursor = conn.cursor()
         assert cursor.description is None and cursor.columns == ()
@@ -129,7 +130,7 @@ async def test_several_cursors_are_read_side_by_side() -> None:
     async with talking(
         started,
         (PREPARE, described(3, C1)),
-        (opening(3), ints(10) + EOT),
+        (opening(3, hold=True), ints(10) + EOT),
         (fetching(2), done(2) + EOT),
         closing(2),
         (fetching(3), ints(20) + done(2) + EOT),
@@ -142,7 +143,7 @@ async def test_several_cursors_are_read_side_by_side() -> None:
 
 
 async def test_executing_again_drops_what_was_left() -> None:
-    async with talking(started, closing(2), select_ints(2, 9)) as (conn, _):
+    async with talking(started, closing(2), select_ints(2, 9, hold=True)) as (conn, _):
         cursor = await conn.cursor().execute(QUERY)
         await cursor.execute("select c1 from u")
         assert await cursor.fetchall() == [(9,)]
@@ -192,7 +193,7 @@ async def test_parameters_that_are_no_sequence_are_refused_before_anything_is_se
 
 
 async def test_a_failed_execute_leaves_no_result() -> None:
-    async with talking((PREPARE, error(-206, token="t") + EOT), select_ints(2, 9)) as (conn, _):
+    async with talking((PREPARE, error(-206, token="t") + EOT), select_ints(2, 9, hold=True)) as (conn, _):
         cursor = conn.cursor()
         with pytest.raises(UndefinedTable):
             await cursor.execute(QUERY)
@@ -203,7 +204,10 @@ async def test_a_failed_execute_leaves_no_result() -> None:
 
 async def test_a_failed_open_leaves_no_result_and_no_statement() -> None:
     async with talking(
-        (PREPARE, described(2, C1)), (opening(2), error(-243, -143) + EOT), closing(2), select_ints(2, 9)
+        (PREPARE, described(2, C1)),
+        (opening(2, hold=True), error(-243, -143) + EOT),
+        closing(2),
+        select_ints(2, 9),
     ) as (conn, _):
         cursor = conn.cursor()
         with pytest.raises(Deadlock):
@@ -212,6 +216,13 @@ async def test_a_failed_open_leaves_no_result_and_no_statement() -> None:
         with pytest.raises(InterfaceError, match="no result"):
             await cursor.fetchall()
         assert await conn.fetch(QUERY) == [(9,)]
+
+
+async def test_an_ansi_database_is_committed_behind_a_failed_execute() -> None:
+    failed: Turn = (opening(2, hold=True), error(-243, -143) + EOT)
+    async with talking((PREPARE, described(2, C1)), failed, closing(2), COMMIT, warnings=ANSI) as (conn, _):
+        with pytest.raises(Deadlock):
+            await conn.cursor().execute(QUERY)
 
 
 async def test_a_failed_fetch_does_not_look_like_the_end_of_rows() -> None:
@@ -267,7 +278,9 @@ async def test_a_cancelled_fetch_does_not_look_like_the_end_of_rows() -> None:
 
 async def test_a_cancelled_execute_leaves_no_result() -> None:
     held = Held(ints(3) + EOT)
-    async with talking((PREPARE, described(2, C1)), (opening(2), held), closing(2), select_ints(2, 9)) as (
+    async with talking(
+        (PREPARE, described(2, C1)), (opening(2, hold=True), held), closing(2), select_ints(2, 9, hold=True)
+    ) as (
         conn,
         _,
     ):

@@ -10,18 +10,24 @@ from aioifx import rows
 from aioifx.errors import InterfaceError, NotNullViolation, UniqueViolation
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
+    ANSI,
     C1,
     CHUNKINGS,
     COMMAND,
+    COMMIT,
     EOT,
     INTEGER,
     PREPARE,
+    ROLLBACK,
     Chunking,
+    Held,
     Turn,
+    cancel_at,
     closing,
     column,
     described,
     done,
+    error,
     executed,
     insert_done,
     ints,
@@ -199,3 +205,60 @@ async def test_the_factory_of_the_call_wins_over_the_connections() -> None:
         one_row: Any = await conn.fetchrow("select c1 from t")
         assert one_row == {"c1": 1}
         assert await conn.fetchrow("select c1 from t", row_factory=rows.tuple_row) == (1,)
+
+
+# -- ANSI databases ---------------------------------------------------------------------------------------------------
+
+
+async def test_an_ansi_database_is_committed_behind_a_failure_too() -> None:
+    """Or what the failed statement has locked would stay locked."""
+    nothing_to_commit: Turn = ("Commit", error(-255) + EOT)
+    async with talking(
+        (COMMAND, error(-268, -100) + EOT),
+        COMMIT,
+        (PREPARE, described(2, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(INTEGER)),
+        ("Id(2) Bind(1) Execute", error(-268, -100) + EOT),
+        release(2),
+        nothing_to_commit,
+        warnings=ANSI,
+    ) as (conn, _):
+        with pytest.raises(UniqueViolation):
+            await conn.execute("insert into t values(1)")
+        with pytest.raises(UniqueViolation):
+            await conn.execute("insert into t values(?)", 1)
+
+
+async def test_a_cancelled_statement_of_an_ansi_database_is_committed_by_the_next_turn() -> None:
+    """It may have been done; a ROLLBACK of what comes next must not undo it."""
+    held = Held(done(1) + EOT)
+    async with talking((COMMAND, held), COMMIT, ROLLBACK, warnings=ANSI) as (conn, _):
+        await cancel_at(held, conn.execute("insert into t values(1)"))
+        held.release()
+        transaction = conn.transaction()
+        await transaction.start()
+        await transaction.rollback()
+
+
+async def test_a_failure_inside_of_a_transaction_is_not_committed() -> None:
+    async with talking((COMMAND, error(-268, -100) + EOT), ROLLBACK, warnings=ANSI) as (conn, _):
+        with pytest.raises(UniqueViolation):
+            async with conn.transaction():
+                await conn.execute("insert into t values(1)")
+
+
+# -- rows that are none -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [None, 5, "ab", b"ab", {"a": 1}, range], ids=repr)
+async def test_rows_that_cannot_be_iterated_are_refused_before_anything_is_sent(rows: Any) -> None:
+    async with talking((PREPARE, described(2, kind=StatementType.DELETE)), release(2)) as (conn, peer):
+        for call in (conn.executemany, conn.cursor().executemany):
+            with pytest.raises(
+                InterfaceError, match=f"rows must be an iterable .* not {type(rows).__name__}"
+            ):
+                await call("delete from t", rows)
+        assert peer.groups == []
+        async with await conn.prepare("delete from t") as statement:
+            with pytest.raises(InterfaceError, match="rows must be"):
+                await statement.executemany(rows)

@@ -42,8 +42,8 @@ QUERY = "select c1 from t"
 prepared: Turn = (PREPARE, described(2, C1))
 
 
-def block(*values: int, size: int = 32767) -> list[Turn]:
-    return [(opening(2, size), ints(*values) + done(len(values)) + EOT), close(2)]
+def block(*values: int, size: int = 32767, hold: bool = False) -> list[Turn]:
+    return [(opening(2, size, hold=hold), ints(*values) + done(len(values)) + EOT), close(2)]
 
 
 async def test_it_knows_its_columns_and_parameters() -> None:
@@ -58,7 +58,13 @@ async def test_it_knows_its_columns_and_parameters() -> None:
 
 async def test_every_way_to_run_it_closes_the_cursor_and_keeps_the_statement() -> None:
     async with talking(
-        prepared, block(1, 2), block(3, size=4096), block(4, size=4096), block(5, 6, 7), block(8), release(2)
+        prepared,
+        block(1, 2),
+        block(3, size=4096),
+        block(4, size=4096),
+        block(5, 6, 7),
+        block(8, hold=True),
+        release(2),
     ) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             assert await statement.fetch() == [(1,), (2,)]
@@ -70,7 +76,9 @@ async def test_every_way_to_run_it_closes_the_cursor_and_keeps_the_statement() -
 
 
 async def test_rows_take_the_form_that_is_asked_for() -> None:
-    async with talking(prepared, block(1), block(2, size=4096), block(3), block(4), release(2)) as (conn, _):
+    async with talking(
+        prepared, block(1), block(2, size=4096), block(3), block(4, hold=True), release(2)
+    ) as (conn, _):
         async with await conn.prepare(QUERY, row_factory=rows.dict_row) as statement:
             all_rows: list[Any] = await statement.fetch()
             assert all_rows == [{"c1": 1}]
@@ -154,6 +162,14 @@ async def test_two_tasks_take_turns_with_one_statement() -> None:
         async with await conn.prepare(QUERY) as statement:
             one, other = await asyncio.gather(statement.fetch(), statement.fetch())
             assert (one, other) == ([(1,)], [(2,)])
+
+
+async def test_an_ansi_database_is_committed_behind_a_failed_execution_too() -> None:
+    failed: Turn = (opening(2), error(-243, -143) + EOT)
+    async with talking(prepared, failed, close(2), COMMIT, release(2), warnings=ANSI) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            with pytest.raises(Deadlock):
+                await statement.fetch()
 
 
 async def test_an_ansi_database_is_committed_behind_each_execution() -> None:

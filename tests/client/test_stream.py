@@ -11,11 +11,14 @@ from aioifx import rows
 from aioifx.errors import ConnectionLost, Deadlock, InterfaceError, UndefinedTable
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
+    BEGIN,
     C1,
     CHUNKINGS,
     COMMAND,
+    COMMIT,
     EOT,
     PREPARE,
+    UNLOGGED,
     Chunking,
     Cut,
     Held,
@@ -40,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
 deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
-started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2), ints(1, 2) + EOT)]
+started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
 ended: list[Turn] = [*started, (fetching(2), ints(3) + done(3) + EOT), *closing(2)]
 
 
@@ -88,7 +91,10 @@ async def test_other_statements_run_between_two_rows() -> None:
 
 
 async def test_an_empty_result_is_an_empty_stream() -> None:
-    async with talking((PREPARE, described(2, C1)), (opening(2), done(0) + EOT), closing(2)) as (conn, _):
+    async with talking((PREPARE, described(2, C1)), (opening(2, hold=True), done(0) + EOT), closing(2)) as (
+        conn,
+        _,
+    ):
         stream = conn.stream(QUERY)
         assert [row async for row in stream] == []
         assert [column.name for column in stream.columns] == ["c1"]
@@ -237,14 +243,45 @@ async def test_a_close_cancelled_in_the_queue_leaves_the_statement_to_the_next_t
         await conn.execute(DELETE)
 
 
+# -- transactions of others --------------------------------------------------------------------------------------------
+
+
+async def test_a_stream_outside_of_a_transaction_is_held_over_commits() -> None:
+    async with talking(
+        started,
+        BEGIN,
+        (COMMAND, executed(3, StatementType.DELETE, 1)),
+        COMMIT,
+        (fetching(2), done(2) + EOT),
+        closing(2),
+    ) as (conn, _):
+        stream = conn.stream(QUERY)
+        assert await anext(stream) == (1,)
+        async with conn.transaction():
+            await conn.execute(DELETE)
+        assert [row async for row in stream] == [(2,)]
+
+
+async def test_a_stream_inside_of_a_transaction_ends_with_it() -> None:
+    async with talking(BEGIN, select_ints(2, 1, 2), COMMIT) as (conn, _):
+        async with conn.transaction():
+            assert [row async for row in conn.stream(QUERY)] == [(1,), (2,)]
+
+
+async def test_a_stream_of_an_unlogged_database_asks_for_nothing() -> None:
+    async with talking(select_ints(2, 1, 2), warnings=UNLOGGED) as (conn, _):
+        assert [row async for row in conn.stream(QUERY)] == [(1,), (2,)]
+
+
 # -- streams of prepared statements -----------------------------------------------------------------------------------
 
-opened_again: Turn = (opening(2), ints(7) + done(1) + EOT)
+streamed_again: Turn = (opening(2, hold=True), ints(7) + done(1) + EOT)
+fetched: Turn = (opening(2), ints(7) + done(1) + EOT)
 
 
 async def test_a_prepared_statement_is_streamed_and_stays_prepared() -> None:
     async with talking(
-        (PREPARE, described(2, C1)), opened_again, close(2), opened_again, close(2), release(2)
+        (PREPARE, described(2, C1)), streamed_again, close(2), streamed_again, close(2), release(2)
     ) as (
         conn,
         _,
@@ -255,7 +292,7 @@ async def test_a_prepared_statement_is_streamed_and_stays_prepared() -> None:
 
 
 async def test_a_prepared_statement_has_one_stream_at_a_time() -> None:
-    async with talking(started, close(2), opened_again, close(2), release(2)) as (conn, _):
+    async with talking(started, close(2), fetched, close(2), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             one, other = statement.stream(), statement.stream()
             assert await anext(one) == (1,)
@@ -271,7 +308,7 @@ async def test_a_prepared_statement_has_one_stream_at_a_time() -> None:
 async def test_closing_a_stream_that_has_ended_leaves_its_successor_alone() -> None:
     async with talking(
         (PREPARE, described(2, C1)),
-        opened_again,
+        streamed_again,
         close(2),
         started[1],
         (fetching(2), done(0) + EOT),
@@ -288,7 +325,7 @@ async def test_closing_a_stream_that_has_ended_leaves_its_successor_alone() -> N
 
 
 async def test_a_stream_of_a_prepared_statement_that_is_dropped_frees_the_statement() -> None:
-    async with talking(started, close(2), opened_again, close(2), release(2)) as (conn, _):
+    async with talking(started, close(2), fetched, close(2), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             async for _ in statement.stream():
                 break
@@ -297,7 +334,7 @@ async def test_a_stream_of_a_prepared_statement_that_is_dropped_frees_the_statem
 
 async def test_a_cancelled_stream_of_a_prepared_statement_frees_it_too() -> None:
     held = Held(ints(3) + EOT)
-    async with talking(started, (fetching(2), held), close(2), opened_again, close(2), release(2)) as (
+    async with talking(started, (fetching(2), held), close(2), fetched, close(2), release(2)) as (
         conn,
         _,
     ):

@@ -223,7 +223,11 @@ def test_one_sign_holds_for_the_whole_interval() -> None:
     ("qualifier", "value", "reason"),
     [
         (DAY_TO_SECOND, dt.timedelta(days=100), r"timedelta does not fit INTERVAL DAY\(2\) TO SECOND"),
-        (Qualifier(Unit.HOUR, Unit.MINUTE, 2), dt.timedelta(seconds=1), "timedelta is finer than INTERVAL HOUR"),
+        (
+            Qualifier(Unit.HOUR, Unit.MINUTE, 2),
+            dt.timedelta(seconds=1),
+            "timedelta is finer than INTERVAL HOUR",
+        ),
         (Qualifier(Unit.FRACTION, Unit.FRACTION, 5, 5), dt.timedelta(seconds=1), "does not fit"),
         (DAY_TO_SECOND, IntervalYM(1), "IntervalYM is no value for INTERVAL DAY"),
         (Qualifier(Unit.YEAR, Unit.MONTH, 4), dt.timedelta(1), "timedelta is no value for INTERVAL YEAR"),
@@ -266,7 +270,11 @@ def test_digits_of_a_fraction_that_a_datetime_has_no_place_for_are_cut(
     [
         (DAY_TO_SECOND, dt.timedelta(seconds=1, microseconds=999_999), dt.timedelta(seconds=1)),
         (DAY_TO_SECOND, -dt.timedelta(seconds=1, microseconds=999_999), -dt.timedelta(seconds=1)),
-        (Qualifier(Unit.DAY, Unit.FRACTION, 9, 5), dt.timedelta(microseconds=19), dt.timedelta(microseconds=10)),
+        (
+            Qualifier(Unit.DAY, Unit.FRACTION, 9, 5),
+            dt.timedelta(microseconds=19),
+            dt.timedelta(microseconds=10),
+        ),
     ],
 )
 def test_digits_of_a_fraction_that_an_interval_has_no_place_for_are_cut_towards_zero(

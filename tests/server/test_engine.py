@@ -860,7 +860,9 @@ async def test_a_parent_in_its_own_table_is_still_referenced(dsn: str) -> None:
 async def test_a_plain_scan_of_systables_is_in_the_order_of_tabid(dsn: str) -> None:
     async with aioifx.connect(dsn) as conn:
         await conn.execute("CREATE TABLE aaa (k INTEGER)")
-        names = [row[0] for row in await conn.fetch("SELECT tabname FROM systables WHERE tabid < 4 OR tabid > 99")]
+        names = [
+            row[0] for row in await conn.fetch("SELECT tabname FROM systables WHERE tabid < 4 OR tabid > 99")
+        ]
         assert names == ["systables", "syscolumns", "sysindices", "aaa"]
 
 

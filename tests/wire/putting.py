@@ -32,7 +32,7 @@ BARE: Final[dict[type, Callable[[Outbox], None]]] = {
     requests.Scroll: lambda outbox: outbox.u16(24),
     requests.DbList: lambda outbox: outbox.u16(26),
     requests.DbClose: lambda outbox: outbox.u16(37),
-    requests.Hold: lambda outbox: outbox.u16(43),
+    requests.Hold: requests.put_hold,
     requests.WantDone: lambda outbox: outbox.u16(49),
     requests.AutoFree: lambda outbox: outbox.u16(108),
 }
