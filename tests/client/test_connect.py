@@ -263,7 +263,7 @@ async def test_a_password_that_is_none_is_refused_before_a_socket_opens() -> Non
 async def test_a_password_that_cannot_be_sent_is_refused_without_a_trace_of_it(password: str) -> None:
     peer = Peer(with_login=True)
     async with listening(peer) as listener:
-        with pytest.raises(InterfaceError, match="^password: ") as caught:
+        with pytest.raises(InterfaceError, match=r"^password: ") as caught:
             await _connect(listener.port, password=lambda: password)
         assert peer.received == b""
     told = "".join(traceback.format_exception(caught.value))
