@@ -13,7 +13,8 @@ from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import SqlType, Value
 
 # Informix's name or number of a code set -> Python's codec. Documented: the JDBC driver's table of code sets and the
-# GLS guide; observed in logins: 8859-1, 819, utf8, 57372. The numbers are the vendor's, IBM's CCSID where it has one.
+# GLS guide; observed in logins: 8859-1, 819, utf8, 57372. The numbers are the vendor's, IBM's CCSID where it has one;
+# 57390 and 5488, and that gb means what Python calls gbk, are assumed.
 _PYTHON_CODECS: Final[dict[str, str]] = {
     "8859-1": "latin-1",
     "819": "latin-1",
