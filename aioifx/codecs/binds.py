@@ -138,7 +138,8 @@ def _float(code: int, encode: Encode) -> Binder:
 
     def bind(value: Value) -> bytes:
         if isinstance(value, Decimal):
-            return _decimal(value)  # that the server converts it is assumed, observed for other pairs of types
+            # That the server converts it is assumed; it was observed for other pairs of types.
+            return _decimal(value)
         return head + encode(value)
 
     return bind

@@ -97,8 +97,8 @@ def float_value(value: Value, name: str) -> float:
 
 def _float(kind: Kind, name: str, form: str) -> Codec:
     packing = Struct(form)
-    # All ones and nothing else: any other NaN is a value (documented: risnull). That a server stores it, or an infinity,
-    # is assumed: no client was seen to send one.
+    # All ones and nothing else: any other NaN is a value (documented: risnull). That a server stores it, or an
+    # infinity, is assumed: no client was seen to send one.
     null = b"\xff" * packing.size
 
     def decode(field: bytes) -> float | None:
