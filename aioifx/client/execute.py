@@ -87,8 +87,9 @@ async def execute_text(session: Session, sql: str, params: Sequence[Value]) -> E
 
 def check_rows(rows: object) -> None:
     """Raise unless *rows* can be iterated; text and mappings are no rows."""
-    rows_at_all = isinstance(rows, (Iterable, AsyncIterable)) and not isinstance(rows, (str, bytes, Mapping))
-    if not rows_at_all:
+    if isinstance(rows, (str, bytes, Mapping)) or not (
+        hasattr(rows, "__iter__") or hasattr(rows, "__aiter__")
+    ):
         raise InterfaceError(f"rows must be an iterable or async iterable, not {type(rows).__name__}")
 
 

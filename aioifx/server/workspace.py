@@ -101,7 +101,7 @@ class Workspace:
                 self.connection.executemany(f"INSERT INTO {table.source} ({names}) VALUES ({marks})", rows)
 
     def _unlogged_rows(self) -> list[tuple[Table, list[str], list[tuple[object, ...]]]]:
-        tables = [] if self.schema is None else self.schema.temps.values()
+        tables: list[Table] = [] if self.schema is None else list(self.schema.temps.values())
         kept: list[tuple[Table, list[str], list[tuple[object, ...]]]] = []
         for table in tables:
             if not table.is_logged:

@@ -386,8 +386,8 @@ async def test_a_compared_parameter_may_exceed_the_column_and_a_stored_one_may_n
 
 @pytest.mark.parametrize("log_mode", ["logged", "unlogged", "ansi"])
 async def test_an_executemany_in_the_loop_does_not_end_the_stream(log_mode: str) -> None:
-    seed = "CREATE TABLE t(id INT, text CHAR(100));"
-    async with running(seed=seed, log_mode=log_mode) as dsn, aioifx.connect(dsn, fetch_size=4096) as conn:
+    async with running(log_mode=log_mode) as dsn, aioifx.connect(dsn, fetch_size=4096) as conn:
+        await conn.execute("CREATE TABLE t(id INT, text CHAR(100))")
         await conn.executemany("INSERT INTO t VALUES (?, 'x')", ((n,) for n in range(500)))
         count = 0
         async for block in conn.stream("SELECT id FROM t WHERE id < 500").blocks():

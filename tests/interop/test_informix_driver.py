@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 def connect(dsn: str, **options: Any) -> Any:
     parsed = parse_dsn(dsn)
-    defaults = {
+    defaults: dict[str, Any] = {
         "user": parsed.user,
         "password": "secret",
         "database": parsed.database,
