@@ -87,10 +87,9 @@ async def execute_text(session: Session, sql: str, params: Sequence[Value]) -> E
 
 def check_rows(rows: object) -> None:
     """Raise unless *rows* can be iterated; text and mappings are no rows."""
-    if isinstance(rows, (str, bytes, Mapping)) or not (
-        hasattr(rows, "__iter__") or hasattr(rows, "__aiter__")
-    ):
-        raise InterfaceError(f"rows must be an iterable or async iterable, not {type(rows).__name__}")
+    kind = type(rows)
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
+        raise InterfaceError(f"rows must be an iterable or async iterable, not {kind.__name__}")
 
 
 async def executemany_statement(statement: Statement, rows: ParamRows) -> ExecuteResult:
