@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioifx.errors import from_server
-from aioifx.server.databases import Databases
+from aioifx.server.databases import Databases, LogMode
 from aioifx.server.engine import Engine
 from aioifx.server.roster import Roster
 from aioifx.server.sql.fault import SqlFault
@@ -32,5 +32,7 @@ def run_script(script: str, database: str, databases: Databases, roster: Roster,
                     sql=text,
                     row_index=index,
                 ) from None
+        if engine.database is not None and engine.database.log_mode is LogMode.ANSI:
+            engine.commit()  # a transaction is always open there, elsewhere every statement has committed itself
     finally:
         engine.close()

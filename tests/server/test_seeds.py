@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from aioifx import connect
 from aioifx.errors import UndefinedTable
+from aioifx.server import running
 from aioifx.server.seeds import run_script
 from tests.server.talking import House, house, query
 
@@ -35,3 +37,8 @@ def test_a_failing_statement_is_named(home: House) -> None:
     assert raised.value.sql == "DELETE FROM nothing"
     assert raised.value.row_index == 3
     assert home.roster.members() == []
+
+
+async def test_a_script_is_kept_in_an_ansi_database_too() -> None:
+    async with running(seed=SCRIPT, log_mode="ansi") as dsn, connect(dsn) as conn:
+        assert await conn.fetchval("SELECT COUNT(*) FROM item") == 2
