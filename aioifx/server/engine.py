@@ -245,7 +245,7 @@ class Engine:
         current = self._opened
         if change.verb is Verb.INSERT:
             current.prime_serials(change.table)
-        run = partial(current.connection.execute, change.sql, _numbered(change.sql, stored))
+        run = partial(current.connection.execute, change.sql, numbered(change.sql, stored))
         try:
             done = run()
         except sqlite3.Error as error:
@@ -437,7 +437,7 @@ class Engine:
         if scroll and query.for_update:
             raise SqlFault(-526)
         current = self._opened
-        stored = _numbered(query.sql, self._bound(statement, values))
+        stored = numbered(query.sql, self._bound(statement, values))
         token = query.tables[0].name if query.tables else ""
         for name in plan.refresh:
             refresh(name, current.connection, self._databases, self._roster)
@@ -502,7 +502,7 @@ _NUMBERS_ARE_NAMES: Final = (3, 12) <= sys.version_info[:3] < (3, 12, 4)
 """Whether the sqlite3 module takes ?1 for a name, and warns when it is given a sequence (measured on 3.12.1)."""
 
 
-def _numbered(sql: str, values: tuple[Stored, ...]) -> tuple[Stored, ...] | dict[str, Stored]:
+def numbered(sql: str, values: tuple[Stored, ...]) -> tuple[Stored, ...] | dict[str, Stored]:
     """*values* in the form that the sqlite3 module wants for the ``?N`` of *sql*, no more of them than it has."""
     wanted = values[: _highest_parameter(sql)]
     if _NUMBERS_ARE_NAMES:

@@ -18,7 +18,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from aioifx.channel import Channel
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError
+from aioifx.errors import ConnectError, ConnectionLost, InterfaceError, ProtocolError
 from aioifx.server.conversation import Conversation
 from aioifx.server.databases import Databases
 from aioifx.server.desk import Desk, Identity
@@ -85,7 +85,7 @@ class Session:
         """Serve the client until one side ends it. Whatever was open is rolled back, whatever happens."""
         try:
             await self._serve()
-        except ConnectionLost:
+        except (ConnectError, ConnectionLost):
             logger.debug("the client closed the connection")
         except ProtocolError as error:
             logger.warning("session ended: %s", error)

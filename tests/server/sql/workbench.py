@@ -6,6 +6,7 @@ import sqlite3
 from datetime import datetime
 
 from aioifx.server import catalog
+from aioifx.server.engine import numbered
 from aioifx.server.sql import functions, tree
 from aioifx.server.sql import plan as plans
 from aioifx.server.sql.binding import bind
@@ -93,7 +94,7 @@ class Workbench:
     def _change(self, change: plans.Change, stored: tuple[Value, ...]) -> int:
         self._target = change.table
         try:
-            return self.connection.execute(change.sql, stored).rowcount
+            return self.connection.execute(change.sql, numbered(change.sql, stored)).rowcount
         except sqlite3.Error as error:
             raise self._told(error, change) from None
 
@@ -128,7 +129,7 @@ class Workbench:
         assert isinstance(made.action, plans.Query), made.action
         stored = bind(made.parameters, values, self.settings)
         try:
-            found = self.connection.execute(made.action.sql, stored).fetchall()
+            found = self.connection.execute(made.action.sql, numbered(made.action.sql, stored)).fetchall()
         except sqlite3.Error as error:
             raise self._told(error, None) from None
         types = [column.type for column in made.columns]
