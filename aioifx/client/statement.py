@@ -49,8 +49,6 @@ class Statement:
         self.exhausted = True
         self.is_released = False
         """Nothing may be asked of it any more: the server may have given its id to another statement."""
-        self.fetched = 0
-        """Rows fetched since the cursor was opened."""
         self._name: bytes | None = None
         self._ret_types = _wanted(self.columns)
         self._typed_once = False
@@ -103,7 +101,6 @@ class Statement:
             requests.put_ret_type(outbox, self._ret_types)
         self.is_open = True  # from here on the server may have a cursor, whatever comes back
         self.exhausted = False
-        self.fetched = 0
         rows = await self._fetch(outbox, fetch_size, read_rows)
         self._typed_once = True
         return rows
@@ -126,7 +123,6 @@ class Statement:
         if reply.closed:
             self.is_open = False
         self.exhausted = _is_last(reply)
-        self.fetched += len(reply.rows)
         if reply.error is not None:
             self.exhausted = True
         raise_for(reply, self.sql)
