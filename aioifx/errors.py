@@ -10,6 +10,7 @@
        │  │  └─ LocaleError
        │  ├─ ConnectionLost       the session ended under us
        │  ├─ QueryCanceled        SQLCODE -213
+       │  ├─ QueryTimeout         longer than command_timeout; a TimeoutError, too
        │  └─ LockError            worth another try
        │     ├─ RowLocked         somebody holds it and we do not wait
        │     ├─ LockTimeout       we waited as long as SET LOCK MODE says
@@ -33,7 +34,8 @@
 House rules:
 1. The ISAM code says why, the SQLCODE what: the ISAM code is asked first.
 2. An unknown code is a plain DatabaseError, never a guess.
-3. No message, repr or field holds a parameter's value or a password.
+3. No message, note, repr or field holds a parameter's value or a password; `sql` and the note are the statement's
+   own text, with its placeholders.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ class DatabaseError(Error):
         sql:        the statement, when it is known.
         row_index:  which row of an executemany failed, from 0; None elsewhere.
         retryable:  the same transaction may succeed when it is run again.
-        connection_usable: False when the connection ended with this error.
+        connection_usable: False when the connection ended with this error; who knows better than class and SQLCODE
+                    gives it.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class DatabaseError(Error):
         token: str = "",
         sql: str | None = None,
         row_index: int | None = None,
+        connection_usable: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.sqlcode = sqlcode
@@ -96,14 +100,13 @@ class DatabaseError(Error):
         self.token = token
         self.sql = sql
         self.row_index = row_index
+        if connection_usable is None:
+            connection_usable = not ends_session(type(self), sqlcode)
+        self.connection_usable = connection_usable
 
     @property
     def retryable(self) -> bool:
         return is_retryable(self.sqlcode, self.isamcode)
-
-    @property
-    def connection_usable(self) -> bool:
-        return not isinstance(self, (ConnectError, ConnectionLost, ProtocolError))
 
 
 class OperationalError(DatabaseError):
@@ -128,6 +131,10 @@ class ConnectionLost(OperationalError):
 
 class QueryCanceled(OperationalError):
     """The statement was interrupted on a client's request (SQLCODE -213)."""
+
+
+class QueryTimeout(OperationalError, TimeoutError):
+    """The answer did not come within the time that the caller gave it."""
 
 
 class LockError(OperationalError):
@@ -206,316 +213,689 @@ class NotSupportedError(DatabaseError):
     """This server or database cannot do it."""
 
 
-class _Rule(NamedTuple):
+class Rule(NamedTuple):
+    """What is known of a code. Cause and remedy stand in `errorbook`, which nobody loads but to explain."""
+
     error: type[DatabaseError]
     sqlstate: str
     meaning: str  # own words; "{}" is where the server's token goes
+    retryable: bool = False
+    vague: bool = False  # says only that it failed; a known ISAM code decides
+    ends_session: bool = False  # although the class does not say so
 
 
-# ISAM codes that decide the class by themselves (vendor's list of error messages; -100, -111, -154 and -157
-# were seen from real servers).
-_BY_ISAM: Final[dict[int, _Rule]] = {
-    -100: _Rule(UniqueViolation, "23000", "duplicate key"),
-    -101: _Rule(InternalError, "IX000", "file is not open"),
-    -104: _Rule(OperationalError, "IX000", "too many files open"),
-    -105: _Rule(InternalError, "IX000", "damaged storage"),
-    -106: _Rule(RowLocked, "40001", "exclusive access is needed"),
-    -107: _Rule(RowLocked, "40001", "record is locked"),
-    -113: _Rule(RowLocked, "40001", "table is locked"),
-    -131: _Rule(OperationalError, "53100", "disk full"),
-    -134: _Rule(OperationalError, "53000", "no more locks"),
-    -136: _Rule(OperationalError, "53100", "no more extents"),
-    -143: _Rule(Deadlock, "40001", "deadlock"),
-    -144: _Rule(RowLocked, "40001", "key value is locked"),
-    -154: _Rule(LockTimeout, "40001", "lock was not free in time"),
-    -157: _Rule(QueryCanceled, "57014", "interrupted"),
+class Reason(NamedTuple):
+    """What is known of an ISAM code, the reason behind an SQLCODE."""
+
+    meaning: str
+    error: type[DatabaseError] | None = None  # None: the SQLCODE decides
+    sqlstate: str = ""
+    retryable: bool = False
+
+
+# ISAM codes. Numbers and their sense: the vendor's list of error messages; -100, -111, -154 and -157 were seen
+# from real servers.
+ISAM_CODES: Final[dict[int, Reason]] = {
+    -100: Reason("duplicate key", UniqueViolation, "23000"),
+    -101: Reason("file is not open", InternalError, "IX000"),
+    -102: Reason("illegal argument inside the storage layer", InternalError, "IX000"),
+    -103: Reason("index key has too many parts or is too long"),
+    -104: Reason("too many files open", OperationalError, "IX000"),
+    -105: Reason("damaged storage", InternalError, "IX000"),
+    -106: Reason("exclusive access is needed", RowLocked, "40001", retryable=True),
+    -107: Reason("record is locked", RowLocked, "40001", retryable=True),
+    -108: Reason("index exists already", ProgrammingError, "42S11"),
+    -109: Reason("key is the primary key"),
+    -110: Reason("beginning or end of the table"),
+    -111: Reason("no such record"),
+    -112: Reason("no current record"),
+    -113: Reason("table is locked", RowLocked, "40001", retryable=True),
+    -114: Reason("file name is too long"),
+    -115: Reason("lock file cannot be made", OperationalError, "IX000"),
+    -116: Reason("no memory in the storage layer", OperationalError, "53200"),
+    -118: Reason("log record cannot be read", OperationalError, "IX000"),
+    -119: Reason("log record is damaged", InternalError, "IX000"),
+    -120: Reason("log file cannot be opened", OperationalError, "IX000"),
+    -121: Reason("log record cannot be written", OperationalError, "IX000"),
+    -122: Reason("database has no transactions"),
+    -123: Reason("shared memory is missing", OperationalError, "IX000"),
+    -124: Reason("no transaction has begun"),
+    -126: Reason("row identifier is invalid"),
+    -127: Reason("no primary key"),
+    -128: Reason("no logging"),
+    -129: Reason("too many users", OperationalError, "IX000"),
+    -130: Reason("no such dbspace"),
+    -131: Reason("disk full", OperationalError, "53100"),
+    -132: Reason("row is too long"),
+    -134: Reason("no more locks", OperationalError, "53000"),
+    -135: Reason("storage of the table does not exist"),
+    -136: Reason("no more extents", OperationalError, "53100"),
+    -140: Reason("not allowed on a secondary server", OperationalError, "IX000"),
+    -143: Reason("deadlock", Deadlock, "40001", retryable=True),
+    -144: Reason("key value is locked", RowLocked, "40001", retryable=True),
+    -149: Reason("the server's daemon is gone", OperationalError, "IX000"),
+    -154: Reason("lock was not free in time", LockTimeout, "40001", retryable=True),
+    -155: Reason("chunk and its mirror are bad", InternalError, "IX000"),
+    -157: Reason("interrupted", QueryCanceled, "57014"),
+    -158: Reason("not allowed on a table of the monitoring interface"),
+    -162: Reason("no such blobspace"),
+    -166: Reason("blobspace is full", OperationalError, "53100"),
+    -168: Reason("an archive blocks the blobspace", OperationalError, "IX000"),
+    -171: Reason("format of the table has changed"),
+    -172: Reason("internal error of the storage layer", InternalError, "IX000"),
+    -178: Reason("logging mode of the database is about to change", OperationalError, "IX000"),
+    -179: Reason("no disk space for sorting", OperationalError, "53100"),
+    -186: Reason("an index is being built or dropped online", OperationalError, "IX000"),
+    -187: Reason("user-defined routine failed"),
+    -190: Reason("too many transactions", OperationalError, "IX000"),
+    -196: Reason("not allowed in a temporary dbspace"),
+    -197: Reason("table was loaded without logging and needs an archive first", OperationalError, "IX000"),
+    -198: Reason("too many alterations of the table are pending", OperationalError, "IX000"),
+    -199: Reason("dbspace is full", OperationalError, "53100"),
+    -7350: Reason("row has changed since it was read", OperationalError, "IX000"),
+    -7351: Reason("secondary server has lost its primary", OperationalError, "IX000"),
+    -7352: Reason("not allowed on a secondary server of this kind", OperationalError, "IX000"),
+    -12031: Reason("sbspace is full", OperationalError, "53100"),
+    -12037: Reason("position in the smart large object is invalid"),
+    -12048: Reason("smart large object was deleted, probably"),
+    -12051: Reason("smart large object is not open for reading"),
+    -12052: Reason("smart large object is not open for writing"),
+    -12092: Reason("sbspace is down", OperationalError, "IX000"),
+    -12097: Reason("address of the smart large object is bad"),
+    -12204: Reason("long transaction"),
 }
 
-# SQLCODE -> class, SQLSTATE, meaning in our own words. Numbers and their sense: the vendor's published list
-# of error messages. SQLSTATE: the published class list, IX000 where ANSI has nothing.
-_BY_SQLCODE: Final[dict[int, _Rule]] = {
+# SQLCODE -> class, SQLSTATE, meaning in our own words. Numbers and their sense: the vendor's list of error
+# messages. SQLSTATE: the published class list, IX000 where ANSI has nothing.
+SQLCODES: Final[dict[int, Rule]] = {
     # Integrity
-    -239: _Rule(UniqueViolation, "23000", "duplicate value in a column with a unique index"),
-    -268: _Rule(UniqueViolation, "23000", "unique constraint {} is violated"),
-    -292: _Rule(NotNullViolation, "23000", "column {} was left out and takes no NULL"),
-    -391: _Rule(NotNullViolation, "23000", "column {} takes no NULL"),
-    -703: _Rule(NotNullViolation, "23000", "primary key of {} has a NULL"),
-    -386: _Rule(NotNullViolation, "23000", "column holds NULLs already"),
-    -525: _Rule(ForeignKeyViolation, "23000", "existing rows break referential constraint {}"),
-    -530: _Rule(CheckViolation, "23000", "check constraint {} does not hold"),
-    -540: _Rule(IntegrityError, "23000", "constraint check failed while writing"),
-    -691: _Rule(ForeignKeyViolation, "23000", "no parent row for referential constraint {}"),
-    -692: _Rule(ForeignKeyViolation, "23000", "row is still referenced by constraint {}"),
-    -971: _Rule(IntegrityError, "23000", "constraint or index violations found"),
-    # The text of the statement, and the names in it
-    -201: _Rule(SQLSyntaxError, "42000", "syntax error"),
-    -202: _Rule(SQLSyntaxError, "42000", "illegal character in the statement"),
-    -203: _Rule(SQLSyntaxError, "42000", "illegal integer in the statement"),
-    -204: _Rule(SQLSyntaxError, "42000", "illegal floating-point number in the statement"),
-    -206: _Rule(UndefinedTable, "42S02", "table {} is not in the database"),
-    -217: _Rule(UndefinedColumn, "42S22", "column {} is not in any table of the query"),
-    -218: _Rule(UndefinedTable, "42S02", "synonym {} is not in the database"),
-    -223: _Rule(ProgrammingError, "42000", "table {} stands twice in FROM"),
-    -228: _Rule(ProgrammingError, "42000", "a system catalog table cannot be written"),
-    -232: _Rule(ProgrammingError, "42000", "serial column {} cannot be updated"),
-    -236: _Rule(ProgrammingError, "21S01", "number of columns and number of values differ"),
-    -249: _Rule(ProgrammingError, "42000", "virtual column needs a name"),
-    -251: _Rule(ProgrammingError, "42000", "ORDER BY or GROUP BY position is out of range"),
-    -253: _Rule(ProgrammingError, "42000", "identifier is too long"),
-    -254: _Rule(ProgrammingError, "07001", "wrong number of parameters"),
-    -282: _Rule(SQLSyntaxError, "42000", "quote is not closed"),
-    -283: _Rule(SQLSyntaxError, "42000", "comment is not closed"),
-    -284: _Rule(DataError, "21000", "subquery gave more than one row"),
-    -286: _Rule(ProgrammingError, "42000", "primary key column has the default NULL"),
-    -287: _Rule(ProgrammingError, "42000", "serial column {} cannot be added"),
-    -293: _Rule(ProgrammingError, "42000", "IS NULL needs a column"),
-    -294: _Rule(ProgrammingError, "42000", "column {} must be in GROUP BY"),
-    -297: _Rule(
+    -239: Rule(UniqueViolation, "23000", "duplicate value in a column with a unique index"),
+    -268: Rule(UniqueViolation, "23000", "unique constraint {} is violated"),
+    -271: Rule(DatabaseError, "IX000", "row could not be inserted into table {}", vague=True),
+    -292: Rule(NotNullViolation, "23000", "column {} was left out and takes no NULL"),
+    -346: Rule(DatabaseError, "IX000", "row of table {} could not be updated", vague=True),
+    -371: Rule(UniqueViolation, "23000", "unique index on duplicate values"),
+    -386: Rule(NotNullViolation, "23000", "column holds NULLs already"),
+    -391: Rule(NotNullViolation, "23000", "column {} takes no NULL"),
+    -525: Rule(ForeignKeyViolation, "23000", "existing rows break referential constraint {}"),
+    -530: Rule(CheckViolation, "23000", "check constraint {} does not hold"),
+    -540: Rule(IntegrityError, "23000", "constraint check failed while writing"),
+    -691: Rule(ForeignKeyViolation, "23000", "no parent row for referential constraint {}"),
+    -692: Rule(ForeignKeyViolation, "23000", "row is still referenced by constraint {}"),
+    -703: Rule(NotNullViolation, "23000", "primary key of {} has a NULL"),
+    -772: Rule(IntegrityError, "23000", "row belongs to no fragment of its table or index"),
+    -971: Rule(IntegrityError, "23000", "constraint or index violations found"),
+    # The text of the statement
+    -201: Rule(SQLSyntaxError, "42000", "syntax error"),
+    -202: Rule(SQLSyntaxError, "42000", "illegal character in the statement"),
+    -203: Rule(SQLSyntaxError, "42000", "illegal integer in the statement"),
+    -204: Rule(SQLSyntaxError, "42000", "illegal floating-point number in the statement"),
+    -280: Rule(SQLSyntaxError, "42000", "quoted string is too long"),
+    -282: Rule(SQLSyntaxError, "42000", "quote is not closed"),
+    -283: Rule(SQLSyntaxError, "42000", "comment in braces is not closed"),
+    -460: Rule(ProgrammingError, "54000", "statement is too long"),
+    -543: Rule(ProgrammingError, "22019", "ESCAPE needs a single character"),
+    -554: Rule(NotSupportedError, "0A000", "this server does not know the syntax"),
+    -555: Rule(ProgrammingError, "42000", "not allowed among several statements"),
+    -943: Rule(SQLSyntaxError, "42000", "comment is not closed"),
+    -944: Rule(ProgrammingError, "42000", "FIRST, LIMIT or SKIP is not allowed here"),
+    # Names
+    -200: Rule(ProgrammingError, "42000", "identifier is longer than it may be"),
+    -206: Rule(UndefinedTable, "42S02", "table {} is not in the database"),
+    -217: Rule(UndefinedColumn, "42S22", "column {} is not in any table of the query"),
+    -218: Rule(UndefinedTable, "42S02", "synonym {} is not in the database"),
+    -223: Rule(ProgrammingError, "42000", "table {} stands twice in FROM"),
+    -253: Rule(ProgrammingError, "42000", "identifier is too long"),
+    -310: Rule(ProgrammingError, "42S01", "table {} exists already"),
+    -316: Rule(ProgrammingError, "42S11", "index {} exists already"),
+    -319: Rule(ProgrammingError, "42S12", "index {} does not exist"),
+    -324: Rule(ProgrammingError, "42000", "column {} is ambiguous"),
+    -328: Rule(ProgrammingError, "42S21", "column {} exists already"),
+    -350: Rule(ProgrammingError, "42S11", "these columns are indexed already"),
+    -352: Rule(UndefinedColumn, "42S22", "column {} does not exist"),
+    -354: Rule(ProgrammingError, "42000", "incorrect name of a database or cursor: {}"),
+    -390: Rule(ProgrammingError, "42S01", "{} is a table or synonym already"),
+    -394: Rule(UndefinedTable, "42S02", "view {} does not exist"),
+    -518: Rule(ProgrammingError, "42000", "referential constraint {} does not exist"),
+    -522: Rule(UndefinedTable, "42000", "table {} is not in the query"),
+    -537: Rule(UndefinedColumn, "42S22", "column {} of the constraint is not in the table"),
+    -549: Rule(UndefinedColumn, "42S22", "column {} of the unique constraint is not in the table"),
+    -623: Rule(ProgrammingError, "42000", "constraint {} does not exist"),
+    -625: Rule(ProgrammingError, "42000", "constraint {} exists already"),
+    -673: Rule(ProgrammingError, "42000", "routine {} exists already"),
+    -674: Rule(UndefinedRoutine, "42000", "routine {} cannot be resolved"),
+    -743: Rule(ProgrammingError, "42S01", "{} exists already"),
+    -894: Rule(ProgrammingError, "42000", "object {} does not exist"),
+    -909: Rule(ProgrammingError, "42000", "name of the database is malformed"),
+    -958: Rule(ProgrammingError, "42S01", "temporary table {} exists already"),
+    -8300: Rule(ProgrammingError, "42704", "sequence {} is not in the database"),
+    -8301: Rule(ProgrammingError, "42710", "sequence {} exists already"),
+    -9628: Rule(ProgrammingError, "42704", "type {} not found"),
+    -9700: Rule(ProgrammingError, "42725", "routine {} is ambiguous"),
+    -9992: Rule(ProgrammingError, "42704", "named row type {} not found"),
+    -19804: Rule(ProgrammingError, "42704", "role does not exist"),
+    # Queries
+    -205: Rule(ProgrammingError, "42000", "ROWID of a view that is no simple table"),
+    -219: Rule(ProgrammingError, "42000", "LIKE or MATCHES on a type that takes no pattern"),
+    -249: Rule(ProgrammingError, "42000", "virtual column needs a name"),
+    -251: Rule(ProgrammingError, "42000", "ORDER BY or GROUP BY position is out of range"),
+    -254: Rule(ProgrammingError, "07001", "wrong number of parameters"),
+    -284: Rule(DataError, "21000", "subquery gave more than one row"),
+    -293: Rule(ProgrammingError, "42000", "IS NULL needs a column"),
+    -294: Rule(ProgrammingError, "42000", "column {} must be in GROUP BY"),
+    -300: Rule(ProgrammingError, "42000", "too many GROUP BY columns"),
+    -301: Rule(ProgrammingError, "42000", "GROUP BY columns are too long together"),
+    -303: Rule(ProgrammingError, "42000", "columns and aggregates are mixed"),
+    -304: Rule(ProgrammingError, "42000", "HAVING names a column that is not grouped"),
+    -305: Rule(ProgrammingError, "42000", "subscript on column {}, which is no text"),
+    -306: Rule(ProgrammingError, "42000", "subscript is out of range"),
+    -307: Rule(ProgrammingError, "42000", "subscript is malformed"),
+    -308: Rule(ProgrammingError, "42000", "types of UNION parts differ"),
+    -309: Rule(ProgrammingError, "42000", "ORDER BY column {} must be in the select list"),
+    -317: Rule(ProgrammingError, "42000", "UNION parts have different numbers of columns"),
+    -321: Rule(ProgrammingError, "42000", "GROUP BY names an aggregate"),
+    -360: Rule(ProgrammingError, "42000", "target table is also read in a subquery"),
+    -367: Rule(ProgrammingError, "42000", "SUM or AVG of text"),
+    -374: Rule(ProgrammingError, "42000", "ORDER BY of a UNION takes only positions"),
+    -393: Rule(ProgrammingError, "42000", "both sides of an outer join are optional"),
+    -395: Rule(ProgrammingError, "42000", "an outer join needs a joining condition"),
+    -396: Rule(ProgrammingError, "42000", "a nested outer join is joined from the wrong side"),
+    -544: Rule(ProgrammingError, "42000", "aggregate inside an aggregate"),
+    -561: Rule(ProgrammingError, "42000", "SUM or AVG of DATETIME values"),
+    -574: Rule(ProgrammingError, "42000", "subquery gives more than one column"),
+    -575: Rule(ProgrammingError, "42000", "LENGTH of a value that is no text"),
+    -595: Rule(ProgrammingError, "42000", "aggregate in a place where none may stand"),
+    -664: Rule(ProgrammingError, "42000", "wrong number of arguments for {}"),
+    -717: Rule(ProgrammingError, "42000", "invalid argument for {}"),
+    -726: Rule(ProgrammingError, "42000", "DBINFO needs a quoted string first"),
+    -727: Rule(ProgrammingError, "42000", "DBINFO got an invalid tblspace number"),
+    -728: Rule(ProgrammingError, "42000", "unknown argument of DBINFO"),
+    -800: Rule(ProgrammingError, "42000", "types of CASE branches differ"),
+    -879: Rule(ProgrammingError, "22027", "TRIM takes a single character"),
+    -880: Rule(ProgrammingError, "42000", "TRIM takes only text"),
+    -946: Rule(ProgrammingError, "42000", "UPPER, LOWER and INITCAP take only text"),
+    -9634: Rule(ProgrammingError, "42846", "no cast from {}"),
+    -9635: Rule(ProgrammingError, "42846", "no cast function from this opaque type"),
+    -9643: Rule(ProgrammingError, "42000", "type {} cannot be hashed"),
+    -9644: Rule(ProgrammingError, "42000", "type {} has no function for equality"),
+    -9877: Rule(ProgrammingError, "42000", "NULL in a row or collection needs a cast"),
+    # INSERT, UPDATE, DELETE
+    -228: Rule(ProgrammingError, "42000", "{} cannot be written by INSERT or UPDATE"),
+    -232: Rule(ProgrammingError, "42000", "serial column {} cannot be updated"),
+    -234: Rule(ProgrammingError, "42000", "virtual column {} takes no value"),
+    -236: Rule(ProgrammingError, "21S01", "number of columns and number of values differ"),
+    -277: Rule(ProgrammingError, "42000", "table {} is not the one of the cursor"),
+    -364: Rule(ProgrammingError, "42000", "column {} is not in FOR UPDATE OF"),
+    -384: Rule(ProgrammingError, "42000", "view cannot be written through"),
+    -505: Rule(ProgrammingError, "21S01", "UPDATE has more columns than values, or fewer"),
+    -511: Rule(ProgrammingError, "42000", "a system catalog table cannot be modified"),
+    -519: Rule(DataError, "22000", "column cannot be updated to this value"),
+    -681: Rule(ProgrammingError, "42000", "column {} is named twice"),
+    -9632: Rule(ProgrammingError, "42846", "type of the value is not that of column {}"),
+    # Definitions
+    -207: Rule(ProgrammingError, "42000", "SELECT INTO cannot be FOR UPDATE"),
+    -227: Rule(ProgrammingError, "42000", "definition of {} may not be changed"),
+    -235: Rule(ProgrammingError, "42000", "size of the character column is too big"),
+    -269: Rule(ProgrammingError, "42000", "new column {} would need values and takes no NULL"),
+    -281: Rule(OperationalError, "IX000", "temporary table could not be indexed", vague=True),
+    -286: Rule(ProgrammingError, "42000", "primary key column has the default NULL"),
+    -287: Rule(ProgrammingError, "42000", "serial column {} cannot be added"),
+    -295: Rule(ProgrammingError, "42000", "a referential constraint cannot leave its database"),
+    -296: Rule(UndefinedTable, "42S02", "referenced table {} is not available"),
+    -297: Rule(
         ProgrammingError, "42000", "the referenced table has no unique or primary key on these columns"
     ),
-    -303: _Rule(ProgrammingError, "42000", "columns and aggregates are mixed"),
-    -304: _Rule(ProgrammingError, "42000", "HAVING names a column that is not grouped"),
-    -306: _Rule(ProgrammingError, "42000", "subscript is out of range"),
-    -307: _Rule(ProgrammingError, "42000", "subscript is malformed"),
-    -308: _Rule(ProgrammingError, "42000", "types of UNION parts differ"),
-    -309: _Rule(ProgrammingError, "42000", "ORDER BY column {} must be in the select list"),
-    -310: _Rule(ProgrammingError, "42S01", "table {} exists already"),
-    -316: _Rule(ProgrammingError, "42S11", "index {} exists already"),
-    -317: _Rule(ProgrammingError, "42000", "UNION parts have different numbers of columns"),
-    -319: _Rule(ProgrammingError, "42S12", "index {} does not exist"),
-    -324: _Rule(ProgrammingError, "42000", "column {} is ambiguous"),
-    -328: _Rule(ProgrammingError, "42S21", "column {} exists already"),
-    -330: _Rule(ProgrammingError, "42000", "database cannot be created"),
-    -350: _Rule(ProgrammingError, "42S11", "these columns are indexed already"),
-    -352: _Rule(UndefinedColumn, "42S22", "column {} does not exist"),
-    -354: _Rule(ProgrammingError, "42000", "incorrect name of a database or cursor: {}"),
-    -359: _Rule(ProgrammingError, "42000", "the open database cannot be dropped"),
-    -360: _Rule(ProgrammingError, "42000", "target table is also read in a subquery"),
-    -363: _Rule(ProgrammingError, "24000", "cursor on a statement that returns no rows"),
-    -364: _Rule(ProgrammingError, "42000", "column {} is not in FOR UPDATE OF"),
-    -365: _Rule(ProgrammingError, "42000", "FOR UPDATE needs a simple SELECT from one table"),
-    -371: _Rule(UniqueViolation, "23000", "unique index on duplicate values"),
-    -393: _Rule(ProgrammingError, "42000", "both sides of an outer join are optional"),
-    -395: _Rule(ProgrammingError, "42000", "an outer join needs a joining condition"),
-    -396: _Rule(ProgrammingError, "42000", "a nested outer join is joined from the wrong side"),
-    -505: _Rule(ProgrammingError, "21S01", "number of columns and number of values differ"),
-    -511: _Rule(ProgrammingError, "42000", "a system catalog table cannot be modified"),
-    -522: _Rule(UndefinedTable, "42000", "table {} is not in the query"),
-    -526: _Rule(ProgrammingError, "42000", "a scroll cursor cannot be FOR UPDATE"),
-    -548: _Rule(ProgrammingError, "42000", "no foreign keys on temporary tables"),
-    -555: _Rule(ProgrammingError, "42000", "not allowed among several statements"),
-    -576: _Rule(ProgrammingError, "42000", "no constraint names on temporary tables"),
-    -577: _Rule(ProgrammingError, "42S11", "a constraint of this kind is on these columns already"),
-    -591: _Rule(ProgrammingError, "42000", "default of column {} does not suit its type"),
-    -659: _Rule(ProgrammingError, "42000", "SELECT in a routine needs INTO"),
-    -664: _Rule(ProgrammingError, "42000", "wrong number of arguments for {}"),
-    -673: _Rule(ProgrammingError, "42000", "routine {} exists already"),
-    -674: _Rule(UndefinedRoutine, "42000", "routine {} cannot be resolved"),
-    -681: _Rule(ProgrammingError, "42000", "column {} is named twice"),
-    -728: _Rule(ProgrammingError, "42000", "unknown argument of DBINFO"),
-    -743: _Rule(ProgrammingError, "42S01", "{} exists already"),
-    -800: _Rule(ProgrammingError, "42000", "types of CASE branches differ"),
-    -943: _Rule(SQLSyntaxError, "42000", "comment is not closed"),
-    -944: _Rule(ProgrammingError, "42000", "FIRST, LIMIT or SKIP is not allowed here"),
-    -958: _Rule(ProgrammingError, "42S01", "temporary table {} exists already"),
-    -9628: _Rule(ProgrammingError, "42704", "type {} not found"),
-    -9630: _Rule(ProgrammingError, "42846", "type {} is in use"),
-    -9634: _Rule(ProgrammingError, "42846", "no cast from {}"),
-    -9635: _Rule(ProgrammingError, "42846", "no unique cast from {}"),
-    -440: _Rule(NotSupportedError, "0A001", "two foreign servers in one transaction"),
-    -513: _Rule(NotSupportedError, "0A000", "statement is not available on this server"),
-    -999: _Rule(NotSupportedError, "0A000", "not implemented: {}"),
-    # Permissions and login
-    -272: _Rule(PermissionDenied, "42501", "no SELECT privilege for {}"),
-    -273: _Rule(PermissionDenied, "42501", "no UPDATE privilege for {}"),
-    -274: _Rule(PermissionDenied, "42501", "no DELETE privilege for {}"),
-    -275: _Rule(PermissionDenied, "42501", "no INSERT privilege for {}"),
-    -302: _Rule(PermissionDenied, "42501", "no right to grant or revoke"),
-    -313: _Rule(PermissionDenied, "42501", "not the owner of {}"),
-    -315: _Rule(PermissionDenied, "42501", "no index privilege"),
-    -329: _Rule(OperationalError, "3D000", "database {} not found, or no permission to open it"),
-    -387: _Rule(AuthenticationError, "28000", "no CONNECT privilege on the database"),
-    -388: _Rule(PermissionDenied, "42501", "no RESOURCE privilege"),
-    -389: _Rule(PermissionDenied, "42501", "no DBA privilege"),
-    -908: _Rule(ConnectError, "08001", "server {} cannot be reached"),
-    -930: _Rule(ConnectError, "08001", "server {} cannot be reached"),
-    -950: _Rule(AuthenticationError, "28000", "user {} is not known at the server"),
-    -951: _Rule(AuthenticationError, "28000", "incorrect user or password: {}"),
-    -952: _Rule(AuthenticationError, "28000", "incorrect password for user {}"),
-    -956: _Rule(AuthenticationError, "28000", "the server does not trust this host: {}"),
-    -960: _Rule(AuthenticationError, "28000", "refused by a rule for local connections"),
-    -25590: _Rule(AuthenticationError, "28000", "authentication failed in the network layer"),
-    # Session
-    -349: _Rule(ProgrammingError, "3D000", "no database is selected"),
-    -377: _Rule(OperationalError, "25000", "end the transaction before the database is closed"),
-    -407: _Rule(InternalError, "08S01", "the server received an impossible message"),
-    -408: _Rule(InternalError, "08S01", "the server received an impossible message"),
-    -410: _Rule(ProgrammingError, "26000", "statement is not prepared"),
-    -425: _Rule(OperationalError, "08004", "database is opened exclusively by another user"),
-    -439: _Rule(ProgrammingError, "08000", "a statement is running on this connection"),
-    -457: _Rule(ConnectionLost, "08S01", "the server ended"),
-    -459: _Rule(ConnectionLost, "08S01", "the server was shut down"),
-    -759: _Rule(OperationalError, "08000", "database statements are not allowed on this connection"),
-    -761: _Rule(ConnectError, "08001", "the server does not go by the name {}"),
-    -907: _Rule(ConnectError, "08001", "network call failed"),
-    -913: _Rule(ConnectionLost, "08S01", "network write failed"),
-    -914: _Rule(ConnectionLost, "08S01", "network read failed"),
-    -929: _Rule(InternalError, "08S01", "protocol error, the server ended the session"),
-    -931: _Rule(ConnectError, "08001", "service lookup failed: {}"),
-    -932: _Rule(ConnectError, "08001", "network call failed"),
-    -1809: _Rule(ConnectError, "08004", "the server refused the connection"),
-    -11020: _Rule(ConnectionLost, "08S01", "communication link failed"),
-    -23101: _Rule(LocaleError, "IX000", "locale cannot be loaded"),
-    -23103: _Rule(DataError, "22021", "code set conversion met an illegal sequence"),
-    -23104: _Rule(LocaleError, "IX000", "no code set conversion between the locales"),
-    -23105: _Rule(LocaleError, "IX000", "no code set conversion between the locales"),
-    -23115: _Rule(LocaleError, "IX000", "code sets of client and database do not convert"),
-    -23195: _Rule(LocaleError, "IX000", "locale of the database does not match"),
-    -23197: _Rule(LocaleError, "IX000", "locale of the database does not match"),
+    -314: Rule(OperationalError, "IX000", "table {} is in use"),
+    -322: Rule(ProgrammingError, "42000", "{} is a view, which cannot be altered or renamed"),
+    -326: Rule(ProgrammingError, "42000", "referential constraint has too many columns"),
+    -330: Rule(ProgrammingError, "42000", "database cannot be created"),
+    -337: Rule(ProgrammingError, "42000", "no view on temporary table {}"),
+    -356: Rule(ProgrammingError, "42000", "types of referencing and referenced columns differ"),
+    -357: Rule(ProgrammingError, "42000", "a table beneath view {} was altered"),
+    -359: Rule(ProgrammingError, "42000", "the open database cannot be dropped"),
+    -361: Rule(ProgrammingError, "42000", "size of the column is too big"),
+    -362: Rule(ProgrammingError, "42000", "a second serial column"),
+    -366: Rule(ProgrammingError, "42000", "scale is larger than precision"),
+    -370: Rule(ProgrammingError, "42000", "the last column cannot be dropped"),
+    -382: Rule(ProgrammingError, "42000", "view and SELECT have different numbers of columns"),
+    -383: Rule(ProgrammingError, "42000", "view needs names for its columns"),
+    -500: Rule(ProgrammingError, "42S11", "table has a clustered index already: {}"),
+    -508: Rule(ProgrammingError, "42000", "a temporary table cannot be renamed"),
+    -509: Rule(ProgrammingError, "42000", "a column of a temporary table cannot be renamed"),
+    -510: Rule(ProgrammingError, "42000", "no synonym for temporary table {}"),
+    -517: Rule(ProgrammingError, "54000", "index is too long or has too many parts"),
+    -531: Rule(ProgrammingError, "42000", "column {} stands twice in the view"),
+    -532: Rule(ProgrammingError, "42000", "temporary table {} cannot be altered"),
+    -533: Rule(ProgrammingError, "42000", "extent size is too small"),
+    -536: Rule(ProgrammingError, "42000", "constraint and its parent have different numbers of columns"),
+    -542: Rule(ProgrammingError, "42000", "column stands twice in a constraint, trigger or index"),
+    -546: Rule(ProgrammingError, "42000", "view {} cannot have parameters"),
+    -548: Rule(ProgrammingError, "42000", "no foreign keys on temporary tables"),
+    -550: Rule(ProgrammingError, "54000", "columns of the constraint are too long together"),
+    -551: Rule(ProgrammingError, "54000", "constraint has too many columns"),
+    -559: Rule(ProgrammingError, "42000", "no synonym for a synonym"),
+    -576: Rule(ProgrammingError, "42000", "no constraint names on temporary tables"),
+    -577: Rule(ProgrammingError, "42S11", "a constraint of this kind is on these columns already"),
+    -584: Rule(ProgrammingError, "42000", "a system catalog table cannot be renamed"),
+    -591: Rule(ProgrammingError, "42000", "default of column {} does not suit its type"),
+    -592: Rule(ProgrammingError, "42000", "NOT NULL column with the default NULL"),
+    -593: Rule(ProgrammingError, "42000", "serial column with a default"),
+    -650: Rule(ProgrammingError, "42000", "VARCHAR is longer than it may be"),
+    -651: Rule(ProgrammingError, "42000", "VARCHAR reserves more than it may hold"),
+    -676: Rule(ProgrammingError, "42000", "check constraint names a column that it must not"),
+    -677: Rule(ProgrammingError, "42000", "check constraint with a subquery or routine"),
+    -704: Rule(ProgrammingError, "42000", "table has a primary key already"),
+    -741: Rule(ProgrammingError, "42000", "trigger for the same event exists already"),
+    -742: Rule(ProgrammingError, "42000", "trigger and cascading constraint exclude each other"),
+    -785: Rule(ProgrammingError, "42000", "column decides the fragmentation and cannot be dropped"),
+    -886: Rule(ProgrammingError, "42000", "something depends on the table or view"),
+    -893: Rule(ProgrammingError, "42000", "object {} depends on one that is disabled"),
+    -948: Rule(ProgrammingError, "42000", "the index of a constraint cannot be renamed"),
+    -972: Rule(OperationalError, "IX000", "table {} could not be altered", vague=True),
+    -974: Rule(ProgrammingError, "42000", "NOT NULL of a serial column cannot be dropped"),
+    -8302: Rule(ProgrammingError, "42000", "value in the definition of a sequence is invalid"),
+    -8304: Rule(ProgrammingError, "42000", "MAXVALUE is less than MINVALUE"),
+    -8305: Rule(ProgrammingError, "42000", "sequence with INCREMENT 0"),
+    -9604: Rule(ProgrammingError, "42000", "no index on a collection"),
+    -9630: Rule(ProgrammingError, "42846", "type {} is in use"),
+    -9633: Rule(ProgrammingError, "42846", "no cast to the new type of column {}"),
+    -9816: Rule(ProgrammingError, "42000", "no B-tree index on BLOB or CLOB"),
+    -9820: Rule(ProgrammingError, "42000", "sbspace {} does not exist"),
+    # What cannot be done here
+    -440: Rule(NotSupportedError, "0A001", "two foreign servers in one transaction"),
+    -513: Rule(NotSupportedError, "0A000", "statement is not available on this server"),
+    -527: Rule(NotSupportedError, "0A000", "lock mode is not available on this system"),
+    -528: Rule(NotSupportedError, "54000", "row is longer than the server allows"),
+    -568: Rule(NotSupportedError, "0A000", "no reach from a logged database into one without logging"),
+    -569: Rule(NotSupportedError, "0A000", "no reach from an unlogged database into one with logging"),
+    -570: Rule(NotSupportedError, "0A000", "no reach into an ANSI database"),
+    -571: Rule(NotSupportedError, "0A000", "no reach from an ANSI database into another kind"),
+    -589: Rule(NotSupportedError, "0A001", "several servers cannot be updated in one transaction"),
+    -999: Rule(NotSupportedError, "0A000", "not implemented: {}"),
+    # Permissions
+    -272: Rule(PermissionDenied, "42501", "no SELECT privilege for {}"),
+    -273: Rule(PermissionDenied, "42501", "no UPDATE privilege for {}"),
+    -274: Rule(PermissionDenied, "42501", "no DELETE privilege for {}"),
+    -275: Rule(PermissionDenied, "42501", "no INSERT privilege for {}"),
+    -298: Rule(ProgrammingError, "42000", "PUBLIC cannot have the grant option"),
+    -299: Rule(ProgrammingError, "42000", "nobody grants to himself"),
+    -302: Rule(PermissionDenied, "42501", "no right to grant or revoke"),
+    -313: Rule(PermissionDenied, "42501", "not the owner of {}"),
+    -315: Rule(PermissionDenied, "42501", "no index privilege"),
+    -320: Rule(PermissionDenied, "42501", "not the owner of the index"),
+    -323: Rule(ProgrammingError, "42000", "no privileges on temporary tables"),
+    -388: Rule(PermissionDenied, "42501", "no RESOURCE privilege"),
+    -389: Rule(PermissionDenied, "42501", "no DBA privilege"),
+    -506: Rule(PermissionDenied, "42501", "no right to update all of these columns"),
+    -512: Rule(PermissionDenied, "42501", "no REFERENCES privilege on the referenced columns"),
+    -514: Rule(PermissionDenied, "42501", "only a DBA does this for another user"),
+    -541: Rule(PermissionDenied, "42501", "no ALTER privilege"),
+    -545: Rule(PermissionDenied, "42501", "table {} cannot be written"),
+    -579: Rule(PermissionDenied, "42501", "not the owner of the synonym"),
+    -580: Rule(PermissionDenied, "42501", "privilege cannot be revoked"),
+    -706: Rule(PermissionDenied, "42501", "no EXECUTE privilege on routine {}"),
+    -764: Rule(PermissionDenied, "42501", "only a DBA updates these statistics"),
+    -887: Rule(ProgrammingError, "2B000", "something depends on the privilege"),
+    -977: Rule(PermissionDenied, "42501", "no privilege on fragment {}"),
+    -9629: Rule(PermissionDenied, "42501", "not the owner of the type"),
+    -9997: Rule(PermissionDenied, "42501", "no USAGE privilege on type {}"),
+    -19803: Rule(PermissionDenied, "42501", "only a DBA or the role's administrator may do this"),
+    -19805: Rule(PermissionDenied, "42501", "the role was not granted to the user"),
+    # Login
+    -387: Rule(AuthenticationError, "28000", "no CONNECT privilege on the database"),
+    -950: Rule(AuthenticationError, "28000", "user {} is not known at the server"),
+    -951: Rule(AuthenticationError, "28000", "incorrect user or password: {}"),
+    -952: Rule(AuthenticationError, "28000", "incorrect password for user {}"),
+    -956: Rule(AuthenticationError, "28000", "the server does not trust this host: {}"),
+    -960: Rule(AuthenticationError, "28000", "refused by a rule for local connections"),
+    -25590: Rule(AuthenticationError, "28000", "authentication failed in the network layer"),
+    # On the way to a session. Nothing has run yet, so another try does no harm where one may help.
+    -761: Rule(ConnectError, "08001", "the server does not go by the name {}"),
+    -905: Rule(ConnectError, "08001", "service is not in the list of services"),
+    -906: Rule(ConnectError, "08001", "server cannot be located"),
+    -907: Rule(ConnectError, "08001", "socket could not be made", retryable=True),
+    -908: Rule(ConnectError, "08001", "server {} cannot be reached", retryable=True),
+    -930: Rule(ConnectError, "08001", "no connection to server {}", retryable=True),
+    -931: Rule(ConnectError, "08001", "service lookup failed: {}"),
+    -932: Rule(ConnectError, "08001", "network call failed", retryable=True),
+    -954: Rule(ConnectError, "08004", "client is not known to the server"),
+    -1809: Rule(ConnectError, "08004", "the server refused the connection"),
+    -25588: Rule(ConnectError, "08001", "the application cannot connect to server {}"),
+    -25596: Rule(ConnectError, "08001", "name of the server is not in sqlhosts"),
+    -25599: Rule(ConnectError, "08001", "nobody listens at the server's address", retryable=True),
+    -27001: Rule(ConnectError, "08001", "read failed while connecting", retryable=True),
+    -27002: Rule(ConnectError, "08004", "the server is in quiescent mode"),
+    -27009: Rule(ConnectError, "08001", "no server of the group takes work"),
+    -27010: Rule(ConnectError, "08004", "the server takes only administrators"),
+    # The session
+    -329: Rule(ProgrammingError, "3D000", "database {} not found, or no permission to open it"),
+    -349: Rule(ProgrammingError, "3D000", "no database is selected"),
+    -358: Rule(ProgrammingError, "25000", "close the database first"),
+    -377: Rule(OperationalError, "25000", "end the transaction before the database is closed"),
+    -407: Rule(InternalError, "08S01", "the server reported error number zero", ends_session=True),
+    -408: Rule(InternalError, "08S01", "the server received an impossible message", ends_session=True),
+    -410: Rule(ProgrammingError, "26000", "statement is not prepared"),
+    -425: Rule(OperationalError, "08004", "database is opened exclusively by another user", retryable=True),
+    -439: Rule(ProgrammingError, "08000", "a statement is running on this connection"),
+    -457: Rule(ConnectionLost, "08S01", "the server ended"),
+    -459: Rule(ConnectionLost, "08S01", "the server was shut down"),
+    -702: Rule(OperationalError, "IX000", "database cannot be opened exclusively"),
+    -759: Rule(OperationalError, "08000", "database statements are not allowed on this connection"),
+    -911: Rule(ConnectionLost, "08S01", "pipe could not be read"),
+    -912: Rule(ConnectionLost, "08S01", "network write failed"),
+    -913: Rule(ConnectionLost, "08S01", "network read failed"),
+    -914: Rule(ConnectionLost, "08S01", "pipe could not be written"),
+    -917: Rule(ProgrammingError, "25000", "another database is open"),
+    -929: Rule(InternalError, "08S01", "protocol error, the server ended the session", ends_session=True),
+    -934: Rule(OperationalError, "08006", "connection between two servers is no longer valid"),
+    -936: Rule(OperationalError, "08006", "connection between two servers failed: {}"),
+    -955: Rule(ConnectionLost, "08S01", "the server could not read from the client"),
+    -1800: Rule(OperationalError, "25000", "state of the transaction does not allow this"),
+    -1801: Rule(OperationalError, "0A001", "no transactions over several servers"),
+    -1802: Rule(OperationalError, "08002", "name of the connection is in use"),
+    -1803: Rule(OperationalError, "08003", "connection does not exist"),
+    -1805: Rule(OperationalError, "08000", "name of the connection is invalid"),
+    -1806: Rule(OperationalError, "08006", "connection failed"),
+    -1807: Rule(OperationalError, "08003", "no connection to end"),
+    -11020: Rule(ConnectionLost, "08S01", "communication link failed"),
+    -25580: Rule(ConnectionLost, "08S01", "network call failed at the server"),
+    -25582: Rule(ConnectionLost, "08S01", "network connection is broken"),
+    -25583: Rule(ConnectionLost, "08S01", "network failed for an unknown reason"),
+    -25586: Rule(ConnectionLost, "08S01", "data could not be sent"),
+    -25587: Rule(ConnectionLost, "08S01", "data could not be received"),
+    # Locales
+    -23101: Rule(LocaleError, "IX000", "locale cannot be loaded"),
+    -23103: Rule(DataError, "22021", "code set conversion met an illegal sequence"),
+    -23104: Rule(LocaleError, "IX000", "no code set conversion between the locales"),
+    -23105: Rule(LocaleError, "IX000", "this server converts no code sets"),
+    -23109: Rule(LocaleError, "IX000", "name of the locale is invalid"),
+    -23115: Rule(LocaleError, "IX000", "code sets of client and database do not convert"),
+    -23195: Rule(LocaleError, "IX000", "locale could not be reset"),
+    -23196: Rule(LocaleError, "IX000", "locale of the database is unknown"),
+    -23197: Rule(LocaleError, "IX000", "locale of the database does not match"),
     # Transactions, locks, cancellation
-    -213: _Rule(QueryCanceled, "57014", "statement was interrupted"),
-    -233: _Rule(RowLocked, "40001", "record is locked by another user"),
-    -240: _Rule(OperationalError, "IX000", "row could not be deleted"),
-    -241: _Rule(OperationalError, "40003", "rollback failed"),
-    -243: _Rule(OperationalError, "IX000", "could not position within table {}"),
-    -244: _Rule(OperationalError, "IX000", "could not read next row of table {}"),
-    -245: _Rule(OperationalError, "IX000", "could not position by an index of table {}"),
-    -246: _Rule(OperationalError, "IX000", "could not read next row by an index of table {}"),
-    -250: _Rule(OperationalError, "IX000", "row could not be read for update"),
-    -255: _Rule(OperationalError, "25000", "not in a transaction"),
-    -256: _Rule(NotSupportedError, "25000", "the database has no transactions"),
-    -263: _Rule(OperationalError, "IX000", "row could not be locked for update"),
-    -265: _Rule(ProgrammingError, "25000", "insert cursor outside a transaction"),
-    -271: _Rule(DatabaseError, "IX000", "row could not be inserted into table {}"),
-    -278: _Rule(OperationalError, "3B000", "rollback to the savepoint is impossible"),
-    -289: _Rule(RowLocked, "40001", "table {} could not be locked"),
-    -291: _Rule(OperationalError, "IX000", "lock mode could not be changed"),
-    -327: _Rule(ProgrammingError, "25000", "a table cannot be unlocked inside a transaction"),
-    -346: _Rule(DatabaseError, "IX000", "row of table {} could not be updated"),
-    -458: _Rule(OperationalError, "40000", "transaction was too long and has been rolled back"),
-    -524: _Rule(ProgrammingError, "25000", "LOCK TABLE outside a transaction"),
-    -534: _Rule(RowLocked, "40001", "insert refused, table is locked"),
-    -535: _Rule(ProgrammingError, "25001", "already in a transaction"),
-    -710: _Rule(OperationalError, "IX000", "table {} was altered; prepare the statement again"),
-    -768: _Rule(InternalError, "XX000", "internal error of the server"),
-    -876: _Rule(ProgrammingError, "25001", "SET TRANSACTION inside a transaction"),
-    -877: _Rule(ProgrammingError, "25001", "SET TRANSACTION twice"),
-    -878: _Rule(ProgrammingError, "25006", "write in a read-only transaction"),
-    -959: _Rule(InternalError, "XX000", "internal error, transaction was rolled back"),
+    -213: Rule(QueryCanceled, "57014", "statement was interrupted"),
+    -220: Rule(OperationalError, "3B000", "savepoint could not be set"),
+    -233: Rule(RowLocked, "40001", "record is locked by another user", retryable=True),
+    -237: Rule(OperationalError, "25000", "transaction could not begin"),
+    -238: Rule(OperationalError, "40003", "commit failed"),
+    -240: Rule(OperationalError, "IX000", "row could not be deleted", vague=True),
+    -241: Rule(OperationalError, "40003", "rollback failed"),
+    -242: Rule(OperationalError, "IX000", "table {} could not be opened", vague=True),
+    -243: Rule(OperationalError, "IX000", "could not position within table {}", vague=True),
+    -244: Rule(OperationalError, "IX000", "could not read next row of table {}", vague=True),
+    -245: Rule(OperationalError, "IX000", "could not position by an index of table {}", vague=True),
+    -246: Rule(OperationalError, "IX000", "could not read next row by an index of table {}", vague=True),
+    -248: Rule(OperationalError, "IX000", "savepoint could not be released", vague=True),
+    -250: Rule(OperationalError, "IX000", "row could not be read for update", vague=True),
+    -255: Rule(OperationalError, "25000", "not in a transaction"),
+    -256: Rule(NotSupportedError, "25000", "the database has no transactions"),
+    -263: Rule(OperationalError, "IX000", "row could not be locked for update", vague=True),
+    -265: Rule(ProgrammingError, "25000", "insert cursor outside a transaction"),
+    -278: Rule(OperationalError, "3B000", "rollback to the savepoint is impossible"),
+    -288: Rule(ProgrammingError, "25000", "table {} is not locked by this session"),
+    -289: Rule(RowLocked, "40001", "table {} could not be locked", retryable=True, vague=True),
+    -291: Rule(OperationalError, "IX000", "lock mode could not be changed", vague=True),
+    -327: Rule(ProgrammingError, "25000", "a table cannot be unlocked inside a transaction"),
+    -347: Rule(OperationalError, "IX000", "table could not be opened exclusively", vague=True),
+    -348: Rule(OperationalError, "IX000", "row could not be read from its table", vague=True),
+    -378: Rule(RowLocked, "40001", "another user has the record locked", retryable=True),
+    -398: Rule(ProgrammingError, "25000", "cursor outside a transaction"),
+    -458: Rule(OperationalError, "40000", "transaction was too long and has been rolled back"),
+    -503: Rule(OperationalError, "53000", "too many tables are locked"),
+    -504: Rule(ProgrammingError, "42000", "a view cannot be locked"),
+    -521: Rule(OperationalError, "IX000", "system catalog {} could not be locked", vague=True),
+    -524: Rule(ProgrammingError, "25000", "LOCK TABLE outside a transaction"),
+    -535: Rule(ProgrammingError, "25001", "already in a transaction"),
+    -572: Rule(ProgrammingError, "42000", "lock wait is too long"),
+    -573: Rule(ProgrammingError, "42000", "an ANSI database has no buffered log"),
+    -582: Rule(NotSupportedError, "25000", "the database has no logging"),
+    -698: Rule(OperationalError, "40003", "transaction ended differently on several servers: {}"),
+    -699: Rule(OperationalError, "40000", "the server rolled back a part of a global transaction by itself"),
+    -700: Rule(ProgrammingError, "25000", "not allowed in a global transaction"),
+    -701: Rule(ProgrammingError, "25000", "not allowed under a transaction manager"),
+    -710: Rule(
+        OperationalError, "IX000", "table {} was altered; prepare the statement again", retryable=True
+    ),
+    -715: Rule(OperationalError, "25000", "transaction is in a wrong state"),
+    -716: Rule(OperationalError, "40003", "transaction may have ended differently on several servers: {}"),
+    -768: Rule(InternalError, "XX000", "internal error of the server"),
+    -875: Rule(ProgrammingError, "25000", "access mode and isolation level exclude each other"),
+    -876: Rule(ProgrammingError, "25001", "SET TRANSACTION inside a transaction"),
+    -877: Rule(ProgrammingError, "25001", "SET TRANSACTION twice"),
+    -878: Rule(ProgrammingError, "25006", "write in a read-only transaction"),
+    -942: Rule(OperationalError, "40000", "commit failed, the transaction is rolled back"),
+    -959: Rule(InternalError, "XX000", "internal error, transaction was rolled back"),
     # Cursors and statements
-    -208: _Rule(OperationalError, "53200", "the server has no memory for the query"),
-    -257: _Rule(OperationalError, "IX000", "too many statements"),
-    -258: _Rule(InternalError, "26000", "unknown statement id"),
-    -259: _Rule(ProgrammingError, "24000", "cursor is not open"),
-    -260: _Rule(InternalError, "07003", "a query was executed without a cursor"),
-    -266: _Rule(ProgrammingError, "24000", "cursor has no current row"),
-    -267: _Rule(ProgrammingError, "24000", "cursor was closed, by the end of a transaction perhaps"),
-    -276: _Rule(ProgrammingError, "34000", "cursor {} not found"),
-    -285: _Rule(InternalError, "24000", "the server received an invalid cursor"),
-    -290: _Rule(ProgrammingError, "24000", "cursor is not FOR UPDATE"),
-    -400: _Rule(ProgrammingError, "24000", "fetch on a cursor that is not open"),
-    -404: _Rule(ProgrammingError, "24000", "cursor is not available"),
-    -507: _Rule(ProgrammingError, "34000", "cursor {} not found"),
-    -528: _Rule(NotSupportedError, "54000", "row is longer than the server allows"),
+    -208: Rule(OperationalError, "53200", "the server has no memory for the query"),
+    -257: Rule(OperationalError, "IX000", "too many statements"),
+    -258: Rule(InternalError, "26000", "unknown statement id"),
+    -259: Rule(ProgrammingError, "24000", "cursor is not open"),
+    -260: Rule(InternalError, "07003", "a query was executed without a cursor"),
+    -262: Rule(ProgrammingError, "24000", "no current cursor"),
+    -266: Rule(ProgrammingError, "24000", "cursor has no current row"),
+    -267: Rule(ProgrammingError, "24000", "cursor was closed, by the end of a transaction perhaps"),
+    -276: Rule(ProgrammingError, "34000", "no such cursor {}"),
+    -285: Rule(InternalError, "24000", "the server received an invalid cursor"),
+    -290: Rule(ProgrammingError, "24000", "cursor is not FOR UPDATE"),
+    -363: Rule(ProgrammingError, "24000", "cursor on a statement that returns no rows"),
+    -365: Rule(ProgrammingError, "42000", "FOR UPDATE needs a simple SELECT from one table"),
+    -400: Rule(ProgrammingError, "24000", "fetch on a cursor that is not open"),
+    -404: Rule(ProgrammingError, "24000", "cursor is not available"),
+    -413: Rule(ProgrammingError, "24000", "insert on a cursor that is not open"),
+    -422: Rule(ProgrammingError, "24000", "flush on a cursor that is not open"),
+    -481: Rule(ProgrammingError, "26000", "no prepared statement by this name"),
+    -482: Rule(ProgrammingError, "24000", "cursor goes forward only"),
+    -507: Rule(ProgrammingError, "34000", "cursor {} not found"),
+    -526: Rule(ProgrammingError, "42000", "a scroll cursor cannot be FOR UPDATE"),
+    -538: Rule(ProgrammingError, "42000", "cursor {} is declared already"),
+    -586: Rule(ProgrammingError, "24000", "cursor is open already"),
+    -598: Rule(ProgrammingError, "34000", "bad name of a cursor: {}"),
+    -611: Rule(ProgrammingError, "42000", "a scroll cursor cannot read BYTE or TEXT"),
+    -765: Rule(ProgrammingError, "42000", "statement of a cursor cannot be executed"),
+    -890: Rule(ProgrammingError, "42000", "insert cursor on something that is no INSERT with VALUES"),
+    -938: Rule(ProgrammingError, "42000", "insert cursor with expressions among its VALUES"),
+    -9605: Rule(ProgrammingError, "42000", "a scroll cursor cannot read collections"),
     # Data
-    -385: _Rule(DataError, "22003", "value is out of range"),
-    -415: _Rule(DataError, "22018", "data conversion error"),
-    -605: _Rule(DataError, "22000", "BYTE or TEXT value cannot be converted"),
-    -608: _Rule(DataError, "22000", "BYTE or TEXT value is not valid"),
-    -609: _Rule(DataError, "22000", "BYTE or TEXT value is not valid"),
-    -1202: _Rule(DataError, "22012", "division by zero"),
-    -1204: _Rule(DataError, "22007", "year of the date is invalid"),
-    -1205: _Rule(DataError, "22007", "month of the date is invalid"),
-    -1206: _Rule(DataError, "22007", "day of the date is invalid"),
-    -1207: _Rule(DataError, "22001", "converted value does not fit"),
-    -1209: _Rule(DataError, "22007", "text is not a date"),
-    -1210: _Rule(DataError, "22007", "date cannot be converted"),
-    -1212: _Rule(DataError, "22007", "date format is invalid"),
-    -1213: _Rule(DataError, "22018", "text is not a number"),
-    -1214: _Rule(DataError, "22003", "value is too large for SMALLINT"),
-    -1215: _Rule(DataError, "22003", "value is too large for INTEGER"),
-    -1218: _Rule(DataError, "22007", "text is not a date"),
-    -1222: _Rule(DataError, "22003", "value is too large for SMALLFLOAT"),
-    -1223: _Rule(DataError, "22003", "value is too large for FLOAT"),
-    -1226: _Rule(DataError, "22003", "decimal has too many digits"),
-    -1260: _Rule(DataError, "42846", "no conversion between the types"),
-    -1261: _Rule(DataError, "22007", "too many digits in the first field of DATETIME or INTERVAL"),
-    -1262: _Rule(DataError, "22007", "DATETIME or INTERVAL text is not numeric"),
-    -1263: _Rule(DataError, "22007", "field of DATETIME or INTERVAL is out of range"),
-    -1264: _Rule(DataError, "22007", "text goes on behind the DATETIME or INTERVAL"),
-    -1265: _Rule(DataError, "22008", "overflow in DATETIME or INTERVAL arithmetic"),
-    -1266: _Rule(ProgrammingError, "42000", "DATETIME and INTERVAL do not combine"),
-    -1267: _Rule(DataError, "22008", "result of DATETIME arithmetic is out of range"),
-    -1268: _Rule(ProgrammingError, "42000", "DATETIME or INTERVAL qualifier is invalid"),
-    -1271: _Rule(DataError, "22007", "decimal point is missing in DATETIME or INTERVAL"),
-    -1277: _Rule(DataError, "22007", "text does not match the format"),
-    -1279: _Rule(DataError, "22001", "text is longer than the column"),
-    -1284: _Rule(DataError, "22003", "value is too large for BIGINT or INT8"),
-    # Routines, large objects, resources
-    -655: _Rule(DatabaseError, "21000", "routine gave the wrong number of values"),
-    -686: _Rule(DatabaseError, "21000", "routine gave more than one row"),
-    -696: _Rule(DatabaseError, "IX000", "variable of a routine has no value"),
-    -668: _Rule(OperationalError, "IX000", "system command failed"),
-    -746: _Rule(DatabaseError, "U0001", "{}"),
-    -937: _Rule(DatabaseError, "U0001", "error inside a routine: {}"),
-    -9810: _Rule(OperationalError, "IX000", "smart large object error"),
-    -406: _Rule(OperationalError, "53200", "out of memory"),
-    -1211: _Rule(OperationalError, "53200", "out of memory"),
-    -211: _Rule(InternalError, "IX000", "system catalog cannot be read"),
-    -397: _Rule(InternalError, "IX000", "system catalog is damaged"),
-    -26040: _Rule(OperationalError, "IX000", "encryption could not start"),
+    -385: Rule(DataError, "22003", "value is out of range"),
+    -415: Rule(DataError, "22018", "data conversion error"),
+    -605: Rule(DataError, "22000", "BYTE or TEXT value could not be written"),
+    -608: Rule(DataError, "22000", "BYTE and TEXT do not convert into each other"),
+    -609: Rule(DataError, "22000", "BYTE or TEXT parameter is not allowed here"),
+    -619: Rule(DataError, "22000", "BYTE or TEXT value failed at the client's end"),
+    -881: Rule(DataError, "22001", "result of a string function is too long"),
+    -1200: Rule(DataError, "22003", "value is too large for DECIMAL"),
+    -1201: Rule(DataError, "22003", "value is too small for DECIMAL"),
+    -1202: Rule(DataError, "22012", "division by zero"),
+    -1203: Rule(ProgrammingError, "42000", "MATCHES between values that are no text"),
+    -1204: Rule(DataError, "22007", "year of the date is invalid"),
+    -1205: Rule(DataError, "22007", "month of the date is invalid"),
+    -1206: Rule(DataError, "22007", "day of the date is invalid"),
+    -1207: Rule(DataError, "22001", "converted value does not fit"),
+    -1208: Rule(DataError, "42846", "value does not convert to text"),
+    -1209: Rule(DataError, "22007", "text without separators is not a date"),
+    -1210: Rule(DataError, "22007", "date cannot be converted"),
+    -1212: Rule(DataError, "22007", "date format is invalid"),
+    -1213: Rule(DataError, "22018", "text is not a number"),
+    -1214: Rule(DataError, "22003", "value is too large for SMALLINT"),
+    -1215: Rule(DataError, "22003", "value is too large for INTEGER"),
+    -1216: Rule(DataError, "22018", "exponent is invalid"),
+    -1217: Rule(DataError, "22001", "format is too long"),
+    -1218: Rule(DataError, "22007", "text is not a date"),
+    -1222: Rule(DataError, "22003", "value is too large for SMALLFLOAT"),
+    -1223: Rule(DataError, "22003", "value is too large for FLOAT"),
+    -1224: Rule(DataError, "22018", "decimal number is invalid"),
+    -1226: Rule(DataError, "22003", "decimal has too many digits"),
+    -1233: Rule(DataError, "22007", "hour, minute or second is invalid"),
+    -1234: Rule(ProgrammingError, "42000", "function takes only DATETIME"),
+    -1260: Rule(DataError, "42846", "no conversion between the types"),
+    -1261: Rule(DataError, "22007", "too many digits in the first field of DATETIME or INTERVAL"),
+    -1262: Rule(DataError, "22007", "DATETIME or INTERVAL text is not numeric"),
+    -1263: Rule(DataError, "22007", "field of DATETIME or INTERVAL is out of range"),
+    -1264: Rule(DataError, "22007", "text goes on behind the DATETIME or INTERVAL"),
+    -1265: Rule(DataError, "22008", "overflow in DATETIME or INTERVAL arithmetic"),
+    -1266: Rule(ProgrammingError, "42000", "DATETIME and INTERVAL do not combine"),
+    -1267: Rule(DataError, "22008", "result of DATETIME arithmetic is out of range"),
+    -1268: Rule(ProgrammingError, "42000", "DATETIME or INTERVAL qualifier is invalid"),
+    -1270: Rule(DataError, "22007", "minus sign inside an INTERVAL"),
+    -1271: Rule(DataError, "22007", "decimal point is missing in DATETIME or INTERVAL"),
+    -1275: Rule(DataError, "22007", "width or precision in a DATETIME format is invalid"),
+    -1276: Rule(DataError, "22007", "letter in a DATETIME format is not known"),
+    -1277: Rule(DataError, "22007", "text does not match the format"),
+    -1278: Rule(DataError, "22025", "escape sequence is invalid"),
+    -1279: Rule(DataError, "22001", "text is longer than the column"),
+    -1284: Rule(DataError, "22003", "value is too large for BIGINT or INT8"),
+    -8313: Rule(DataError, "2200H", "sequence {} is past its MAXVALUE"),
+    -8314: Rule(DataError, "2200H", "sequence {} is past its MINVALUE"),
+    -8315: Rule(ProgrammingError, "55000", "sequence {} has no CURRVAL in this session yet"),
+    -9636: Rule(DataError, "22001", "value is longer than its opaque type"),
+    -9648: Rule(DataError, "22018", "value is not a BOOLEAN"),
+    # BYTE, TEXT, smart large objects
+    -594: Rule(ProgrammingError, "42000", "BYTE or TEXT with a default other than NULL"),
+    -600: Rule(OperationalError, "IX000", "BYTE or TEXT value could not be created", vague=True),
+    -602: Rule(OperationalError, "IX000", "BYTE or TEXT value could not be opened", vague=True),
+    -603: Rule(OperationalError, "IX000", "BYTE or TEXT value could not be closed", vague=True),
+    -604: Rule(OperationalError, "IX000", "BYTE or TEXT value could not be read", vague=True),
+    -606: Rule(ProgrammingError, "42000", "no blobspace by this name"),
+    -607: Rule(ProgrammingError, "42000", "subscript of a BYTE or TEXT column is wrong"),
+    -610: Rule(ProgrammingError, "42000", "no index on BYTE or TEXT"),
+    -612: Rule(ProgrammingError, "42000", "BYTE or TEXT in GROUP BY"),
+    -613: Rule(ProgrammingError, "42000", "BYTE or TEXT with DISTINCT"),
+    -614: Rule(ProgrammingError, "42000", "BYTE or TEXT in ORDER BY"),
+    -615: Rule(ProgrammingError, "42000", "BYTE or TEXT in an expression"),
+    -616: Rule(ProgrammingError, "42000", "BYTE or TEXT subscript in a place where none may stand"),
+    -617: Rule(ProgrammingError, "42000", "a BYTE or TEXT value is needed here"),
+    -618: Rule(OperationalError, "IX000", "BYTE or TEXT value could not be copied", vague=True),
+    -9810: Rule(OperationalError, "IX000", "smart large object error"),
+    -9811: Rule(ProgrammingError, "IX000", "descriptor of the smart large object is invalid"),
+    -9814: Rule(OperationalError, "IX000", "no default sbspace: {}"),
+    -9822: Rule(OperationalError, "IX000", "smart large object could not be deleted"),
+    # Routines and triggers
+    -647: Rule(DataError, "22000", "mathematical function {} failed"),
+    -655: Rule(DatabaseError, "21000", "routine gave the wrong number of values"),
+    -656: Rule(ProgrammingError, "42000", "RETURN in a routine that declares no values"),
+    -657: Rule(ProgrammingError, "42000", "a routine cannot create a routine or trigger"),
+    -659: Rule(ProgrammingError, "42000", "SELECT in a routine needs INTO"),
+    -661: Rule(ProgrammingError, "42000", "routine returns other values than there are variables for"),
+    -667: Rule(ProgrammingError, "42000", "variable {} is not declared"),
+    -668: Rule(OperationalError, "IX000", "system command failed"),
+    -669: Rule(ProgrammingError, "42000", "variable {} is declared twice"),
+    -671: Rule(ProgrammingError, "42000", "parameter of {} is named twice"),
+    -675: Rule(ProgrammingError, "42000", "statement is not allowed in a routine"),
+    -684: Rule(ProgrammingError, "42000", "function {} returns too many values"),
+    -685: Rule(ProgrammingError, "42000", "function {} returns too few values"),
+    -686: Rule(DatabaseError, "21000", "routine gave more than one row"),
+    -694: Rule(ProgrammingError, "42000", "too many arguments for routine {}"),
+    -695: Rule(ProgrammingError, "42000", "routine {} has no parameter by this name"),
+    -696: Rule(DatabaseError, "IX000", "variable of a routine has no value"),
+    -697: Rule(ProgrammingError, "42000", "FOR loop with a step of zero"),
+    -705: Rule(OperationalError, "IX000", "routine {} is in use"),
+    -721: Rule(ProgrammingError, "42000", "routine {} is no longer valid"),
+    -744: Rule(ProgrammingError, "42000", "statement is not allowed in a trigger"),
+    -745: Rule(DatabaseError, "09000", "trigger failed"),
+    -746: Rule(DatabaseError, "U0001", "{}"),
+    -747: Rule(ProgrammingError, "42000", "trigger touches the table of its own statement"),
+    -748: Rule(OperationalError, "54000", "too many triggers set off each other"),
+    -937: Rule(DatabaseError, "U0001", "error inside a routine: {}"),
+    -9791: Rule(DatabaseError, "38000", "routine {} failed"),
+    -9793: Rule(OperationalError, "IX000", "module of routine {} cannot be loaded"),
+    -9794: Rule(OperationalError, "IX000", "routine {} cannot be loaded"),
+    # Resources, storage, the server itself
+    -209: Rule(OperationalError, "IX000", "format of the database is not this server's"),
+    -211: Rule(InternalError, "IX000", "system catalog cannot be read", vague=True),
+    -212: Rule(OperationalError, "IX000", "index could not be added", vague=True),
+    -214: Rule(OperationalError, "IX000", "storage of table {} could not be removed", vague=True),
+    -215: Rule(OperationalError, "IX000", "storage of table {} could not be opened", vague=True),
+    -216: Rule(OperationalError, "IX000", "index could not be removed", vague=True),
+    -229: Rule(OperationalError, "IX000", "temporary file could not be made", vague=True),
+    -230: Rule(OperationalError, "IX000", "temporary file could not be read", vague=True),
+    -252: Rule(OperationalError, "IX000", "system information of a table cannot be read", vague=True),
+    -261: Rule(OperationalError, "IX000", "storage of table {} could not be made", vague=True),
+    -264: Rule(OperationalError, "IX000", "temporary file could not be written", vague=True),
+    -270: Rule(OperationalError, "IX000", "could not position within a temporary file", vague=True),
+    -311: Rule(OperationalError, "IX000", "system catalog {} could not be opened", vague=True),
+    -312: Rule(OperationalError, "IX000", "system catalog {} could not be updated", vague=True),
+    -392: Rule(InternalError, "XX000", "internal error, an unexpected null pointer"),
+    -397: Rule(InternalError, "IX000", "system catalog is damaged"),
+    -406: Rule(OperationalError, "53200", "out of memory"),
+    -502: Rule(OperationalError, "IX000", "index could not be clustered", vague=True),
+    -520: Rule(OperationalError, "IX000", "storage of the database could not be opened", vague=True),
+    -564: Rule(OperationalError, "IX000", "rows could not be sorted", vague=True),
+    -565: Rule(OperationalError, "IX000", "sorted rows could not be read", vague=True),
+    -566: Rule(OperationalError, "IX000", "sort could not begin", vague=True),
+    -567: Rule(OperationalError, "IX000", "sorted rows could not be written", vague=True),
+    -626: Rule(OperationalError, "IX000", "serial value could not be drawn", vague=True),
+    -682: Rule(OperationalError, "IX000", "index of a constraint on {} could not be read", vague=True),
+    -690: Rule(OperationalError, "IX000", "keys of referencing table {} could not be read", vague=True),
+    -722: Rule(OperationalError, "54001", "out of stack space"),
+    -762: Rule(ProgrammingError, "54001", "statement is nested too deeply"),
+    -874: Rule(InternalError, "XX000", "internal error of the optimizer"),
+    -927: Rule(OperationalError, "54000", "statement names too many servers"),
+    -1211: Rule(OperationalError, "53200", "no memory for a conversion"),
+    -9600: Rule(InternalError, "XX000", "internal error in the handling of types"),
+    -26040: Rule(OperationalError, "IX000", "encryption could not start"),
 }
 
-_RETRYABLE_ISAM: Final = frozenset({-107, -113, -143, -144, -154})
-_RETRYABLE_SQLCODE: Final = frozenset({-710, -425, -233, -289, -534})
-
-# Codes that only say *that* it failed; with one of these the ISAM code's class wins over the SQLCODE's.
-# With any other SQLCODE a unique violation or a lock still shows, for both sides say the same then.
-_DECIDED_BY_ISAM: Final = frozenset(
-    {-211, -212, -216, -240, -242, -243, -244, -245, -246, -248, -250, -261, -263, -264, -271, -291, -346}
-)
+# The outcome is unknown, or would be the same: whatever the ISAM code says, nobody should run it again by itself.
+_NEVER_AGAIN: Final = frozenset({-238, -241, -458, -698, -699, -716})
 
 
-def _rule(sqlcode: int, isamcode: int) -> _Rule | None:
-    known = _BY_SQLCODE.get(sqlcode)
-    if known is None or sqlcode in _DECIDED_BY_ISAM:
-        return _BY_ISAM.get(isamcode, known)
-    return known
+def _judgement(sqlcode: int, isamcode: int) -> tuple[type[DatabaseError], str]:
+    """Class and SQLSTATE: the ISAM code's where the SQLCODE is vague or unknown, else the SQLCODE's."""
+    rule = SQLCODES.get(sqlcode)
+    if rule is None or rule.vague:
+        reason = ISAM_CODES.get(isamcode)
+        if reason is not None and reason.error is not None:
+            return reason.error, reason.sqlstate
+    return (rule.error, rule.sqlstate) if rule else (DatabaseError, "IX000")
 
 
 def class_for(sqlcode: int, isamcode: int = 0) -> type[DatabaseError]:
     """The exception class for a pair of codes; DatabaseError for what is not known."""
-    rule = _rule(sqlcode, isamcode)
-    return rule.error if rule else DatabaseError
+    return _judgement(sqlcode, isamcode)[0]
 
 
 def sqlstate_of(sqlcode: int, isamcode: int = 0) -> str:
     """SQLSTATE derived from the codes; the server sends none with ordinary errors."""
-    if sqlcode == 0:
-        return ""
-    rule = _rule(sqlcode, isamcode)
-    return rule.sqlstate if rule else "IX000"
+    return _judgement(sqlcode, isamcode)[1] if sqlcode else ""
 
 
 def is_retryable(sqlcode: int, isamcode: int = 0) -> bool:
     """Whether running the same transaction again may succeed."""
-    return isamcode in _RETRYABLE_ISAM or sqlcode in _RETRYABLE_SQLCODE
+    if sqlcode in _NEVER_AGAIN:
+        return False
+    known = (SQLCODES.get(sqlcode), ISAM_CODES.get(isamcode))
+    return any(entry.retryable for entry in known if entry is not None)
+
+
+def ends_session(error: type[DatabaseError], sqlcode: int = 0) -> bool:
+    """Whether no call on the connection can succeed after such an error."""
+    if issubclass(error, (ConnectError, ConnectionLost, ProtocolError)):
+        return True
+    rule = SQLCODES.get(sqlcode)
+    return rule is not None and rule.ends_session
+
+
+def meaning_of(sqlcode: int, token: str = "") -> str:
+    """What an SQLCODE says, in our words, with what the server named in its place."""
+    rule = SQLCODES.get(sqlcode)
+    if rule is None:
+        return f"the server reports error {sqlcode}" + (f": {token}" if token else "")
+    if "{}" not in rule.meaning:
+        return rule.meaning + (f": {token}" if token else "")
+    return (
+        " ".join(rule.meaning.replace("{}", token).split()).removesuffix(":")
+        or "a routine raised an exception"
+    )
 
 
 def describe_codes(sqlcode: int, isamcode: int = 0, token: str = "") -> str:
     """One line for people: what happened, the codes, and the reason behind them."""
-    rule = _BY_SQLCODE.get(sqlcode)
-    if rule is None:
-        text = f"the server reports error {sqlcode}" + (f": {token}" if token else "")
-    elif "{}" in rule.meaning:
-        text = " ".join(rule.meaning.replace("{}", token).split())
-    else:
-        text = rule.meaning + (f": {token}" if token else "")
     codes = f"SQLCODE {sqlcode}"
     if isamcode:
-        reason = _BY_ISAM.get(isamcode)
+        reason = ISAM_CODES.get(isamcode)
         codes += f", ISAM {isamcode}" + (f": {reason.meaning}" if reason else "")
-    return f"{text} ({codes})"
+    return f"{meaning_of(sqlcode, token)} ({codes})"
 
 
 def from_server(
@@ -527,11 +907,14 @@ def from_server(
     sql: str | None = None,
     row_index: int | None = None,
 ) -> DatabaseError:
-    """The exception for what the server answered."""
+    """The exception for what the server answered; a note shows the place in *sql* that *offset* names."""
     message = describe_codes(sqlcode, isamcode, token)
     if row_index is not None:
         message = f"row {row_index}: {message}"
-    return class_for(sqlcode, isamcode)(
+    error = class_for(sqlcode, isamcode)
+    if sql is not None and issubclass(error, ConnectError):
+        error = OperationalError  # a statement ran, so there is a session: another server refused this one
+    exception = error(
         message,
         sqlcode=sqlcode,
         isamcode=isamcode,
@@ -539,4 +922,59 @@ def from_server(
         token=token,
         sql=sql,
         row_index=row_index,
+    )
+    if sql is not None and (place := point_at(sql, offset)):
+        exception.add_note(place)
+    return exception
+
+
+# -- the place in the SQL ----------------------------------------------------------------------------------------------
+
+_CONTEXT: Final = 50  # characters on either side of the place, where its line is long
+_MARGIN: Final = " " * 4
+
+
+def point_at(sql: str, offset: int) -> str:
+    """Three lines for people: where *offset* is, that line of *sql*, and a caret beneath the character.
+
+    Args:     offset: in characters, from 1; one behind the last is the end of the text.
+    Returns:  "" where there is no such place.
+    """
+    if not sql or not 0 < offset <= len(sql) + 1:
+        return ""
+    pos = offset - 1
+    if pos and sql[pos - 1 : pos + 1] == "\r\n":
+        pos -= 1  # the line has ended before both
+    start = max(sql.rfind("\n", 0, pos), sql.rfind("\r", 0, pos)) + 1
+    end = min((found for mark in "\r\n" if (found := sql.find(mark, pos)) >= 0), default=len(sql))
+    first, last = max(start, pos - _CONTEXT), min(end, pos + _CONTEXT)
+    before = "..." if first > start else ""
+    before += _visible(sql[first:pos])
+    line = before + _visible(sql[pos:last]) + ("..." if last < end else "")
+    place = f"column {pos - start + 1}"
+    if start or end < len(sql):
+        ends = sql.count("\n", 0, start) + sql.count("\r", 0, start) - sql.count("\r\n", 0, start)
+        place = f"line {ends + 1}, {place}"
+    # What is zero cells wide stands on the character before it, and the caret with it.
+    under = _width(before) - (1 if before and pos < end and not _width(_visible(sql[pos])) else 0)
+    return f"SQL, {place}:\n{_MARGIN}{line}\n{_MARGIN}{' ' * under}^"
+
+
+def _visible(text: str) -> str:
+    """Tabs as four blanks; what no terminal shows, or what would turn its lines about, as Python writes it."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else " " * 4 if char == "\t" else repr(char)[1:-1] for char in text
+    )
+
+
+def _width(text: str) -> int:
+    """Cells on a terminal: combining marks have none, East Asian wide characters two."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width  # here, for it is a library that ASCII does without
+
+    return sum(
+        0 if category(char) in ("Mn", "Me") else 2 if east_asian_width(char) in "WF" else 1 for char in text
     )
