@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from aioifx.server.listener import Server, ServerOptions, running, serve
+from aioifx.server.sql.registered import Routine
+from aioifx.server.stats import ServerStats, SessionStats
 
-__all__ = ["Server", "ServerOptions", "running", "serve"]
+__all__ = ["Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]

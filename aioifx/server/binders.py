@@ -45,6 +45,30 @@ class Binders:
             ]
         )
 
+    def bind_rows(
+        self, rows: Sequence[Sequence[Value]], settings: Settings
+    ) -> tuple[list[tuple[Stored, ...]], SqlFault | None]:
+        """The same for many rows: those in front of the first that cannot be bound, and what is wrong with that."""
+        try:
+            columns = [
+                [None if value is None else binder(value, settings) for value in column]
+                for binder, column in zip(self._binders, zip(*rows, strict=True), strict=True)
+            ]
+            return list(zip(*columns, strict=True)), None
+        except (SqlFault, ValueError):
+            return self._bound_in_front(rows, settings)
+
+    def _bound_in_front(
+        self, rows: Sequence[Sequence[Value]], settings: Settings
+    ) -> tuple[list[tuple[Stored, ...]], SqlFault | None]:
+        done: list[tuple[Stored, ...]] = []
+        for row in rows:
+            try:
+                done.append(self.bind(row, settings))
+            except SqlFault as fault:
+                return done, fault
+        return done, None
+
 
 def _binder_of(parameter: Parameter) -> Binder:
     if parameter.type is None or parameter.compared or parameter.exact:

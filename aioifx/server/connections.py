@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from aioifx.server.callouts import register_calls
 from aioifx.server.sql import functions
 from aioifx.server.sql.extras import register_extras
 from aioifx.server.sql.fault import SqlFault
@@ -37,6 +38,7 @@ def connect(path: Path, settings: Settings, on_fault: Callable[[SqlFault], None]
             connection.execute(pragma)
         functions.register(connection, settings, on_fault)
         register_extras(connection, on_fault)
+        register_calls(connection, settings, on_fault)
     except BaseException:
         connection.close()
         raise

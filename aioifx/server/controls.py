@@ -11,6 +11,7 @@ from aioifx.server.sql import plan as plans
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.plan import Isolation, Logging
 from aioifx.server.sql.schema import Table
+from aioifx.server.sql.settings import Settings
 from aioifx.server.transactions import Manners
 
 
@@ -41,6 +42,7 @@ class Controlled(Protocol):
     """What they need of an engine."""
 
     manners: Manners
+    settings: Settings
 
     @property
     def in_transaction(self) -> bool: ...
@@ -108,6 +110,8 @@ def _control_session(engine: Controlled, action: plans.Action) -> Outcome:
         case plans.UnlockTable():
             if engine.in_transaction:
                 raise SqlFault(-327)
+        case plans.DropRoutine(name=name):
+            engine.settings.routines.remove(name)
         case plans.Nothing():
             pass
         case _:

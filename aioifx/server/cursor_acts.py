@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from aioifx.codecs.rows import RowDecoder
-from aioifx.errors import DataError
 from aioifx.server.cursors import Cursor
 from aioifx.server.databases import LogMode
 from aioifx.server.desk import Act, Desk
+from aioifx.server.insertions import Insertion
 from aioifx.server.portions import Portions
 from aioifx.server.slots import Slot
 from aioifx.server.sql.fault import SqlFault
@@ -60,16 +60,21 @@ def open_cursor(desk: Desk, message: requests.Open) -> None:
 
 
 def _open_insert(desk: Desk, slot: Slot) -> None:
+    desk.engine.check(slot.statement)
+    _need_transaction(desk)
+    slot.insertion = Insertion(desk.transactions, hold=slot.hold)
+
+
+def _need_transaction(desk: Desk) -> None:
+    """Raises:   SqlFault: -265, there are transactions, and none is open."""
     database = desk.engine.database
     if database and database.log_mode is not LogMode.UNLOGGED and not desk.engine.in_transaction:
         raise SqlFault(-265)
-    slot.inserting = True
 
 
 def close_cursor(desk: Desk, message: requests.Close) -> None:
     """SQ_CLOSE; closing twice is no error."""
     slot = desk.here
-    flush(desk)
     desk.close(slot)
     if slot.autofree:
         desk.drop(slot)
@@ -170,6 +175,7 @@ def choose_types(desk: Desk, message: requests.RetType) -> None:
     slot = desk.here
     if message.direction == 0:
         slot.put_types = message.types
+        slot.put_decoder = None
     else:
         slot.result_types = message.types
         slot.portions = None
@@ -211,30 +217,42 @@ _TWINS: Final[dict[int, int]] = {
 
 
 def put(desk: Desk, message: requests.Put) -> None:
-    """SQ_PUT: rows for an insert cursor; they are counted when the group ends."""
+    """SQ_PUT: rows for an insert cursor, which are inserted together with those of the next SQ_PUT.
+
+    Raises:   SqlFault: -259, no cursor is open; -267, the end of a transaction closed it; -265, it is a hold cursor
+              outside of any; -999, the INSERT has values of its own.
+    """
     slot = desk.here
-    if not slot.inserting:
+    insertion, plan = slot.insertion, slot.statement.plan
+    if insertion is None:
         raise SqlFault(-259)
-    plan = slot.statement.plan
+    if insertion.transaction != desk.transactions:
+        if not insertion.hold:
+            raise SqlFault(-267)
+        _need_transaction(desk)
     if len(plan.parameters) != len(plan.columns):
         raise SqlFault(-999, token="PUT")
-    decoder = RowDecoder(
-        _retyped(plan.columns, slot.put_types), desk.code_set, padded_varchar=desk.has_padded_varchar
-    )
-    for payload in message.rows:
-        try:
-            values = decoder.decode_payload(payload)
-        except DataError:
-            raise SqlFault(-415) from None
-        slot.put_rows += desk.engine.execute(slot.statement, values).rows
+    insertion.put(message.rows)
+    desk.putting = slot
 
 
 def flush(desk: Desk) -> None:
-    """Tell how many rows SQ_PUT has brought since the last time: one SQ_DONE for all (observed: JDBC, put.json)."""
-    slot = desk.slot
-    if slot is not None and slot.put_rows:
-        rows, slot.put_rows = slot.put_rows, 0
-        desk.put_done(replies.Done(0, rows))
+    """Insert what SQ_PUT has brought, and tell how many rows: one SQ_DONE for all (observed: JDBC, put.json).
+
+    Raises:   SqlFault: a row failed; those in front of it stay (documented, of insert cursors), those behind it and
+              the rest of the group are dropped. How many stayed is not told (assumed: SQ_ERR has no place for it).
+    """
+    slot, desk.putting = desk.putting, None
+    if slot is None or slot.insertion is None:
+        return
+    if slot.put_decoder is None:
+        columns = _retyped(slot.statement.plan.columns, slot.put_types)
+        slot.put_decoder = RowDecoder(columns, desk.code_set, padded_varchar=desk.has_padded_varchar)
+    rows, is_cut = slot.insertion.take(slot.put_decoder)
+    outcome = desk.engine.insert_rows(slot.statement, rows)
+    if is_cut:
+        raise SqlFault(-415)
+    desk.put_outcome(outcome)
 
 
 ACTS: Final[dict[type, Act]] = {

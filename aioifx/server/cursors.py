@@ -8,12 +8,19 @@ never held in memory.
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Final
+from typing import Final, Protocol
 
 from aioifx.server.spool import Spool, StoredRow
 
 _SETTLE_ROWS: Final = 1000
+
+
+class RowSource(Protocol):
+    """What rows are read from: SQLite's cursor, or a routine written in Python."""
+
+    def fetchmany(self, size: int, /) -> list[StoredRow]: ...
+
+    def close(self) -> None: ...
 
 
 class Cursor:
@@ -27,6 +34,7 @@ class Cursor:
         "_spool",
         "_taken",
         "hold",
+        "independent",
         "name",
         "released",
         "rowid",
@@ -36,15 +44,17 @@ class Cursor:
 
     def __init__(
         self,
-        rows: sqlite3.Cursor,
+        rows: RowSource,
         *,
         name: str = "",
         hold: bool = False,
         scroll: bool = False,
         has_rowid: bool = False,
         update_columns: tuple[str, ...] | None = None,
+        independent: bool = False,
     ) -> None:
-        self._live: sqlite3.Cursor | None = rows
+        """Args:     independent: nothing else can change the rows, so there is no need to read them early."""
+        self._live: RowSource | None = rows
         self._spool: Spool | None = None
         self._ahead: list[StoredRow] = []
         self._taken = 0
@@ -58,6 +68,7 @@ class Cursor:
         self.rowid: int | None = None
         """Of the row sent last, for WHERE CURRENT OF."""
         self.update_columns = update_columns
+        self.independent = independent
         """None unless FOR UPDATE; empty for all columns."""
 
     @property
@@ -67,7 +78,7 @@ class Cursor:
 
     @property
     def live(self) -> bool:
-        """Whether SQLite still has a statement open for it."""
+        """Whether its rows are still being read from where they come."""
         return self._live is not None
 
     def fetch(self, count: int) -> tuple[list[StoredRow], bool]:
@@ -117,9 +128,13 @@ class Cursor:
         if self._live is None:
             return
         spool = Spool()
-        spool.append(self._ahead)
-        while block := self._live.fetchmany(_SETTLE_ROWS):
-            spool.append(block)
+        try:
+            spool.append(self._ahead)
+            while block := self._live.fetchmany(_SETTLE_ROWS):
+                spool.append(block)
+        except BaseException:  # interrupted
+            spool.close()
+            raise
         self._live.close()
         self._live = None
         self._ahead = []

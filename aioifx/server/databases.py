@@ -19,6 +19,7 @@ from aioifx.server.connections import connect
 from aioifx.server.locks import WriterLock
 from aioifx.server.serials import Serials
 from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.registered import Routines
 from aioifx.server.sql.settings import Settings
 
 SYSMASTER: Final = "sysmaster"
@@ -95,12 +96,19 @@ class Databases:
     Without a directory the files live in a temporary one that `close` removes.
     """
 
-    def __init__(self, directory: Path | None = None, locale: str = DEFAULT_LOCALE) -> None:
+    def __init__(
+        self,
+        directory: Path | None = None,
+        locale: str = DEFAULT_LOCALE,
+        routines: Routines | None = None,
+    ) -> None:
         """Find what *directory* holds; *locale* is for databases that are made from now on.
 
         Raises:   ValueError: a file in it is not a database of this server.
                   InterfaceError: the locale's code set is unknown.
         """
+        self.routines = routines or Routines()
+        """Written in Python; every database has them."""
         self._lock = threading.Lock()
         self._locale = numbered_locale(locale)
         self._temporary = None

@@ -65,6 +65,10 @@ class Desk:
         self.slots = Slots(statement_limit)
         self.slot: Slot | None = None
         """The statement that the messages are for, up to the next SQ_ID or the end of the group."""
+        self.putting: Slot | None = None
+        """The statement with rows of SQ_PUT that are still to be inserted."""
+        self.transactions = 0
+        """How many have ended."""
         self.environment: dict[str, str] = {}
         """What SQ_INFO said."""
         self.has_fixed_database = False
@@ -126,6 +130,7 @@ class Desk:
         self.put_done(replies.Done(warnings, outcome.rows, outcome.rowid, outcome.serial))
         if outcome.event is not Event.NONE:
             self._put_event(outcome.event)
+            self.transactions += outcome.event is not Event.BEGUN
 
     def _put_event(self, event: Event) -> None:
         """SQ_XACTSTAT: events 1, 2, 3, level 1 inside a transaction (assumed: only the layout is known)."""
@@ -150,8 +155,7 @@ class Desk:
             self.engine.close_cursor(slot.cursor)
         slot.cursor = slot.portions = None
         slot.row = 0
-        slot.inserting = False
-        slot.put_rows = 0
+        slot.insertion = slot.put_decoder = None
 
     def drop(self, slot: Slot) -> None:
         """Forget a statement."""

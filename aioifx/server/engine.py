@@ -1,35 +1,47 @@
 """One session's statements on SQLite: prepare, execute, open, fetch. Never: bytes of SQLI.
 
 House rules:
-1. An `Engine` is one session's. All of it runs in that session's thread, but for `interrupt`.
+1. An `Engine` is one session's. All of it runs in that session's thread, but for `interrupt`, `running` and `waiting`.
 2. Only one cursor at a time reads from SQLite; whatever runs settles it first (see cursors.py).
 3. What SQLite says reaches nobody: an error is a `SqlFault`, or a defect that the session logs.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import sys
-import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from aioifx.server import catalog
+from aioifx.server.callouts import RoutineRows, called
 from aioifx.server.connections import connect
 from aioifx.server.controls import Event, Outcome, control
 from aioifx.server.cursors import Cursor
 from aioifx.server.databases import Database, Databases, LogMode
+from aioifx.server.interrupts import Interrupts
+from aioifx.server.loads import insert_each
 from aioifx.server.locks import LockRefused
 from aioifx.server.monitor import refresh
 from aioifx.server.planner import Planner, Statement
 from aioifx.server.roster import Member, Roster
 from aioifx.server.spool import StoredRow
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.plan import Change, Definition, IntoTemp, Isolation, Plan, Query, Verb
+from aioifx.server.sql.plan import (
+    BeginWork,
+    CallRoutine,
+    Change,
+    CommitWork,
+    Definition,
+    IntoTemp,
+    Isolation,
+    Plan,
+    Query,
+    RollbackWork,
+    Verb,
+)
 from aioifx.server.sql.schema import Table
 from aioifx.server.sql.settings import Settings
 from aioifx.server.sql.storage import Stored
@@ -42,7 +54,9 @@ from aioifx.server.violations import (
     updated_as_a_whole,
 )
 from aioifx.server.workspace import Workspace
-from aioifx.sqltypes import TypeCode, Value
+from aioifx.server.writes import Written, make_interruptible, write
+from aioifx.server.writes import numbered as numbered  # what values have to look like for `execute`
+from aioifx.sqltypes import Row, TypeCode, Value
 
 
 class Engine:
@@ -69,9 +83,8 @@ class Engine:
         self._current: Workspace | None = None
         self._planner = Planner(databases, settings, delimident=delimident)
         self._fault: SqlFault | None = None
-        self._interrupted = threading.Event()
-        self._abandoned = False
-        self._reading: sqlite3.Connection | None = None
+        self._interrupts = Interrupts()
+        self._running = _Flag()
 
     # -- databases -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +101,20 @@ class Engine:
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open that somebody may want to end."""
-        return self._current is not None and self._current.transactions.open
+        current = self._current
+        return current is not None and current.transactions.open
+
+    @property
+    def isolation(self) -> Isolation:
+        """The level that holds now; for other threads too."""
+        current = self._current
+        return current.transactions.isolation if current else self.manners.isolation or Isolation.DIRTY_READ
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the open transaction may not write; for other threads too."""
+        current = self._current
+        return current is not None and current.transactions.read_only
 
     def open_database(self, name: str) -> Database:
         """Make *name* the current database; what was open before is rolled back and closed.
@@ -98,9 +124,7 @@ class Engine:
         database = self._databases.open(name.strip().lower())
         try:
             self.close_database()
-            self._current = Workspace(
-                database, self._connect(database), self.manners, self._interrupted.is_set
-            )
+            self._current = Workspace(database, self._connect(database), self.manners, self._interrupts.take)
         except BaseException:
             self._databases.leave(database)
             raise
@@ -112,6 +136,7 @@ class Engine:
         connection = connect(database.path, self.settings, self._note_fault)
         try:
             connection.create_function("ifx_serial", 2, self._take_serial)
+            make_interruptible(connection, self._interrupts, self._note_fault)
             for step in catalog.session_steps():
                 connection.execute(step.sql, step.values)
         except BaseException:
@@ -128,6 +153,7 @@ class Engine:
         current, self._current = self._current, None
         if current is None:
             return
+        current.connection.set_progress_handler(None, 0)  # what is left to do nobody has asked for
         try:
             current.close()
         finally:
@@ -147,17 +173,33 @@ class Engine:
         return self._current
 
     def interrupt(self, *, for_good: bool = False) -> None:
-        """Make the statement that runs or waits end with -213; called from another thread.
+        """Make the statement that runs or waits end with -213, or the next one if none does; from any thread.
 
-        Args:     for_good: nobody waits for this session any more; what comes later does not wait either.
+        Args:     for_good: nobody waits for this session any more; what comes later does not run either.
         """
-        self._abandoned = self._abandoned or for_good
-        self._interrupted.set()
+        self._interrupts.request(for_good=for_good)
         if (current := self._current) is not None:
             current.database.writer.wake()
-        if (reading := self._reading) is not None:
-            with suppress(sqlite3.ProgrammingError):  # closed just now
-                reading.interrupt()
+
+    def check_interrupt(self) -> None:
+        """Raises:   SqlFault: -213, the client has interrupted, and no statement has ended by it yet."""
+        self._interrupts.check()
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the session was interrupted for good."""
+        return self._interrupts.for_good
+
+    @property
+    def running(self) -> bool:
+        """Whether a statement runs now; for other threads too."""
+        return self._running.up
+
+    @property
+    def waiting(self) -> bool:
+        """Whether what runs waits until another session has ended its transaction; for other threads too."""
+        current = self._current
+        return current is not None and current.transactions.waiting
 
     def prepare(self, text: str) -> Statement:
         """Translate *text*; nothing is executed.
@@ -166,6 +208,10 @@ class Engine:
         """
         self.settings.now = self._clock()
         return self._planner.prepare(text, self._current)
+
+    def check(self, statement: Statement) -> None:
+        """Raises:   SqlFault: the statement has no plan any more: -710 and -206, or -349 without a database."""
+        self._renewed(statement)
 
     def _renewed(self, statement: Statement) -> Plan:
         return self._planner.renewed(statement, self._current)
@@ -177,36 +223,47 @@ class Engine:
 
         Raises:   SqlFault: it failed, and changed nothing; -260, it returns rows.
         """
-        self._begin_statement()
+        with self._running:
+            self._begin_statement(statement.plan)
+            outcome = self._executed(statement, values)
+            self.settings.affected = outcome.rows
+            return outcome
+
+    def _executed(self, statement: Statement, values: Sequence[Value]) -> Outcome:
         plan = self._renewed(statement)
         match plan.action:
             case Query():
                 raise SqlFault(-260)
+            case CallRoutine() if not plan.returns_rows:
+                self._called(statement, plan.action, values)
+                return Outcome()
+            case CallRoutine():
+                raise SqlFault(-260)
             case Change():
-                outcome = self._change(statement, plan.action, values)
+                return self._change(statement, plan.action, values)
             case IntoTemp():
-                outcome = self._into_temp(statement, plan.action, values)
+                return self._into_temp(statement, plan.action, values)
             case Definition():
                 with self._defining(plan.action):
                     definition = self._renewed(statement).action
                     assert isinstance(definition, Definition)
                     self._define(definition)
-                outcome = Outcome()
+                return Outcome()
             case _:
-                outcome = control(self, plan.action)
-        self.settings.affected = outcome.rows
-        return outcome
+                return control(self, plan.action)
 
-    def _begin_statement(self) -> None:
+    def _begin_statement(self, plan: Plan) -> None:
         self._settle()
-        if self._interrupted.is_set() and not self._abandoned:
-            self._interrupted.clear()
+        if not isinstance(plan.action, _UNINTERRUPTED):
+            self._interrupts.check()
         self._fault = None
         self.settings.now = self._clock()
 
     def _settle(self) -> None:
-        if self._current is not None:
-            self._current.settle()
+        """Read what other cursors have left; an interrupt is not meant for them."""
+        if self._current is not None and self._current.cursors:
+            with self._faults(-244, ""), self._interrupts.stopping_for_good():
+                self._current.settle()
 
     @contextmanager
     def _faults(self, sqlcode: int, token: str, isamcode: int | None = None) -> Generator[None, None, None]:
@@ -245,10 +302,10 @@ class Engine:
         current = self._opened
         if change.verb is Verb.INSERT:
             current.prime_serials(change.table)
-        run = partial(current.connection.execute, change.sql, numbered(change.sql, stored))
         try:
-            done = run()
+            done = write(current.connection, change, stored, current.transactions, self._interrupts)
         except sqlite3.Error as error:
+            run = partial(current.connection.execute, change.sql, numbered(change.sql, stored))
             done = self._saved(error, change, run)
         outcome = Outcome(rows=max(done.rowcount, 0))
         if change.verb is Verb.INSERT:
@@ -256,9 +313,41 @@ class Engine:
             self._note_serials(current, outcome)
         return outcome
 
-    def _saved(
-        self, error: sqlite3.Error, change: Change, run: Callable[[], sqlite3.Cursor]
-    ) -> sqlite3.Cursor:
+    def insert_rows(self, statement: Statement, rows: Sequence[Row]) -> Outcome:
+        """Run an INSERT for each of *rows*, in order; when one fails, those in front of it stay.
+
+        Raises:   SqlFault: the first that failed, and why.
+        """
+        with self._running:
+            self._begin_statement(statement.plan)
+            change = self._renewed(statement).action
+            assert isinstance(change, Change)
+            with (
+                self._faults(_LOCKED_CHANGE[change.verb], change.table.name),
+                self._opened.transactions.writing(alone=True, shared=not change.table.is_temp),
+            ):
+                return self._inserted(statement, rows)
+
+    def _inserted(self, statement: Statement, rows: Sequence[Row]) -> Outcome:
+        current = self._opened
+        change = self._renewed(statement).action
+        assert isinstance(change, Change)
+        stored, unbound = statement.binders.bind_rows(rows, self.settings)
+        current.prime_serials(change.table)
+
+        def again(row: tuple[Stored, ...]) -> None:
+            self._fault = None
+            self._run_change(change, row)
+
+        insert_each(current.connection, change.sql, stored, self._interrupts, again)
+        if unbound is not None:
+            raise unbound
+        outcome = Outcome(rows=len(stored))
+        self._note_serials(current, outcome)
+        self.settings.affected = outcome.rows
+        return outcome
+
+    def _saved(self, error: sqlite3.Error, change: Change, run: Callable[[], sqlite3.Cursor]) -> Written:
         """What SQLite refused and Informix does not.
 
         Raises:   SqlFault: what Informix would refuse as well. sqlite3.Error: what must not have happened.
@@ -319,12 +408,26 @@ class Engine:
             current.forget_serials(change.table, schema)
         for step in catalog.steps_of(definition):
             try:
-                current.connection.execute(step.sql, step.values)
+                with self._droppable(step.sql):
+                    current.connection.execute(step.sql, step.values)
             except sqlite3.IntegrityError:
                 if step.duplicate is None:
                     raise
                 raise SqlFault(*step.duplicate) from None
         current.schema_changed()
+
+    @contextmanager
+    def _droppable(self, step: str) -> Generator[None, None, None]:
+        """Around a step of a definition: long ones may be interrupted, in a transaction before they begin."""
+        if not step.startswith(_LONG_STEPS):
+            yield
+            return
+        self._interrupts.check()
+        if self._opened.transactions.open:
+            yield
+            return
+        with self._interrupts.stopping():
+            yield
 
     def _into_temp(self, statement: Statement, action: IntoTemp, values: Sequence[Value]) -> Outcome:
         with self._defining(action.definition):
@@ -430,59 +533,83 @@ class Engine:
 
         Raises:   SqlFault: it failed; -526, it is a scroll cursor FOR UPDATE.
         """
-        self._begin_statement()
+        with self._running:
+            self._begin_statement(statement.plan)
+            return self._cursor_on(statement, values, name=name, hold=hold, scroll=scroll)
+
+    def _cursor_on(
+        self, statement: Statement, values: Sequence[Value], *, name: str, hold: bool, scroll: bool
+    ) -> Cursor:
         plan = self._renewed(statement)
         query = plan.action
+        if isinstance(query, CallRoutine):
+            results = self._called(statement, query, values)
+            return self._kept(Cursor(results, name=name, hold=hold, scroll=scroll, independent=True))
         assert isinstance(query, Query)
         if scroll and query.for_update:
             raise SqlFault(-526)
         current = self._opened
         stored = numbered(query.sql, self._bound(statement, values))
         token = query.tables[0].name if query.tables else ""
-        for name in plan.refresh:
-            refresh(name, current.connection, self._databases, self._roster)
-        with self._faults(-244, token), self._interruptible(current.connection):
+        for shown in plan.refresh:
+            refresh(shown, current.connection, self._databases, self._roster)
+        with self._faults(-244, token):
             if query.for_update:
                 current.transactions.lock()
             current.transactions.reading()
-            rows = current.connection.execute(query.sql, stored)
-        cursor = Cursor(
-            rows,
-            name=name,
-            hold=hold,
-            scroll=scroll,
-            has_rowid=query.rowid,
-            update_columns=query.update_columns if query.for_update else None,
+            with self._interrupts.stopping():
+                rows = current.connection.execute(query.sql, stored)
+        return self._kept(
+            Cursor(
+                rows,
+                name=name,
+                hold=hold,
+                scroll=scroll,
+                has_rowid=query.rowid,
+                update_columns=query.update_columns if query.for_update else None,
+            ),
+            token,
         )
+
+    def _kept(self, cursor: Cursor, token: str = "") -> Cursor:
+        """A cursor that has just been opened; one that scrolls has all its rows from now on."""
+        current = self._opened
         current.cursors.append(cursor)
-        if scroll:
-            with self._faults(-244, token), self._interruptible(current.connection):
-                cursor.settle()
+        try:
+            if cursor.scroll:
+                with self._faults(-244, token), self._interrupts.stopping():
+                    cursor.settle()
+        except SqlFault:
+            self.close_cursor(cursor)
+            raise
         return cursor
+
+    def _called(self, statement: Statement, action: CallRoutine, values: Sequence[Value]) -> RoutineRows:
+        """Call a routine written in Python."""
+        current = self._opened
+        arguments: StoredRow = ()
+        with self._faults(-244, ""), self._interrupts.stopping():
+            current.transactions.reading()
+            if action.arguments:
+                stored = numbered(action.arguments, self._bound(statement, values))
+                arguments = current.connection.execute(action.arguments, stored).fetchone()
+        return called(action.routine, arguments, self.settings, self._interrupts.check)
 
     def fetch(self, cursor: Cursor, count: int) -> tuple[list[StoredRow], bool]:
         """The next rows of *cursor* in storage form, at most *count*, and whether they are the last.
 
         Raises:   SqlFault: a row could not be computed; the cursor is closed then.
         """
-        if cursor.live:
-            self._fault = None
-            try:
-                with self._faults(-244, ""), self._interruptible(self._opened.connection):
-                    return cursor.fetch(count)
-            except SqlFault:
-                self.close_cursor(cursor)
-                raise
-        return cursor.fetch(count)
-
-    @contextmanager
-    def _interruptible(self, connection: sqlite3.Connection) -> Generator[None, None, None]:
-        """SQLite may be interrupted while it reads; while it writes it would undo the whole transaction."""
-        self._reading = connection
+        if not cursor.live:
+            return cursor.fetch(count)
+        self._fault = None
         try:
-            yield
-        finally:
-            self._reading = None
+            with self._running, self._faults(-244, ""), self._interrupts.stopping():
+                return cursor.fetch(count)
+        except SqlFault:
+            self.close_cursor(cursor)
+            cursor.released = True  # fetching on must not look like the end of the rows
+            raise
 
     def close_cursor(self, cursor: Cursor) -> None:
         """Close a cursor; once more does no harm."""
@@ -494,23 +621,29 @@ class Engine:
 _LOCKED_CHANGE: Final = {Verb.INSERT: -271, Verb.UPDATE: -244, Verb.DELETE: -244}
 """Met a lock (documented: -244 while reading, -271 while inserting)."""
 
+_UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
+"""Let a client's wish pass on to the statement behind them (assumed; COMMIT at least must not fail halfway)."""
 
-_PARAMETERS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?(\d+)")
-
-
-_NUMBERS_ARE_NAMES: Final = (3, 12) <= sys.version_info[:3] < (3, 12, 4)
-"""Whether the sqlite3 module takes ?1 for a name, and warns when it is given a sequence (measured on 3.12.1)."""
-
-
-def numbered(sql: str, values: tuple[Stored, ...]) -> tuple[Stored, ...] | dict[str, Stored]:
-    """*values* in the form that the sqlite3 module wants for the ``?N`` of *sql*, no more of them than it has."""
-    wanted = values[: _highest_parameter(sql)]
-    if _NUMBERS_ARE_NAMES:
-        return {str(number): value for number, value in enumerate(wanted, 1)}
-    return wanted
+_LONG_STEPS: Final = (
+    "INSERT INTO",
+    'UPDATE main."t',
+    'UPDATE temp."t',
+    "CREATE INDEX",
+    "CREATE UNIQUE INDEX",
+)
+"""What steps of a definition that look at all rows of a table begin with."""
 
 
-@lru_cache(maxsize=2048)
-def _highest_parameter(sql: str) -> int:
-    """How many values SQLite expects: the highest number of a ``?N`` outside quotes."""
-    return max((int(number) for number in _PARAMETERS.findall(sql) if number), default=0)
+class _Flag:
+    """Up inside of its context; another thread may look."""
+
+    __slots__ = ("up",)
+
+    def __init__(self) -> None:
+        self.up = False
+
+    def __enter__(self) -> None:
+        self.up = True
+
+    def __exit__(self, *raised: object) -> None:
+        self.up = False

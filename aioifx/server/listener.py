@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,10 @@ from aioifx.server.desk import Identity
 from aioifx.server.roster import Roster
 from aioifx.server.seeds import run_script
 from aioifx.server.session import READ_AHEAD, Rules, Session
+from aioifx.server.sql.registered import Routine, Routines
 from aioifx.server.sql.settings import Version
+from aioifx.server.stats import Counts, ServerStats
+from aioifx.server.urgent import Watch
 from aioifx.wire.dialect import SERVER_MASK
 
 DEFAULT_NAME: Final = "ol_aioifx"
@@ -52,6 +55,8 @@ class ServerOptions:
     ssl: SSLContext | None = None
     mask: bytes = SERVER_MASK
     """Capability bits that the server answers with."""
+    routines: tuple[Routine, ...] = ()
+    """Procedures and functions written in Python, for all databases."""
 
     def __post_init__(self) -> None:
         """Raises:   InterfaceError: an option is wrong."""
@@ -67,10 +72,14 @@ class Server:
 
     def __init__(self, options: ServerOptions | None = None) -> None:
         self.options = options or ServerOptions()
+        self._routines = Routines(self.options.routines)
         self._databases: Databases | None = None
         self._roster = Roster()
         self._listener: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
+        self._connections: set[_Accepted] = set()
+        self._logins = 0
+        self._ended = Counts()
         self._closing = False
         self._rules = Rules(
             Identity(self.options.server_name or DEFAULT_NAME, Version().full, self.options.mask),
@@ -97,7 +106,7 @@ class Server:
 
     def _prepare(self) -> None:
         options = self.options
-        self._databases = databases = Databases(options.directory, options.db_locale)
+        self._databases = databases = Databases(options.directory, options.db_locale, self._routines)
         known = set(databases.names)
         owner = options.user or _OWNER
         if SYSMASTER not in known:
@@ -109,8 +118,21 @@ class Server:
             first = options.databases[0] if options.databases else SYSMASTER
             run_script(options.seed, first, databases, self._roster, owner)
 
+    def register(
+        self,
+        name: str,
+        params: Sequence[tuple[str, str]],
+        returns: Sequence[str],
+        function: Callable[..., object],
+    ) -> None:
+        """Let SQL call *function*, in all databases and at once; arguments as of `Routine`.
+
+        Raises:   InterfaceError: as `Routine`.
+        """
+        self._routines.add(Routine(name, params, returns, function))
+
     def _accept(self) -> Channel:
-        return _Accepted(self._begin)
+        return _Accepted(self._begin, self._connections)
 
     def _begin(self, channel: Channel) -> Session | None:
         if self._databases is None or self._closing:
@@ -119,8 +141,29 @@ class Server:
         session = Session(self._rules, self._databases, self._roster, channel)
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
-        task.add_done_callback(self._sessions.pop)
+        task.add_done_callback(self._end)
         return session
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        session = self._sessions.pop(task)
+        self._ended.add(session.counts)
+        self._logins += session.stats is not None
+
+    @property
+    def stats(self) -> ServerStats:
+        """What it has done since it was made, and what its sessions do now; to be asked in its event loop."""
+        counts = Counts()
+        counts.add(self._ended)
+        for session in self._sessions.values():
+            counts.add(session.counts)
+        sessions = tuple(stats for session in self._sessions.values() if (stats := session.stats))
+        return ServerStats(
+            logins=self._logins + len(sessions),
+            groups=counts.groups,
+            turns=counts.turns,
+            interrupts=counts.interrupts,
+            sessions=sessions,
+        )
 
     @property
     def port(self) -> int:
@@ -149,6 +192,9 @@ class Server:
             session.stop()
         if self._sessions:
             await asyncio.wait(list(self._sessions))
+        for connection in list(self._connections):  # of sessions that ended with something unsent
+            connection.abort()
+            await connection.wait_closed()
         if self._listener is not None:
             await self._listener.wait_closed()
             self._listener = None
@@ -158,16 +204,21 @@ class Server:
 
 
 class _Accepted(Channel):
-    """A channel that tells its session when it is connected and when it is lost, and does not read without bound."""
+    """A channel that tells its session of beginning, interrupts and end, and does not read without bound."""
 
-    def __init__(self, begin: Callable[[Channel], Session | None]) -> None:
+    def __init__(self, begin: Callable[[Channel], Session | None], connections: set[_Accepted]) -> None:
         super().__init__()
         self._begin = begin
+        self._connections = connections
         self._session: Session | None = None
+        self._watch: Watch | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._connections.add(self)
         self._session = self._begin(self)
+        if self._session is not None:
+            self._watch = Watch(transport, self._session.interrupt)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -176,6 +227,9 @@ class _Accepted(Channel):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._connections.discard(self)
+        if self._watch is not None:
+            self._watch.close()
         if self._session is not None:
             self._session.abandon()
 
@@ -205,6 +259,7 @@ async def running(
     host: str = "127.0.0.1",
     port: int = 0,
     ssl: SSLContext | None = None,
+    routines: Iterable[Routine] = (),
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
 
@@ -213,6 +268,7 @@ async def running(
               user, password: None lets everybody in. server_name: None accepts every DBSERVERNAME.
               log_mode, db_locale: of the databases that are made; "logged", "unlogged" or "ansi".
               directory: keeps the databases; None for a temporary place.
+              routines: procedures and functions written in Python; see `Routine`.
     Raises:   InterfaceError: an option is wrong. DatabaseError: a statement of the seed failed.
               OSError: the port is taken.
     """
@@ -233,6 +289,7 @@ async def running(
         seed,
         db_locale,
         ssl,
+        routines=tuple(routines),
     )
     async with serve(options) as server:
         yield server.dsn

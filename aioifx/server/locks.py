@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
+from aioifx.server.interrupts import INTERRUPTED
 from aioifx.server.sql.fault import SqlFault
 
 LOCKED = -107
 """ISAM: somebody holds it, and this session does not wait."""
 TIMED_OUT = -154
 """ISAM: somebody held it for as long as this session waits."""
-INTERRUPTED = -213, -157
 
 
 class LockRefused(Exception):
@@ -46,6 +46,11 @@ class WriterLock:
         with self._changed:
             return len(self._queue)
 
+    def waits(self, owner: object) -> bool:
+        """Whether *owner* wants to write and may not yet."""
+        with self._changed:
+            return owner in self._queue and not (self._holder is None and self._queue[0] is owner)
+
     def acquire(
         self, owner: object, *, wait: float | None, brief: bool, interrupted: Callable[[], bool]
     ) -> None:
@@ -53,24 +58,24 @@ class WriterLock:
 
         Args:     wait: seconds, 0 for NOT WAIT, None for as long as it takes.
                   brief: held for one statement only, not until a transaction ends.
+                  interrupted: asked before each wait; what it says must hold, for it is not asked again.
         Raises:   LockRefused: it was not free in time. SqlFault: -213, interrupted while waiting.
         """
         with self._changed:
             if owner is self._holder:
                 self._brief = self._brief and brief
                 return
-            ticket = object()
-            self._queue.append(ticket)
+            self._queue.append(owner)
             try:
-                self._await_turn(ticket, wait, interrupted)
+                self._await_turn(owner, wait, interrupted)
                 self._holder, self._brief = owner, brief
             finally:
-                self._queue.remove(ticket)
+                self._queue.remove(owner)
                 self._changed.notify_all()
 
-    def _await_turn(self, ticket: object, wait: float | None, interrupted: Callable[[], bool]) -> None:
+    def _await_turn(self, owner: object, wait: float | None, interrupted: Callable[[], bool]) -> None:
         deadline = None if wait is None else monotonic() + wait
-        while self._holder is not None or self._queue[0] is not ticket:
+        while self._holder is not None or self._queue[0] is not owner:
             if interrupted():
                 raise SqlFault(*INTERRUPTED)
             if self._holder is None or self._brief or deadline is None:

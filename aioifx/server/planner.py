@@ -31,7 +31,7 @@ class Statement:
     def __init__(self, text: str, key: PlanKey, plan: Plan) -> None:
         self.text = text
         self.follow(key, plan)
-        self.seen: tuple[Workspace | None, tuple[int, int]] | None = None
+        self.seen: tuple[Workspace | None, tuple[int, int], int] | None = None
         """Where and when the plan was last found to hold."""
 
     def follow(self, key: PlanKey, plan: Plan) -> None:
@@ -75,7 +75,7 @@ class Planner:
 
         Raises:   SqlFault: -710, its description is another one now.
         """
-        now = workspace, (workspace.stamp if workspace else _NEVER)
+        now = workspace, (workspace.stamp if workspace else _NEVER), self._settings.routines.version
         if statement.seen == now:
             return statement.plan
         schema = self.schema(workspace)
@@ -98,6 +98,7 @@ class Planner:
             schema.temp_generation,
             self._delimident,
             self._settings.user,
+            self._settings.routines.version,
         )
 
     def _plan(self, key: PlanKey, schema: Schema) -> Plan:

@@ -17,7 +17,8 @@ def run_script(script: str, database: str, databases: Databases, roster: Roster,
     Raises:   DatabaseError: a statement failed; `sql` is its text, `row_index` its place in the script, from 0.
     """
     member = roster.enter(user)
-    engine = Engine(databases, roster, member, Settings(user=user, session_id=member.session_id))
+    settings = Settings(user=user, session_id=member.session_id, routines=databases.routines)
+    engine = Engine(databases, roster, member, settings)
     try:
         engine.open_database(database)
         for index, text in enumerate(split_script(script)):

@@ -23,11 +23,12 @@ from aioifx.server.conversation import Conversation
 from aioifx.server.databases import Databases
 from aioifx.server.desk import Desk, Identity
 from aioifx.server.engine import Engine
-from aioifx.server.roster import Roster
+from aioifx.server.roster import Member, Roster
 from aioifx.server.session_acts import open_database
 from aioifx.server.slots import STATEMENT_LIMIT
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.settings import Settings
+from aioifx.server.stats import Counts, SessionStats
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login_reply, read_login
 from aioifx.wire.opcodes import LoginType
 from aioifx.wire.outbox import Outbox
@@ -78,6 +79,9 @@ class Session:
         self._databases = databases
         self._roster = roster
         self._channel = channel
+        self.counts = Counts()
+        self._member: Member | None = None
+        self._desk: Desk | None = None
         self._engine: Engine | None = None
         self._thread: ThreadPoolExecutor | None = None
 
@@ -98,6 +102,35 @@ class Session:
         """Drop the client; `run` then comes to its end."""
         self._channel.abort()
         self.abandon()
+
+    def interrupt(self) -> None:
+        """The client wants what runs to end; before its login that means nothing (assumed)."""
+        self.counts.interrupts += 1
+        if self._engine is not None:
+            self._engine.interrupt()
+
+    @property
+    def stats(self) -> SessionStats | None:
+        """What it is doing, seen from the event loop; None before the login."""
+        member, desk, counts = self._member, self._desk, self.counts
+        if member is None or desk is None:
+            return None
+        return SessionStats(
+            session_id=member.session_id,
+            user=member.user,
+            database=member.database,
+            in_transaction=desk.engine.in_transaction,
+            isolation=desk.engine.isolation.value,
+            read_only=desk.engine.read_only,
+            lock_wait=desk.engine.manners.lock_wait,
+            groups=counts.groups,
+            turns=counts.turns,
+            interrupts=counts.interrupts,
+            statements=len(desk.slots),
+            cursors=desk.slots.open_cursors,
+            running=desk.engine.running,
+            waiting=desk.engine.waiting,
+        )
 
     def abandon(self) -> None:
         """The client is gone: nobody need wait for locks or long queries any more."""
@@ -169,6 +202,7 @@ class Session:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aioifx-session-{member.session_id}")
         environment = _environment_of(login)
         settings = Settings(user=member.user, server=self._rules.identity.name, session_id=member.session_id)
+        settings.routines = self._databases.routines
         settings.dbdate = environment.get("DBDATE", settings.dbdate)
         settings.century = environment.get("DBCENTURY", settings.century)
         self._engine = Engine(
@@ -189,6 +223,7 @@ class Session:
             name = login.database.decode("latin-1")
             await self._in_thread(open_database, desk, name)
             desk.has_fixed_database = True
+        self._member, self._desk = member, desk
         return Conversation(desk)
 
     # -- requests ------------------------------------------------------------------------------------------------------
@@ -196,19 +231,31 @@ class Session:
     async def _talk(self, conversation: Conversation) -> None:
         channel = self._channel
         channel.transport.set_write_buffer_limits(high=UNSENT_LIMIT)
+        taken = channel.inbox.consumed
+        has_answered_all = channel.bytes_in == taken
         expected = self._expect(conversation)
         while not conversation.ended:
             batch = [await expected]
+            self.counts.turns += has_answered_all
             enough = channel.inbox.consumed + BATCH_BYTES
-            while not _changes_reading(batch[-1]):
+            while True:
+                taken = channel.inbox.consumed
+                if _changes_reading(batch[-1]):
+                    break
                 expected = self._expect(conversation)
                 if not expected.done() or len(batch) == BATCH_GROUPS or channel.inbox.consumed > enough:
                     break
                 batch.append(expected.result())
-            channel.send(await self._in_thread(conversation.answer, batch))
+            channel.send(await self._in_thread(conversation.answer, batch, self._send_early))
+            has_answered_all = channel.bytes_in == taken
+            self.counts.groups += len(batch)
             await channel.drain()
             if _changes_reading(batch[-1]) and not conversation.ended:
                 expected = self._expect(conversation)
+
+    def _send_early(self, answers: bytes) -> None:
+        """Send what is answered while the thread goes on; called there."""
+        self._channel.loop.call_soon_threadsafe(self._channel.send, answers)
 
     def _expect(self, conversation: Conversation) -> asyncio.Future[list[Request]]:
         channel = self._channel

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
+from aioifx.codecs.rows import RowDecoder
 from aioifx.server.cursors import Cursor
+from aioifx.server.insertions import Insertion
 from aioifx.server.planner import Statement
 from aioifx.server.portions import Portions
 from aioifx.server.sql.fault import SqlFault
@@ -37,11 +39,11 @@ class Slot:
     """SQ_RET_TYPE for results; holds for later executions too (observed: JDBC sends it once)."""
     row: int = 0
     """Where a scroll cursor stands; 0 before the first row."""
-    inserting: bool = False
+    insertion: Insertion | None = None
     """An insert cursor is open."""
     put_types: tuple[SqlType, ...] = ()
-    """SQ_RET_TYPE for the rows of SQ_PUT."""
-    put_rows: int = 0
+    """SQ_RET_TYPE for the rows of SQ_PUT; holds for later openings too (observed: JDBC, put.json `useput_twice`)."""
+    put_decoder: RowDecoder | None = None
 
 
 @dataclass(slots=True)
@@ -82,6 +84,13 @@ class Slots:
         if self._used.get(slot.statement_id) is slot:
             del self._used[slot.statement_id]
             heappush(self._free, slot.statement_id)
+
+    @property
+    def open_cursors(self) -> int:
+        """Statements with an open cursor; may be asked while another thread works on them."""
+        slots = tuple(self._used.values())  # in one step
+        reading = sum(slot.cursor is not None and not slot.cursor.released for slot in slots)
+        return reading + sum(slot.insertion is not None for slot in slots)
 
     def all(self) -> list[Slot]:
         """Every statement, in the order of ids."""

@@ -96,10 +96,22 @@ class Transactions:
         return self._work is not None and (self._work.used or not self._ansi)
 
     @property
+    def _terms(self) -> _Terms | None:
+        work = self._work
+        return work.terms if work else None
+
+    @property
+    def read_only(self) -> bool:
+        """Whether SET TRANSACTION forbids the open transaction to write."""
+        terms = self._terms
+        return terms is not None and terms.read_only
+
+    @property
     def isolation(self) -> Isolation:
         """The level that holds now."""
-        if self._work and self._work.terms and self._work.terms.isolation:
-            return self._work.terms.isolation
+        terms = self._terms
+        if terms and terms.isolation:
+            return terms.isolation
         if self._manners.isolation:
             return self._manners.isolation
         return {
@@ -107,6 +119,11 @@ class Transactions:
             LogMode.LOGGED: Isolation.COMMITTED_READ,
             LogMode.ANSI: Isolation.REPEATABLE_READ,
         }[self._database.log_mode]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the session waits to become the writer; for other threads too."""
+        return self._database.writer.waits(self)
 
     # -- the statements of transaction control -------------------------------------------------------------------------
 
@@ -248,16 +265,16 @@ class Transactions:
         work = self._work
         if work is not None:
             work.used = True
-            if work.terms is not None and work.terms.read_only and shared:
+            if self.read_only and shared:
                 raise SqlFault(-878)
             self.lock()
             try:
                 if alone:
                     yield
                 else:
-                    with self._undone_alone():
+                    with self.undone_alone():
                         yield
-            except sqlite3.Error:
+            except BaseException:
                 self._notice_loss()
                 raise
             return
@@ -279,12 +296,13 @@ class Transactions:
             self._database.writer.release(self)
 
     def _notice_loss(self) -> None:
-        """Without space or memory SQLite rolls the whole transaction back; then nothing is left to be committed."""
+        """Without space or memory, or when a lost client's statement is dropped, SQLite rolls everything back."""
         if not self._connection.in_transaction:
             self._end()
 
     @contextmanager
-    def _undone_alone(self) -> Generator[None, None, None]:
+    def undone_alone(self) -> Generator[None, None, None]:
+        """Around several steps inside a transaction: when one fails, nothing remains of any of them."""
         self._connection.execute(f"SAVEPOINT {_STATEMENT}")
         try:
             yield

@@ -70,8 +70,10 @@ class Workspace:
     # -- transactions and cursors --------------------------------------------------------------------------------------
 
     def settle(self) -> None:
+        """Let nothing that happens now change what cursors will give."""
         for cursor in self.cursors:
-            cursor.settle()
+            if not cursor.independent:
+                cursor.settle()
 
     def end_transaction(self, end: Callable[[Transactions], None]) -> None:
         """COMMIT or ROLLBACK: cursors but hold cursors are released."""
@@ -132,6 +134,7 @@ class Workspace:
         try:
             for cursor in self.cursors:
                 cursor.close()
+                cursor.released = True
             self.cursors.clear()
             self.transactions.abandon()
             if self.database.serials.unsaved:

@@ -14,16 +14,23 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.SQLTimeoutException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 
 public class JdbcShell {
     static final Map<String, Connection> connections = new HashMap<>();
     static final Map<String, PreparedStatement> statements = new HashMap<>();
+    static final Map<String, Savepoint> savepoints = new HashMap<>();
     static final Map<String, ResultSet> results = new HashMap<>();
+    static final Map<String, Statement> running = new HashMap<>();
+    static final Map<String, FutureTask<String>> outcomes = new HashMap<>();
     static PrintStream out;
 
     public static void main(String[] args) throws Exception {
@@ -42,7 +49,7 @@ public class JdbcShell {
                 if (counts != null) for (int count : counts) row.add("" + count);
                 print(row);
             } catch (SQLException e) {
-                print(List.of("!error", "" + e.getErrorCode(), "" + e.getSQLState(), "" + e.getMessage()));
+                print(List.of(e instanceof SQLTimeoutException ? "!timeout" : "!error", "" + e.getErrorCode(), "" + e.getSQLState(), "" + e.getMessage()));
             } catch (Exception e) {
                 print(List.of("!defect", e.toString()));
             }
@@ -62,6 +69,9 @@ public class JdbcShell {
             case "autocommit": connections.get(name).setAutoCommit(Boolean.parseBoolean(f.get(2))); break;
             case "commit": connections.get(name).commit(); break;
             case "rollback": connections.get(name).rollback(); break;
+            case "savepoint": savepoints.put(f.get(2), connections.get(name).setSavepoint(f.get(2))); break;
+            case "back": connections.get(name).rollback(savepoints.get(f.get(2))); break;
+            case "forget": connections.get(name).releaseSavepoint(savepoints.get(f.get(2))); break;
             case "isolation": connections.get(name).setTransactionIsolation(Integer.parseInt(f.get(2))); break;
             case "version": print(List.of(connections.get(name).getMetaData().getDatabaseProductVersion())); break;
             case "tables": rows(connections.get(name).getMetaData().getTables(null, null, f.get(2), null)); break;
@@ -92,6 +102,7 @@ public class JdbcShell {
                 break;
             case "next": print(List.of(results.get(name).next() ? results.get(name).getString(1) : "off")); break;
             case "prepare": statements.put(f.get(2), connections.get(name).prepareStatement(f.get(3))); break;
+            case "call": statements.put(f.get(2), connections.get(name).prepareCall(f.get(3))); break;
             case "set": set(statements.get(name), Integer.parseInt(f.get(2)), f.get(3), f.size() > 4 ? f.get(4) : null); break;
             case "run": print(List.of("" + statements.get(name).executeUpdate())); break;
             case "select": try (ResultSet r = statements.get(name).executeQuery()) { rows(r); } break;
@@ -102,8 +113,34 @@ public class JdbcShell {
                 print(counts);
                 break;
             }
+            case "start": start(connections.get(name), f.get(2), Integer.parseInt(f.get(3)), f.get(4)); break;
+            case "cancel": running.get(name).cancel(); break;
+            case "finish": print(List.of(finished(name))); break;
             case "release": statements.remove(name).close(); break;
             default: throw new IllegalArgumentException(verb);
+        }
+    }
+
+    // Run a statement in a thread of its own, under a name; 0 seconds for no time-out.
+    static void start(Connection connection, String name, int seconds, String sql) throws SQLException {
+        Statement statement = connection.createStatement();
+        statement.setQueryTimeout(seconds);
+        FutureTask<String> outcome = new FutureTask<>(() -> {
+            if (!statement.execute(sql)) return "" + statement.getUpdateCount();
+            try (ResultSet r = statement.getResultSet()) { return r.next() ? r.getString(1) : "off"; }
+        });
+        running.put(name, statement);
+        outcomes.put(name, outcome);
+        new Thread(outcome).start();
+    }
+
+    // The statement stays open, so that it can still be cancelled; it goes with its connection.
+    static String finished(String name) throws Exception {
+        try {
+            return outcomes.remove(name).get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof SQLException) throw (SQLException) e.getCause();
+            throw e;
         }
     }
 

@@ -10,7 +10,9 @@ import pytest
 
 import aioifx.server
 from aioifx import parse_dsn
+from aioifx.server import Routine, Server, ServerOptions
 from tests.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.server.test_session import NUMBERS, SLOW, soon
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -196,6 +198,63 @@ async def test_a_prepared_query_runs_again_with_other_values(ask: Ask, conn: str
     await ask("release", "p")
 
 
+@pytest.fixture
+async def calls(ask: Ask) -> AsyncIterator[list[str]]:
+    """A connection ``r`` to a server with routines; what they note."""
+    noted: list[str] = []
+
+    def fail(text: str) -> None:
+        raise aioifx.DatabaseError(text)
+
+    routines = (
+        Routine("twice", [("n", "INT")], ["INT"], lambda n: n * 2),
+        Routine("upto", [("n", "INT")], ["INT", "VARCHAR(9)"], lambda n: ((i, f"n{i}") for i in range(n))),
+        Routine("note", [("text", "VARCHAR(20)")], [], noted.append),
+        Routine("fail", [("text", "LVARCHAR")], [], fail),
+    )
+    async with aioifx.server.running(routines=routines) as dsn:
+        await ask("connect", "r", url_of(dsn))
+        yield noted
+        await ask("close", "r")
+
+
+@pytest.mark.parametrize(
+    ("verb", "sql", "rows"),
+    [
+        ("call", "{call twice(?)}", [["6"]]),
+        ("call", "{call upto(?)}", [["0", "n0"], ["1", "n1"], ["2", "n2"]]),
+        ("prepare", "execute function twice(?)", [["6"]]),
+        ("prepare", "execute procedure upto(n = ?)", [["0", "n0"], ["1", "n1"], ["2", "n2"]]),
+        ("prepare", "select twice(?) from systables where tabid = twice(1)", [["6"]]),
+    ],
+)
+async def test_functions_are_called_for_their_rows(
+    ask: Ask, calls: list[str], verb: str, sql: str, rows: list[Fields]
+) -> None:
+    await ask(verb, "r", "s", sql)
+    for _ in range(2):
+        await ask("set", "s", 1, "int", 3)
+        assert cells(await ask("select", "s")) == rows
+    await ask("release", "s")
+
+
+async def test_procedures_are_called_for_what_they_do(ask: Ask, calls: list[str]) -> None:
+    await ask("call", "r", "s", "{call note(?)}")
+    await ask("set", "s", 1, "string", "from JDBC")
+    await ask("run", "s")
+    await ask("release", "s")
+    await ask("execute", "r", "execute procedure note('as text')")
+    assert calls == ["from JDBC", "as text"]
+    assert cells(await ask("query", "r", "execute function twice(21)")) == [["42"]]
+    with pytest.raises(JdbcError) as caught:
+        await ask("update", "r", "execute procedure fail('sold out')")
+    assert caught.value.code == -746
+    assert "sold out" in str(caught.value)
+    with pytest.raises(JdbcError) as caught:
+        await ask("update", "r", "execute procedure nothing()")
+    assert caught.value.code == -674
+
+
 async def test_commit_keeps_and_rollback_undoes(ask: Ask, conn: str) -> None:
     await ask("update", conn, "CREATE TABLE t (k INTEGER)")
     await ask("autocommit", conn, "false")
@@ -205,6 +264,43 @@ async def test_commit_keeps_and_rollback_undoes(ask: Ask, conn: str) -> None:
     await ask("rollback", conn)
     await ask("autocommit", conn, "true")
     assert cells(await ask("query", conn, "SELECT k FROM t")) == [["1"]]
+
+
+async def test_savepoints_keep_what_came_before_them(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER)")
+    await ask("autocommit", conn, "false")
+    await ask("update", conn, "INSERT INTO t VALUES (1)")
+    await ask("savepoint", conn, "sp1")
+    await ask("update", conn, "INSERT INTO t VALUES (2)")
+    await ask("savepoint", conn, "sp2")
+    await ask("update", conn, "INSERT INTO t VALUES (3)")
+    await ask("back", conn, "sp2")
+    await ask("update", conn, "INSERT INTO t VALUES (4)")
+    await ask("forget", conn, "sp2")
+    await ask("commit", conn)
+    await ask("savepoint", conn, "sp3")
+    await ask("update", conn, "DELETE FROM t")
+    await ask("back", conn, "sp3")
+    await ask("commit", conn)
+    await ask("autocommit", conn, "true")
+    assert cells(await ask("query", conn, "SELECT k FROM t ORDER BY k")) == [["1"], ["2"], ["4"]]
+
+
+async def test_a_statement_older_than_its_table_is_prepared_again(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INTEGER)")
+    await ask("update", conn, "INSERT INTO t VALUES (7)")
+    for verb, sql in (("select", "SELECT * FROM t"), ("run", "INSERT INTO t VALUES (8)")):
+        await ask("prepare", conn, "p", sql)
+        await ask("update", conn, "ALTER TABLE t MODIFY (k CHAR(4))")
+        with pytest.raises(JdbcError) as caught:
+            await ask(verb, "p")
+        assert caught.value.code == -710
+        await ask("release", "p")
+        await ask("prepare", conn, "p", sql)
+        await ask(verb, "p")
+        await ask("release", "p")
+        await ask("update", conn, "ALTER TABLE t MODIFY (k INTEGER)")
+    assert cells(await ask("query", conn, "SELECT k FROM t ORDER BY k")) == [["7"], ["8"]]
 
 
 async def test_a_scroll_cursor_moves_both_ways(ask: Ask, conn: str) -> None:
@@ -310,4 +406,102 @@ async def test_an_insert_cursor_puts_rows(ask: Ask, server: str) -> None:
     await ask("release", "s")
     rows = cells(await ask("query", "p", "SELECT k, v, d FROM t ORDER BY k"))
     assert rows == [[str(k), f"v{k}", f"{k}.50"] for k in range(5)]
+    await ask("close", "p")
+
+
+# -- interrupts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def slow(ask: Ask) -> AsyncIterator[Server]:
+    """A server with a table that makes a query slow, and two connections to it, ``a`` and ``b``."""
+    async with aioifx.server.serve(ServerOptions(seed=NUMBERS)) as server:
+        await ask("connect", "a", url_of(server.dsn))
+        await ask("connect", "b", url_of(server.dsn))
+        yield server
+        await ask("close", "a")
+        await ask("close", "b")
+
+
+async def test_cancel_ends_a_slow_query(ask: Ask, slow: Server) -> None:
+    await ask("start", "a", "s", 0, SLOW)
+    await soon(lambda: slow.stats.sessions[0].running)
+    await ask("cancel", "s")
+    with pytest.raises(JdbcError) as caught:
+        await ask("finish", "s")
+    assert caught.value.code == -213
+    assert slow.stats.interrupts == 1
+    assert cells(await ask("query", "a", "SELECT COUNT(*) FROM n")) == [["128"]]
+
+
+async def test_cancel_ends_a_change_and_spares_the_transaction(ask: Ask, slow: Server) -> None:
+    await ask("update", "a", "CREATE TABLE t (a INTEGER)")
+    await ask("autocommit", "a", "false")
+    await ask("update", "a", "INSERT INTO t VALUES (7)")
+    await ask("start", "a", "s", 0, "INSERT INTO t SELECT w.a FROM n w, n x, n y, n z")
+    await soon(lambda: slow.stats.sessions[0].running)
+    await ask("cancel", "s")
+    with pytest.raises(JdbcError) as caught:
+        await ask("finish", "s")
+    assert caught.value.code == -213
+    await ask("commit", "a")
+    assert cells(await ask("query", "b", "SELECT a FROM t")) == [["7"]]
+
+
+async def test_cancel_ends_a_wait_for_a_lock(ask: Ask, slow: Server) -> None:
+    await ask("autocommit", "a", "false")
+    await ask("update", "a", "UPDATE n SET a = 1")
+    await ask("execute", "b", "SET LOCK MODE TO WAIT")
+    await ask("start", "b", "s", 0, "UPDATE n SET a = 2")
+    await soon(lambda: slow.stats.sessions[1].waiting)
+    await ask("cancel", "s")
+    with pytest.raises(JdbcError) as caught:
+        await ask("finish", "s")
+    assert caught.value.code == -213
+    await ask("rollback", "a")
+    assert await ask("update", "b", "UPDATE n SET a = 3") == [["128"]]
+
+
+async def test_a_query_time_out_is_such_an_interrupt(ask: Ask, slow: Server) -> None:
+    await ask("start", "a", "s", 1, SLOW)
+    with pytest.raises(JdbcError) as caught:
+        await ask("finish", "s")
+    # The driver's own number for a -213 behind its time-out.
+    assert (caught.value.kind, caught.value.code) == ("!timeout", -80505)
+    assert slow.stats.interrupts == 1
+    assert cells(await ask("query", "a", "SELECT COUNT(*) FROM n")) == [["128"]]
+
+
+async def test_cancel_with_nothing_running_hits_the_next_statement(ask: Ask, slow: Server) -> None:
+    await ask("start", "a", "s", 0, "SELECT COUNT(*) FROM n")
+    assert await ask("finish", "s") == [["128"]]
+    await ask("cancel", "s")
+    await soon(lambda: slow.stats.interrupts)
+    with pytest.raises(JdbcError) as caught:
+        await ask("query", "a", "SELECT COUNT(*) FROM n")
+    assert caught.value.code == -213
+    assert cells(await ask("query", "a", "SELECT COUNT(*) FROM n")) == [["128"]]
+
+
+@pytest.mark.parametrize("columns", ["k INTEGER UNIQUE, v INTEGER", "k INTEGER UNIQUE, v VARCHAR(9)"])
+async def test_an_insert_cursor_stops_at_the_first_row_that_fails_and_is_used_again(
+    ask: Ask, server: str, columns: str
+) -> None:
+    await ask("connect", "p", url_of(server, IFX_USEPUT="1"))
+    await ask("update", "p", f"CREATE TABLE t ({columns})")
+    await ask("prepare", "p", "s", "INSERT INTO t VALUES (?, ?)")
+    for batch in ([1, 2], [3, 4, 1, 5]):
+        for k in batch:
+            await ask("set", "s", 1, "int", k)
+            await ask("set", "s", 2, "string", str(k))
+            await ask("add", "s")
+        if 1 in batch[1:]:
+            with pytest.raises(JdbcError) as caught:
+                await ask("batch", "s")
+            assert caught.value.code == -268
+        else:
+            await ask("batch", "s")
+    await ask("release", "s")  # JDBC commits here what came before the error
+    rows = cells(await ask("query", "p", "SELECT k FROM t ORDER BY k"))
+    assert rows == [["1"], ["2"], ["3"], ["4"]]
     await ask("close", "p")

@@ -43,7 +43,7 @@ class House:
 
     def engine(self, database: str = "demo", *, user: str = "anna", delimident: bool = False) -> Engine:
         member = self.roster.enter(user, "desk", 12)
-        settings = Settings(user=user, session_id=member.session_id)
+        settings = Settings(user=user, session_id=member.session_id, routines=self.databases.routines)
         engine = Engine(self.databases, self.roster, member, settings, delimident=delimident)
         self._engines.append(engine)
         if database:

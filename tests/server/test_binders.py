@@ -56,3 +56,26 @@ def test_a_type_that_is_not_stored_is_a_fault() -> None:
     with pytest.raises(SqlFault) as caught:
         Binders((Parameter(SqlType(TypeCode.BYTE, 56)),))
     assert caught.value.sqlcode == -1260
+
+
+ROWS = [(1, "a", date(2026, 5, 4)), ("2", None, "05/04/2026"), (None, "abcdef", None)]
+
+
+def test_many_rows_are_bound_as_each_of_them() -> None:
+    binders = Binders(PARAMETERS[:3])
+    assert binders.bind_rows(ROWS, SETTINGS) == ([binders.bind(row, SETTINGS) for row in ROWS], None)
+    assert binders.bind_rows([], SETTINGS) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sqlcode"), [((2**31, "x", None), -1215), ((1, "x", "x"), -1218), ((1, "x"), -254)]
+)
+@pytest.mark.parametrize("at", range(4))
+def test_rows_in_front_of_one_that_cannot_be_bound_are(bad: tuple[Value, ...], sqlcode: int, at: int) -> None:
+    binders = Binders(PARAMETERS[:3])
+    rows: list[tuple[Value, ...]] = [*ROWS]
+    rows.insert(at, bad)
+    bound, fault = binders.bind_rows(rows, SETTINGS)
+    assert bound == [binders.bind(row, SETTINGS) for row in ROWS[:at]]
+    assert fault is not None
+    assert fault.sqlcode == sqlcode

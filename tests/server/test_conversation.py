@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aioifx.server.desk import Desk
+from aioifx.server.engine import Engine
 from aioifx.wire import requests
 from aioifx.wire.requests import Request
 from tests.server.talking import (
@@ -14,6 +15,7 @@ from tests.server.talking import (
     bound,
     commanded,
     error_of,
+    prepared,
 )
 
 
@@ -72,3 +74,54 @@ def test_an_empty_group_is_answered_by_an_empty_one(home: House) -> None:
     talk = Talk(home.engine(""))
     assert talk.conversation.answer([[]]) == b"\x00\x0c"
     assert talk.conversation.answer([[], []]) == b"\x00\x0c\x00\x0c"
+
+
+# -- interrupts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engine(item: Talk) -> Engine:
+    return item.conversation._desk.engine
+
+
+def test_an_interrupt_hits_the_first_group_that_runs_a_statement(item: Talk, engine: Engine) -> None:
+    statement_id = item.prepare("SELECT id FROM item")
+    at = requests.Id(statement_id)
+    item.say(at, requests.Open(), at, requests.Fetch(4096))
+    engine.interrupt()
+    for harmless in (
+        [requests.Version()],
+        [requests.Begin()],
+        prepared("SELECT id FROM item"),
+        [at, requests.Close()],
+        [requests.Commit()],
+        commanded("BEGIN WORK"),
+        commanded("ROLLBACK WORK"),
+        [at, requests.Release()],
+    ):
+        assert item.say(*harmless).error is None
+    assert error_of(item.command("UPDATE item SET name = 'x'")) == (-213, -157, "")
+    assert item.command("UPDATE item SET name = 'y' WHERE id = 1").error is None
+
+
+@pytest.mark.parametrize("fetch", [requests.Fetch(4096), requests.ScrollFetch(6, 2, 4096)])
+def test_an_interrupt_hits_a_fetch_and_leaves_the_cursor(item: Talk, engine: Engine, fetch: Request) -> None:
+    at = requests.Id(item.prepare("SELECT id FROM item"))
+    opening = [requests.Scroll()] if isinstance(fetch, requests.ScrollFetch) else []
+    assert item.say(at, *opening, requests.Open()).error is None
+    engine.interrupt()
+    assert error_of(item.say(at, fetch)) == (-213, -157, "")
+    assert item.say(at, fetch).rows != []
+
+
+def test_groups_behind_an_interrupted_one_run(item: Talk, engine: Engine) -> None:
+    groups = [commanded(f"UPDATE item SET name = 'n{number}' WHERE id = {number}") for number in (1, 2, 3)]
+    engine.interrupt()
+    item.hear(item.conversation.answer(groups[:1]))
+    item.conversation.answer(groups[1:])
+    assert item.select("SELECT name FROM item WHERE id <= 3") == [("pen",), ("n2",), ("n3",)]
+
+
+def test_nothing_is_done_for_a_client_that_is_gone(item: Talk, engine: Engine) -> None:
+    engine.interrupt(for_good=True)
+    assert item.conversation.answer([commanded("DELETE FROM item"), [requests.Version()]]) == b""

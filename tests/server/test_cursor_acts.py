@@ -241,6 +241,46 @@ def test_scrolling_an_empty_result_finds_nothing(item: Talk) -> None:
         assert scrolled(item, statement_id, kind, 1) == (None, [])
 
 
+def test_beyond_the_end_the_cursor_stands_behind_the_last_row(item: Talk) -> None:
+    statement_id = item.prepare("SELECT id, name FROM item ORDER BY id")
+    item.say(requests.Id(statement_id), requests.Scroll(), requests.Open())
+    for kind, row in ((6, 6), (6, 2**31 - 1), (1, 6)):
+        reply = item.say(requests.Id(statement_id), requests.ScrollFetch(kind, row, 4096))
+        assert (reply.row_number, reply.rows, reply.done) == (None, [], Done(0, 0))
+        assert scrolled(item, statement_id, 6, 3) == (3, [ITEMS[2]])
+    assert scrolled(item, statement_id, 6, -5) == (1, [ITEMS[0]])
+    assert scrolled(item, statement_id, 6, -6) == (None, [])
+    assert scrolled(item, statement_id, 5, 1) == (1, [ITEMS[0]])
+
+
+@pytest.mark.parametrize("end", [requests.Commit(), requests.Rollback()])
+def test_a_scroll_cursor_may_be_held_over_the_end_of_a_transaction(item: Talk, end: Request) -> None:
+    plain, held = (item.prepare("SELECT id, name FROM item ORDER BY id") for _ in range(2))
+    item.say(requests.Begin())
+    item.say(requests.Id(plain), requests.Scroll(), requests.Open())
+    item.say(requests.Id(held), requests.Scroll(), requests.Hold(), requests.Open())
+    assert scrolled(item, held, 6, 4) == (4, [ITEMS[3]])
+    columns = item.columns
+    item.command("DELETE FROM item")
+    item.columns = columns
+    item.say(end)
+    assert error_of(item.say(requests.Id(plain), requests.ScrollFetch(6, 1, 4096)))[0] == -267
+    # What was there when it opened; and it stands where it stood.
+    assert scrolled(item, held, 5, -1) == (3, [ITEMS[2]])
+    assert scrolled(item, held, 4) == (5, [ITEMS[4]])
+
+
+def test_a_closed_scroll_cursor_begins_anew(item: Talk) -> None:
+    statement_id = item.prepare("SELECT id, name FROM item WHERE id > ? ORDER BY id")
+    for above, number in ((0, 3), (3, 2)):
+        item.say(requests.Id(statement_id), bound(above), requests.Scroll(), requests.Open())
+        assert scrolled(item, statement_id, 5, 1) == (1, [ITEMS[above]])
+        assert scrolled(item, statement_id, 6, number)[0] == number
+        item.say(requests.Id(statement_id), requests.Close())
+        reply = item.say(requests.Id(statement_id), requests.ScrollFetch(6, 1, 4096))
+        assert error_of(reply)[0] == -259
+
+
 def test_the_last_row_has_no_done_and_others_have(item: Talk) -> None:
     statement_id = item.prepare("SELECT id, name FROM item ORDER BY id")
     item.say(requests.Id(statement_id), requests.Scroll(), requests.Open())
@@ -285,7 +325,7 @@ def test_put_rows_are_inserted_and_counted_once(item: Talk) -> None:
         requests.Put(8, tuple(rows[:2])),
         requests.Put(5, (rows[2],)),
     )
-    assert reply.dones == [Done(0, 3)]
+    assert reply.dones == [Done(0, 3, serial=12)]
     item.say(requests.Commit())
     assert item.select("SELECT id, name FROM item WHERE id > 9 ORDER BY id") == [
         (10, "ten"),

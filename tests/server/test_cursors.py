@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Iterator
 
@@ -40,6 +41,20 @@ def test_a_settled_cursor_goes_on_where_it_stood(connection: sqlite3.Connection)
     assert cursor.fetch(6) == ([(10,)], True)
     assert cursor.fetch(6) == ([], True)
     assert cursor.taken == 10
+    cursor.close()
+
+
+def test_an_interrupted_settling_leaves_no_file_behind(connection: sqlite3.Connection) -> None:
+    class Interrupted:
+        def fetchmany(self, size: int, /) -> list[tuple[int]]:
+            raise sqlite3.OperationalError("interrupted")
+
+        def close(self) -> None: ...
+
+    cursor = Cursor(Interrupted())
+    with pytest.raises(sqlite3.OperationalError):
+        cursor.settle()
+    gc.collect()  # a file that nobody closed would warn, and warnings are errors
     cursor.close()
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import importlib.util
 import logging
 import ssl
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,12 +18,21 @@ from aioifx.channel import Channel
 from aioifx.errors import InterfaceError, SQLSyntaxError
 from aioifx.server.databases import LogMode
 from aioifx.server.listener import Server, ServerOptions, running, serve
+from aioifx.wire import requests
 from tests.server.talking import until
-from tests.server.test_session import Caller, calling
+from tests.server.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of, soon
 
 
 def test_the_room_shows_what_users_need() -> None:
-    assert set(aioifx.server.__all__) == {"Server", "ServerOptions", "running", "serve"}
+    assert set(aioifx.server.__all__) == {
+        "Routine",
+        "Server",
+        "ServerOptions",
+        "ServerStats",
+        "SessionStats",
+        "running",
+        "serve",
+    }
 
 
 async def test_the_dsn_names_what_a_client_needs() -> None:
@@ -158,6 +170,61 @@ async def test_the_same_bytes_run_inside_tls() -> None:
         await channel.wait_closed()
 
 
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+if importlib.util.find_spec("uvloop"):
+    LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
+
+
+async def interrupt_a_slow_query(ours: ssl.SSLContext | None, theirs: ssl.SSLContext | None) -> None:
+    async with serve(ServerOptions(seed=NUMBERS, ssl=ours)) as server:
+        _, channel = await asyncio.get_running_loop().create_connection(
+            Channel, "127.0.0.1", server.port, ssl=theirs, server_hostname="localhost" if theirs else None
+        )
+        caller = Caller(channel)
+        await caller.begin()
+        statement_id = await caller.prepare(SLOW)
+        for _ in range(2):
+            caller.put_open(statement_id)
+            caller.send()
+            await soon(lambda: server.stats.sessions[0].running)
+            caller.interrupt()
+            assert code_of(await caller.reply()) == INTERRUPTED
+        assert code_of(await caller.command("UPDATE n SET a = 1")) == (0, 0)
+        assert server.stats.interrupts == 2
+        channel.close()
+        await channel.wait_closed()
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_a_query_can_be_interrupted_on_every_loop_and_through_tls(loop: str, tls: bool) -> None:
+    authority = trustme.CA()
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(ours)
+    theirs = ssl.create_default_context()
+    authority.configure_trust(theirs)
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(interrupt_a_slow_query(ours, theirs) if tls else interrupt_a_slow_query(None, None))
+
+
+async def test_leaving_closes_the_connections_of_clients_that_never_read() -> None:
+    async with serve(
+        ServerOptions(seed="CREATE TABLE t (a CHAR(30000)); INSERT INTO t VALUES ('')")
+    ) as server:
+        async with calling(server) as caller:
+            await caller.begin()
+            statement_id = await caller.prepare("SELECT a FROM t")
+            caller.channel.transport.pause_reading()
+            for _ in range(300):
+                caller.put_open(statement_id)
+            requests.put_exit(caller.outbox)
+            caller.send()
+            await soon(lambda: not server.stats.sessions)
+            assert server._connections
+            await server.close()
+            assert not server._connections
+
+
 async def test_a_server_that_was_never_started_can_be_closed() -> None:
     server = Server()
     await server.close()
@@ -169,3 +236,22 @@ async def test_logging_is_quiet_when_all_is_well(caplog: pytest.LogCaptureFixtur
     async with serve() as server, calling(server) as caller:
         await caller.begin()
     assert caplog.records == []
+
+
+async def test_stats_tell_what_a_session_has_set() -> None:
+    async with serve() as server, aioifx.connect(server.dsn) as conn:
+
+        def terms() -> tuple[bool, str, bool, float | None]:
+            (session,) = server.stats.sessions
+            return session.in_transaction, session.isolation, session.read_only, session.lock_wait
+
+        assert terms() == (False, "COMMITTED READ", False, 0)
+        await conn.execute("SET LOCK MODE TO WAIT 3")
+        await conn.execute("SET ISOLATION TO CURSOR STABILITY")
+        await conn.execute("BEGIN WORK")
+        assert terms() == (True, "CURSOR STABILITY", False, 3)
+        await conn.execute("SET TRANSACTION READ ONLY, ISOLATION LEVEL SERIALIZABLE")
+        await conn.execute("SET LOCK MODE TO WAIT")
+        assert terms() == (True, "REPEATABLE READ", True, None)
+        await conn.execute("ROLLBACK WORK")
+        assert terms() == (False, "CURSOR STABILITY", False, None)

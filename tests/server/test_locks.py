@@ -108,6 +108,18 @@ def test_waiters_are_served_in_the_order_in_which_they_came() -> None:
     assert served == ["first", "second", "third"]
 
 
+def test_who_waits_is_known() -> None:
+    lock = WriterLock()
+    assert not lock.waits("a")
+    lock.acquire("a", wait=0, brief=False, interrupted=never)
+    thread, _ = in_thread(lambda: lock.acquire("b", wait=None, brief=False, interrupted=never))
+    until_waiting(lock, 1)
+    assert [lock.waits(name) for name in "abc"] == [False, True, False]
+    lock.release("a")
+    thread.join()
+    assert not lock.waits("b")
+
+
 def test_an_interrupted_waiter_gives_up_with_minus_213() -> None:
     lock = WriterLock()
     interrupted = threading.Event()

@@ -6,6 +6,7 @@ import pytest
 
 from aioifx.server import planner
 from aioifx.server.engine import Engine
+from aioifx.server.planner import Statement
 from aioifx.server.sql import tree
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.plan import Plan
@@ -101,3 +102,70 @@ def test_a_statement_prepared_in_another_database_is_looked_up_again(home: House
     assert raised.value.sqlcode == -206
     run(engine, "DATABASE demo")
     engine.open(statement)
+
+
+CHANGES = [
+    ("SELECT a FROM t", "ALTER TABLE t MODIFY (a CHAR(3))", -710),
+    ("SELECT * FROM t", "ALTER TABLE t ADD (b INTEGER)", -710),
+    ("SELECT * FROM t", "RENAME COLUMN t.a TO z", -710),
+    ("SELECT a FROM t", "RENAME COLUMN t.a TO z", -217),
+    ("INSERT INTO t VALUES (1)", "ALTER TABLE t MODIFY (a CHAR(3))", -710),
+    ("INSERT INTO t VALUES (1)", "ALTER TABLE t ADD (b INTEGER)", -236),
+    ("UPDATE t SET a = 1", "ALTER TABLE t MODIFY (a CHAR(3))", -710),
+    ("SELECT a FROM t", "DROP TABLE t", -206),
+    ("UPDATE t SET a = 1", "DROP TABLE t", -206),
+    ("SELECT a FROM t", "CREATE INDEX ix ON t (a)", 0),
+    ("DELETE FROM t", "ALTER TABLE t ADD (b INTEGER)", 0),
+]
+
+
+def outcome_of(engine: Engine, statement: Statement) -> int:
+    """The SQLCODE of running it, 0 for none."""
+    try:
+        if statement.plan.returns_rows:
+            engine.close_cursor(engine.open(statement))
+        else:
+            engine.execute(statement)
+    except SqlFault as fault:
+        return fault.sqlcode
+    return 0
+
+
+@pytest.mark.parametrize("by_other", [False, True])
+@pytest.mark.parametrize(("text", "change", "sqlcode"), CHANGES)
+def test_a_statement_whose_description_changed_must_be_prepared_again(
+    home: House, text: str, change: str, sqlcode: int, by_other: bool
+) -> None:
+    engine, other = home.engine(), home.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    statement = engine.prepare(text)
+    run(other if by_other else engine, change)
+    assert [outcome_of(engine, statement) for _ in range(2)] == [sqlcode, sqlcode]
+    if sqlcode == -710:
+        assert outcome_of(engine, engine.prepare(text)) == 0
+        assert outcome_of(engine, statement) == -710  # the old one stays what it is
+
+
+@pytest.mark.parametrize(
+    ("column", "sqlcode"), [("INTEGER", 0), ("VARCHAR(5)", -710), ("INTEGER NOT NULL", -710)]
+)
+def test_a_table_made_anew_is_the_same_only_if_it_looks_the_same(
+    home: House, column: str, sqlcode: int
+) -> None:
+    engine = home.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    statement = engine.prepare("SELECT a FROM t")
+    run(engine, "DROP TABLE t")
+    run(engine, f"CREATE TABLE t (a {column})")
+    assert outcome_of(engine, statement) == sqlcode
+
+
+def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(home: House) -> None:
+    engine = home.engine()
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    statement = engine.prepare("SELECT a FROM t")
+    engine.begin()
+    run(engine, "ALTER TABLE t MODIFY (a CHAR(3))")
+    assert outcome_of(engine, statement) == -710
+    engine.rollback()
+    assert outcome_of(engine, statement) == 0

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -70,6 +72,30 @@ class Caller:
         requests.put_command(self.outbox, self.dialect, text.encode())
         requests.put_eot(self.outbox)
 
+    def interrupt(self) -> None:
+        """One byte of urgent data; a transport of asyncio has no way to send it."""
+        own = self.channel.transport.get_extra_info("socket")
+        with socket.socket(fileno=os.dup(own.fileno())) as beside:
+            beside.send(b"B", socket.MSG_OOB)
+
+    async def prepare(self, text: str) -> int:
+        requests.put_prepare(self.outbox, self.dialect, text.encode(), 0)
+        requests.put_eot(self.outbox)
+        self.send()
+        reply = await self.reply()
+        assert reply.description is not None
+        return reply.description.statement_id
+
+    def put_open(self, statement_id: int) -> None:
+        requests.put_id(self.outbox, statement_id)
+        requests.put_open(self.outbox)
+        self.put_fetch(statement_id)
+
+    def put_fetch(self, statement_id: int, size: int = 4096) -> None:
+        requests.put_id(self.outbox, statement_id)
+        requests.put_fetch(self.outbox, self.dialect, size)
+        requests.put_eot(self.outbox)
+
     async def command(self, text: str) -> Reply:
         self.put_command(text)
         self.send()
@@ -78,6 +104,20 @@ class Caller:
     async def until_lost(self) -> None:
         with pytest.raises(ConnectionLost):
             await self.reply()
+
+
+async def soon(condition: Callable[[], object]) -> None:
+    """Return once *condition* holds in this event loop; a thread or a socket makes it so."""
+    async with asyncio.timeout(20):
+        for _ in iter(int, 1):
+            if condition():
+                return
+            await asyncio.sleep(0.001)
+
+
+def code_of(reply: Reply) -> tuple[int, int]:
+    """SQLCODE and ISAM code; zeros without an error."""
+    return (reply.error.sqlcode, reply.error.isamcode) if reply.error else (0, 0)
 
 
 @asynccontextmanager
@@ -400,3 +440,222 @@ async def test_very_many_statements_are_too_many(server: Server) -> None:
         codes = [(await caller.reply()).error for _ in range(STATEMENT_LIMIT + 1)]
         assert [error.sqlcode for error in codes if error] == [-257]
         assert codes[-1] is not None
+
+
+# -- interrupts --------------------------------------------------------------------------------------------------------
+
+SLOW = "SELECT COUNT(*)::INTEGER FROM n a, n b, n c, n d"
+"""Some seconds, if nobody interrupts."""
+
+NUMBERS = "CREATE TABLE n (a INTEGER); INSERT INTO n VALUES (0);" + 7 * "INSERT INTO n SELECT a FROM n;"
+
+INTERRUPTED = (-213, -157)
+
+
+@pytest.fixture
+async def slow_server() -> AsyncIterator[Server]:
+    """One with a table of 128 rows, from which a slow query can be made."""
+    async with serve(ServerOptions(seed=NUMBERS)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def logged_in(server: Server) -> AsyncIterator[Caller]:
+    async with calling(server) as caller:
+        await caller.begin()
+        yield caller
+
+
+async def test_a_slow_query_can_be_interrupted(slow_server: Server) -> None:
+    async with logged_in(slow_server) as caller:
+        statement_id = await caller.prepare(SLOW)
+        caller.put_open(statement_id)
+        caller.send()
+        await soon(lambda: slow_server.stats.sessions[0].running)
+        caller.interrupt()
+        assert code_of(await caller.reply()) == INTERRUPTED
+        assert code_of(await caller.command("UPDATE n SET a = 1")) == (0, 0)
+        assert slow_server.stats.sessions[0].interrupts == 1
+        assert not slow_server.stats.sessions[0].running
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO n SELECT a.a FROM n a, n b, n c, n d",
+        "UPDATE n SET a = (SELECT COUNT(*) FROM n b, n c, n d WHERE b.a <> n.a + 1)",
+    ],
+)
+async def test_a_slow_change_is_undone_and_the_transaction_goes_on(slow_server: Server, text: str) -> None:
+    async with logged_in(slow_server) as caller:
+        await caller.command("CREATE TABLE t (a INTEGER)")
+        await caller.command("BEGIN WORK")
+        await caller.command("INSERT INTO t VALUES (1)")
+        caller.put_command(text)
+        caller.send()
+        await soon(lambda: slow_server.stats.sessions[0].running)
+        caller.interrupt()
+        assert code_of(await caller.reply()) == INTERRUPTED
+        assert code_of(await caller.command("COMMIT WORK")) == (0, 0)
+        unchanged = (await caller.command("UPDATE n SET a = 1 WHERE a = 0")).done
+        committed = (await caller.command("DELETE FROM t")).done
+        assert unchanged is not None
+        assert committed is not None
+        assert (unchanged.rows, committed.rows) == (128, 1)
+
+
+async def test_a_wait_for_a_lock_can_be_interrupted(slow_server: Server) -> None:
+    async with logged_in(slow_server) as one, logged_in(slow_server) as two:
+        await one.command("BEGIN WORK")
+        await one.command("UPDATE n SET a = 1")
+        await two.command("SET LOCK MODE TO WAIT")
+        await two.command("BEGIN WORK")
+        two.put_command("UPDATE n SET a = 2")
+        two.send()
+        await soon(lambda: [session.waiting for session in slow_server.stats.sessions] == [False, True])
+        two.interrupt()
+        assert code_of(await two.reply()) == INTERRUPTED
+        assert code_of(await two.command("COMMIT WORK")) == (0, 0)
+        assert code_of(await one.command("COMMIT WORK")) == (0, 0)
+
+
+async def test_a_byte_that_comes_late_hits_the_next_statement(slow_server: Server) -> None:
+    async with logged_in(slow_server) as caller:
+        caller.interrupt()
+        await soon(lambda: slow_server.stats.interrupts == 1)
+        caller.interrupt()
+        await soon(lambda: slow_server.stats.interrupts == 2)  # which means the same
+        requests.put_version(caller.outbox)
+        requests.put_eot(caller.outbox)
+        caller.send()
+        assert (await caller.reply()).version
+        assert code_of(await caller.command("BEGIN WORK")) == (0, 0)
+        statement_id = await caller.prepare("SELECT a FROM n")
+        assert code_of(await caller.command("COMMIT WORK")) == (0, 0)
+        for expected in (INTERRUPTED, (0, 0)):
+            caller.put_open(statement_id)
+            caller.send()
+            assert code_of(await caller.reply()) == expected
+
+
+async def test_a_byte_that_comes_late_hits_rows_that_lie_ready(slow_server: Server) -> None:
+    async with logged_in(slow_server) as caller:
+        statement_id = await caller.prepare("SELECT a FROM n")
+        caller.put_open(statement_id)
+        caller.send()
+        assert len((await caller.reply()).rows) == 128
+        requests.put_id(caller.outbox, statement_id)
+        requests.put_open(caller.outbox)
+        caller.put_fetch(statement_id, 64)
+        caller.send()
+        taken = len((await caller.reply()).rows)
+        assert 0 < taken < 128
+        caller.interrupt()
+        await soon(lambda: slow_server.stats.interrupts)
+        caller.put_fetch(statement_id)
+        caller.put_fetch(statement_id)
+        caller.send()
+        assert code_of(await caller.reply()) == INTERRUPTED
+        assert len((await caller.reply()).rows) == 128 - taken  # the cursor stands where it was
+
+
+async def test_an_interrupted_query_has_no_end_of_rows(slow_server: Server) -> None:
+    async with logged_in(slow_server) as caller:
+        statement_id = await caller.prepare("SELECT a.a FROM n a, n b, n c, n d WHERE b.a + c.a + d.a > 0")
+        caller.put_open(statement_id)
+        caller.send()
+        await soon(lambda: slow_server.stats.sessions[0].running)
+        caller.interrupt()
+        assert code_of(await caller.reply()) == INTERRUPTED
+        caller.put_fetch(statement_id)
+        caller.send()
+        assert code_of(await caller.reply())[0] in (-259, -267)
+
+
+async def test_of_pipelined_groups_the_running_one_is_hit_and_those_behind_it_run(
+    slow_server: Server,
+) -> None:
+    async with logged_in(slow_server) as caller:
+        await caller.command("CREATE TABLE t (a INTEGER)")
+        statement_id = await caller.prepare(SLOW)
+        requests.put_version(caller.outbox)
+        requests.put_eot(caller.outbox)
+        caller.put_open(statement_id)
+        caller.put_command("INSERT INTO t VALUES (1)")
+        caller.put_command("UPDATE t SET a = 2")
+        caller.send()
+        await soon(lambda: slow_server.stats.sessions[0].running)
+        caller.interrupt()
+        codes = [code_of(await caller.reply()) for _ in range(4)]
+        assert codes == [(0, 0), INTERRUPTED, (0, 0), (0, 0)]
+
+
+async def test_a_client_that_goes_away_keeps_nothing_of_what_it_had_sent(slow_server: Server) -> None:
+    async with logged_in(slow_server) as other:
+        async with logged_in(slow_server) as caller:
+            caller.put_command("BEGIN WORK")
+            caller.put_command("UPDATE n SET a = 1")
+            caller.put_command("INSERT INTO n SELECT a.a FROM n a, n b, n c, n d")
+            caller.put_command("COMMIT WORK")
+            caller.send()
+            await soon(lambda: slow_server.stats.sessions[1].running)
+        await soon(lambda: len(slow_server.stats.sessions) == 1)
+        done = (await other.command("UPDATE n SET a = 2 WHERE a = 0")).done
+        assert done is not None
+        assert done.rows == 128
+
+
+# -- what it counts ----------------------------------------------------------------------------------------------------
+
+
+async def test_turns_are_counted_apart_from_groups(server: Server) -> None:
+    async with logged_in(server) as caller:
+        begun = server.stats
+        assert (begun.logins, begun.groups, begun.turns) == (1, 2, 2)  # capabilities, database
+        await caller.command("CREATE TABLE t (a INTEGER)")
+        await caller.command("INSERT INTO t VALUES (0)")
+        assert (server.stats.groups, server.stats.turns) == (4, 4)
+        for number in range(2 * session.BATCH_GROUPS):
+            caller.put_command(f"INSERT INTO t VALUES ({number})")
+        caller.send()
+        for _ in range(2 * session.BATCH_GROUPS):
+            await caller.reply()
+        assert (server.stats.groups, server.stats.turns) == (4 + 2 * session.BATCH_GROUPS, 5)
+    await soon(lambda: not server.stats.sessions)
+    assert (server.stats.logins, server.stats.groups, server.stats.turns) == (1, 132, 5)
+
+
+async def test_a_group_in_pieces_is_one_turn(server: Server) -> None:
+    async with logged_in(server) as caller:
+        caller.put_command("CREATE TABLE t (a INTEGER)")
+        caller.put_command("UPDATE t SET a = 1")
+        data = caller.outbox.take()
+        caller.send(data[:-7])  # a whole group, and the most of another
+        assert code_of(await caller.reply()) == (0, 0)
+        caller.send(data[-7:])
+        assert code_of(await caller.reply()) == (0, 0)
+        assert server.stats.turns == 3
+
+
+async def test_what_is_open_is_counted(server: Server) -> None:
+    async with logged_in(server) as caller, logged_in(server) as other:
+        statement_id = await caller.prepare("SELECT tabid FROM systables")
+        await other.prepare("SELECT tabid FROM systables")
+        caller.put_open(statement_id)
+        caller.send()
+        await caller.reply()
+        mine, others = server.stats.sessions
+        assert (mine.session_id, mine.user, mine.database) == (1, "anna", "demo")
+        assert (mine.statements, mine.cursors, mine.running, mine.waiting) == (1, 1, False, False)
+        assert (others.session_id, others.statements, others.cursors) == (2, 1, 0)
+        requests.put_id(caller.outbox, statement_id)
+        requests.put_close(caller.outbox)
+        requests.put_eot(caller.outbox)
+        requests.put_id(caller.outbox, statement_id)
+        requests.put_release(caller.outbox)
+        requests.put_eot(caller.outbox)
+        caller.send()
+        await caller.reply()
+        assert server.stats.sessions[0].cursors == 0
+        await caller.reply()
+        assert server.stats.sessions[0].statements == 0

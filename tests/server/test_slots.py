@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
+from aioifx.server.cursors import Cursor
+from aioifx.server.insertions import Insertion
 from aioifx.server.planner import Statement
 from aioifx.server.slots import Slots
 from aioifx.server.sql.fault import SqlFault
@@ -52,3 +57,19 @@ def test_too_many_statements_are_minus_257() -> None:
     assert slots.add(statement()).statement_id == 1
     assert [slot.statement_id for slot in slots.all()] == [0, 1]
     assert len(slots) == 2
+
+
+def test_open_cursors_are_counted() -> None:
+    slots = Slots()
+    for _ in range(4):
+        slots.add(statement())
+    assert slots.open_cursors == 0
+    with closing(sqlite3.connect(":memory:")) as connection:
+        reading, released = (Cursor(connection.execute("SELECT 1")) for _ in range(2))
+        released.released = True
+        slots.find(0).cursor = reading
+        slots.find(1).cursor = released
+        slots.find(2).insertion = Insertion(0, hold=False)
+        assert slots.open_cursors == 2
+        reading.close()
+        released.close()

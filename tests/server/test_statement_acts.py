@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from aioifx.sqltypes import TypeCode
 from aioifx.wire import requests
 from aioifx.wire.fields import BindEntry
-from aioifx.wire.replies import Done, Serials, ServerError
+from aioifx.wire.replies import Done, Reply, Serials, ServerError
 from tests.server.talking import (
     UTF_8,
     House,
@@ -91,6 +92,48 @@ def test_big_serial_numbers_come_in_their_own_message(talk: Talk) -> None:
     talk.command("CREATE TABLE e (k SERIAL8(200), v INTEGER)")
     assert talk.command("INSERT INTO b VALUES (0, 1)").serials == Serials(0, 100)
     assert talk.command("INSERT INTO e VALUES (0, 1)").serials == Serials(200, 0)
+
+
+SERIALS = [
+    ("SERIAL", lambda number: ((0, 0), number)),
+    ("SERIAL8", lambda number: ((number, 0), 0)),
+    ("BIGSERIAL", lambda number: ((0, number), 0)),
+]
+
+
+@pytest.mark.parametrize(("sqltype", "told"), SERIALS)
+def test_the_last_serial_number_comes_with_every_kind_of_insert(
+    talk: Talk, sqltype: str, told: Callable[[int], tuple[tuple[int, int], int]]
+) -> None:
+    talk.command(f"CREATE TABLE t (k {sqltype}, v INTEGER)")
+
+    def numbers_in(reply: Reply) -> tuple[tuple[int, int], int]:
+        assert reply.error is None, reply.error
+        assert reply.serials is not None
+        assert reply.done is not None
+        return (reply.serials.serial8, reply.serials.bigserial), reply.done.serial
+
+    for values, number in (("0, 1", 1), ("40, 1", 40), ("0, 1", 41), ("7, 1", 7), ("0, 1", 42)):
+        assert numbers_in(talk.command(f"INSERT INTO t VALUES ({values})")) == told(number)
+    assert numbers_in(talk.command("INSERT INTO t (v) VALUES (1)")) == told(43)
+    statement_id = talk.prepare("INSERT INTO t VALUES (?, ?)")
+    for given, number in ((0, 44), (50, 50), (0, 51)):
+        reply = talk.say(requests.Id(statement_id), bound(given, 1), requests.Execute())
+        assert numbers_in(reply) == told(number)
+    reply = talk.command("INSERT INTO t SELECT 0, tabid FROM systables WHERE tabid <= 3")
+    assert numbers_in(reply) == told(54)
+    assert reply.done is not None
+    assert reply.done.rows == 3
+    assert numbers_in(talk.command("INSERT INTO t SELECT 0, tabid FROM systables WHERE tabid < 0")) == told(0)
+
+
+def test_a_failed_insert_uses_its_number_up(talk: Talk) -> None:
+    talk.command("CREATE TABLE t (k SERIAL, v INTEGER UNIQUE)")
+    assert talk.command("INSERT INTO t VALUES (0, 1)").error is None
+    assert error_of(talk.command("INSERT INTO t VALUES (0, 1)"))[0] == -268
+    done = talk.command("INSERT INTO t VALUES (0, 2)").done
+    assert done is not None
+    assert done.serial == 3
 
 
 def test_commands_run_at_once_and_leave_no_statement(item: Talk) -> None:

@@ -8,8 +8,9 @@ from typing import Final, Protocol
 from aioifx.server.sql import tree
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import Context
-from aioifx.server.sql.operands import Typed, cast, comparison, number_of, text_of
+from aioifx.server.sql.operands import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.server.sql.routines import CATALOG_ROUTINES, ROUTINES, Kind
+from aioifx.server.sql.texts import string
 from aioifx.server.sql.types import (
     BIGINT,
     DATE,
@@ -53,12 +54,27 @@ def call(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed
         return special(translator, node, hint)
     routine = CATALOG_ROUTINES.get(node.name) if node.routine.owner else ROUTINES.get(node.name)
     if routine is None:
-        raise SqlFault(-674, token=node.name, offset=node.offset)
+        return _registered(translator, node)
     if not routine.required <= len(node.arguments) <= len(routine.kinds):
         raise SqlFault(-664, token=node.name, offset=node.offset)
     pairs = zip(routine.kinds, node.arguments, strict=False)
     arguments = [_argument(translator, kind, argument) for kind, argument in pairs]
     return routine.build(arguments)
+
+
+def _registered(translator: Translator, node: tree.Call) -> Typed:
+    """A function written in Python.
+
+    Raises:   SqlFault: -674, none with such arguments; -999, it has several results.
+    """
+    routine = translator.context.settings.routines.find(node.name)
+    if routine is None or not routine.returns or len(node.arguments) != len(routine.params):
+        raise SqlFault(-674, token=node.name, offset=node.offset)
+    if routine.result is None:
+        raise SqlFault(-999, token=node.name, offset=node.offset)
+    pairs = zip(node.arguments, routine.params, strict=True)
+    texts = [assigned(translator.value(argument, type_), type_) for argument, (_, type_) in pairs]
+    return Typed(f"ifx_routine({', '.join([string(routine.name), *texts])})", routine.result)
 
 
 def _argument(translator: Translator, kind: Kind, node: tree.Expression) -> Typed:

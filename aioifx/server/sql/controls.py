@@ -49,9 +49,6 @@ def plan_of(statement: tree.Statement, context: Context) -> Plan:
         or _lock(statement, context)
         or _without_effect(statement, context)
     )
-    if isinstance(statement, tree.Execute):
-        # No routine can be created here, so none can be resolved.
-        raise SqlFault(-674, token=statement.routine.name, offset=statement.routine.offset)
     if found is None:
         raise SqlFault(-999, token=_KEYWORDS.get(type(statement), ""), offset=statement.offset)
     type_, action = found

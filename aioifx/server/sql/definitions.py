@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from aioifx.server.sql import plan, tree
 from aioifx.server.sql.alterations import alter_table, renamed_column, without_foreign_keys
 from aioifx.server.sql.constraints import TableBuilder, check_columns, column_of
+from aioifx.server.sql.executions import dropping
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import MAIN, Context
 from aioifx.server.sql.plan import Definition, Plan, PutTable, RemoveTable, StatementType, Step
@@ -142,10 +143,8 @@ def _drop(node: tree.Drop, context: Context) -> Plan:
             return _drop_object(node, context)
         case "role":
             return Plan(StatementType.DROP_ROLE, _NOTHING)
-        case "procedure" | "function" | "routine" if not node.if_exists:
-            raise SqlFault(-674, token=node.name.name, offset=node.name.offset)
         case "procedure" | "function" | "routine":
-            return Plan(StatementType.DROP_PROCEDURE, _NOTHING)
+            return dropping(node, context)
         case "sequence":
             raise SqlFault(-999, token="DROP SEQUENCE", offset=node.offset)
 

@@ -189,6 +189,13 @@ class Context:
         self._note(table, schema.database)
         return table
 
+    def need_database(self, name: tree.QualifiedName) -> None:
+        """Check where a routine is looked for; all databases have the same ones.
+
+        Raises:   SqlFault: -349 no database open, -329 and -908 none of that name.
+        """
+        self._schema_of(name)
+
     def _schema_of(self, name: tree.QualifiedName) -> Schema:
         if name.server and name.server != self.settings.server:
             raise SqlFault(-908, token=name.server, offset=name.offset)

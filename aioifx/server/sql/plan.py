@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple, TypeAlias
 
+from aioifx.server.sql.registered import Routine
 from aioifx.server.sql.schema import Table
 from aioifx.sqltypes import Column, SqlType
 
@@ -99,6 +100,7 @@ class PlanKey(NamedTuple):
     temp_generation: str
     delimident: bool
     user: str = ""
+    routines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,22 @@ class IntoTemp:
 
     definition: Definition
     fill: Change
+
+
+@dataclass(frozen=True, slots=True)
+class CallRoutine:
+    """EXECUTE: a routine written in Python, through a cursor when it has results."""
+
+    routine: Routine
+    arguments: str
+    """The SELECT whose one row are the arguments in storage form; empty when there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropRoutine:
+    """DROP PROCEDURE and kin."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +349,8 @@ Action: TypeAlias = (
     | Change
     | Definition
     | IntoTemp
+    | CallRoutine
+    | DropRoutine
     | BeginWork
     | CommitWork
     | RollbackWork
@@ -357,7 +377,7 @@ class Plan:
     type: StatementType
     action: Action
     columns: tuple[Column, ...] = ()
-    """What SQ_DESCRIBE tells: results of SELECT, targets of INSERT, SET columns of UPDATE, nothing else.
+    """What SQ_DESCRIBE tells: results of SELECT and EXECUTE, targets of INSERT, SET columns of UPDATE, nothing else.
     Types have no flags; NOT NULL is `Column.nullable`; `Column.start` is left 0 for the codec's side."""
     parameters: tuple[Parameter, ...] = ()
     attach: tuple[tuple[str, str], ...] = ()
@@ -368,4 +388,6 @@ class Plan:
     @property
     def returns_rows(self) -> bool:
         """Whether it is run through a cursor."""
-        return isinstance(self.action, Query)
+        return isinstance(self.action, Query) or (
+            isinstance(self.action, CallRoutine) and bool(self.action.routine.returns)
+        )

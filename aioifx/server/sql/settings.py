@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 
+from aioifx.server.sql.registered import Routines
+
 
 class Version(NamedTuple):
     """The parts of the server's version that DBINFO('version', part) tells.
@@ -49,6 +51,8 @@ class Settings:
     """The database's code set by its Python name: CHAR(n) counts its bytes."""
     string_truncate_error: bool = False
     """Whether assigning a string that is too long is -1279 rather than cut."""
+    routines: Routines = field(default_factory=Routines)
+    """Those written in Python that the server knows."""
     session_id: int = 0
     last_serial: int = 0
     """DBINFO('sqlca.sqlerrd1')."""

@@ -1,12 +1,13 @@
 """A statement's tree and a schema -> a Plan. Never: tokens, SQLite itself.
 
 The rooms behind it: names, expressions, calls (expressions), sources, queries (SELECT), changes and merges (DML),
-definitions (DDL), controls (transactions, sessions, databases).
+definitions (DDL), executions (routines), controls (transactions, sessions, databases).
 """
 
 from __future__ import annotations
 
 from aioifx.server.sql import changes, controls, definitions, tree
+from aioifx.server.sql.executions import execution
 from aioifx.server.sql.merges import merge_plan
 from aioifx.server.sql.names import Context
 from aioifx.server.sql.plan import Plan
@@ -41,5 +42,7 @@ def translate(statement: tree.Statement, schema: Schema, settings: Settings) -> 
             | tree.RenameColumn()
         ):
             return definitions.plan_of(statement, context)
+        case tree.Execute():
+            return execution(statement, context)
         case _:
             return controls.plan_of(statement, context)

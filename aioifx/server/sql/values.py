@@ -195,23 +195,50 @@ def storer(sql_type: SqlType) -> Storer:
 
 
 def _with_fast_path(form: Form, sql_type: SqlType, assign: Storer) -> Storer:
-    """The same without detours for what rows are mostly made of: int to INTEGER and short ASCII text to text."""
-    if form is Form.INTEGER:
-        highest = RANGES[sql_type.code].highest
-        return lambda value, settings: (
-            value if type(value) is int and -highest <= value <= highest else assign(value, settings)
-        )
-    if form in (Form.CHAR, Form.VARCHAR):
-        size = sql_type.size or 0
-        is_char = form is Form.CHAR
+    """The same without detours for the values that rows are mostly made of."""
+    match form:
+        case Form.INTEGER:
+            highest = RANGES[sql_type.code].highest
+            return lambda value, settings: (
+                value if type(value) is int and -highest <= value <= highest else assign(value, settings)
+            )
+        case Form.CHAR | Form.VARCHAR:
+            return _text_storer(sql_type.size or 0, form is Form.CHAR, assign)
+        case Form.DATE:
+            return lambda value, settings: days_of(value) if type(value) is date else assign(value, settings)
+        case Form.FLOAT if sql_type.code == TypeCode.FLOAT:
+            return lambda value, settings: (
+                value if type(value) is float and value - value == 0 else assign(value, settings)
+            )
+        case Form.DATETIME:
+            return _moment_storer(Qualifier.from_encoded(sql_type.length), assign)
+        case _:
+            return assign
 
-        def assign_text(value: Value, settings: Settings) -> Stored:
-            if type(value) is str and len(value) <= size and value.isascii():
-                return value.rstrip(" ") if is_char else value
-            return assign(value, settings)
 
-        return assign_text
-    return assign
+def _text_storer(size: int, is_char: bool, assign: Storer) -> Storer:
+    """Short ASCII text."""
+
+    def assign_text(value: Value, settings: Settings) -> Stored:
+        if type(value) is str and len(value) <= size and value.isascii():
+            return value.rstrip(" ") if is_char else value
+        return assign(value, settings)
+
+    return assign_text
+
+
+def _moment_storer(qualifier: Qualifier, assign: Storer) -> Storer:
+    """A datetime in YEAR TO SECOND or finer: its fraction is cut, not rounded."""
+    if qualifier.first != Unit.YEAR or qualifier.last < Unit.SECOND:
+        return assign
+    size = datetimes.span(qualifier).stop
+
+    def assign_moment(value: Value, settings: Settings) -> Stored:
+        if type(value) is datetime and value.tzinfo is None:
+            return value.isoformat(" ", "microseconds")[:size]
+        return assign(value, settings)
+
+    return assign_moment
 
 
 # --- storage -> Python ------------------------------------------------------------------------------------------

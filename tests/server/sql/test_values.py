@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx.server.sql.conversions import assigner
 from aioifx.server.sql.datetimes import TICK
 from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.storage import type_number
 from aioifx.server.sql.values import load, loader, natural, store, storer
 from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Unit
 from tests.server.sql import kinds
@@ -85,6 +88,36 @@ def test_varchars_come_back(text: str) -> None:
 @given(st.text(alphabet=st.characters(max_codepoint=255), max_size=10))
 def test_chars_come_back_with_blanks(text: str) -> None:
     assert through(text, char(10)) == text.ljust(10)
+
+
+@given(
+    st.one_of(
+        st.integers(-(2**40), 2**40),
+        st.floats(),
+        st.datetimes(),
+        st.dates(),
+        st.text(max_size=12),
+        st.booleans(),
+    ),
+    st.sampled_from([INTEGER, FLOAT, DATE, char(5), varchar(5), YEAR_TO_SECOND, *DATETIME_TYPES]),
+)
+def test_what_is_stored_without_detours_is_what_detours_would_store(value: object, sql_type: SqlType) -> None:
+    def by_detours() -> object:
+        stored, own = natural(value, SETTINGS)
+        try:
+            return assigner(type_number(own), type_number(sql_type))(stored, SETTINGS)
+        except SqlFault as fault:
+            raise SqlFault(-415 if fault.sqlcode == -1260 else fault.sqlcode) from None
+
+    assert outcome(lambda: store(value, sql_type, SETTINGS)) == outcome(by_detours)
+
+
+def outcome(work: Callable[[], object]) -> object:
+    """What it gives, or the SQLCODE of its fault."""
+    try:
+        return work()
+    except SqlFault as fault:
+        return "fault", fault.sqlcode
 
 
 @given(st.dates())

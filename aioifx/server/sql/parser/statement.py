@@ -19,8 +19,10 @@ from aioifx.server.sql.parser.queries import parse_query, parse_statement_query,
 from aioifx.server.sql.parser.sessions import SESSIONS, parse_update_statistics
 from aioifx.server.sql.parser.settings import parse_set
 from aioifx.server.sql.parser.stream import NOT_IMPLEMENTED, Grammar, TokenStream
+from aioifx.server.sql.parser.types import parse_type
 from aioifx.server.sql.tokens import Kind, Token, tokenize
 from aioifx.server.sql.tree import Node, Statement, children
+from aioifx.sqltypes import SqlType
 
 MAX_HEIGHT: Final = 160
 """Levels of nodes: long chains of ``||`` and UNION are high as well, without being deep to read."""
@@ -56,6 +58,18 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
         raise s.refusal()
     _require_height(statement)
     return statement
+
+
+def parse_type_text(text: str) -> SqlType:
+    """The type that *text* names, as a column's or a parameter's is named.
+
+    Raises:   SqlFault: as `parse`.
+    """
+    s = TokenStream(text, tokenize(text), _GRAMMAR)
+    type_ = parse_type(s)
+    if s.token.kind is not Kind.END:
+        raise s.refusal()
+    return type_
 
 
 def _statement(s: TokenStream) -> Statement:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser.statement import MAX_HEIGHT, parse, split_script
+from aioifx.server.sql.parser.statement import MAX_HEIGHT, parse, parse_type_text, split_script
 from tests.server.sql.shapes import fault_of, statement_shape
 
 # --- Statements --------------------------------------------------------------
@@ -268,3 +268,22 @@ def test_an_open_string_in_a_script_is_refused_with_its_place() -> None:
 @given(st.lists(st.sampled_from(EXAMPLES), max_size=6))
 def test_law_statements_joined_by_semicolons_come_apart_again(statements: list[str]) -> None:
     assert split_script(";\n".join(statements)) == statements
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("int", "INTEGER"),
+        (" VARCHAR( 20 ) ", "VARCHAR(20)"),
+        ("Datetime Year To Second", "DATETIME YEAR TO SECOND"),
+        ("SERIAL", "SERIAL"),
+    ],
+)
+def test_a_type_stands_alone(text: str, type_: str) -> None:
+    assert str(parse_type_text(text)) == type_
+
+
+@pytest.mark.parametrize("text", ["", "INT INT", "INT NOT NULL", "INT)", "5", "NOTYPE"])
+def test_what_is_not_just_a_type_is_refused(text: str) -> None:
+    with pytest.raises(SqlFault):
+        parse_type_text(text)

@@ -1,0 +1,72 @@
+"""The byte of TCP urgent data with which a client interrupts its statement. Never: which statement, what ends it.
+
+A client sends one byte 0x42 as urgent data on its connection, with TLS on the socket below it (documented in the wire
+reference, section 17; observed: JDBC, cancel.json). The byte is never part of the stream, for the socket keeps urgent
+data out of line, so neither the messages nor TLS see it.
+
+An event loop watches sockets for what can be read, not for urgent data. An epoll object does, and is itself something
+that a loop can watch. Where there is no epoll, which is everywhere but on Linux, the server cannot be interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import socket
+import sys
+from collections.abc import Callable
+from typing import Final
+
+INTERRUPT: Final = b"B"
+"""0x42; urgent data with another value mean nothing (assumed)."""
+
+
+class Watch:
+    """Looks out for urgent data on one connection, from when it is made until `close`."""
+
+    __slots__ = ("_epoll", "_loop", "_notify", "_socket")
+
+    def __init__(self, transport: asyncio.BaseTransport, notify: Callable[[], None]) -> None:
+        """Args:     notify: called in the event loop for each byte that interrupts."""
+        self._loop = asyncio.get_running_loop()
+        self._notify = notify
+        self._socket: socket.socket | None = None
+        self._epoll: select.epoll | None = None
+        own = transport.get_extra_info("socket")
+        if sys.platform != "linux" or own is None:
+            return
+        # The transport's own object reads nothing, and uvloop's is no socket at all; a second descriptor will do.
+        self._socket = socket.socket(fileno=os.dup(own.fileno()))
+        self._socket.setblocking(False)
+        self._epoll = select.epoll()
+        self._epoll.register(self._socket, select.EPOLLPRI)
+        self._loop.add_reader(self._epoll.fileno(), self._look)
+
+    def _look(self) -> None:
+        if sys.platform != "linux" or self._epoll is None or self._socket is None:
+            return
+        happened = 0
+        for _, events in self._epoll.poll(0):
+            happened |= events
+        if happened & select.EPOLLPRI and self._read() == INTERRUPT:
+            self._notify()
+        if happened & (select.EPOLLHUP | select.EPOLLERR):
+            self.close()  # the end of a connection stays true, and would be reported for ever
+
+    def _read(self) -> bytes:
+        assert self._socket is not None
+        try:
+            return self._socket.recv(1, socket.MSG_OOB)
+        except OSError:  # reset in the meantime
+            return b""
+
+    def close(self) -> None:
+        """Look no more; once more does no harm."""
+        if self._epoll is not None:
+            self._loop.remove_reader(self._epoll.fileno())
+            self._epoll.close()
+            self._epoll = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
