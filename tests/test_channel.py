@@ -104,6 +104,71 @@ async def gather(*futures: asyncio.Future[Any]) -> list[Any]:
     return await asyncio.gather(*futures, return_exceptions=True)
 
 
+# Urgent bytes.
+
+
+async def test_without_a_socket_no_urgent_byte_is_sent(pair: Pair) -> None:
+    channel, transport = pair
+    assert not Channel().send_urgent(b"!")
+    assert not channel.send_urgent(b"!")
+    assert transport.written == b""
+
+
+@pytest.mark.parametrize(("inline", "seen"), [(False, b"beforebehind"), (True, b"before!behind")])
+async def test_an_urgent_byte_goes_beside_the_stream(inline: bool, seen: bytes, forgotten: list[str]) -> None:
+    """A peer that wants it inside of the stream finds it in its place; one that does not, reads the stream alone."""
+    loop = asyncio.get_running_loop()
+    listener = socket.create_server(("127.0.0.1", 0))
+    with listener:
+        listener.setblocking(False)
+        _, channel = await loop.create_connection(Channel, *listener.getsockname())
+        far, _ = await loop.sock_accept(listener)
+    with far:
+        far.setblocking(False)
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, inline)
+        channel.send(b"before")
+        assert channel.send_urgent(b"!")
+        channel.send(b"behind")
+        read = b""
+        while len(read) < len(seen):
+            read += await loop.sock_recv(far, 100)
+        assert read == seen
+        channel.abort()
+        assert not channel.send_urgent(b"!")
+        await channel.wait_closed()
+
+
+# The end.
+
+
+@pytest.mark.parametrize("how", ["abort", "close", "eof", "garbage", "lost"])
+async def test_whoever_listens_hears_of_the_end_once_and_behind_those_who_waited(
+    pair: Pair, how: str
+) -> None:
+    channel, _ = pair
+    heard: list[list[bool]] = []
+    futures = [channel.expect(refusing(channel.inbox)) for _ in range(2)]
+    channel.on_end = lambda: heard.append([future.done() for future in futures])
+    {
+        "abort": channel.abort,
+        "close": channel.close,
+        "eof": channel.eof_received,
+        "garbage": lambda: channel.data_received(b"?"),
+        "lost": lambda: channel.connection_lost(None),
+    }[how]()
+    channel.abort()
+    await settle()
+    assert heard == [[True, True]]
+    assert not channel.is_open
+
+
+async def test_what_the_system_has_not_taken_yet_is_counted(pair: Pair) -> None:
+    channel, transport = pair
+    assert Channel().unsent == 0
+    transport.get_write_buffer_size = lambda: 7  # type: ignore[method-assign]
+    assert channel.unsent == 7
+
+
 # Order.
 
 

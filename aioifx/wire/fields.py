@@ -86,7 +86,11 @@ def put_long_char(outbox: Outbox, dialect: Dialect, text: bytes) -> None:
 
 def take_int8(inbox: Inbox) -> int:
     """INT8: 2 sign, 0 for NULL · 4 low · 4 high, of the magnitude (observed: 11.50 to 15). Ten bytes must be here."""
-    sign, low, high = inbox.i16(), inbox.u32(), inbox.u32()
+    return int8_of(inbox.i16(), inbox.u32(), inbox.u32())
+
+
+def int8_of(sign: int, low: int, high: int) -> int:
+    """The value of an INT8's three parts."""
     magnitude = high << 32 | low
     return -magnitude if sign < 0 else magnitude if sign else 0
 

@@ -169,11 +169,6 @@ async def read_reply(
         inbox.limit = NO_LIMIT
 
 
-async def read_replies(inbox: Inbox, dialect: Dialect, count: int) -> list[Reply]:
-    """*count* groups in a row, for requests that were sent without waiting in between."""
-    return [await read_reply(inbox, dialect) for _ in range(count)]
-
-
 async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None) -> None:
     """SQ_TUPLE, one or a run of them; the warnings in front of a row are not kept.
 

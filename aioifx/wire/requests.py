@@ -247,6 +247,28 @@ def put_hold(outbox: Outbox) -> None:
     outbox.u16(Op.HOLD)
 
 
+def put_scroll(outbox: Outbox) -> None:
+    """SQ_SCROLL, in front of SQ_HOLD and SQ_OPEN: the cursor can be moved in (observed: JDBC, scroll.json)."""
+    outbox.u16(Op.SCROLL)
+
+
+def put_autofree(outbox: Outbox) -> None:
+    """SQ_AUTOFREE, directly in front of SQ_OPEN: the statement goes with its cursor (observed: JDBC, select.json)."""
+    outbox.u16(Op.AUTOFREE)
+
+
+def put_rows(outbox: Outbox, size: int, count: int, rows: bytes | bytearray) -> None:
+    """SQ_PUT: rows for an insert cursor.
+
+    Wire:     2 opcode · 4 bytes of one row · 2 rows · the rows, each padded to even
+    Source:   observed: JDBC with IFX_USEPUT, put.json
+    """
+    outbox.u16(Op.PUT)
+    outbox.i32(size)
+    outbox.u16(count)
+    outbox.raw(rows)
+
+
 def put_open(outbox: Outbox) -> None:
     """SQ_OPEN."""
     outbox.u16(Op.OPEN)
@@ -303,6 +325,25 @@ def put_rollback(outbox: Outbox) -> None:
     """SQ_RBWORK; without its short the server waits for more (observed: 12.10 to 15)."""
     outbox.u16(Op.RBWORK)
     outbox.i16(0)
+
+
+def put_set_savepoint(outbox: Outbox, name: bytes) -> None:
+    """SQ_SQLISETSVPT: CHAR name · 2 unique, 0 so that a name used again moves (observed: JDBC, transactions.json)."""
+    outbox.u16(Op.SETSVPT)
+    outbox.char(name)
+    outbox.i16(0)
+
+
+def put_release_savepoint(outbox: Outbox, name: bytes) -> None:
+    """SQ_SQLIRELSVPT: CHAR name (observed: JDBC, transactions.json)."""
+    outbox.u16(Op.RELSVPT)
+    outbox.char(name)
+
+
+def put_rollback_savepoint(outbox: Outbox, name: bytes) -> None:
+    """SQ_SQLIRBACKSVPT: CHAR name (observed: JDBC, transactions.json)."""
+    outbox.u16(Op.RBSVPT)
+    outbox.char(name)
 
 
 def put_describe_input(outbox: Outbox) -> None:

@@ -18,7 +18,7 @@ from aioifx.wire.dialect import Dialect
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, RowReader, by_field, in_runs, read_replies, read_reply
+from aioifx.wire.replies import Reply, RowReader, by_field, in_runs, read_reply
 from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.frames import JDBC_FILES, frames, load
 from tests.wire.putting import messages_of, put_reply, raw_rows
@@ -182,16 +182,6 @@ def test_the_put_messages_keep_their_order(group: tuple[Dialect, list[tuple[int,
     outbox = Outbox()
     put_reply(outbox, dialect, messages)
     assert messages_of(outbox.take(), dialect) == messages
-
-
-def test_several_replies_are_read_in_their_order() -> None:
-    outbox = Outbox()
-    for number in range(3):
-        replies.put_done(outbox, DIALECT, replies.Done(rows=number))
-        replies.put_eot(outbox)
-    for chunks in cuts(outbox.take()):
-        found, _ = feed(lambda inbox: read_replies(inbox, DIALECT, 3), chunks)
-        assert [reply.done.rows for reply in found if reply.done] == [0, 1, 2]
 
 
 # Law (garbage): anything gives a reply, a park, or ProtocolError; and that too does not depend on the cuts.
