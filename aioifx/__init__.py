@@ -6,10 +6,12 @@ from aioifx import rows
 from aioifx.client.connect import connect
 from aioifx.client.connection import Connection
 from aioifx.client.cursor import Cursor
+from aioifx.client.delimited import CsvFormat, UnloadFormat
+from aioifx.client.line import Stats
 from aioifx.client.options import ConnectOptions, parse_dsn
 from aioifx.client.prepared import PreparedStatement
 from aioifx.client.result import ExecuteResult
-from aioifx.client.session import Stats
+from aioifx.client.retry import Retry
 from aioifx.client.stream import Stream
 from aioifx.client.transaction import Transaction
 from aioifx.errors import (
@@ -35,6 +37,7 @@ from aioifx.errors import (
     ProgrammingError,
     ProtocolError,
     QueryCanceled,
+    QueryTimeout,
     RowLocked,
     SQLSyntaxError,
     UndefinedColumn,
@@ -54,6 +57,7 @@ __all__ = [
     "ConnectOptions",
     "Connection",
     "ConnectionLost",
+    "CsvFormat",
     "Cursor",
     "DataError",
     "DatabaseError",
@@ -78,7 +82,9 @@ __all__ = [
     "ProtocolError",
     "Qualifier",
     "QueryCanceled",
+    "QueryTimeout",
     "Record",
+    "Retry",
     "RowLocked",
     "SQLSyntaxError",
     "SqlType",
@@ -91,6 +97,7 @@ __all__ = [
     "UndefinedTable",
     "UniqueViolation",
     "Unit",
+    "UnloadFormat",
     "Warning",
     "connect",
     "parse_dsn",

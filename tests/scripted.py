@@ -28,7 +28,7 @@ from aioifx.wire.handshake import LoginReply, put_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Cost, Description, Done, Serials, ServerError
+from aioifx.wire.replies import Cost, Description, Done, Reply, Serials, ServerError
 from tests.feeding import random_cut
 from tests.wire.frames import frames
 
@@ -74,6 +74,8 @@ Answer: TypeAlias = bytes | Held | Cut
 Turn: TypeAlias = tuple[bytes | str | None, Answer]
 
 EOT = b"\0\x0c"
+CLOSED = b"\0\x0a"
+"""What a server that closes the cursor by itself puts into the answer to its last fetch (OPTOFC)."""
 EXIT = b"\0\x38"
 
 
@@ -185,11 +187,12 @@ ROLLBACK: Turn = ("Rollback", done() + EOT)
 GOODBYE: Turn = (EXIT, EXIT)
 
 
-def opening(statement_id: int, size: int = 32767, *, bound: bool = False, hold: bool = False) -> str:
+def opening(
+    statement_id: int, size: int = 32767, *, bound: bool = False, hold: bool = False, freed: bool = False
+) -> str:
     """The request that opens a cursor and fetches its first block, in words."""
-    bind = "Bind " if bound else ""
-    kept = "Hold " if hold else ""
-    return f"Id({statement_id}) CurName {bind}{kept}Open Id({statement_id}) Fetch({size})"
+    options = "Bind " * bound + "Hold " * hold + "AutoFree " * freed
+    return f"Id({statement_id}) CurName {options}Open Id({statement_id}) Fetch({size})"
 
 
 def fetching(statement_id: int, size: int = 32767) -> str:
@@ -209,12 +212,17 @@ def closing(statement_id: int) -> list[Turn]:
     return [close(statement_id), release(statement_id)]
 
 
-def select_ints(statement_id: int, *values: int, hold: bool = False) -> list[Turn]:
-    """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block."""
+def select_ints(
+    statement_id: int, *values: int, hold: bool = False, freed: bool = False, kept: bool = False
+) -> list[Turn]:
+    """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block.
+
+    Args:     freed: the statement goes with its cursor. kept: it is not released at all.
+    """
     return [
         (PREPARE, described(statement_id, C1)),
-        (opening(statement_id, hold=hold), ints(*values) + done(len(values)) + EOT),
-        *closing(statement_id),
+        (opening(statement_id, hold=hold, freed=freed), ints(*values) + done(len(values)) + EOT),
+        *([close(statement_id)] if freed or kept else closing(statement_id)),
     ]
 
 
@@ -504,6 +512,9 @@ class MemoryTransport(asyncio.Transport):
             self._protocol.eof_received()
             self.close()
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def is_closing(self) -> bool:
         return self._closing
 
@@ -539,7 +550,7 @@ def session_with(
     pipe(channel, peer)
     code_set = code_set_of(locale)
     session = Session(channel, dialect or Dialect(encoding=code_set.codec), code_set, **options)
-    session.open_warnings = warnings
+    session.opened("", Reply(done=Done(warnings)))
     return session
 
 
@@ -549,14 +560,25 @@ async def talking(
     chunks: Chunking = whole,
     row_factory: Any = None,
     peer_dialect: Dialect = DIALECT,
+    statement_cache_size: int = 0,
     **options: Any,
 ) -> AsyncIterator[tuple[Connection, Peer]]:
-    """A connection to a peer with this script; the script must have been played when the block ends."""
+    """A connection to a peer with this script; the script must have been played when the block ends.
+
+    Without a cache every call shows all of its messages.
+    """
     peer = Peer(flat(script), chunks=chunks, dialect=peer_dialect)
     session = session_with(peer, **options)
-    connection = Connection(session, address="memory:0", server_version="Scripted", row_factory=row_factory)
+    connection = Connection(
+        session,
+        statement_cache_size=statement_cache_size,
+        address="memory:0",
+        server_version="Scripted",
+        row_factory=row_factory,
+    )
     try:
         yield connection, peer
+        await at_rest(session)
     finally:
         if peer.failure is not None:
             peer.check()  # what the test saw is but the consequence
@@ -571,6 +593,14 @@ def flat(script: Iterable[Turn | Sequence[Turn]]) -> Iterator[Turn]:
             yield from cast(list[Turn], turn)
         else:
             yield cast(Turn, turn)
+
+
+async def at_rest(session: Session) -> None:
+    """Let the session do its chores; a peer that does not answer ends that, too."""
+    for _ in range(1_000):
+        if session.line.is_free or not session.is_open:
+            return
+        await asyncio.sleep(0)
 
 
 async def until(condition: Callable[[], bool]) -> None:

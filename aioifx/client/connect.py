@@ -14,6 +14,7 @@ from typing import Any, Final, Unpack
 
 from aioifx.channel import Channel
 from aioifx.client.connection import Connection
+from aioifx.client.manners import Manners, isolation_words, lock_mode_words
 from aioifx.client.options import ConnectOptions, OptionFields, check_text, resolve
 from aioifx.client.session import Session, raise_for
 from aioifx.errors import (
@@ -114,6 +115,13 @@ class _Attempt:
             fetch_size=options.fetch_size,
             strip_char=options.strip_char,
             read_ahead=os.environ.get(READ_AHEAD, "1") != "0",
+            autofree=True,
+            command_timeout=options.command_timeout,
+            cancel_timeout=options.cancel_timeout,
+            pipelining=options.pipelining,
+            autocommit=options.autocommit,
+            read_only=options.read_only,
+            manners=Manners(isolation_words(options.isolation), lock_mode_words(options.lock_wait)),
         )
         session.stats.round_trips += 1  # the login
         await self._agree(session)
@@ -123,6 +131,7 @@ class _Attempt:
         self._done = True
         return Connection(
             session,
+            statement_cache_size=options.statement_cache_size,
             address=self.address,
             server_version=login.version.decode("latin-1"),
             row_factory=options.row_factory,
@@ -277,6 +286,20 @@ class _Attempt:
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
         session.opened(self.options.database, reply)
+        if not (session.autocommits or session.is_logged):
+            raise NotSupportedError(
+                f"{self.address}: autocommit=False: the database has no log, so it has no transactions",
+                sqlcode=-256,
+            )
+        if session.manners.due:
+            await self._set_manners(session)
+
+    async def _set_manners(self, session: Session) -> None:
+        self.phase = "setting isolation and lock mode"
+        try:
+            await session.settle()
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
 
     def _as_connect_error(self, error: DatabaseError, hint: str = "") -> DatabaseError:
         """The same codes as a ConnectError of the right class, with the address in front."""

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from aioifx.client.cursor import Cursor
+from aioifx.client.delimited import TextFormat
 from aioifx.client.execute import (
-    ParamRows,
+    call_of,
+    check_on_error,
     check_rows,
     execute_text,
     executemany_statement,
+    fetch_made,
     fetch_row,
     fetch_rows,
     value_at,
 )
+from aioifx.client.feed import RowSource, feed_of
+from aioifx.client.formats import format_of
+from aioifx.client.line import Stats
+from aioifx.client.load import Order, Progress, check_progress, load
+from aioifx.client.manners import Isolation
+from aioifx.client.moments import ISO_DATES
+from aioifx.client.named import NamedValues, bind_named
+from aioifx.client.pipeline import ParamRows
 from aioifx.client.prepared import PreparedStatement
 from aioifx.client.result import ExecuteResult
-from aioifx.client.session import Session, Stats
-from aioifx.client.statement import prepare, prepared
+from aioifx.client.session import Session
+from aioifx.client.statements import Statements
 from aioifx.client.stream import Stream
-from aioifx.client.transaction import Transaction
-from aioifx.rows import Record, RowFactory, record_row
+from aioifx.client.transaction import Transaction, commit_work, rollback_work
+from aioifx.client.unload import Target, unload
+from aioifx.errors import InterfaceError
+from aioifx.rows import Record, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
 
 R = TypeVar("R")
@@ -42,11 +56,14 @@ class Connection:
         self,
         session: Session,
         *,
+        statement_cache_size: int = 100,
         address: str,
         server_version: str,
         row_factory: RowFactory[Any] | None = None,
     ) -> None:
         self._session = session
+        self._statements = Statements(session, statement_cache_size)
+        self._blocks: list[Transaction] = []
         self._address = address
         self._factory: RowFactory[Any] = row_factory or record_row
         self.server_version = server_version
@@ -68,74 +85,257 @@ class Connection:
     # -- queries ------------------------------------------------------------------------------------------------------
 
     @overload
-    async def fetch(self, sql: str, *args: Value) -> list[Record]: ...
+    async def fetch(self, sql: str, *args: Value, named: NamedValues | None = None) -> list[Record]: ...
     @overload
-    async def fetch(self, sql: str, *args: Value, row_factory: RowFactory[R]) -> list[R]: ...
-    async def fetch(self, sql: str, *args: Value, row_factory: RowFactory[Any] | None = None) -> list[Any]:
-        """Run a query and return every row."""
-        async with prepared(self._session, sql, args) as statement:
-            return await fetch_rows(statement, args, row_factory or self._factory)
+    async def fetch(
+        self, sql: str, *args: Value, named: NamedValues | None = None, row_factory: RowFactory[R]
+    ) -> list[R]: ...
+    async def fetch(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+    ) -> list[Any]:
+        """Run a query and return every row.
+
+        Args:     args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
+        """
+        sql, args = _by_position(sql, args, named)
+        factory = row_factory or self._factory
+        return await self._statements.run(sql, args, lambda statement: fetch_rows(statement, args, factory))
 
     @overload
-    async def fetchrow(self, sql: str, *args: Value) -> Record | None: ...
+    async def fetchrow(self, sql: str, *args: Value, named: NamedValues | None = None) -> Record | None: ...
     @overload
-    async def fetchrow(self, sql: str, *args: Value, row_factory: RowFactory[R]) -> R | None: ...
     async def fetchrow(
-        self, sql: str, *args: Value, row_factory: RowFactory[Any] | None = None
+        self, sql: str, *args: Value, named: NamedValues | None = None, row_factory: RowFactory[R]
+    ) -> R | None: ...
+    async def fetchrow(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
     ) -> Any | None:
         """Run a query and return its first row, or None."""
-        async with prepared(self._session, sql, args) as statement:
-            row = await fetch_row(statement, args)
-        return None if row is None else (row_factory or self._factory)(statement.columns)(row)
+        sql, args = _by_position(sql, args, named)
+        factory = row_factory or self._factory
+        return await self._statements.run(sql, args, lambda statement: fetch_made(statement, args, factory))
 
-    async def fetchval(self, sql: str, *args: Value, column: int = 0) -> Value:
+    async def fetchval(
+        self, sql: str, *args: Value, named: NamedValues | None = None, column: int = 0
+    ) -> Value:
         """Run a query and return one value of its first row; None without rows."""
-        async with prepared(self._session, sql, args) as statement:
-            return value_at(await fetch_row(statement, args), column)
+        sql, args = _by_position(sql, args, named)
+        row = await self._statements.run(sql, args, lambda statement: fetch_row(statement, args))
+        return value_at(row, column)
 
     @overload
-    def stream(self, sql: str, *args: Value) -> Stream[Record]: ...
+    def stream(
+        self, sql: str, *args: Value, named: NamedValues | None = None, prefetch: bool = True
+    ) -> Stream[Record]: ...
     @overload
-    def stream(self, sql: str, *args: Value, row_factory: RowFactory[R]) -> Stream[R]: ...
-    def stream(self, sql: str, *args: Value, row_factory: RowFactory[Any] | None = None) -> Stream[Any]:
-        """The rows of a query, block by block, in constant memory; see `Stream`."""
-        return Stream(self._session, sql, args, row_factory or self._factory)
+    def stream(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        prefetch: bool = True,
+    ) -> Stream[R]: ...
+    def stream(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        prefetch: bool = True,
+    ) -> Stream[Any]:
+        """The rows of a query, block by block, in constant memory; see `Stream`.
+
+        Args:     prefetch: False asks for a block only when its first row is wanted, not while the one before it is
+                  consumed.
+        """
+        sql, args = _by_position(sql, args, named)
+        return Stream(self._statements, sql, args, row_factory or self._factory, prefetch=prefetch)
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    async def execute(self, sql: str, *args: Value) -> ExecuteResult:
-        """Run one statement. Rows that a query returns are counted and dropped."""
-        return await execute_text(self._session, sql, args)
+    async def call(
+        self,
+        routine: str,
+        *args: Value,
+        named: Mapping[str, Value] | None = None,
+        row_factory: RowFactory[Any] | None = None,
+    ) -> list[Any]:
+        """Call a stored procedure or function and return what it returns, as rows.
 
-    async def executemany(self, sql: str, rows: ParamRows) -> ExecuteResult:
-        """Run a statement once for each row of an iterable or async iterable, pipelined.
+        Args:     routine: ``[owner.]name``. args: its arguments by position. named: instead, by their names.
+        """
+        sql, args = call_of(routine, args, named)
+        return await self.fetch(sql, *args, row_factory=row_factory or self._factory)
+
+    async def execute(self, sql: str, *args: Value, named: NamedValues | None = None) -> ExecuteResult:
+        """Run one statement. Rows that a query returns are counted and dropped."""
+        sql, args = _by_position(sql, args, named)
+        return await execute_text(self._statements, sql, args)
+
+    async def executemany(self, sql: str, rows: ParamRows, *, on_error: str = "raise") -> ExecuteResult:
+        """Run a statement once for each row of an iterable or async iterable, pipelined; none is collected.
 
         All or nothing: outside of a transaction one is opened around the rows, and rolled back when a row fails. Inside
         one, rows in front of the failing one stay until you roll back, and so may rows that were under way behind it.
 
+        Args:     on_error: "collect" goes on behind rows that fail; those that succeed stay, and the result has an
+                  error with its row_index for each of the others.
         Raises:   DatabaseError: of the first row that failed, with its row_index.
         """
         check_rows(rows)
-        async with prepared(self._session, sql) as statement:
-            return await executemany_statement(statement, rows)
+        collect = check_on_error(on_error)
+        return await self._statements.run(
+            sql, None, lambda statement: executemany_statement(statement, rows, collect=collect), once=True
+        )
+
+    async def load(
+        self,
+        table: str,
+        rows: RowSource,
+        *,
+        columns: Sequence[str] | None = None,
+        format: str | TextFormat | None = None,
+        delimiter: str | None = None,
+        header: bool = False,
+        encoding: str | None = None,
+        dbdate: str = ISO_DATES,
+        block: int | None = None,
+        commit: str = "end",
+        progress: Progress | None = None,
+    ) -> ExecuteResult:
+        """Insert very many rows into one table, fast, in bounded memory: a bulk load through an insert cursor.
+
+        All or nothing, also inside of a transaction of yours, unless *commit* is "block" or the database has no log.
+        Values must be of their columns' own Python types; the server converts nothing.
+
+        Args:     table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
+                  rows: an iterable or async iterable of sequences; with *format*, a path, an open file, or chunks of
+                  text or bytes.
+                  columns: names of those that a row has values for; all of the table's, or what the header names.
+                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
+                  names), *encoding* and *dbdate* (how dates are written) say more about it.
+                  block: rows that are sent, and with commit="block" committed, at a time; by default 128 KB of them.
+                  commit: "end", or "block" behind each block: what is committed stays, whatever fails later.
+                  progress: called with the number of rows so far, behind each block; what it raises ends the load.
+        Returns:  the number of rows, the last serial value, warnings.
+        Raises:   DatabaseError: of the first row that the server refused, with its row_index if it can be found.
+                  DataError: a value does not fit, or text cannot be read; with its row_index.
+                  InterfaceError: the call makes no sense; NotSupportedError: a column's type cannot be loaded.
+        """
+        order = Order(table, columns, block, commit, progress)
+        form = None
+        if format is not None:
+            form = format_of(
+                format,
+                self._session.code_set,
+                delimiter=delimiter,
+                header=header,
+                encoding=encoding,
+                reading=True,
+            )
+        elif header or delimiter is not None or encoding is not None:
+            raise InterfaceError("delimiter, header and encoding are a format's: say which")
+        return await load(self._statements, feed_of(rows, form, dbdate), order)
+
+    async def unload(
+        self,
+        query: str,
+        out: Target,
+        *args: Value,
+        format: str | TextFormat = "unload",
+        delimiter: str | None = None,
+        header: bool = False,
+        encoding: str | None = None,
+        dbdate: str = ISO_DATES,
+        progress: Progress | None = None,
+    ) -> int:
+        """Write the rows of a query as text, in constant memory; `load` reads it.
+
+        Args:     out: a path, an open file (text or binary), or a function, async or not, that takes bytes.
+                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
+                  names), *encoding* and *dbdate* (how dates are written) say more about it.
+                  progress: called with the number of rows so far, behind each block; what it raises ends the unload.
+        Returns:  the number of rows. When it fails, what was written stays.
+        """
+        check_progress(progress)
+        form = format_of(
+            format, self._session.code_set, delimiter=delimiter, header=header, encoding=encoding
+        )
+        stream = Stream(self._statements, query, args, tuple_row)
+        return await unload(stream, out, form, dbdate=dbdate, progress=progress)
 
     async def prepare(self, sql: str, *, row_factory: RowFactory[Any] | None = None) -> PreparedStatement:
         """Prepare a statement, to be executed many times."""
         async with self._session:
-            statement = await prepare(self._session, sql)
-        return PreparedStatement(self._session, statement, row_factory or self._factory)
+            statement = await self._statements.take(sql)
+        statement.one_shot = False
+        return PreparedStatement(self._statements, statement, row_factory or self._factory)
 
     @overload
-    def cursor(self) -> Cursor[Record]: ...
+    def cursor(self, *, scroll: bool = False, hold: bool = False) -> Cursor[Record]: ...
     @overload
-    def cursor(self, *, row_factory: RowFactory[R]) -> Cursor[R]: ...
-    def cursor(self, *, row_factory: RowFactory[Any] | None = None) -> Cursor[Any]:
-        """A cursor with PEP 249's names; nothing is sent before it executes something."""
-        return Cursor(self._session, row_factory or self._factory)
+    def cursor(
+        self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[R]
+    ) -> Cursor[R]: ...
+    def cursor(
+        self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[Any] | None = None
+    ) -> Cursor[Any]:
+        """A cursor with PEP 249's names; nothing is sent before it executes something.
 
-    def transaction(self) -> Transaction:
-        """A transaction as a block: ``async with conn.transaction(): ...``."""
-        return Transaction(self._session)
+        Args:     scroll: its rows can be gone through in any direction; each one is a round trip.
+                  hold: opened inside of a transaction, it outlives it. Outside of one every cursor does.
+        """
+        return Cursor(self._statements, row_factory or self._factory, scroll=scroll, hold=hold)
+
+    def transaction(
+        self,
+        *,
+        isolation: Isolation | None = None,
+        lock_wait: float | None = None,
+        read_only: bool = False,
+    ) -> Transaction:
+        """A transaction as a block, ``async with conn.transaction(): ...``; inside of another one, a savepoint.
+
+        Args:     isolation: "dirty_read", "committed_read", "committed_read_last_committed" (or "last_committed"),
+                  "cursor_stability", "repeatable_read". lock_wait: seconds to wait for a lock; 0: not at all, -1: for
+                  ever. Both hold for the block; None leaves them as they are.
+                  read_only: the server refuses changes.
+        """
+        return Transaction(
+            self._session, self._blocks, isolation=isolation, lock_wait=lock_wait, read_only=read_only
+        )
+
+    async def commit(self) -> None:
+        """COMMIT WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
+
+        Nothing is sent when none is open.
+
+        Raises:   InterfaceError: a `transaction` block is open.
+        """
+        await commit_work(self._session, self._blocks)
+
+    async def rollback(self) -> None:
+        """ROLLBACK WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
+
+        Nothing is sent when none is open.
+
+        Raises:   InterfaceError: a `transaction` block is open.
+        """
+        await rollback_work(self._session, self._blocks)
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether a statement outside of a transaction commits by itself; the option of that name says so."""
+        return self._session.autocommits
 
     def is_in_transaction(self) -> bool:
         """Whether a transaction is open on this connection."""
@@ -180,3 +380,14 @@ class Connection:
             warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=1, source=self)
             if not session.channel.loop_is_closed():
                 session.channel.abort()
+
+
+def _by_position(
+    sql: str, args: tuple[Value, ...], named: NamedValues | None
+) -> tuple[str, tuple[Value, ...]]:
+    """The statement and its values with placeholders, whichever way they were given."""
+    if named is None:
+        return sql, args
+    if args:
+        raise InterfaceError("named: values go by position or by name, not both")
+    return bind_named(sql, named)

@@ -1,21 +1,28 @@
-"""Cursor: execute, executemany, fetch*, with PEP 249's names, awaited. Never: its connection, its pool, bytes."""
+"""Cursor: execute, executemany, fetch*, scroll, by PEP 249's names, awaited. Never: its connection, its pool, bytes."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from itertools import chain, islice
 from types import TracebackType
-from typing import Generic, Self, TypeAlias, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
-from aioifx.client.execute import ParamRows, check_rows, execute_statement, executemany_statement
+from aioifx.client.execute import check_on_error, check_rows, execute_statement, executemany_statement
+from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
-from aioifx.client.session import Session
-from aioifx.client.statement import Statement, check_sequence, prepare, prepared
+from aioifx.client.scrolling import Scrolling
+from aioifx.client.statement import Statement, check_sequence
+from aioifx.client.statements import Statements
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Column, Row, SqlType, Value
 
 R = TypeVar("R")
+T = TypeVar("T")
+
+_FOR_UPDATE: Final = re.compile(r"\bfor\s+update\b", re.IGNORECASE)
+"""Found where there is none, in a comment say, it does no more than keep a cursor open a little longer."""
 
 ColumnDescription: TypeAlias = tuple[
     str, SqlType, int | None, int | None, int | None, int | None, bool | None
@@ -26,18 +33,28 @@ ColumnDescription: TypeAlias = tuple[
 class Cursor(Generic[R]):
     """One statement's rows at a time; several cursors of one connection may be open side by side.
 
-    Rows come in blocks as they are fetched, not all at once.
+    Rows come in blocks as they are fetched, not all at once; those of a scroll cursor one by one.
+
+    Args:     scroll: it can be moved in. hold: it outlives the transaction that it was opened in.
     """
 
-    def __init__(self, session: Session, factory: RowFactory[R]) -> None:
-        self._session = session
+    def __init__(
+        self, statements: Statements, factory: RowFactory[R], *, scroll: bool = False, hold: bool = False
+    ) -> None:
+        self._statements = statements
+        self._session = statements.session
         self._factory = factory
+        self._scrolls = scroll
+        self._hold = hold
         self._statement: Statement | None = None
         self._make: Callable[[Row], R] | None = None
         self._rows: Iterator[Row] = iter(())
+        self._taken = 0
+        self._scrolling: Scrolling | None = None
         self._result: ExecuteResult | None = None
         self._columns: tuple[Column, ...] | None = None
         self._fetching = False
+        self._lingers = False  # the row fetched last must stay current until the next one is asked for
         self._closed = False
         self.arraysize = 100
         """Rows that `fetchmany` returns when it is not told otherwise."""
@@ -70,36 +87,59 @@ class Cursor(Generic[R]):
         """The serial value of the last row inserted."""
         return self._result.serial if self._result is not None else None
 
+    @property
+    def rownumber(self) -> int | None:
+        """The 0-based number of the row that is fetched next; None without a result, or when it is not known."""
+        if self._make is None:
+            return None
+        return self._taken if self._scrolling is None else self._scrolling.index
+
+    @property
+    def name(self) -> str | None:
+        """What WHERE CURRENT OF calls the cursor while it is open at the server; None when it is not."""
+        return self._statement.cursor_name if self._statement is not None else None
+
     # -- executing ----------------------------------------------------------------------------------------------------
 
     async def execute(self, sql: str, params: Sequence[Value] = ()) -> Self:
-        """Run a statement; of a query the first block is fetched."""
+        """Run a statement; of a query the first block is fetched, unless it is a scroll cursor's."""
         check_sequence(params, "parameters")
-        await self._reset()
+        self._reset()
         async with self._session:
-            statement = await prepare(self._session, sql, params)
-            self._statement = statement
-            try:
-                if statement.returns_rows:
-                    make = self._factory(statement.columns)
-                    self._rows = iter(await statement.open(params, shared=True))
-                    self._columns, self._make = statement.columns, make
-                    self._fetching = True
-                else:
-                    self._result = await execute_statement(statement, params)
-                if statement.exhausted:
-                    await self._finish()
-            except BaseException as error:
-                await self._give_up(statement, error)
-                raise
+            self._statement, _ = await self._statements.begin(
+                sql, params, lambda statement: self._begin(statement, params)
+            )
+            self._lingers = self._fetching and bool(_FOR_UPDATE.search(sql))
+            if self._statement.exhausted and not self._lingers:
+                returns_rows = self._statement.returns_rows
+                self._finish()
+                if not returns_rows:
+                    await self._session.autocommit()
         return self
 
-    async def executemany(self, sql: str, rows: ParamRows) -> Self:
+    async def _begin(self, statement: Statement, params: Sequence[Value]) -> None:
+        """Execute, or open the cursor."""
+        if not statement.returns_rows:
+            self._result = await execute_statement(statement, params)
+            return
+        make = self._factory(statement.columns)
+        hold = self._session.holds or (self._hold and self._session.is_logged)
+        if self._scrolls:
+            await statement.open_scroll(params, hold=hold)
+            self._scrolling = Scrolling(statement)
+        else:
+            self._rows = iter(await statement.open(params, hold=hold))
+        self._columns, self._make = statement.columns, make
+        self._fetching = True
+
+    async def executemany(self, sql: str, rows: ParamRows, *, on_error: str = "raise") -> Self:
         """Run a statement once for each row, pipelined; see `Connection.executemany`."""
         check_rows(rows)
-        await self._reset()
-        async with prepared(self._session, sql) as statement:
-            self._result = await executemany_statement(statement, rows)
+        collect = check_on_error(on_error)
+        self._reset()
+        self._result = await self._statements.run(
+            sql, None, lambda statement: executemany_statement(statement, rows, collect=collect), once=True
+        )
         return self
 
     # -- fetching -----------------------------------------------------------------------------------------------------
@@ -110,6 +150,7 @@ class Cursor(Generic[R]):
         ended = False
         while True:
             for row in self._rows:
+                self._taken += 1
                 return make(row)
             if ended:
                 return None
@@ -124,6 +165,7 @@ class Cursor(Generic[R]):
         rows = list(islice(self._rows, wanted))
         while len(rows) < wanted and await self._more():
             rows += islice(self._rows, wanted - len(rows))
+        self._taken += len(rows)
         return list(map(make, rows))
 
     async def fetchall(self) -> list[R]:
@@ -132,6 +174,7 @@ class Cursor(Generic[R]):
         rows = list(self._rows)
         while await self._more():
             rows += self._rows
+        self._taken += len(rows)
         return list(map(make, rows))
 
     def __aiter__(self) -> AsyncIterator[R]:
@@ -143,11 +186,51 @@ class Cursor(Generic[R]):
             raise StopAsyncIteration
         return row
 
+    # -- scrolling ----------------------------------------------------------------------------------------------------
+
+    async def scroll(self, value: int, mode: str = "relative") -> None:
+        """Stand in front of another row: so many on or back, or the one with that 0-based number.
+
+        Raises:   IndexError: there is no such row; the cursor has not moved.
+        """
+        if mode not in ("relative", "absolute"):
+            raise InterfaceError(f'mode: must be "relative" or "absolute", not {mode!r:.40}')
+        self._check_scroll()
+        if not await self._moved(lambda rows: rows.move(value, relative=mode == "relative")):
+            raise IndexError(f"scroll({value}, {mode!r}) leads out of the result")
+
+    async def fetch_first(self) -> R | None:
+        """The first row; None if there are no rows."""
+        return await self._fetch_at(lambda rows: rows.to(1))
+
+    async def fetch_last(self) -> R | None:
+        """The last row; None if there are no rows."""
+        return await self._fetch_at(lambda rows: rows.last())
+
+    async def fetch_next(self) -> R | None:
+        """The next row, as `fetchone`; None behind the last."""
+        return await self._fetch_at(lambda rows: rows.next())
+
+    async def fetch_prior(self) -> R | None:
+        """The row in front of the one that was fetched last; None in front of the first."""
+        return await self._fetch_at(lambda rows: rows.by(-1))
+
+    async def fetch_absolute(self, number: int) -> R | None:
+        """The row with that number, from 1; a negative one counts from the end: -1 is the last.
+
+        A number that no row has gives None, and leads in front of the first row or behind the last.
+        """
+        return await self._fetch_at(lambda rows: rows.to(number))
+
+    async def fetch_relative(self, offset: int) -> R | None:
+        """The row so many on or back from the one that was fetched last, which 0 gives again; None outside."""
+        return await self._fetch_at(lambda rows: rows.by(offset))
+
     # -- the end ------------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Close the cursor and forget its rows; it cannot be used again."""
-        await self._reset(checked=False)
+        """Close the cursor and forget its rows; it cannot be used again. Nothing is waited for."""
+        self._reset(checked=False)
         self._closed = True
 
     async def __aenter__(self) -> Self:
@@ -161,7 +244,7 @@ class Cursor(Generic[R]):
     def __del__(self) -> None:
         statement = getattr(self, "_statement", None)
         if statement is not None:
-            statement.leave()
+            self._session.line.soon(self._statements.give_back, statement)
 
     # -- within -------------------------------------------------------------------------------------------------------
 
@@ -176,47 +259,63 @@ class Cursor(Generic[R]):
         """Fetch another block; False when there is none."""
         if not self._fetching:
             return False
+        if self._scrolling is not None:
+            row = await self._moved(lambda rows: rows.next())
+            self._rows = chain(self._rows, () if row is None else (row,))
+            return row is not None
         async with self._session:
             statement = self._statement
             if statement is None:  # another task has reached the end in the meantime
                 return False
-            try:
-                rows = await statement.fetch_block()
-                if statement.exhausted:
-                    await self._finish()
-            except BaseException as error:
-                await self._give_up(statement, error)
-                raise
+            rows = await self._checked(statement, statement.fetch_block())
+            if statement.exhausted and not (rows and self._lingers):
+                self._finish()
         # Another task may have fetched a block while this one waited for its turn.
         self._rows = chain(self._rows, rows)
         return bool(rows)
 
-    async def _give_up(self, statement: Statement, error: BaseException) -> None:
-        """Behind a failure there is no result: what a cancelled fetch still brings must not look like the next rows."""
-        self._statement, self._make, self._fetching = None, None, False
-        if not isinstance(error, Exception):
-            statement.leave()
-        elif self._session.is_open:
-            await statement.release()
-            await self._session.autocommit_failed()
+    async def _checked(self, statement: Statement, fetch: Awaitable[T]) -> T:
+        """What a fetch brings; behind its failure there is no result, so that nothing can look like the end of rows."""
+        try:
+            return await fetch
+        except BaseException as error:
+            self._statement, self._make, self._scrolling, self._fetching = None, None, None, False
+            self._statements.failed(statement, error)
+            raise
 
-    async def _finish(self) -> None:
-        """Release the statement behind its last row; the turn is held."""
+    def _check_scroll(self) -> Callable[[Row], R]:
+        if not self._scrolls and not self._closed:
+            raise InterfaceError("the cursor goes forward only; take cursor(scroll=True)")
+        return self._check_result()
+
+    async def _fetch_at(self, move: Callable[[Scrolling], Awaitable[Row | None]]) -> R | None:
+        make = self._check_scroll()
+        row = await self._moved(move)
+        return None if row is None else make(row)
+
+    async def _moved(self, move: Callable[[Scrolling], Awaitable[T]]) -> T:
+        """Move in the rows of a scroll cursor, when it is this task's turn."""
+        async with self._session:
+            self._check_result()  # another task may have closed it, or failed
+            statement, scrolling = self._statement, self._scrolling
+            assert statement is not None and scrolling is not None
+            return await self._checked(statement, move(scrolling))
+
+    def _finish(self) -> None:
+        """Give the statement back behind its last row."""
         statement, self._statement = self._statement, None
         self._fetching = False
         if statement is not None:
-            await statement.release()
-            await self._session.autocommit()
+            self._statements.give_back(statement)
+            if statement.returns_rows:
+                self._session.autocommit_later()
 
-    async def _reset(self, *, checked: bool = True) -> None:
+    def _reset(self, *, checked: bool = True) -> None:
         if checked and self._closed:
             raise InterfaceError("the cursor is closed")
         self._rows, self._make, self._columns, self._result = iter(()), None, None, None
-        self._fetching = False
-        if self._statement is not None and self._session.is_open:
-            async with self._session:
-                await self._finish()
-        self._statement = None
+        self._scrolling, self._taken = None, 0
+        self._finish()
 
 
 def _describe(column: Column) -> ColumnDescription:

@@ -38,7 +38,11 @@ _JDBC_OPTIONS: Final[Mapping[str, str]] = {
     "USER": "user",
     "PASSWORD": "password",
     "SSLCONNECTION": "ssl",
+    "IFX_LOCK_MODE_WAIT": "lock_wait",
 }
+# What JDBC was seen to send for them (session.json). For 0, 5 and 8 it sends COMMITTED READ, which is not what is
+# documented of them, and a U behind the number keeps update locks: none of that has a name here.
+_JDBC_ISOLATIONS: Final = {"1": "dirty_read", "2": "committed_read", "4": "repeatable_read"}
 # No trace of them on the wire (observed), and none in results: buffers, caches, and when messages are sent.
 _JDBC_MACHINERY: Final = frozenset(
     {
@@ -220,6 +224,10 @@ def _put_jdbc(parts: Parts, name: str, text: str) -> None:
         if not (text.isascii() and text.isdecimal()):
             raise InterfaceError("LOGINTIMEOUT: must be a number of milliseconds")
         parts.put("connect_timeout", str(int(text) / 1000))
+    elif name == "IFX_ISOLATION_LEVEL":
+        if text not in _JDBC_ISOLATIONS:
+            raise InterfaceError(f"{name}: must be one of {', '.join(_JDBC_ISOLATIONS)}; or give isolation=")
+        parts.put("isolation", _JDBC_ISOLATIONS[text])
     elif name.startswith("SSL_"):
         raise InterfaceError(f"{name}: Java's trust stores are not read here; pass ssl=ssl.SSLContext")
     elif name not in _JDBC_MACHINERY:

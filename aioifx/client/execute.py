@@ -5,27 +5,28 @@ Whoever calls a coroutine of this module holds the session's turn.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
 
-from aioifx.client.pipeline import Outcome, execute_many
+from aioifx.client.identifiers import column_name, object_name
+from aioifx.client.pipeline import ParamRows, execute_many
 from aioifx.client.result import ExecuteResult, result_of
-from aioifx.client.session import Session
+from aioifx.client.session import Session, was_abandoned
 from aioifx.client.sqltext import scan
-from aioifx.client.statement import Statement, prepared
+from aioifx.client.statement import Statement
+from aioifx.client.statements import Statements
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Row, Value
+from aioifx.wire.executions import Executions
 
 R = TypeVar("R")
-
-ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
 
 # Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). Everything
 # else is prepared first: what it is and what it returns is the server's to say. So are BEGIN, COMMIT and ROLLBACK: the
 # answer to SQ_COMMAND may lack their SQ_DESCRIBE (observed: 14.10), and that alone tells ROLLBACK TO SAVEPOINT apart.
-_COMMANDS = frozenset(
+_COMMANDS: Final = frozenset(
     "insert update delete merge truncate create alter drop rename grant revoke set lock unlock savepoint release start"
     " stop".split()
 )
@@ -48,6 +49,12 @@ async def fetch_row(statement: Statement, params: Sequence[Value]) -> Row | None
     return await statement.fetch_first(params)
 
 
+async def fetch_made(statement: Statement, params: Sequence[Value], factory: RowFactory[R]) -> R | None:
+    """The first row as the factory makes it, or None."""
+    row = await fetch_row(statement, params)
+    return None if row is None else factory(statement.columns)(row)
+
+
 def value_at(row: Row | None, column: int) -> Value:
     """One value of a row that may not be there."""
     if row is None:
@@ -67,22 +74,38 @@ async def execute_statement(statement: Statement, params: Sequence[Value]) -> Ex
     return result_of(statement.kind, reply.done, reply.serials, warnings=statement.warnings)
 
 
-async def execute_text(session: Session, sql: str, params: Sequence[Value]) -> ExecuteResult:
+async def execute_text(statements: Statements, sql: str, params: Sequence[Value]) -> ExecuteResult:
     """Execute a statement once: in one round trip if it has no parameters and can return no rows."""
     found = scan(sql)
-    if not params and not found.placeholders and found.verb in _COMMANDS:
-        async with session:
-            try:
-                reply = await session.command(sql)
-            except DatabaseError:
-                if session.is_open:
-                    await session.autocommit_failed()
-                raise
-            await session.autocommit()
-        kind = reply.description.statement_type if reply.description else 0
-        return result_of(kind, reply.done, reply.serials)
-    async with prepared(session, sql, params) as statement:
-        return await execute_statement(statement, params)
+    if params or found.placeholders or found.verb not in _COMMANDS:
+        return await statements.run(sql, params, lambda statement: execute_statement(statement, params))
+    session = statements.session
+    async with session:
+        try:
+            reply = await session.command(sql)
+        except BaseException:
+            session.autocommit_later()
+            raise
+        statements.executed(sql)
+        await session.autocommit()
+    kind = reply.description.statement_type if reply.description else 0
+    return result_of(kind, reply.done, reply.serials)
+
+
+def call_of(
+    routine: str, args: Sequence[Value], named: Mapping[str, Value] | None
+) -> tuple[str, tuple[Value, ...]]:
+    """The statement that calls a routine, and its parameters.
+
+    Source:   observed: JDBC, callable.json: procedures and functions alike; ``name = value`` is documented
+    """
+    object_name(routine, "routine")
+    if named is None:
+        return f"execute procedure {routine}({', '.join('?' * len(args))})", tuple(args)
+    if args:
+        raise InterfaceError("named: a routine's arguments go by position or by name, not both")
+    marks = ", ".join(f"{column_name(name, 'named')} = ?" for name in named)
+    return f"execute procedure {routine}({marks})", tuple(named.values())
 
 
 def check_rows(rows: object) -> None:
@@ -92,36 +115,55 @@ def check_rows(rows: object) -> None:
         raise InterfaceError(f"rows must be an iterable or async iterable, not {kind.__name__}")
 
 
-async def executemany_statement(statement: Statement, rows: ParamRows) -> ExecuteResult:
-    """Execute once for each row, all or nothing: outside of a transaction, one is opened around the rows.
+def check_on_error(on_error: str) -> bool:
+    """Whether errors are collected."""
+    if on_error not in ("raise", "collect"):
+        raise InterfaceError(f'on_error: must be "raise" or "collect", not {on_error!r:.40}')
+    return on_error == "collect"
 
-    In a database without a log every row stands for itself.
+
+async def executemany_statement(
+    statement: Statement, rows: ParamRows, *, collect: bool = False
+) -> ExecuteResult:
+    """Execute once for each row, in a transaction: outside of one, one is opened around the rows.
+
+    It is all or nothing, unless errors are collected. In a database without a log every row stands for itself.
     """
     session = statement.session
+    await statement.admit()
     if not session.is_logged or session.in_transaction:
-        return _summary(statement, await execute_many(statement, rows))
+        return _summary(statement, *await execute_many(statement, rows, collect=collect))
+    async with whole(session):
+        outcome = await execute_many(statement, rows, collect=collect)
+    return _summary(statement, *outcome)
+
+
+@asynccontextmanager
+async def whole(session: Session) -> AsyncGenerator[None, None]:
+    """A transaction around the block, with the turn held: committed behind it, rolled back when it fails.
+
+    Behind an ordinary error the rollback is waited for; behind a cancellation or a time-out it is put down.
+    """
+    await session.begin()
     try:
-        await session.begin()
-    except asyncio.CancelledError:
-        session.leave_transaction()
+        yield
+    except BaseException as error:
+        await session.give_up_transaction(error)
         raise
     try:
-        outcome = await execute_many(statement, rows)
         await session.commit()
-    except Exception:
-        await session.abort_transaction()
+    except BaseException as error:
+        if not was_abandoned(error):  # otherwise it is on its way, and judged when its answer comes
+            await session.abort_transaction()
         raise
-    except BaseException:
-        session.leave_transaction()
-        raise
-    return _summary(statement, outcome)
 
 
-def _summary(statement: Statement, outcome: Outcome) -> ExecuteResult:
+def _summary(statement: Statement, told: Executions, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
     return result_of(
         statement.kind,
-        outcome.last,
-        outcome.serials,
-        warnings=outcome.warnings | statement.warnings,
-        rowcount=outcome.rowcount,
+        told.done,
+        told.serials,
+        warnings=told.warnings | statement.warnings,
+        rowcount=told.rowcount,
+        errors=errors,
     )

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, TypedDict
 
 from aioifx.client.dsn import split_dsn
 from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
+from aioifx.client.manners import Isolation, isolation_words, lock_mode_words
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, InterfaceError
 from aioifx.rows import RowFactory
@@ -28,6 +29,8 @@ DEFAULT_FETCH_SIZE: Final = 32767
 MIN_FETCH_SIZE: Final = 4096
 """The least that JDBC ever asks for (observed: select.json)."""
 MAX_FETCH_SIZE: Final = 2**31 - 1
+MAX_STATEMENTS: Final = 10_000
+"""A statement's id is a short, and a server has a limit of its own (-257, documented)."""
 
 _MAX_TEXT: Final = 1024
 """Bytes of a user, password, server or database name: far above Informix's own limits."""
@@ -47,12 +50,20 @@ class OptionFields(TypedDict, total=False):
     server: str | None
     ssl: bool | tls.SSLContext | None
     connect_timeout: float | None
+    command_timeout: float | None
+    cancel_timeout: float | None
     client_locale: str | None
     db_locale: str | None
     encoding_errors: str | None
     application_name: str | None
     environment: Mapping[str, str] | None
+    autocommit: bool | None
+    isolation: Isolation | None
+    lock_wait: float | None
+    read_only: bool | None
     fetch_size: int | None
+    statement_cache_size: int | None
+    pipelining: bool | None
     keepalive: bool | None
     strip_char: bool | None
     row_factory: RowFactory[Any] | None
@@ -76,6 +87,12 @@ class ConnectOptions:
     """None or False: no TLS. True: TLS that verifies the certificate and the host's name."""
     connect_timeout: float = 20.0
     """Seconds for everything from the first packet to the open database."""
+    command_timeout: float | None = None
+    """Seconds that a call may take, from its place in the queue to the last answer; a stream, cursor or executemany has
+    as many for each of its blocks. None: no limit."""
+    cancel_timeout: float = 5.0
+    """Seconds that a cancelled call's answer may take before the connection is dropped; 0 drops it at once, without an
+    interrupt."""
     client_locale: str | None = None
     db_locale: str | None = None
     encoding_errors: str = "strict"
@@ -84,8 +101,21 @@ class ConnectOptions:
     """Shown by the server's session list."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     """Informix environment variables for the session, such as PDQPRIORITY; unknown ones are refused."""
+    autocommit: bool = True
+    """False: a transaction is begun in front of the first statement, and `commit` or `rollback` ends it, as in PEP
+    249."""
+    isolation: Isolation | None = None
+    """As in `Connection.transaction`; None leaves the database's default."""
+    lock_wait: float | None = None
+    """Seconds that a statement waits for a lock: 0 not at all, -1 or infinity for ever; None leaves the default, 0."""
+    read_only: bool = False
+    """Queries only: changes are refused, here outside of transactions and by the server inside."""
     fetch_size: int = DEFAULT_FETCH_SIZE
     """Bytes per block of rows, not rows; a server without capability 63 gives at most 32767."""
+    statement_cache_size: int = 100
+    """Statements that stay prepared at the server between calls; 0: none, so that there is no hidden state."""
+    pipelining: bool = False
+    """Whether what nobody waits for (CLOSE, RELEASE) leaves together with the next request; see "What is sent"."""
     keepalive: bool = True
     """Whether TCP notices that the server's machine has gone."""
     strip_char: bool = False
@@ -107,7 +137,17 @@ class ConnectOptions:
             check_text("password", self.password, code_set)
         _check_whole("port", self.port, 1, 65535)
         _check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
+        _check_whole("statement_cache_size", self.statement_cache_size, 0, MAX_STATEMENTS)
         _check_seconds("connect_timeout", self.connect_timeout)
+        if self.command_timeout is not None:
+            _check_seconds("command_timeout", self.command_timeout)
+        if self.cancel_timeout != 0:
+            _check_seconds("cancel_timeout", self.cancel_timeout)
+        for name in ("autocommit", "read_only"):
+            _check_flag(name, getattr(self, name))
+        isolation_words(self.isolation)
+        lock_mode_words(self.lock_wait)
+        _check_flag("pipelining", self.pipelining)
         _check_flag("keepalive", self.keepalive)
         _check_flag("strip_char", self.strip_char)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -239,20 +279,28 @@ _FLAGS: Final = {
 
 
 def _from_text(name: str, text: str) -> object:
-    if name in ("port", "fetch_size"):
+    if name in ("port", "fetch_size", "statement_cache_size"):
         return _whole_from_text(name, text)
-    if name == "connect_timeout":
+    if name in ("connect_timeout", "command_timeout", "cancel_timeout"):
         try:
             return float(text)
         except ValueError:
-            raise InterfaceError("connect_timeout: must be a number of seconds") from None
-    if name in ("ssl", "keepalive", "strip_char"):
+            raise InterfaceError(f"{name}: must be a number of seconds") from None
+    if name == "lock_wait":
+        return _lock_wait_from_text(text)
+    if name in ("ssl", "keepalive", "strip_char", "pipelining", "autocommit", "read_only"):
         if text.lower() not in _FLAGS:
             raise InterfaceError(f"{name}: must be true or false")
         return _FLAGS[text.lower()]
     if name in ("environment", "row_factory"):
         raise InterfaceError(f"{name}: cannot stand in a DSN under this name")
     return text
+
+
+def _lock_wait_from_text(text: str) -> float:
+    if text in ("-1", "inf"):
+        return -1
+    return _whole_from_text("lock_wait", text)
 
 
 def _whole_from_text(name: str, text: str) -> int:

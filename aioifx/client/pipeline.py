@@ -8,19 +8,19 @@ last row). How many bytes are under way is bounded; JDBC's limit for one write i
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
-from aioifx.client.session import first_failure, raise_for
+from aioifx.client.line import Ticket
 from aioifx.client.statement import Statement, check_sequence
-from aioifx.errors import DataError, ProgrammingError
+from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout, from_server
 from aioifx.sqltypes import Value
+from aioifx.wire.executions import Executions, read_executions
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Done, Reply, Serials
+
+ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
 
 FLUSH: Final = 32 * 1024
 """Bytes of requests that leave in one write."""
@@ -30,105 +30,123 @@ WINDOW: Final = 2
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What an executemany did."""
-
-    rowcount: int = 0
-    last: Done = field(default_factory=Done)
-    serials: Serials | None = None
-    warnings: int = 0
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Groups sent in one write."""
-
-    first: int
-    count: int
-    replies: asyncio.Future[list[Reply]]
-
-
-@dataclass(slots=True)
 class _Pipeline:
     statement: Statement
-    outcome: Outcome = field(default_factory=Outcome)
+    collect: bool
+    told: Executions = field(default_factory=Executions)
     outbox: Outbox = field(default_factory=Outbox)
-    in_flight: deque[_Batch] = field(default_factory=deque[_Batch])
-    first: int = 0
+    in_flight: deque[Ticket[None]] = field(default_factory=deque[Ticket[None]])
     put: int = 0
+    refused: list[DataError] = field(default_factory=list[DataError])
+    """Rows that never left, because a value does not fit."""
 
-    def add(self, index: int, params: Sequence[Value]) -> None:
-        """Encode one row into the next write; on failure nothing of it is left there."""
-        check_sequence(params, f"row {index}: its parameters")
-        before = len(self.outbox)
+    def add(self, index: int, params: Sequence[Value]) -> bool:
+        """Encode one row into the next write; True when that is full. On failure nothing of the row is left there."""
+        before = len(self.outbox.data)
         try:
+            kind: type[object] = type(params)
+            if kind is not tuple:  # the usual case, without a look at what it inherits from
+                check_sequence(params, f"row {index}: its parameters")
             self.statement.put_execution(self.outbox, params, index)
         except Exception as error:
             del self.outbox.data[before:]
-            if isinstance(error, DataError):
-                error.row_index = index
-            raise
+            if not isinstance(error, DataError):
+                raise
+            error.row_index = index
+            if not self.collect:
+                raise
+            self.refused.append(error)
+            return False
         self.put += 1
+        return len(self.outbox.data) >= FLUSH
+
+    async def make_room(self) -> None:
+        """Send what was added; wait until the window has room for more."""
+        self.flush()
+        await self.statement.session.line.drain()
+        while len(self.in_flight) >= WINDOW:
+            await self.drain_one()
 
     def flush(self) -> None:
         """Send what was added."""
         if self.put:
             session = self.statement.session
-            future = session.submit(self.outbox.take(), session.replies(self.put))
-            self.in_flight.append(_Batch(self.first, self.put, future))
-            self.first += self.put
+            parser = read_executions(
+                session.channel.inbox, session.dialect, self.put, self.told, session.observe
+            )
+            self.in_flight.append(session.line.submit(self.outbox.take(), parser, running=True))
             self.put = 0
 
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
 
-        Raises:   DatabaseError: of the first row in it that failed, with its row_index.
+        Raises:   DatabaseError: of the first row that failed, unless failures are collected.
         """
-        batch = self.in_flight.popleft()
-        replies: list[Reply] = await self.statement.session.wait(batch.replies)
-        for reply in replies:
-            if reply.done is not None and reply.error is None:
-                self.outcome.rowcount += reply.done.rows
-                self.outcome.last = reply.done
-                self.outcome.serials = reply.serials or self.outcome.serials
-                self.outcome.warnings |= reply.done.warnings
-        failed = first_failure(replies)
-        if failed is not None:
-            raise_for(replies[failed], self.statement.sql, batch.first + failed)
+        line = self.statement.session.line
+        await line.wait(self.in_flight.popleft())
+        line.restart_clock()
+        if self.told.failures and not self.collect:
+            raise self.failure(0)
 
     async def drain(self) -> None:
         """Wait for every reply; the first error is raised behind the last one."""
-        first: BaseException | None = None
+        first: Exception | None = None
         while self.in_flight:
             try:
                 await self.drain_one()
+            except QueryTimeout:
+                raise
             except Exception as error:
                 first = first or error
         if first is not None:
             raise first
 
+    def failure(self, number: int) -> DatabaseError:
+        """One row's error, with its row_index."""
+        index, error = self.told.failures[number]
+        for refused in self.refused:  # the server counts without them
+            if refused.row_index is not None and refused.row_index <= index:
+                index += 1
+        return from_server(
+            error.sqlcode,
+            error.isamcode,
+            offset=error.offset,
+            token=error.token,
+            sql=self.statement.sql,
+            row_index=index,
+        )
+
+    def failures(self) -> tuple[DatabaseError, ...]:
+        """All errors, in the rows' order."""
+        failed = [*map(self.failure, range(len(self.told.failures))), *self.refused]
+        return tuple(sorted(failed, key=lambda error: error.row_index or 0))
+
     def abandon(self) -> None:
         """Wait for nothing any more; the replies are read all the same."""
         while self.in_flight:
-            self.statement.session.abandon(self.in_flight.popleft().replies)
+            self.statement.session.line.abandon(self.in_flight.popleft())
 
 
 async def execute_many(
-    statement: Statement, rows: Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
-) -> Outcome:
+    statement: Statement, rows: ParamRows, *, collect: bool = False
+) -> tuple[Executions, tuple[DatabaseError, ...]]:
     """Execute *statement* once for each row, pipelined. The caller holds the session's turn.
 
-    Sending stops at the first failure that shows; rows behind it that were under way have been executed.
+    Sending stops at the first failure that shows, unless failures are collected; rows behind it that were under way
+    have been executed.
 
+    Returns:  what was done, and the errors of the rows that failed if they are collected.
     Raises:   DatabaseError: of the first row that failed, with its row_index, after every reply has been read.
               DataError: a value does not fit; rows in front of it may have been executed.
     """
     if statement.returns_rows:
         raise ProgrammingError("executemany is for statements that return no rows", sql=statement.sql)
-    pipeline = _Pipeline(statement)
+    pipeline = _Pipeline(statement, collect)
     try:
         try:
             await _send_all(pipeline, rows)
+        except QueryTimeout:
+            raise
         except Exception as error:
             await _drain_quietly(pipeline)
             raise error
@@ -136,23 +154,22 @@ async def execute_many(
     except BaseException:
         pipeline.abandon()
         raise
-    return pipeline.outcome
+    return pipeline.told, pipeline.failures()
 
 
-async def _send_all(
-    pipeline: _Pipeline, rows: Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
-) -> None:
-    """Send every row, waiting whenever the window is full."""
+async def _send_all(pipeline: _Pipeline, rows: ParamRows) -> None:
+    """Send every row, waiting whenever the window is full; nothing is awaited per row of an ordinary iterable."""
     index = 0
-    async with aclosing(_rows(rows)) as source:
-        async for params in source:
-            pipeline.add(index, params)
+    if isinstance(rows, AsyncIterable):
+        async for params in rows:
+            if pipeline.add(index, params):
+                await pipeline.make_room()
             index += 1
-            if len(pipeline.outbox) >= FLUSH:
-                pipeline.flush()
-                await pipeline.statement.session.channel.drain()
-                while len(pipeline.in_flight) >= WINDOW:
-                    await pipeline.drain_one()
+    else:
+        for params in rows:
+            if pipeline.add(index, params):
+                await pipeline.make_room()
+            index += 1
     pipeline.flush()
 
 
@@ -160,16 +177,7 @@ async def _drain_quietly(pipeline: _Pipeline) -> None:
     """Read what is outstanding; the error in hand came first."""
     try:
         await pipeline.drain()
+    except QueryTimeout:
+        raise
     except Exception:
         pass
-
-
-async def _rows(
-    rows: Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]],
-) -> AsyncGenerator[Sequence[Value], None]:
-    if isinstance(rows, AsyncIterable):
-        async for params in rows:
-            yield params
-    else:
-        for params in rows:
-            yield params

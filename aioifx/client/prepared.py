@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, overload
 
 from aioifx.client.execute import (
-    ParamRows,
     R,
     check_rows,
     execute_statement,
@@ -18,9 +16,10 @@ from aioifx.client.execute import (
     fetch_rows,
     value_at,
 )
+from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
-from aioifx.client.session import Session
 from aioifx.client.statement import Statement
+from aioifx.client.statements import Statements
 from aioifx.client.stream import Stream
 from aioifx.errors import InterfaceError
 from aioifx.rows import Record, RowFactory
@@ -30,8 +29,9 @@ from aioifx.sqltypes import Column, SqlType, Value
 class PreparedStatement:
     """What `Connection.prepare` gives: the statement stays prepared at the server until `close`."""
 
-    def __init__(self, session: Session, statement: Statement, factory: RowFactory[Any]) -> None:
-        self._session = session
+    def __init__(self, statements: Statements, statement: Statement, factory: RowFactory[Any]) -> None:
+        self._statements = statements
+        self._session = statements.session
         self._statement = statement
         self._factory = factory
         self._closed = False
@@ -82,7 +82,9 @@ class PreparedStatement:
     async def execute(self, *args: Value) -> ExecuteResult:
         """Execute once; rows are counted and dropped."""
         async with self._turn() as statement:
-            return await execute_statement(statement, args)
+            result = await execute_statement(statement, args)
+            self._statements.executed(self.sql)
+            return result
 
     async def executemany(self, rows: ParamRows) -> ExecuteResult:
         """Execute once for each row, pipelined; see `Connection.executemany`."""
@@ -91,24 +93,21 @@ class PreparedStatement:
             return await executemany_statement(statement, rows)
 
     @overload
-    def stream(self, *args: Value) -> Stream[Record]: ...
+    def stream(self, *args: Value, prefetch: bool = True) -> Stream[Record]: ...
     @overload
-    def stream(self, *args: Value, row_factory: RowFactory[R]) -> Stream[R]: ...
-    def stream(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> Stream[Any]:
+    def stream(self, *args: Value, row_factory: RowFactory[R], prefetch: bool = True) -> Stream[R]: ...
+    def stream(
+        self, *args: Value, row_factory: RowFactory[Any] | None = None, prefetch: bool = True
+    ) -> Stream[Any]:
         """The rows, block by block. One at a time: a prepared statement has one cursor."""
-        return Stream(self._session, self._ready(), args, row_factory or self._factory)
+        factory = row_factory or self._factory
+        return Stream(self._statements, self._ready(), args, factory, prefetch=prefetch)
 
     async def close(self) -> None:
-        """Release the statement at the server."""
+        """Give the statement back; nothing is waited for."""
         if not self._closed:
             self._closed = True
-            if self._session.is_open:
-                try:
-                    async with self._session:
-                        await self._statement.release()
-                except asyncio.CancelledError:
-                    self._statement.leave()
-                    raise
+            _let_go(self._statements, self._statement)
 
     async def __aenter__(self) -> Self:
         return self
@@ -120,7 +119,7 @@ class PreparedStatement:
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True):
-            self._statement.leave()
+            self._session.line.soon(_let_go, self._statements, self._statement)
 
     def _ready(self) -> Statement:
         if self._closed:
@@ -131,21 +130,25 @@ class PreparedStatement:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncGenerator[Statement, None]:
-        """The statement, with the turn held; its cursor is closed behind the block, so that it can be executed again.
-
-        A cancellation leaves that to the next turn.
-        """
+        """The statement, with the turn held; its cursor is closed behind the block."""
         async with self._session:
             statement = self._ready()
             try:
                 yield statement
-            except Exception:
-                if self._session.is_open:
-                    await statement.close_cursor()
-                    await self._session.autocommit_failed()
-                raise
             except BaseException:
-                statement.leave_cursor()
+                statement.put_cursor_down()
+                self._session.autocommit_later()
                 raise
-            await statement.close_cursor()
-            await self._session.autocommit()
+            statement.put_cursor_down()
+            if statement.returns_rows:
+                self._session.autocommit_later()
+            else:
+                await self._session.autocommit()
+
+
+def _let_go(statements: Statements, statement: Statement) -> None:
+    """Keep the statement for others, unless a stream of it is still open and might go on."""
+    if statement.is_open:
+        statement.put_down()
+    else:
+        statements.give_back(statement)

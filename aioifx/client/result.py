@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from aioifx.errors import Warning
+from aioifx.errors import DatabaseError, Warning
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Done, Serials
 
@@ -19,12 +19,14 @@ class ExecuteResult:
         serial:   the SERIAL, SERIAL8 or BIGSERIAL value of the last row inserted; None when the table has none.
         rowid:    the last row's ROWID, as the server states it; 0 when it states none.
         warnings: what the server warned of, each with its sqlstate.
+        errors:   of an executemany that collects them: one for each row that failed, with its row_index.
     """
 
     rowcount: int = 0
     serial: int | None = None
     rowid: int = 0
     warnings: tuple[Warning, ...] = ()
+    errors: tuple[DatabaseError, ...] = ()
 
 
 # Bits of SQ_DONE's warnings (documented: sqlwarn1..7; wire.md 7.9, errors.md 12).
@@ -43,10 +45,10 @@ def warnings_of(bits: int) -> tuple[Warning, ...]:
     return tuple(Warning(text, sqlstate) for bit, sqlstate, text in _WARNINGS if bits & bit)
 
 
-# Their warning bits tell what the database is like (OpenWarning), and warn of nothing.
-_ABOUT_DATABASES: Final = frozenset(
+ABOUT_DATABASES: Final = frozenset(
     {StatementType.DATABASE, StatementType.CREATE_DATABASE, StatementType.CLOSE_DATABASE}
 )
+"""Their warning bits tell what the database is like (OpenWarning), and warn of nothing."""
 
 
 def result_of(
@@ -56,6 +58,7 @@ def result_of(
     *,
     warnings: int = 0,
     rowcount: int | None = None,
+    errors: tuple[DatabaseError, ...] = (),
 ) -> ExecuteResult:
     """The result that the last SQ_DONE and SQ_INSERTDONE of an execution stand for.
 
@@ -65,5 +68,7 @@ def result_of(
     serial: int | None = None
     if kind == StatementType.INSERT:
         serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
-    bits = 0 if kind in _ABOUT_DATABASES else done.warnings | warnings
-    return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, warnings_of(bits))
+    bits = 0 if kind in ABOUT_DATABASES else done.warnings | warnings
+    return ExecuteResult(
+        done.rows if rowcount is None else rowcount, serial, done.rowid, warnings_of(bits), errors
+    )

@@ -1,53 +1,68 @@
-"""One session's conversations: exchange, pipeline, transaction state. Never: a Python value, a cursor.
+"""One session's state: transaction, settings, database, and what may run. Never: a Python value, a cursor.
 
 House rules:
-1. One turn at a time, first come first served: whoever converses holds the turn.
-2. A waiter that is cancelled loses nothing but its own interest: the reply is read to its end, and what it left behind
-   at the server (a statement, an open transaction) is put down as debris.
-3. Debris is cleared, one group at a time, by whoever has the next turn, before anything of its own is sent.
+1. Whoever converses holds the turn (`async with session`); turns, cancellation and chores are the line's matter.
+2. What a statement did to the session is followed when its answer comes, whether or not somebody waits for it.
+3. What a call leaves behind at the server (a statement, an open transaction) is put down as a chore; putting down
+   never waits.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
 from aioifx.channel import Channel
-from aioifx.client.sqltext import named_database
+from aioifx.client.admission import belongs_into_transaction, check_reading, check_reading_type
+from aioifx.client.conversation import Conversation
+from aioifx.client.line import Chore
+from aioifx.client.manners import Manners, Setting
+from aioifx.client.sqltext import first_words, named_database, scan
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
+    DataError,
+    IntegrityError,
     InterfaceError,
     NotSupportedError,
-    ProtocolError,
+    ProgrammingError,
+    QueryTimeout,
+    class_for,
     from_server,
 )
 from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.opcodes import OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, RowReader, read_reply
+from aioifx.wire.replies import Reply, ServerError, TransactionState, read_reply
 
-_NOT_IN_TRANSACTION: Final = -255
+NOT_IN_TRANSACTION: Final = -255
+
+_LOST: Final = "an error has ended the transaction, and all of it is undone; roll back before anything else"
+_READ_ONLY: Final = "set transaction read only"
+
+_UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
+"""Errors that undo their own statement and nothing else (documented)."""
+
+_ABOUT_ROWS: Final = frozenset(
+    {
+        StatementType.SELECT,
+        StatementType.INSERT,
+        StatementType.UPDATE,
+        StatementType.UPDATE_ALL,
+        StatementType.UPDATE_CURRENT,
+        StatementType.DELETE,
+        StatementType.DELETE_ALL,
+        StatementType.DELETE_CURRENT,
+    }
+)
+"""Behind these, nothing about the session needs to be followed."""
 
 
-@dataclass(slots=True)
-class Stats:
-    """What one connection did so far."""
-
-    round_trips: int = 0
-    """Times that somebody waited for the server; the login and its three companions included."""
-    statements: int = 0
-    """Statements prepared, or executed without being prepared."""
-    rows: int = 0
-    """Rows that came."""
-
-
-class Session:
+class Session(Conversation):
     """A logged-in session. It belongs to one event loop."""
 
     def __init__(
@@ -59,209 +74,135 @@ class Session:
         fetch_size: int = 32767,
         strip_char: bool = False,
         read_ahead: bool = True,
+        autofree: bool = False,
+        command_timeout: float | None = None,
+        cancel_timeout: float = 5.0,
+        pipelining: bool = False,
+        autocommit: bool = True,
+        read_only: bool = False,
+        manners: Manners | None = None,
     ) -> None:
-        self.channel = channel
-        self.dialect = dialect
+        super().__init__(
+            channel,
+            dialect,
+            command_timeout=command_timeout,
+            cancel_timeout=cancel_timeout,
+            pipelining=pipelining,
+        )
         self.code_set = code_set
         self.fetch_size = fetch_size
         """Bytes of rows that one fetch asks for."""
         self.strip_char = strip_char
         self.read_ahead = read_ahead
         """False: rows are read field by field, without read-ahead."""
-        self.stats = Stats()
+        self.autofree = autofree
+        """Whether a statement that is used once is released together with its cursor."""
+        self.autocommits = autocommit
+        """Whether a statement outside of a transaction commits by itself; if not, one is begun in front of it."""
+        self.read_only = read_only
+        self.manners = manners or Manners()
+        self.admits_all = autocommit and not read_only
+        """False: whatever is to run must `admit` first."""
         self.in_transaction = False
+        self.work_lost = False
+        """The server has ended the transaction and undone it, and nobody has said ROLLBACK since."""
+        self._is_guarded = False  # the server itself refuses changes in the open transaction
         self.database = ""
         """The open database; empty when none is open."""
         self.open_warnings = 0
         """What SQ_DBOPEN's answer said of the database; see OpenWarning."""
-        self._turn = asyncio.Lock()
-        self._holder: asyncio.Task[Any] | None = None
-        self._debris: list[tuple[int, bool]] = []
-        self._stray_cursors: list[int] = []
-        self._unfinished = False
-        self._abandoned = False
-        self._leaving = False
-        self._cursors = 0
+        self.generation = 0
+        """Raised whenever statements prepared before may mean something else, or nothing."""
+        self._doomed = False  # a transaction was put down; its BEGIN may not be answered yet
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         """Take the turn: nobody else converses until it is given back.
 
-        Raises:   ConnectionLost: the session has ended.
+        Raises:   ConnectionLost: the session has ended. QueryTimeout: others took too long.
         """
-        self.check_open()
-        if self._holder is not None and self._holder is asyncio.current_task():
-            raise InterfaceError(
-                "this task holds the connection already; an executemany's rows must not use it"
-            )
-        await self._turn.acquire()
-        try:
-            self.check_open()
-            self._holder = asyncio.current_task()
-            if self._debris or self._stray_cursors or self._unfinished or self._abandoned:
-                await self._clear_debris()
-        except BaseException:
-            self._holder = None
-            self._turn.release()
-            raise
+        await self.line.take_turn()
+        if self.manners.due:
+            try:
+                await self.settle()
+            except BaseException:
+                self.line.give_turn()
+                raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._holder = None
-        self._turn.release()
+        self.line.give_turn()
 
-    def check_open(self) -> None:
-        """Raise what ended the session, if it has ended."""
-        failure = self.channel.failure
-        if failure is not None:
-            raise ConnectionLost(f"the connection is closed: {failure}") from failure
-        if self._leaving:
-            raise ConnectionLost("the connection is being closed")
-
-    @property
-    def is_open(self) -> bool:
-        return self.channel.is_open and not self._leaving
-
-    # -- one request, one reply ---------------------------------------------------------------------------------------
-
-    async def exchange(
-        self,
-        outbox: Outbox,
-        read_rows: RowReader | None = None,
-        *,
-        limit: int = DEFAULT_LIMIT,
-        done: Callable[[Reply], None] | None = None,
-        orphaned: Callable[[Reply], None] | None = None,
-    ) -> Reply:
-        """Send one group and wait for the reply to it. What the server says in it is not judged.
-
-        Args:     done: called with a reply that holds no error, even when nobody waits for it any more.
-                  orphaned: called with the reply if nobody waits for it any more.
-        Raises:   ConnectionLost, ProtocolError: the session has ended.
-        """
-        requests.put_eot(outbox)
-        reply: Reply = await self.wait(
-            self.submit(outbox.take(), self._reply(read_rows, limit, done)), orphaned
-        )
-        return reply
-
-    def submit(self, request: bytes, parser: Coroutine[Any, None, Any]) -> asyncio.Future[Any]:
-        """Queue *parser* for the reply, then send *request*; waits for nothing.
-
-        Raises:   ConnectionLost: good-bye is said already, by another task.
-        """
-        if self._leaving:
-            parser.close()
-            self.check_open()
-        channel = self.channel
-        if not channel.pending and channel.inbox.unread:
-            # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
-            parser = self._unasked(parser)
-        future = channel.expect(parser)
-        channel.send(request)
-        return future
-
-    async def wait(self, future: asyncio.Future[Any], orphaned: Callable[[Any], None] | None = None) -> Any:
-        """Wait for what `submit` promised; when cancelled, the reply is read all the same, and shown to *orphaned*."""
-        self.stats.round_trips += 1
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            self.abandon(future, orphaned)
-            raise
-
-    def abandon(self, future: asyncio.Future[Any], orphaned: Callable[[Any], None] | None = None) -> None:
-        """Wait no longer for what `submit` promised."""
-        self._abandoned = True
-
-        def arrived(future: asyncio.Future[Any]) -> None:
-            # To look at the exception keeps it from being reported as forgotten.
-            if not future.cancelled() and future.exception() is None and orphaned is not None:
-                orphaned(future.result())
-
-        future.add_done_callback(arrived)
-
-    async def _reply(
-        self, read_rows: RowReader | None, limit: int, done: Callable[[Reply], None] | None
-    ) -> Reply:
-        reply = await read_reply(self.channel.inbox, self.dialect, read_rows, limit)
-        self._observe(reply)
-        if done is not None and reply.error is None:
-            done(reply)
-        return reply
-
-    async def replies(self, count: int) -> list[Reply]:
-        """Parser of *count* groups in a row, for pipelines."""
-        replies: list[Reply] = []
-        for _ in range(count):
-            replies.append(await read_reply(self.channel.inbox, self.dialect))
-            self._observe(replies[-1])
-        return replies
-
-    async def _unasked(self, parser: Coroutine[Any, None, Any]) -> Any:
-        parser.close()
-        reply = await read_reply(self.channel.inbox, self.dialect, None, DEFAULT_LIMIT)
-        self._observe(reply)
-        raise ProtocolError("the server sent a message that nobody asked for")
-
-    def _observe(self, reply: Reply) -> None:
+    def observe(self, reply: Reply) -> None:
         """What every reply may change, whoever waits for it."""
-        self.stats.rows += len(reply.rows)
-        if reply.exited:
-            raise ConnectionLost("the server ended the session")
+        super().observe(reply)
+        error, state = reply.error, reply.transaction
+        if error is not None and state is not None and self._ends_transaction(state, error):
+            self.in_transaction, self.work_lost, self.admits_all = False, True, False
 
-    # -- debris -------------------------------------------------------------------------------------------------------
+    def _ends_transaction(self, state: TransactionState, error: ServerError) -> bool:
+        """Whether the server says that it has ended the transaction because of this error, such as -458.
 
-    def leave(self, statement_id: int, *, cursor: bool) -> None:
-        """Put a statement down that nobody needs any more; the next turn closes and releases it. Never waits."""
-        self._debris.append((statement_id, cursor))
+        Source:   the layout is documented, the numbers are assumed: level 0 behind a higher one is "none any more"; a
+                  live long transaction would show it. So it is believed only where being wrong loses nothing: behind
+                  an error, but not one that undoes its own statement alone (documented), and not in an ANSI database,
+                  where a transaction is always open. It never opens one, and COMMIT is sent and judged all the same.
+        """
+        return (
+            self.in_transaction
+            and not self.is_ansi
+            and state.level == 0 < state.previous
+            and not issubclass(class_for(error.sqlcode, error.isamcode), _UNDO_THEMSELVES)
+        )
 
-    def leave_cursor(self, statement_id: int) -> None:
-        """Put a cursor down whose statement stays prepared; the next turn closes it. Never waits."""
-        self._stray_cursors.append(statement_id)
+    # -- what is put down ---------------------------------------------------------------------------------------------
+
+    # -- what is put down ---------------------------------------------------------------------------------------------
 
     def leave_transaction(self) -> None:
-        """Put an open transaction down that nobody will finish; the next turn rolls it back. Never waits."""
-        self._unfinished = True
+        """Put an open transaction down that nobody will finish: it is rolled back.
 
-    async def _clear_debris(self) -> None:
-        while self._debris:
-            statement_id, cursor = self._debris.pop()
-            await self.drop(statement_id, cursor=cursor)
-        while self._stray_cursors:
-            outbox = Outbox()
-            requests.put_id(outbox, self._stray_cursors.pop())
-            requests.put_close(outbox)
-            await self.exchange(outbox)
-        if self._unfinished:
-            # Whether BEGIN or ROLLBACK came through may not be known yet, so the server is asked in any case.
-            self._unfinished = False
-            await self.abort_transaction()
-            self.check_open()
-        if self._abandoned:
-            self._abandoned = False
-            await self.autocommit_failed()
-
-    async def drop(self, statement_id: int, *, cursor: bool) -> None:
-        """CLOSE the cursor if one is open, then RELEASE the statement; two groups, as JDBC sends them (select.json).
-
-        An error in either answer is ignored: the statement is gone then.
+        Whether its BEGIN or ROLLBACK came through may not be known yet, so the server is asked in any case.
         """
-        outbox = Outbox()
-        if cursor:
-            requests.put_id(outbox, statement_id)
-            requests.put_close(outbox)
-            try:
-                await self.exchange(outbox)
-            except asyncio.CancelledError:
-                self.leave(statement_id, cursor=False)
-                raise
-        requests.put_id(outbox, statement_id)
-        requests.put_release(outbox)
-        await self.exchange(outbox)
+        self._doomed = True
+        self._no_transaction()
+        self.line.later(Chore(requests.put_rollback, self._abandoned_transaction))
+
+    def _abandoned_transaction(self, reply: Reply) -> None:
+        self._doomed = False
+        self._rolled_back(reply)
+
+    def _no_transaction(self) -> None:
+        self.in_transaction = self.work_lost = False
+        self.admits_all = self.autocommits and not self.read_only
+
+    def _rolled_back(self, reply: Reply) -> None:
+        """What cannot be rolled back ends the connection: whatever came next would be part of it."""
+        error = reply.error
+        if error is not None and error.sqlcode != NOT_IN_TRANSACTION:
+            failure = from_server(error.sqlcode, error.isamcode, token=error.token)
+            self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {failure}"))
+
+    def leave_savepoint(self, name: bytes) -> None:
+        """Put a savepoint down that nobody will finish: what happened behind it is rolled back."""
+        self.line.later(
+            Chore(
+                lambda outbox: requests.put_rollback_savepoint(outbox, name),
+                self._rolled_back,
+                lambda: self.in_transaction,
+            )
+        )
+
+    def autocommit_later(self) -> None:
+        """`autocommit` without waiting: behind a query, and behind a failure, whose error is the one to be raised.
+
+        Source:   observed: JDBC commits behind every failed statement (errors.json, exec_268)
+        """
+        if self._commits_itself():
+            self.line.later(Chore(requests.put_commit, needed=self._commits_itself))
 
     # -- statements without a name ------------------------------------------------------------------------------------
 
@@ -270,28 +211,75 @@ class Session:
 
         Source:   observed: JDBC, select.json (executeUpdate)
         """
+        if not self.admits_all:
+            await self.admit(sql)
+
+        def done(reply: Reply) -> None:
+            self.executed(reply.description.statement_type if reply.description else 0, reply, sql)
+
+        return await self._command(sql, done, running=True)
+
+    async def _command(self, sql: str, done: Callable[[Reply], None], *, running: bool = False) -> Reply:
         outbox = Outbox()
         requests.put_command(outbox, self.dialect, self.code_set.encode(sql))
         self.stats.statements += 1
-        reply = await self.exchange(
-            outbox,
-            done=lambda reply: self.executed(
-                reply.description.statement_type if reply.description else 0, reply, sql
-            ),
-        )
+        reply = await self.exchange(outbox, done=done, running=running)
         raise_for(reply, sql)
         return reply
 
+    async def settle(self) -> None:
+        """Set what is due of isolation and lock mode.
+
+        Source:   observed: JDBC, transactions.json isolation_1 and 4, session.json opt_IFX_LOCK_MODE_WAIT_17
+        """
+        for setting in self.manners.due_settings():
+            await self._command(setting.sql, partial(self._settled, setting, setting.wanted))
+
+    def _settled(self, setting: Setting, value: str, _: Reply) -> None:
+        self.manners.took(setting, value)
+
+    async def admit(self, sql: str, statement_type: int | None = None) -> None:
+        """Stand in front of what is to run, unless `admits_all`: refuse what must not, and begin the transaction that
+        it belongs into.
+
+        Args:     statement_type: as the server describes it, if it has.
+        Raises:   ProgrammingError: a change on a read-only connection. InterfaceError: part of a transaction that the
+                  server has ended. Otherwise as `begin`.
+        Source:   observed: JDBC begins behind PREPARE, in front of what runs first (transactions.json select_in_tx,
+                  prepared_in_tx, savepoint_first)
+        """
+        self.check(sql, statement_type)
+        if not (self.autocommits or self.in_transaction) and self.is_logged and belongs_into_transaction(sql):
+            await self.begin()
+
+    def check(self, sql: str, statement_type: int | None = None) -> None:
+        """Refuse what must not run now.
+
+        Raises:   InterfaceError: it would be part of a transaction that the server has ended. ProgrammingError: no
+                  query, on a read-only connection; in a read-only transaction that is the server's matter.
+        """
+        if self.work_lost and scan(sql).verb not in ("commit", "rollback"):
+            raise InterfaceError(_LOST)
+        if self.read_only and not (self._is_guarded and self.in_transaction):
+            check_reading(sql)
+            if statement_type is not None:
+                check_reading_type(statement_type, sql)
+
     def executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
         """A statement of this type succeeded: follow what it did to the transaction, or to the open database."""
+        if statement_type in _ABOUT_ROWS:
+            return
         if statement_type == StatementType.BEGIN_WORK:
-            self.in_transaction = True
+            self.in_transaction, self._is_guarded = not self._doomed, False
         elif statement_type in (StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK):
-            self.in_transaction = False
+            if "savepoint" not in first_words(sql, 4):  # ROLLBACK WORK TO SAVEPOINT
+                self._no_transaction()
         elif statement_type in (StatementType.DATABASE, StatementType.CREATE_DATABASE):
             self.opened(named_database(sql), reply)
         elif statement_type == StatementType.CLOSE_DATABASE:
             self.opened("", Reply())
+        elif sql and scan(sql).verb == "set":
+            self.manners.follow(sql)
 
     def opened(self, database: str, reply: Reply) -> None:
         """A database was opened; *reply* says what it is like.
@@ -300,11 +288,11 @@ class Session:
         """
         self.database = database
         self.open_warnings = reply.done.warnings if reply.done else 0
-
-    def cursor_name(self) -> bytes:
-        """A name that no other cursor of this session has; shaped like JDBC's (observed: select.json)."""
-        self._cursors += 1
-        return b"_ifxc%013d" % self._cursors
+        self.generation += 1
+        if reply.done is not None:
+            self.manners.opened(is_logged=self.is_logged, is_ansi=self.is_ansi)
+        else:
+            self.manners.closed()
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
@@ -318,39 +306,105 @@ class Session:
         """Whether a transaction is always open."""
         return bool(self.open_warnings & OpenWarning.ANSI)
 
-    async def begin(self) -> None:
-        """BEGIN WORK; nothing is sent in an ANSI database, where it would be an error.
+    @property
+    def holds(self) -> bool:
+        """Whether a cursor whose rows are fetched turn by turn needs HOLD.
+
+        Outside of a transaction it does: a COMMIT of somebody else's may come between two blocks. A cursor that is
+        part of a transaction ends with it.
+        """
+        return self.is_logged and self.autocommits and not self.in_transaction
+
+    async def begin(self, *, read_only: bool = False) -> None:
+        """BEGIN WORK, and what forbids changes; no BEGIN in an ANSI database, where it would be an error.
+
+        When it fails, in whatever way, no transaction is left.
 
         Raises:   NotSupportedError: the database has no log, so nothing could be rolled back.
-                  InterfaceError: in one already.
+                  InterfaceError: in one already, or in one that the server has ended.
         """
-        if not self.is_logged:
-            raise NotSupportedError("the database is not logged: it has no transactions", sqlcode=-256)
+        self.check_logged()
         if self.in_transaction:
             raise InterfaceError("a transaction is open already")
-        if self.is_ansi:
-            self.in_transaction = True
-        else:
-            await self._control(requests.put_begin, StatementType.BEGIN_WORK)
+        if self.work_lost:
+            raise InterfaceError(_LOST)
+        try:
+            if self.is_ansi:
+                self.in_transaction, self._is_guarded = True, False
+            else:
+                await self._control(requests.put_begin, StatementType.BEGIN_WORK)
+            if read_only or self.read_only:
+                await self._command(_READ_ONLY, self._guarded)
+        except BaseException as error:
+            if self.in_transaction or was_abandoned(error):
+                await self.give_up_transaction(error)
+            raise
+
+    def _guarded(self, _: Reply) -> None:
+        self._is_guarded = True
+
+    def check_logged(self) -> None:
+        """Raise NotSupportedError unless the database has transactions."""
+        if not self.is_logged:
+            raise NotSupportedError("the database is not logged: it has no transactions", sqlcode=-256)
 
     async def commit(self) -> None:
-        """COMMIT WORK."""
-        await self._control(requests.put_commit, StatementType.COMMIT_WORK)
+        """COMMIT WORK. If nobody waits for its answer any more, and it fails, the transaction is rolled back."""
+        await self._control(requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned)
+
+    def _commit_abandoned(self, reply: Reply) -> None:
+        if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
+            self._no_transaction()
+        elif reply.error is not None:
+            self.leave_transaction()
 
     async def rollback(self) -> None:
         """ROLLBACK WORK."""
-        await self._control(requests.put_rollback, StatementType.ROLLBACK_WORK)
+        await self._control(requests.put_rollback, StatementType.ROLLBACK_WORK, self._rollback_abandoned)
+
+    def _rollback_abandoned(self, reply: Reply) -> None:
+        self._no_transaction()
+        self._rolled_back(reply)
+
+    async def give_up_transaction(self, error: BaseException) -> None:
+        """Roll back behind *error*, which the caller raises; it is waited for only behind an ordinary one."""
+        if was_abandoned(error):
+            self.leave_transaction()
+        else:
+            await self.abort_transaction()
 
     async def abort_transaction(self) -> None:
         """ROLLBACK WORK behind a failure, which may have ended the transaction already (-255).
 
         What cannot be rolled back ends the connection: whatever came next would run inside of that transaction.
         """
+        await self._in_any_case(self.rollback())
+
+    async def _in_any_case(self, rollback: Coroutine[Any, Any, None]) -> None:
         try:
-            await self.rollback()
+            await rollback
+        except QueryTimeout:
+            pass  # its answer is judged when it comes
         except DatabaseError as error:
-            if self.is_open and error.sqlcode != _NOT_IN_TRANSACTION:
+            if self.is_open and error.sqlcode != NOT_IN_TRANSACTION:
                 self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {error}"))
+
+    async def set_savepoint(self, name: bytes) -> None:
+        """SAVEPOINT; a name that is used again moves."""
+        await self._control(partial(requests.put_set_savepoint, name=name))
+
+    async def release_savepoint(self, name: bytes) -> None:
+        """RELEASE SAVEPOINT: what happened behind it belongs to what is around it."""
+        await self._control(partial(requests.put_release_savepoint, name=name))
+
+    async def rollback_to_savepoint(self, name: bytes) -> None:
+        """ROLLBACK TO SAVEPOINT: what happened behind it is undone."""
+        await self._control(partial(requests.put_rollback_savepoint, name=name), orphaned=self._rolled_back)
+
+    async def abort_to_savepoint(self, name: bytes) -> None:
+        """`abort_transaction`, back to a savepoint."""
+        if self.in_transaction:
+            await self._in_any_case(self.rollback_to_savepoint(name))
 
     async def autocommit(self) -> None:
         """In an ANSI database, outside of a transaction of the user's: commit what the server began by itself.
@@ -359,29 +413,28 @@ class Session:
                   database would show whether a statement without rows needs it too. -255, nothing to commit, is no
                   error here.
         """
-        if self.is_ansi and not self.in_transaction:
+        if self._commits_itself():
             outbox = Outbox()
             requests.put_commit(outbox)
             reply = await self.exchange(outbox)
-            if reply.error is not None and reply.error.sqlcode != _NOT_IN_TRANSACTION:
+            if reply.error is not None and reply.error.sqlcode != NOT_IN_TRANSACTION:
                 raise_for(reply)
 
-    async def autocommit_failed(self) -> None:
-        """`autocommit` behind a statement that failed: what it locked is set free. Only the first failure is raised.
+    def _commits_itself(self) -> bool:
+        return self.is_ansi and self.autocommits and not self.in_transaction
 
-        Source:   observed: JDBC commits behind every failed statement (errors.json, exec_268)
-        """
-        try:
-            await self.autocommit()
-        except DatabaseError:
-            pass
-
-    async def _control(self, put: Callable[[Outbox], None], effect: StatementType) -> None:
+    async def _control(
+        self,
+        put: Callable[[Outbox], None],
+        effect: StatementType | None = None,
+        orphaned: Callable[[Reply], None] | None = None,
+    ) -> None:
         outbox = Outbox()
         put(outbox)
-        reply = await self.exchange(outbox, done=lambda reply: self.executed(effect, reply))
-        if reply.error is not None and reply.error.sqlcode == _NOT_IN_TRANSACTION:
-            self.in_transaction = False
+        done = None if effect is None else partial(self.executed, effect)
+        reply = await self.exchange(outbox, done=done, orphaned=orphaned)
+        if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
+            self._no_transaction()
         raise_for(reply)
 
     # -- the end ------------------------------------------------------------------------------------------------------
@@ -394,16 +447,13 @@ class Session:
         if self.is_open:
             outbox = Outbox()
             requests.put_exit(outbox)
-            farewell = self.submit(outbox.take(), read_reply(self.channel.inbox, self.dialect))
-            self._leaving = True
-            self.stats.round_trips += 1
+            parser = read_reply(self.channel.inbox, self.dialect)
+            farewell = self.line.submit(outbox.take(), parser)
+            self.line.leave()
             try:
-                await asyncio.shield(farewell)
+                await self.line.wait(farewell)
             except DatabaseError:
                 pass  # a server that closes without a farewell has closed all the same
-            except asyncio.CancelledError:
-                self.abandon(farewell)
-                raise
         self.channel.close()
         await self.channel.wait_closed()
 
@@ -421,6 +471,11 @@ def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None
         )
     if reply.bad_value is not None:
         raise reply.bad_value
+
+
+def was_abandoned(error: BaseException) -> bool:
+    """Whether nobody waits any more, as behind a cancellation or a time-out; cleanup is put down then, not awaited."""
+    return not isinstance(error, Exception) or isinstance(error, QueryTimeout)
 
 
 def first_failure(replies: Sequence[Reply]) -> int | None:

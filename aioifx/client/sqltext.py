@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from aioifx.errors import InterfaceError, ProgrammingError
@@ -28,6 +29,7 @@ _COMMENTS: Final = r"""
 _BEFORE_VERB: Final = re.compile(rf"(?: [ \t\r\n\f\v(] | {_COMMENTS} )*+", re.VERBOSE | re.DOTALL)
 _BLANK: Final = re.compile(rf"(?: [ \t\r\n\f\v] | {_COMMENTS} )*+\Z", re.VERBOSE | re.DOTALL)
 _WORD: Final = re.compile(r"[^\W\d]\w*+")
+_COMMENT_OR_WORD: Final = re.compile(rf"{_COMMENTS} | ( \w++ )", re.VERBOSE | re.DOTALL)
 # A doubled quote inside a string reads as two strings in a row, which comes to the same. Behind SET, MULTISET and
 # LIST a brace opens a collection instead of a comment (documented: Guide to SQL Syntax, literal collection).
 _SKIPPED_OR_PLACEHOLDER: Final = re.compile(
@@ -101,6 +103,12 @@ def _count(sql: str) -> tuple[int, int]:
             case _:
                 pass
     return count, count if before_where is None else before_where
+
+
+def first_words(sql: str, count: int) -> list[str]:
+    """The first *count* words and numbers of a statement, in lower case; comments, blanks and signs are passed over."""
+    words = (found[1].lower() for found in _COMMENT_OR_WORD.finditer(sql) if found[1])
+    return list(islice(words, count))
 
 
 def named_database(sql: str) -> str:

@@ -5,10 +5,12 @@ Whoever calls a coroutine of this module holds the session's turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from struct import pack
 from typing import Final
 
+from aioifx.client.line import Ticket
 from aioifx.client.options import MIN_FETCH_SIZE
 from aioifx.client.session import Session, raise_for
 from aioifx.client.sqltext import scan
@@ -18,11 +20,18 @@ from aioifx.errors import DataError, InterfaceError, ProtocolError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
 from aioifx.wire.inbox import Inbox
-from aioifx.wire.opcodes import StatementType
+from aioifx.wire.opcodes import Op, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, RowReader, by_field, in_runs
 
 _REPLY_SLACK: Final = 1 << 20
+
+_EXECUTE_EOT: Final = pack(">2H", Op.EXECUTE, Op.EOT)
+
+_CONTROLS: Final = frozenset(
+    {StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK}
+)
+"""What is not interrupted: its outcome would not be known."""
 
 
 class Statement:
@@ -44,11 +53,21 @@ class Statement:
             self.kind == StatementType.EXECUTE_ROUTINE and bool(description.columns)
         )
         self.columns = description.columns if self.returns_rows else ()
+        self.targets = description.columns if self.kind == StatementType.INSERT else ()
+        """The columns that an INSERT stores into."""
         self.is_open = False
         """Whether the cursor is open at the server."""
         self.exhausted = True
         self.is_released = False
         """Nothing may be asked of it any more: the server may have given its id to another statement."""
+        self.one_shot = False
+        """Nobody will execute it a second time."""
+        self.reused = False
+        """It was prepared for an earlier call, and what it names may have changed since."""
+        self.generation = session.generation
+        self._frees_itself = False
+        self._failed = False
+        self._head = self._addressed().take()
         self._name: bytes | None = None
         self._ret_types = _wanted(self.columns)
         self._typed_once = False
@@ -56,6 +75,11 @@ class Statement:
         self._encoder: ParamEncoder | None = None
         self._loose: ParamEncoder | None = None
         self._stored = _stored(self.kind, len(description.columns), len(parameters), sql)
+
+    @property
+    def cursor_name(self) -> str | None:
+        """The open cursor's name; None without one."""
+        return self._name.decode("ascii") if self.is_open and self._name is not None else None
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -76,57 +100,120 @@ class Statement:
             )
         return self._read_rows
 
-    async def open(self, params: Sequence[Value], fetch_size: int = 0, *, shared: bool = False) -> list[Row]:
+    async def open(self, params: Sequence[Value], fetch_size: int = 0, *, hold: bool = False) -> list[Row]:
         """Open the cursor and fetch the first block, in one group.
 
-        Args:     fetch_size: bytes; 0 for the session's. shared: the turn is given back between blocks, so a COMMIT
-                  of somebody else's may come in between; it spares the cursor if that is not part of a transaction.
+        Args:     fetch_size: bytes; 0 for the session's. hold: the cursor outlives the transaction's end.
 
-        Wire:     ID · CURNAME · [BIND] · [HOLD] · OPEN · ID · [RET_TYPE] · NFETCH
+        Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · ID · [RET_TYPE] · NFETCH
         Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
-                  with a prepared statement; with HOLD: select.json, holdable_int. That variable-width columns need no
-                  second group was observed on 12.10, 14.10 and 15.
+                  with a prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That
+                  variable-width columns need no second group was observed on 12.10, 14.10 and 15.
         """
         read_rows = self.row_reader()
-        outbox = self._addressed()
-        if self._name is None:
-            self._name = self.session.cursor_name()
-        requests.put_curname(outbox, self._name)
-        self._put_params(outbox, params)
-        if shared and self.session.is_logged and not self.session.in_transaction:
-            requests.put_hold(outbox)
+        outbox = self._opening(params, hold=hold)
+        await self.admit()
+        frees_itself = self.session.autofree and self.one_shot
+        if frees_itself:
+            requests.put_autofree(outbox)
         requests.put_open(outbox)
         requests.put_id(outbox, self.statement_id)
         if self._ret_types and not self._typed_once:
             requests.put_ret_type(outbox, self._ret_types)
         self.is_open = True  # from here on the server may have a cursor, whatever comes back
         self.exhausted = False
-        rows = await self._fetch(outbox, fetch_size, read_rows)
+        reply = await self.session.line.wait(self._fetch(outbox, fetch_size, read_rows))
+        self._frees_itself = frees_itself  # now it is known whether there is a cursor that can take it along
+        rows = self.arrived(reply)
         self._typed_once = True
         return rows
+
+    def _opening(self, params: Sequence[Value], *, scroll: bool = False, hold: bool = False) -> Outbox:
+        """ID · CURNAME · [BIND] · [SCROLL] · [HOLD]."""
+        outbox = self._addressed()
+        if self._name is None:
+            self._name = self.session.cursor_name()
+        requests.put_curname(outbox, self._name)
+        self._put_params(outbox, params)
+        if scroll:
+            requests.put_scroll(outbox)
+        if hold:
+            requests.put_hold(outbox)
+        return outbox
 
     async def fetch_block(self) -> list[Row]:
         """The next block; empty when there are no more rows.
 
         Raises:   InterfaceError: the statement was closed in the middle of its rows.
         """
-        outbox = self._addressed()
         if self.exhausted:
+            self._check_usable()
             return []
-        return await self._fetch(outbox, 0, self.row_reader())
+        return self.arrived(await self.session.line.wait(self.submit_fetch()))
 
-    async def _fetch(self, outbox: Outbox, fetch_size: int, read_rows: RowReader) -> list[Row]:
+    def submit_fetch(self) -> Ticket[Reply]:
+        """Ask for the next block and wait for nothing; `arrived` makes rows of the answer."""
+        return self._fetch(self._addressed(), 0, self.row_reader())
+
+    def _fetch(self, outbox: Outbox, fetch_size: int, read_rows: RowReader) -> Ticket[Reply]:
         # JDBC raises the buffer to the row's size (observed: select.json).
         size = max(fetch_size or self.session.fetch_size, self.row_size)
         requests.put_fetch(outbox, self.session.dialect, size)
-        reply = await self.session.exchange(outbox, read_rows, limit=2 * size + _REPLY_SLACK)
+        return self.session.submit(outbox, read_rows, limit=2 * size + _REPLY_SLACK, running=True)
+
+    def arrived(self, reply: Reply) -> list[Row]:
+        """The rows of a fetch's answer, and what it says of the cursor."""
         if reply.closed:
             self.is_open = False
         self.exhausted = _is_last(reply)
         if reply.error is not None:
-            self.exhausted = True
+            self.exhausted = self._failed = True
         raise_for(reply, self.sql)
         return reply.rows
+
+    async def open_scroll(self, params: Sequence[Value], *, hold: bool) -> None:
+        """Open a cursor that can be moved in; no row comes yet.
+
+        Wire:     ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
+        Source:   observed: JDBC, scroll.json
+        """
+        self.row_reader()
+        outbox = self._opening(params, scroll=True, hold=hold)
+        await self.admit()
+        requests.put_open(outbox)
+        self.is_open = True
+        self.exhausted = False
+        raise_for(await self.session.exchange(outbox, running=True), self.sql)
+
+    async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row] | None:
+        """Fetch one row of a scroll cursor; its number comes with it.
+
+        Wire:     ID · [RET_TYPE] · SFETCH; the answer is TUPID · TUPLE · DONE, for the last row TUPLE · TUPID
+        Source:   observed: JDBC, scroll.json: RET_TYPE every time, one row at a time, and a number that is not the one
+                  asked for ends JDBC's work with an internal error; informix-driver, the order for the last row
+        """
+        outbox = self._addressed()
+        if self._ret_types:
+            requests.put_ret_type(outbox, self._ret_types)
+        size = max(MIN_FETCH_SIZE, self.row_size)
+        requests.put_scroll_fetch(outbox, kind, row, size)
+        reply = await self.session.exchange(
+            outbox,
+            self.row_reader(),
+            limit=2 * size + _REPLY_SLACK,
+            done=lambda reply: _check_scrolled(reply, row),
+            running=True,
+        )
+        if reply.closed:
+            self.is_open = False
+        raise_for(reply, self.sql)
+        return (reply.row_number, reply.rows[0]) if reply.rows and reply.row_number else None
+
+    def note_end_of(self, ticket: Ticket[Reply]) -> None:
+        """Nobody wants these rows; but if they have come, the server may have closed the cursor with them."""
+        future = ticket.future
+        if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
+            self.is_open = False
 
     async def fetch_all(self, params: Sequence[Value]) -> list[Row]:
         """Every row."""
@@ -160,26 +247,43 @@ class Statement:
         outbox = self._addressed()
         self._put_params(outbox, params)
         requests.put_execute(outbox)
-        reply = await self.session.exchange(
-            outbox, done=lambda reply: self.session.executed(self.kind, reply, self.sql)
-        )
+        await self.admit()
+        reply = await self.session.exchange(outbox, done=self._executed, running=self.kind not in _CONTROLS)
         raise_for(reply, self.sql)
         return reply
 
+    async def admit(self) -> None:
+        """In front of an execution, in whatever way: see `Session.admit`."""
+        if not self.session.admits_all:
+            await self.session.admit(self.sql, self.kind)
+
+    def _executed(self, reply: Reply) -> None:
+        self.session.executed(self.kind, reply, self.sql)
+        self.generation = self.session.generation  # a DATABASE statement belongs to what it opened
+
     def put_execution(self, outbox: Outbox, params: Sequence[Value], row: int) -> None:
         """One row of a pipelined executemany: a group of its own."""
-        requests.put_id(outbox, self.statement_id)
+        outbox.raw(self._head)
         self._put_params(outbox, params, row)
-        requests.put_execute(outbox)
-        requests.put_eot(outbox)
+        outbox.raw(_EXECUTE_EOT)
 
     def _addressed(self) -> Outbox:
         """A request that begins with SQ_ID."""
-        if self.is_released:
-            raise InterfaceError("the statement is closed")
+        self._check_usable()
         outbox = Outbox()
         requests.put_id(outbox, self.statement_id)
         return outbox
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether anything may be asked of it: it is not released, and its database is still open."""
+        return not self.is_released and self.generation == self.session.generation
+
+    def _check_usable(self) -> None:
+        if self.is_released:
+            raise InterfaceError("the statement is closed")
+        if self.generation != self.session.generation:
+            raise InterfaceError("the statement was prepared before another database was opened")
 
     def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
         if not self.parameters:
@@ -207,34 +311,25 @@ class Statement:
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    async def close_cursor(self) -> None:
-        """CLOSE, unless the server has done so itself; the statement stays prepared."""
-        if self.is_open:
-            outbox = self._addressed()
-            requests.put_close(outbox)
-            self.is_open, self.exhausted = False, True
-            await self.session.exchange(outbox)  # sent before anything can cancel the wait
-
-    def leave_cursor(self) -> None:
-        """Give the cursor up without waiting; the session's next turn closes it, the statement stays prepared."""
+    def put_cursor_down(self) -> None:
+        """Give the cursor up, unless the server has closed it; the statement stays prepared. Never waits."""
         if self.is_open:
             self.is_open, self.exhausted = False, True
-            self.session.leave_cursor(self.statement_id)
+            if self.generation == self.session.generation:
+                self.session.put_down(self.statement_id, cursor=True, release=False)
 
-    async def release(self) -> None:
-        """CLOSE and RELEASE, once."""
-        if not self.is_released:
-            await self.session.drop(self.statement_id, cursor=self._released())
+    def put_down(self) -> None:
+        """Give the statement up, once, and its cursor. Never waits.
 
-    def leave(self) -> None:
-        """Give the statement up without waiting; the session's next turn closes and releases it."""
-        if not self.is_released:
-            self.session.leave(self.statement_id, cursor=self._released())
-
-    def _released(self) -> bool:
-        """Whether there is a cursor to close."""
-        cursor, self.is_open, self.is_released = self.is_open, False, True
-        return cursor
+        A database that is closed takes its statements along (documented), and their ids may be others' by now.
+        """
+        if self.is_released:
+            return
+        self.is_released = True
+        if self.generation == self.session.generation:
+            freed = self._frees_itself and not self._failed
+            self.session.put_down(self.statement_id, cursor=self.is_open, release=not freed)
+        self.is_open, self.exhausted = False, True
 
 
 async def prepare(session: Session, sql: str, params: Sequence[Value] | None = None) -> Statement:
@@ -243,17 +338,18 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     Args:     params: the values it is prepared for, if they are known.
 
     Wire:     PREPARE · NDESCRIBE · WANTDONE, then ID · CIDESCRIBE
-    Raises:   Before anything is sent: ProgrammingError, DataError: the text is no statement, or not in the code set.
-              InterfaceError: the number of values is wrong.
+    Raises:   Before anything is sent: ProgrammingError, DataError: the text is no statement, not in the code set, or
+              no query on a read-only connection. InterfaceError: the number of values is wrong, or see `Session.check`.
     Source:   observed: JDBC, prepared.json; JDBC asks for parameters even where there are none
     """
     placeholders = scan(sql).placeholders
     if params is not None:
         check_count(placeholders, params)
+    session.check(sql)
     outbox = Outbox()
     requests.put_prepare(outbox, session.dialect, session.code_set.encode(sql), placeholders)
     session.stats.statements += 1
-    prepared = await session.exchange(outbox, orphaned=lambda reply: _put_down(session, reply))
+    prepared = await session.exchange(outbox, orphaned=partial(_put_down, session))
     raise_for(prepared, sql)
     if prepared.description is None:
         raise ProtocolError("the server prepared a statement and did not describe it")
@@ -263,7 +359,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     try:
         parameters = await _describe_parameters(session, prepared, placeholders)
     except BaseException:
-        session.leave(statement_id, cursor=False)
+        session.put_down(statement_id, cursor=False, release=True)
         raise
     return Statement(session, sql, prepared, parameters)
 
@@ -271,7 +367,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
 def _put_down(session: Session, prepared: Reply) -> None:
     """The answer to a PREPARE that nobody waits for any more."""
     if prepared.description is not None and prepared.error is None:
-        session.leave(prepared.description.statement_id, cursor=False)
+        session.put_down(prepared.description.statement_id, cursor=False, release=True)
 
 
 def check_count(expected: int, params: Sequence[Value]) -> None:
@@ -327,6 +423,15 @@ def _is_last(reply: Reply) -> bool:
     return reply.done is not None and reply.done.rows > 0
 
 
+def _check_scrolled(reply: Reply, asked: int) -> None:
+    """Raise unless the answer to a scroll fetch holds at most one row, and that is the one that was *asked* for."""
+    count, number = len(reply.rows), reply.row_number or 0
+    if count > 1:
+        raise ProtocolError(f"{count} rows came where one was asked for")
+    if count and (number < 1 or asked not in (0, number)):
+        raise ProtocolError(f"row {number} came instead of row {asked or 'last'}")
+
+
 def _wanted(columns: Sequence[Column]) -> tuple[SqlType, ...]:
     """What SQ_RET_TYPE asks for; empty when every column comes in its own form anyway.
 
@@ -334,10 +439,11 @@ def _wanted(columns: Sequence[Column]) -> tuple[SqlType, ...]:
     """
     if not any(requests.is_named(column.type.kind) for column in columns):
         return ()
-    return tuple(_wanted_type(column.type) for column in columns)
+    return tuple(wanted_type(column.type) for column in columns)
 
 
-def _wanted_type(sqltype: SqlType) -> SqlType:
+def wanted_type(sqltype: SqlType) -> SqlType:
+    """The form in which one column travels once SQ_RET_TYPE has asked for it."""
     kind = sqltype.kind
     if kind == TypeCode.LVARCHAR:
         return SqlType(TypeCode.LVARCHAR, sqltype.length)
@@ -370,27 +476,3 @@ async def _need_within(inbox: Inbox, count: int, end: int) -> None:
     if inbox.consumed + count > end:
         raise ProtocolError("a field reaches past the end of its row")
     await inbox.need(count)
-
-
-@asynccontextmanager
-async def prepared(
-    session: Session, sql: str, params: Sequence[Value] | None = None
-) -> AsyncGenerator[Statement, None]:
-    """A statement for as long as the block lasts, with the turn held; closed and released behind it.
-
-    An ordinary error releases it too before it goes on; a cancellation leaves that to the next turn.
-    """
-    async with session:
-        statement = await prepare(session, sql, params)
-        try:
-            yield statement
-        except Exception:
-            if session.is_open:
-                await statement.release()
-                await session.autocommit_failed()
-            raise
-        except BaseException:
-            statement.leave()
-            raise
-        await statement.release()
-        await session.autocommit()

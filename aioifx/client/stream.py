@@ -1,18 +1,20 @@
-"""Rows of a query, block by block, in constant memory. Never: a cursor's name, bytes."""
+"""Rows of a query, block by block, in bounded memory. Never: a cursor's name, bytes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from itertools import chain
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from aioifx.client.session import Session
-from aioifx.client.statement import Statement, prepare
+from aioifx.client.line import Ticket
+from aioifx.client.statement import Statement
+from aioifx.client.statements import Statements
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Column, Row, Value
+from aioifx.wire.replies import Reply
 
 R = TypeVar("R")
 
@@ -20,26 +22,34 @@ R = TypeVar("R")
 class Stream(Generic[R]):
     """The rows of one query: ``async for row in stream``, or ``async for block in stream.blocks()``.
 
-    Nothing is sent before the first row is asked for. One block is in memory at a time. The session's turn is held only
-    while a block is fetched, so other statements of the same connection may run between two rows. An iteration that is
-    left early may be closed with `aclose` (or ``async with``); otherwise the connection closes it with its next
-    statement.
+    Nothing is sent before the first row is asked for. At most two blocks are in memory: the one that is consumed, and
+    the next one, which is asked for as soon as the connection is free. Other statements of the same connection may run
+    between two blocks. An iteration that is left early may be closed with `aclose` (or ``async with``); otherwise the
+    connection closes it when it is garbage.
+
+    Args:     prefetch: False asks for a block only when its first row is wanted.
     """
 
     def __init__(
         self,
-        session: Session,
+        statements: Statements,
         source: str | Statement,
         params: Sequence[Value],
         factory: RowFactory[R],
+        *,
+        prefetch: bool = True,
     ) -> None:
-        self._session = session
+        self._statements = statements
+        self._session = statements.session
         self._source = source
         self._params = params
         self._factory = factory
+        self._prefetch = prefetch
         self._statement: Statement | None = None
+        self._ahead: Ticket[Reply] | None = None
         self._make: Callable[[Row], R] | None = None
         self._rows: Iterator[Row] = iter(())
+        self._fetching = asyncio.Lock()
         self._closed = False
         self._interrupted = False
 
@@ -63,7 +73,7 @@ class Stream(Generic[R]):
             self._rows = chain(self._rows, rows)
             ended = not rows
 
-    async def blocks(self) -> AsyncIterator[list[R]]:
+    async def blocks(self) -> AsyncGenerator[list[R], None]:
         """The rest of the rows, a list per block of `fetch_size` bytes."""
         rest = list(self._rows)
         while rest or (rest := await self._next_rows()):
@@ -80,88 +90,117 @@ class Stream(Generic[R]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the cursor; what was not fetched is never sent."""
+        """Close the cursor; what was not fetched is never sent. Nothing is waited for."""
         closed, self._closed = self._closed, True
         self._rows = iter(())
-        statement = self._statement
-        if closed or statement is None or not self._session.is_open:
-            return
-        try:
-            async with self._session:
-                await self._finish(statement)
-        except asyncio.CancelledError:
-            self._leave(statement)
-            raise
+        if not (closed or self._fetching.locked()):  # a task in the middle of a fetch lets go behind that
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._statement is not None:
+            _let_go(self._statements, self._statement, self._is_own, self._ahead)
+            self._ahead = None
 
     def __del__(self) -> None:
-        statement = getattr(self, "_statement", None)
-        if statement is not None and not self._closed:
-            self._leave(statement)
+        if not getattr(self, "_closed", True) and self._statement is not None:
+            # A finalizer may run in any thread.
+            self._session.line.soon(_let_go, self._statements, self._statement, self._is_own, self._ahead)
+
+    # -- fetching -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the statement is nobody else's."""
+        return not isinstance(self._source, Statement)
 
     async def _next_rows(self) -> list[Row]:
-        """The next block, empty at the end; the statement is closed with its last block."""
-        if self._interrupted:
-            raise InterfaceError(
-                "the stream was interrupted in the middle of a fetch; what came then is lost"
-            )
-        if self._closed:
-            return []
-        async with self._session:
-            if self._closed:  # by another task, in the meantime
+        """The next block, empty at the end; the statement is given back with its last block."""
+        async with self._fetching:
+            if self._interrupted:
+                raise InterfaceError(
+                    "the stream was interrupted in the middle of a fetch; what came then is lost"
+                )
+            if self._closed:
                 return []
             try:
-                if self._statement is None:
-                    self._statement = statement = await self._prepare()
-                    self._make = self._factory(statement.columns)
-                    rows = await statement.open(self._params, shared=True)
-                else:
-                    statement = self._statement
-                    rows = await statement.fetch_block()
+                rows = await (self._begin() if self._statement is None else self._continue(self._statement))
             except BaseException as error:
-                await self._give_up(error)
-                raise
-            if statement.exhausted:
                 self._closed = True
-                await self._finish(statement)
+                self._interrupted = not isinstance(error, Exception)
+                raise
+            if self._closed:  # by another task, in the meantime
+                self._leave()
+                return []
+            self._look_ahead()
             return rows
 
-    async def _prepare(self) -> Statement:
-        source = self._source
-        if isinstance(source, Statement):
-            if source.is_open:
-                raise InterfaceError(
-                    "another stream of this prepared statement is still open; close it first"
-                )
-            statement = source
-        else:
-            statement = await prepare(self._session, source, self._params)
+    async def _begin(self) -> list[Row]:
+        """Prepare, open, and fetch the first block."""
+        async with self._session:
+            if self._closed:
+                return []
+            source = self._source
+            if isinstance(source, Statement):
+                if source.is_open:
+                    raise InterfaceError(
+                        "another stream of this prepared statement is still open; close it first"
+                    )
+                rows = await self._used(source, self._open(source))
+                self._statement = source
+            else:
+                self._statement, rows = await self._statements.begin(source, self._params, self._open)
+            return rows
+
+    async def _open(self, statement: Statement) -> list[Row]:
         if not statement.returns_rows:
-            await self._finish(statement)
             raise InterfaceError("stream is for statements that return rows")
-        return statement
+        self._make = self._factory(statement.columns)
+        return await statement.open(self._params, hold=self._session.holds)
 
-    async def _give_up(self, error: BaseException) -> None:
-        self._closed = True
-        self._interrupted = not isinstance(error, Exception)
-        if self._statement is None:
-            return
-        if self._interrupted:
-            self._leave(self._statement)
-        elif self._session.is_open:
-            await self._finish(self._statement)
+    async def _continue(self, statement: Statement) -> list[Row]:
+        """The block that was asked for ahead, or one that is fetched now."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            return await self._used(statement, self._arrived(statement, ahead))
+        async with self._session:
+            if self._closed:
+                return []
+            return await self._used(statement, statement.fetch_block())
 
-    def _leave(self, statement: Statement) -> None:
-        """Without waiting; the session's next turn does it."""
-        if statement is self._source:
-            statement.leave_cursor()
-        else:
-            statement.leave()
+    async def _arrived(self, statement: Statement, ahead: Ticket[Reply]) -> list[Row]:
+        return statement.arrived(await self._session.line.wait(ahead))
 
-    async def _finish(self, statement: Statement) -> None:
-        """Close the cursor, and release the statement if it is this stream's own."""
-        if statement is self._source:
-            await statement.close_cursor()
-        else:
-            await statement.release()
-        if self._session.is_open:
-            await self._session.autocommit()
+    async def _used(self, statement: Statement, use: Awaitable[list[Row]]) -> list[Row]:
+        """What *use* brings; when it fails, the statement is put away."""
+        try:
+            return await use
+        except BaseException as error:
+            if self._is_own:
+                self._statements.failed(statement, error)
+            else:
+                statement.put_cursor_down()
+                self._session.autocommit_later()
+            raise
+
+    def _look_ahead(self) -> None:
+        """Ask for the next block while this one is consumed, if that gets in nobody's way; or end with the last."""
+        statement = self._statement
+        assert statement is not None
+        if statement.exhausted:
+            self._closed = True
+            self._leave()
+        elif self._prefetch and statement.is_usable and self._session.line.is_free:
+            self._ahead = statement.submit_fetch()
+
+
+def _let_go(statements: Statements, statement: Statement, is_own: bool, ahead: Ticket[Reply] | None) -> None:
+    """The stream has ended: its cursor is closed, and its statement given back."""
+    session = statements.session
+    if ahead is not None:
+        statement.note_end_of(ahead)
+        session.line.abandon(ahead, interrupt=False)
+    if is_own:
+        statements.give_back(statement)
+    else:
+        statement.put_cursor_down()
+    session.autocommit_later()

@@ -105,6 +105,10 @@ def test_every_login_of_jdbcs_is_written_again_byte_for_byte(name: str, data: by
     assert outbox.take() == data
 
 
+WITHOUT_OPTOFC = {"environment": {"OPTOFC": "0"}}
+"""JDBC does not ask for it unless it is told to; we do."""
+
+
 class _AsJdbc:
     """Makes an attempt say of itself what JDBC's said: who asks is not part of the law, how it is asked is."""
 
@@ -147,7 +151,7 @@ async def test_a_whole_session_from_login_to_exit_is_jdbcs(
     as_jdbc(monkeypatch, script)
     peer = Peer(script, with_login=True, chunks=chunks)
     async with listening(peer) as listener:
-        async with aioifx.connect(**options_for(listener.port, **options)) as conn:
+        async with aioifx.connect(**options_for(listener.port, **WITHOUT_OPTOFC, **options)) as conn:
             assert conn.stats.round_trips == len(script) - 1
             assert "15.0.1.0.3" in conn.server_version
         assert conn.stats.round_trips == len(script)
@@ -173,13 +177,22 @@ async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
     as_jdbc(monkeypatch, script)
     peer = Peer(script, with_login=True)
     async with listening(peer) as listener:
-        async with aioifx.connect(**options_for(listener.port, **options)) as conn:
+        async with aioifx.connect(**options_for(listener.port, **WITHOUT_OPTOFC, **options)) as conn:
             assert conn.stats.round_trips == 4
             if case.startswith("dbopen"):
                 bits = int(case.rpartition("_")[2])
                 assert conn._session.is_logged == bool(bits & 3)
                 assert conn._session.is_ansi == bool(bits & 2)
         await peer.gone.wait()
+    peer.check()
+
+
+async def test_the_servers_leave_to_close_cursors_is_told_as_jdbc_tells_it() -> None:
+    info = played("session", "opt_OPTOFC_1")[1][0]
+    peer = Peer([*login()[:2], (info, EOT), *login()[3:], GOODBYE], with_login=True)
+    async with listening(peer) as listener:
+        async with aioifx.connect(**options_for(listener.port)):
+            pass
     peer.check()
 
 
@@ -296,7 +309,7 @@ async def test_the_reader_is_chosen_once_when_the_connection_is_made(
         monkeypatch.delenv("AIOIFX_BUFFERED_READER", raising=False)
     else:
         monkeypatch.setenv("AIOIFX_BUFFERED_READER", value)
-    peer = Peer([*login(), *select_ints(1, 5, 6), GOODBYE], with_login=True)
+    peer = Peer([*login(), *select_ints(1, 5, 6, kept=True), GOODBYE], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port)) as conn:
             monkeypatch.setenv("AIOIFX_BUFFERED_READER", "1" if value == "0" else "0")
@@ -378,7 +391,7 @@ async def test_an_unknown_database_is_named() -> None:
 async def test_jdbcs_transcript_of_an_unknown_database_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     script = played("session", "dbopen_329")[:4]
     as_jdbc(monkeypatch, script)
-    refused = await failing(Peer(script, with_login=True))
+    refused = await failing(Peer(script, with_login=True), **WITHOUT_OPTOFC)
     assert refused.sqlcode == -329
 
 
@@ -547,7 +560,7 @@ def trusting(authority: trustme.CA) -> tls.SSLContext:
 
 @contextlib.asynccontextmanager
 async def tls_peer(authority: trustme.CA, *names: str) -> AsyncIterator[tuple[Listener, Peer]]:
-    peer = Peer([*login(), *select_ints(1, 5), GOODBYE], with_login=True)
+    peer = Peer([*login(), *select_ints(1, 5, kept=True), GOODBYE], with_login=True)
     async with listening(peer, ssl=server_context(authority, *names)) as listener:
         yield listener, peer
 

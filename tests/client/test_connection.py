@@ -36,10 +36,12 @@ from tests.scripted import (
     Peer,
     Turn,
     cancel_at,
+    close,
     closing,
     column,
     described,
     done,
+    error,
     executed,
     fetching,
     flat,
@@ -64,7 +66,11 @@ deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
 async def connected(
     *script: Turn | Sequence[Turn], **options: Any
 ) -> AsyncIterator[tuple[aioifx.Connection, Peer]]:
-    """A connection over a socket; its script must have been played when the block ends."""
+    """A connection over a socket; its script must have been played when the block ends.
+
+    Statements are not kept unless *options* say so: those that return rows go with their cursors.
+    """
+    options = {"statement_cache_size": 0, **options}
     peer = Peer([*login(), *flat(script)], with_login=True)
     async with listening(peer) as listener:
         conn = await aioifx.connect(
@@ -78,6 +84,9 @@ async def connected(
         )
         try:
             yield conn, peer
+            while not (conn.is_closed() or conn._session.line.is_free):
+                await conn._session.line.take_turn()  # when every chore is done
+                conn._session.line.give_turn()
         finally:
             conn.terminate()
             await conn.close()
@@ -119,10 +128,10 @@ async def test_many_blocks_of_every_kind_of_field_come_whole(
     def script(hold: str) -> list[Turn]:
         return [
             (PREPARE, described(3, *columns, row_size=2100)),
-            (f"Id(3) CurName {hold}Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
+            (f"Id(3) CurName {hold}AutoFree Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
             *[(fetching(3), block + EOT) for block in blocks[1:4]],
             (fetching(3), blocks[4] + done(1500) + EOT),
-            *closing(3),
+            close(3),
         ]
 
     async with connected(script(""), script("Hold ")) as (conn, _):
@@ -159,14 +168,32 @@ async def test_a_hundred_tasks_share_one_connection() -> None:
 
 
 async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
-    held = Held(ints(1, 2, 3) + EOT, first=13)
-    async with connected((PREPARE, described(2, C1)), (opening(2), held), closing(2), select_ints(2, 7)) as (
-        conn,
-        _,
-    ):
+    held = Held(ints(1, 2, 3) + error(-213) + EOT, first=13)
+    async with connected(
+        (PREPARE, described(2, C1)), (opening(2, freed=True), held), closing(2), select_ints(2, 7, freed=True)
+    ) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY))
         held.release()
         assert await conn.fetch(QUERY) == [(7,)]
+        assert not conn._session.line.in_doubt
+
+
+async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_next_call() -> None:
+    held = Held(ints(1, 2, 3) + EOT, first=13)
+    async with connected(
+        (PREPARE, described(2, C1)),
+        (opening(2, freed=True), held),
+        (PREPARE, described(3, C1)),
+        ("Id(3) CurName Open", error(-213) + EOT),
+        closing(3),
+        closing(2),
+        select_ints(2, 7, freed=True),
+    ) as (conn, peer):
+        await cancel_at(held, conn.fetch(QUERY))
+        held.release()
+        assert await conn.fetch(QUERY) == [(7,)]
+        assert peer.statements[1].startswith(b"select first 1 ")
+        assert not conn._session.line.in_doubt
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------
@@ -174,10 +201,9 @@ async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
 
 @pytest.mark.parametrize("reset", [True, False])
 async def test_a_server_that_dies_in_a_fetch_is_told_to_all_who_wait(reset: bool) -> None:
-    async with connected((PREPARE, described(2, C1)), (opening(2), Cut(ints(1, 2)[:17], reset=reset))) as (
-        conn,
-        _,
-    ):
+    async with connected(
+        (PREPARE, described(2, C1)), (opening(2, freed=True), Cut(ints(1, 2)[:17], reset=reset))
+    ) as (conn, _):
         errors = await asyncio.wait_for(
             asyncio.gather(*(conn.fetch(QUERY) for _ in range(5)), return_exceptions=True), 10
         )
@@ -261,7 +287,8 @@ async def test_one_that_is_forgotten_is_dropped_with_a_warning() -> None:
 async def test_the_connections_options_reach_its_statements() -> None:
     code = column("code", TypeCode.CHAR, 5)
     async with connected(
-        (PREPARE, described(2, code)), (opening(2, 4096), raw_row(b"ab   ") + done(1) + EOT), closing(2),
+        (PREPARE, described(2, code)), (opening(2, 4096), raw_row(b"ab   ") + done(1) + EOT), close(2),
+        statement_cache_size=1,
         strip_char=True, fetch_size=4096, row_factory=rows.dict_row,
     ) as (conn, _):  # fmt: skip
         fetched: list[Any] = await conn.fetch("select code from t")
@@ -271,7 +298,9 @@ async def test_the_connections_options_reach_its_statements() -> None:
 async def test_names_and_values_are_in_the_locales_code_set() -> None:
     größe = column("größe", TypeCode.VARCHAR, 20)
     async with connected(
-        (PREPARE, described(2, größe)), (opening(2), raw_row(b"\3gr\xfc") + done(1) + EOT), closing(2)
+        (PREPARE, described(2, größe)),
+        (opening(2, freed=True), raw_row(b"\3gr\xfc") + done(1) + EOT),
+        close(2),
     ) as (conn, peer):
         row = (await conn.fetch("select größe from t"))[0]
         assert row["größe"] == "grü"

@@ -74,10 +74,18 @@ def test_a_jdbc_url_is_taken_apart(dsn: str, options: dict[str, str]) -> None:
 
 
 def test_what_only_steers_the_jdbc_driver_is_dropped_and_the_rest_is_the_servers() -> None:
-    parts = split_dsn(
-        "jdbc:informix-sqli://h/d:INFORMIXSERVER=ol;IFX_USEPUT=1;OPTCOMPIND=0;lobcache=4096;IFX_ISOLATION_LEVEL=2"
-    )
-    assert parts.environment == {"OPTCOMPIND": "0", "IFX_ISOLATION_LEVEL": "2"}
+    parts = split_dsn("jdbc:informix-sqli://h/d:INFORMIXSERVER=ol;IFX_USEPUT=1;OPTCOMPIND=0;lobcache=4096")
+    assert parts.environment == {"OPTCOMPIND": "0"}
+
+
+def test_what_jdbc_makes_statements_of_are_options() -> None:
+    parts = split_dsn("jdbc:informix-sqli://h/d:ifx_isolation_level=2;IFX_LOCK_MODE_WAIT=17")
+    assert parts.options == {"host": "h", "database": "d", "isolation": "committed_read", "lock_wait": "17"}
+    for level in ("0", "1U", "5", "8", "x"):
+        with pytest.raises(
+            InterfaceError, match=r"^IFX_ISOLATION_LEVEL: must be one of 1, 2, 4; or give isolation="
+        ):
+            split_dsn(f"jdbc:informix-sqli://h/d:IFX_ISOLATION_LEVEL={level}")
 
 
 def test_javas_trust_stores_are_refused_with_the_way_out() -> None:

@@ -19,11 +19,14 @@ Pairs = list[tuple[bytes, bytes]]
 # so that nobody believes to have said something that was dropped.
 REFUSED = {
     "APPENDISAM", "APPNAME", "IFX_BATCHUPDATE_PER_SPEC", "IFX_CODESETLOB", "IFX_GET_SMFLOAT_AS_FLOAT",
-    "IFX_ISOLATION_LEVEL", "IFX_LOCK_MODE_WAIT", "IFX_SET_FLOAT_AS_SMFLOAT", "IFX_TRIMTRAILINGSPACES",
-    "IFX_USE_STRENC", "IFX_XASPEC", "MY_OWN_VAR", "SECURITY", "STATCHANGE", "TRUSTED_CONTEXT",
+    "IFX_SET_FLOAT_AS_SMFLOAT", "IFX_TRIMTRAILINGSPACES", "IFX_USE_STRENC", "IFX_XASPEC", "MY_OWN_VAR",
+    "SECURITY", "STATCHANGE", "TRUSTED_CONTEXT",
     # This one JDBC does send; it changes the form of rows, which is not read here.
     "IFX_PAD_VARCHAR",
 }  # fmt: skip
+# JDBC makes statements of these, behind its login; so do the options isolation and lock_wait. Values that name no level
+# are refused.
+REFUSED_VALUES = {f"IFX_ISOLATION_LEVEL={value}" for value in ("0", "1U", "5", "8")}
 # JDBC drops these; other clients were seen to send them, so they go behind the rest of the login.
 SENT_HERE_ONLY = {"DBMONEY", "LKNOTIFY"}
 
@@ -118,6 +121,11 @@ def jdbc(properties: str) -> str:
     )
 
 
+def as_jdbc(properties: str) -> str:
+    """JDBC does not ask for OPTOFC unless it is told to; we do."""
+    return jdbc(properties if name_of(properties) == "OPTOFC" else f"{properties};OPTOFC=0")
+
+
 def name_of(properties: str) -> str:
     return properties.partition("=")[0]
 
@@ -128,10 +136,16 @@ def test_the_vectors_are_all_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "properties", sorted(p for p in PROPERTIES if name_of(p) not in REFUSED | SENT_HERE_ONLY)
+    "properties",
+    sorted(p for p in PROPERTIES if p not in REFUSED_VALUES and name_of(p) not in REFUSED | SENT_HERE_ONLY),
 )
 def test_the_server_is_told_what_jdbc_tells_it(properties: str) -> None:
-    assert told(parse_dsn(jdbc(properties))) == expected_pairs(PROPERTIES[properties])
+    assert told(parse_dsn(as_jdbc(properties))) == expected_pairs(PROPERTIES[properties])
+
+
+def test_unless_told_otherwise_the_server_may_close_cursors_as_with_jdbcs_optofc() -> None:
+    assert told(parse_dsn(jdbc(""))) == expected_pairs(PROPERTIES["OPTOFC=1"])
+    assert told(parse_dsn(jdbc("OPTOFC=1"))) == expected_pairs(PROPERTIES["OPTOFC=1"])
 
 
 @pytest.mark.parametrize("properties", sorted(p for p in PROPERTIES if name_of(p) in REFUSED))
@@ -140,16 +154,23 @@ def test_a_setting_of_jdbc_that_would_be_lost_is_refused(properties: str) -> Non
         parse_dsn(jdbc(properties))
 
 
+@pytest.mark.parametrize("properties", sorted(REFUSED_VALUES))
+def test_a_value_of_jdbcs_that_means_nothing_is_refused(properties: str) -> None:
+    assert properties in PROPERTIES
+    with pytest.raises(InterfaceError, match=f"^{name_of(properties)}: must be one of"):
+        parse_dsn(jdbc(properties))
+
+
 @pytest.mark.parametrize("properties", sorted(p for p in PROPERTIES if name_of(p) in SENT_HERE_ONLY))
 def test_a_variable_that_only_other_clients_send_stands_behind_jdbcs(properties: str) -> None:
     login, session = expected_pairs(PROPERTIES[properties])
     name, _, value = properties.encode().partition(b"=")
-    assert told(parse_dsn(jdbc(properties))) == ([*login, (name, value)], session)
+    assert told(parse_dsn(as_jdbc(properties))) == ([*login, (name, value)], session)
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case["name"])
 def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
-    assert told(parse_dsn(jdbc(""))) == expected_pairs(case)
+    assert told(parse_dsn(as_jdbc(""))) == expected_pairs(case)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +183,7 @@ def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
 )
 def test_locales_are_told_as_jdbc_tells_them(name: str, locales: dict[str, str]) -> None:
     case = next(case for case in cases("login.json") + cases("session.json") if case["name"] == name)
-    assert told(options(**locales)) == expected_pairs(case)
+    assert told(options(**locales, environment={"OPTOFC": "0"})) == expected_pairs(case)
 
 
 def test_many_variables_stand_in_the_order_that_each_has_alone() -> None:

@@ -30,6 +30,7 @@ def test_everything_has_its_default() -> None:
     assert options() == ConnectOptions(
         host="h", port=9088, user="u", password=None, database="", server="s", ssl=None, connect_timeout=20.0,
         client_locale=None, db_locale=None, encoding_errors="strict", application_name="", environment={},
+        autocommit=True, isolation=None, lock_wait=None, read_only=False,
         fetch_size=32767, keepalive=True, strip_char=False, row_factory=None,
     )  # fmt: skip
 
@@ -51,6 +52,26 @@ def test_jdbc_and_odbc_forms_give_the_same_as_the_url() -> None:
     odbc = "DRIVER={Informix};HOST=db1;SERVICE=9088;SERVER=ol_shop;DATABASE=shop;UID=app;PWD=secret"
     assert parse_dsn(URL) == parse_dsn(jdbc) == dataclasses.replace(parse_dsn(odbc), ssl=None)
     assert parse_dsn("HOST=h;SERVER=s;UID=u;PROTOCOL=onsocssl").ssl is True
+
+
+@pytest.mark.parametrize(("text", "found"), [("0", 0), ("17", 17), ("32767", 32767), ("-1", -1), ("inf", -1)])
+def test_what_a_session_is_told_may_stand_in_a_dsn(text: str, found: int) -> None:
+    url = parse_dsn(f"{URL}&isolation=last_committed&lock_wait={text}&autocommit=off&read_only=1")
+    assert (url.isolation, url.lock_wait, url.autocommit, url.read_only) == (
+        "last_committed",
+        found,
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "isolation"), [("1", "dirty_read"), ("2", "committed_read"), ("4", "repeatable_read")]
+)
+def test_jdbcs_words_for_isolation_and_lock_mode_are_understood(level: str, isolation: str) -> None:
+    jdbc = "jdbc:informix-sqli://db1:9088/shop:INFORMIXSERVER=ol_shop;user=app;IFX_LOCK_MODE_WAIT=-1"
+    found = parse_dsn(f"{jdbc};IFX_ISOLATION_LEVEL={level}")
+    assert (found.isolation, found.lock_wait) == (isolation, -1)
 
 
 def test_keywords_win_over_the_dsn_and_the_dsn_over_the_environment() -> None:
@@ -130,7 +151,12 @@ def test_keywords_and_fields_are_the_same_names() -> None:
     ("given", "message"),
     [
         ({"hots": "x"}, "hots: no option is called so; did you mean 'host'"),
-        ({"statement_cache_size": 1}, "statement_cache_size: no option is called so"),
+        ({"cache_size": 1}, "cache_size: no option is called so"),
+        ({"statement_cache_size": -1}, "statement_cache_size: must be a whole number from 0 to 10000"),
+        ({"statement_cache_size": 10_001}, "statement_cache_size: "),
+        ({"cancel_timeout": -1}, "cancel_timeout: must be a number of seconds"),
+        ({"command_timeout": 0}, "command_timeout: must be a number of seconds"),
+        ({"pipelining": 1}, "pipelining: must be True or False"),
         ({"host": ""}, "host: missing"),
         ({"host": "a,b"}, "host: must be one"),
         ({"host": "a b"}, "host: must be one"),
@@ -161,6 +187,11 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"connect_timeout": "20"}, "connect_timeout: "),
         ({"keepalive": 1}, "keepalive: must be True or False"),
         ({"strip_char": "no"}, "strip_char: must be True or False"),
+        ({"autocommit": 1}, "autocommit: must be True or False"),
+        ({"read_only": "yes"}, "read_only: must be True or False"),
+        ({"isolation": "serializable"}, "isolation: must be one of dirty_read, committed_read,"),
+        ({"lock_wait": -2}, "lock_wait: must be a whole number of seconds up to 32767"),
+        ({"lock_wait": 1.5}, "lock_wait: "),
         ({"ssl": "require"}, "ssl: must be None, True, False or an ssl.SSLContext"),
         ({"row_factory": "dict"}, "row_factory: must be callable"),
         ({"client_locale": "en_US"}, "client_locale: code set missing"),
@@ -206,7 +237,14 @@ def test_a_wrong_value_is_refused_by_name(given: dict[str, object], message: str
         ("informix://u:secret@h/d?server=s&ssl=maybe", "ssl: must be true or false"),
         ("informix://u:secret@h/d?server=s&row_factory=dict", "row_factory: cannot stand in a DSN"),
         ("informix://u:secret@h/d?server=s&environment=A", "environment: cannot stand in a DSN"),
-        ("informix://u:secret@h/d?server=s&isolation=1", "isolation: no option is called so"),
+        ("informix://u:secret@h/d?server=s&isolation=1", "isolation: must be one of dirty_read"),
+        ("informix://u:secret@h/d?server=s&lock_wait=-2", "lock_wait: must be a whole number"),
+        ("informix://u:secret@h/d?server=s&lock_wait=soon", "lock_wait: must be a whole number"),
+        ("informix://u:secret@h/d?server=s&autocommit=perhaps", "autocommit: must be true or false"),
+        ("informix://u:secret@h/d?server=s&read_only=2", "read_only: must be true or false"),
+        ("jdbc:informix-sqli://h/d:INFORMIXSERVER=s;user=u;password=secret;IFX_ISOLATION_LEVEL=5",
+         "IFX_ISOLATION_LEVEL: must be one of 1, 2, 4"),
+        ("informix://u:secret@h/d?server=s&isolate=1", "isolate: no option is called so"),
         ("informix://u:secret@h/d?server=s&Server=t", "Server: no option is called so; did you mean 'server'"),
         ("informix://u:secret@h/d?server=s&IFX_ISOLATION_LEVEL=2", "environment: no variable 'IFX_ISOLATION_LEVEL'"),
         ("informix://u:sec/ret@h/d?server=s", "database: "),

@@ -8,8 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aioifx.client import pipeline
+from aioifx.client.result import ExecuteResult
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
@@ -18,6 +21,7 @@ from aioifx.errors import (
     NotNullViolation,
     ProgrammingError,
     ProtocolError,
+    QueryTimeout,
     UniqueViolation,
 )
 from aioifx.sqltypes import SqlType, TypeCode
@@ -49,6 +53,7 @@ from tests.scripted import (
     select_ints,
     takes,
     talking,
+    until,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -290,6 +295,120 @@ async def test_rows_that_use_the_connection_are_refused_instead_of_waiting_for_t
             await asyncio.wait_for(conn.executemany(INSERT, source), 10)
 
 
+# -- errors that are collected ----------------------------------------------------------------------------------------
+
+SMALL: list[Turn] = [
+    (PREPARE, described(2, C1, kind=StatementType.INSERT)),
+    ("Id(2) DescribeInput", takes(SqlType(TypeCode.SMALLINT, 2))),
+]
+
+
+@pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
+async def test_every_error_is_collected_with_its_row_and_the_other_rows_are_committed(
+    chunks: Chunking,
+) -> None:
+    script = answers(20, row_0=duplicate, row_7=error(-391, token="a") + EOT, row_19=duplicate)
+    async with talking(opened, BEGIN, script, COMMIT, release(2), chunks=chunks) as (conn, _):
+        result = await conn.executemany(INSERT, rows(20), on_error="collect")
+    assert result.rowcount == 17
+    assert [(type(failed), failed.row_index) for failed in result.errors] == [
+        (UniqueViolation, 0),
+        (NotNullViolation, 7),
+        (UniqueViolation, 19),
+    ]
+    assert result.errors[0].sql == INSERT and "owner.u1" in str(result.errors[0])
+
+
+async def test_without_an_error_nothing_is_collected() -> None:
+    async with talking(opened, BEGIN, answers(3), COMMIT, release(2)) as (conn, _):
+        result = await conn.executemany(INSERT, rows(3), on_error="collect")
+    assert (result.rowcount, result.errors) == (3, ())
+
+
+async def test_a_value_that_does_not_fit_is_collected_and_its_row_is_not_sent() -> None:
+    async with talking(SMALL, BEGIN, answers(2), COMMIT, release(2)) as (conn, peer):
+        result = await conn.executemany(INSERT, [(1,), (100_000,), (3,)], on_error="collect")
+        assert peer.said.count(ROW) == 2
+    assert (result.rowcount, [failed.row_index for failed in result.errors]) == (2, [1])
+    assert isinstance(result.errors[0], DataError) and "row 1, parameter 1" in str(result.errors[0])
+
+
+@given(
+    kinds=st.lists(st.sampled_from(["done", "refused here", "refused there"]), min_size=1, max_size=25),
+    flush=st.integers(1, 5),
+)
+def test_an_error_names_the_row_that_failed_whoever_refused_it(kinds: list[str], flush: int) -> None:
+    """Law (row_index): what does not fit is not sent, so the server counts without it; the caller's count is kept."""
+    replies = {"done": one_done, "refused there": duplicate}
+    there: list[Turn] = [(ROW, replies[kind]) for kind in kinds if kind in replies]
+    values: list[tuple[Any]] = [(100_000 if kind == "refused here" else n,) for n, kind in enumerate(kinds)]
+
+    async def run() -> ExecuteResult:
+        async with talking(SMALL, BEGIN, there, COMMIT, release(2)) as (conn, _):
+            return await conn.executemany(INSERT, values, on_error="collect")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "FLUSH", flush * ROW_SIZE)
+        result = asyncio.run(run())
+    wrong = {"refused here": DataError, "refused there": UniqueViolation}
+    assert [(type(failed), failed.row_index) for failed in result.errors] == [
+        (wrong[kind], n) for n, kind in enumerate(kinds) if kind in wrong
+    ]
+    assert result.rowcount == kinds.count("done")
+
+
+async def test_a_cursor_collects_them_too() -> None:
+    async with talking(opened, BEGIN, answers(2, row_1=duplicate), COMMIT, release(2)) as (conn, _):
+        cursor = await conn.cursor().executemany(INSERT, rows(2), on_error="collect")
+        assert cursor.rowcount == 1
+
+
+async def test_inside_a_transaction_the_owner_decides_what_becomes_of_the_rows_that_succeeded() -> None:
+    async with talking(BEGIN, opened, answers(2, row_0=duplicate), release(2), ROLLBACK) as (conn, _):
+        with pytest.raises(ZeroDivisionError):
+            async with conn.transaction():
+                result = await conn.executemany(INSERT, rows(2), on_error="collect")
+                assert (result.rowcount, len(result.errors)) == (1, 1)
+                raise ZeroDivisionError
+
+
+async def test_sending_goes_on_behind_a_failure_that_is_collected() -> None:
+    count = 3 * (-(-pipeline.FLUSH // ROW_SIZE))
+    async with talking(opened, BEGIN, answers(count, row_5=duplicate), COMMIT, release(2)) as (conn, _):
+        result = await conn.executemany(INSERT, rows(count), on_error="collect")
+    assert (result.rowcount, [failed.row_index for failed in result.errors]) == (count - 1, [5])
+
+
+async def test_a_row_that_is_no_row_is_the_callers_mistake_and_never_collected() -> None:
+    async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(InterfaceError, match="row 1: 1 parameter expected, 2 given"):
+            await conn.executemany(INSERT, [(1,), (1, 2)], on_error="collect")
+
+
+async def test_a_commit_that_fails_is_raised_though_errors_are_collected() -> None:
+    async with talking(
+        opened, BEGIN, answers(1), ("Commit", error(-691, -111) + EOT), ROLLBACK, release(2)
+    ) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(1), on_error="collect")
+        assert caught.value.sqlcode == -691
+
+
+async def test_a_connection_that_breaks_is_told_though_errors_are_collected() -> None:
+    async with talking(opened, BEGIN, (ROW, Cut())) as (conn, _):
+        with pytest.raises(ConnectionLost):
+            await conn.executemany(INSERT, rows(1), on_error="collect")
+
+
+@pytest.mark.parametrize("wrong", ["ignore", "", None, True])
+async def test_another_word_for_on_error_is_refused_before_anything_is_sent(wrong: Any) -> None:
+    async with talking() as (conn, peer):
+        for call in (conn.executemany, conn.cursor().executemany):
+            with pytest.raises(InterfaceError, match="on_error"):
+                await call(INSERT, rows(1), on_error=wrong)
+        assert peer.received == b""
+
+
 # -- transactions -----------------------------------------------------------------------------------------------------
 
 
@@ -373,32 +492,83 @@ async def test_sending_stops_at_the_first_failure_that_shows() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3, 9])
-async def test_a_cancelled_executemany_is_rolled_back_by_the_next_turn(at: int) -> None:
+async def test_a_cancelled_executemany_is_rolled_back_in_front_of_the_next_call(at: int) -> None:
     held = Held(one_done, first=3)
     script: list[Turn] = [*answers(at), (ROW, held), *answers(9 - at)]
-    async with talking(opened, BEGIN, script, release(2), ROLLBACK, deleted) as (conn, _):
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2), deleted) as (conn, _):
         await cancel_at(held, conn.executemany(INSERT, rows(10)))
         held.release()
         await conn.execute("delete from t where a = 1")
         assert not conn.is_in_transaction()
+
+
+async def test_that_rollback_waits_for_no_call() -> None:
+    held = Held(one_done)
+    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2)) as (conn, peer):
+        await cancel_at(held, conn.executemany(INSERT, rows(1)))
+        held.release()
+        await until(lambda: peer.said[-1] == "Id(2) Release")
 
 
 async def test_one_cancelled_while_it_begins_is_rolled_back_too() -> None:
     held = Held(done() + EOT)
-    async with talking(opened, ("Begin", held), release(2), ROLLBACK, deleted) as (conn, _):
+    async with talking(opened, ("Begin", held), ROLLBACK, release(2), deleted) as (conn, _):
         await cancel_at(held, conn.executemany(INSERT, rows(10)))
         held.release()
         await conn.execute("delete from t where a = 1")
         assert not conn.is_in_transaction()
 
 
-async def test_one_cancelled_while_it_commits_is_committed_or_not_but_never_left_open() -> None:
-    held = Held(done() + EOT)
-    async with talking(
-        opened, BEGIN, answers(1), ("Commit", held), release(2), ("Rollback", error(-255) + EOT), deleted
-    ) as (conn, _):
+@pytest.mark.parametrize(
+    ("answer", "behind"),
+    [(done() + EOT, []), (error(-255) + EOT, []), (error(-691, -111) + EOT, [ROLLBACK])],
+    ids=["committed", "nothing to commit", "failed"],
+)
+async def test_one_cancelled_while_it_commits_is_committed_or_not_but_never_left_open(
+    answer: bytes, behind: list[Turn]
+) -> None:
+    held = Held(answer)
+    async with talking(opened, BEGIN, answers(1), ("Commit", held), release(2), behind, deleted) as (conn, _):
         await cancel_at(held, conn.executemany(INSERT, rows(1)))
         held.release()
+        await conn.execute("delete from t where a = 1")
+        assert not conn.is_in_transaction()
+
+
+async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said_so() -> None:
+    """The statement is one, its executions are many: each -213 makes room for the next urgent byte."""
+    interrupted = error(-213) + EOT
+    first, rest = Held(interrupted), [Held(interrupted) for _ in range(2)]
+    script: list[Turn] = [(ROW, first), *((ROW, held) for held in rest)]
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2)) as (conn, _):
+        urgent: list[bytes] = []
+
+        def recorded(byte: bytes) -> bool:
+            urgent.append(byte)
+            return True
+
+        conn._session.channel.send_urgent = recorded  # type: ignore[method-assign]
+        await cancel_at(first, conn.executemany(INSERT, rows(3)))
+        sent = []
+        for held in (first, *rest):
+            sent.append(len(urgent))
+            held.release()
+            for _ in range(5):
+                await asyncio.sleep(0)
+        assert sent == [1, 2, 3]
+        assert not conn._session.line.in_doubt
+
+
+async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
+    held = Held(one_done)
+    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=0.02) as (
+        conn,
+        _,
+    ):
+        with pytest.raises(QueryTimeout):
+            await conn.executemany(INSERT, rows(1))
+        held.release()
+        conn._session.line.command_timeout = None
         await conn.execute("delete from t where a = 1")
         assert not conn.is_in_transaction()
 
@@ -420,7 +590,7 @@ async def test_one_cancelled_while_it_waits_for_its_rows_leaves_no_task() -> Non
         await asyncio.Event().wait()
 
     generator = source()
-    async with talking(opened, BEGIN, release(2), ROLLBACK, deleted) as (conn, _):
+    async with talking(opened, BEGIN, ROLLBACK, release(2), deleted) as (conn, _):
         task = asyncio.ensure_future(conn.executemany(INSERT, generator))
         await asked.wait()
         task.cancel()

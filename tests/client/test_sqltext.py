@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aioifx.client.sqltext import Scan, named_database, scan
+from aioifx.client.sqltext import Scan, first_words, named_database, scan
 from aioifx.errors import InterfaceError, ProgrammingError
 
 
@@ -206,3 +206,18 @@ def test_placeholders_in_front_of_where_are_told_apart(sql: str, before: int) ->
 )
 def test_the_database_that_a_statement_opens_is_named(sql: str, name: str) -> None:
     assert named_database(sql) == name
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SET ISOLATION TO DIRTY READ", ["set", "isolation", "to", "dirty"]),
+        ("{ a } Set -- b\n LOCK/* c */Mode", ["set", "lock", "mode"]),
+        ("set lock mode to wait 17;", ["set", "lock", "mode", "to"]),
+        ("  ", []),
+        ("-- set", []),
+        ("?;'", []),
+    ],
+)
+def test_the_first_words_are_found_whatever_stands_between_them(sql: str, words: list[str]) -> None:
+    assert first_words(sql, 4) == words

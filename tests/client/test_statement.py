@@ -16,6 +16,7 @@ from aioifx.errors import (
     Deadlock,
     InterfaceError,
     NotSupportedError,
+    OperationalError,
     ProgrammingError,
     ProtocolError,
     RowLocked,
@@ -38,9 +39,11 @@ from tests.scripted import (
     PREPARE,
     TEXT,
     Chunking,
+    Held,
     Turn,
     at_random,
     byte_by_byte,
+    cancel_at,
     close,
     closing,
     column,
@@ -115,8 +118,15 @@ async def _two_prepared(conn: Connection) -> list[Any]:
     return results
 
 
+async def _read_one(conn: Connection) -> Any:
+    async with conn.stream("select rows_200 from t", prefetch=False) as stream:
+        return await anext(stream)
+
+
 async def _interleaved(conn: Connection) -> list[Any]:
-    one, two = conn.stream("select rows_200 from t"), conn.stream("select rows_200 from u")
+    # JDBC fetches when a row is wanted.
+    one = conn.stream("select rows_200 from t", prefetch=False)
+    two = conn.stream("select rows_200 from u", prefetch=False)
     read: tuple[list[Any], list[Any]] = [], []
     blocks = one.blocks(), two.blocks()
     for _ in range(3):
@@ -171,6 +181,7 @@ def _without_commit(script: list[Turn]) -> list[Turn]:
 
 
 FETCH_4096 = {"fetch_size": 4096}
+AUTOFREE = {"autofree": True}
 CALLS = [
     Call(
         "select", "statement_select_int", lambda c: c.fetch("select c1 from t"), [(1,)], 4, list, FETCH_4096
@@ -297,6 +308,51 @@ CALLS = [
         12,
         _renumbered_interleaving,
         FETCH_4096,
+    ),
+    Call(
+        "select",
+        "optofc_early_close",
+        _read_one,
+        (1, "name1", "row 1".ljust(40)),
+        4,
+        lambda script: _holding(in_one_group(script)),
+        FETCH_4096,
+    ),
+    Call(
+        "select",
+        "autofree_int",
+        lambda c: c.fetch("select c1 from t"),
+        [(1,)],
+        3,
+        list,
+        FETCH_4096 | AUTOFREE,
+    ),
+    Call(
+        "select",
+        "autofree",
+        lambda c: c.fetch("select rows_5 from t"),
+        rows_of(5),
+        3,
+        in_one_group,
+        FETCH_4096 | AUTOFREE,
+    ),
+    Call(
+        "select",
+        "autofree_optofc",
+        lambda c: c.fetch("select rows_5 from t"),
+        rows_of(5),
+        3,
+        in_one_group,
+        FETCH_4096 | AUTOFREE,
+    ),
+    Call(
+        "select",
+        "optofc_autofree_server_closes",
+        lambda c: c.fetch("select rows_200 from t"),
+        rows_of(200),
+        4,
+        in_one_group,
+        FETCH_4096 | AUTOFREE,
     ),
     Call("select", "dml_insert", lambda c: c.execute("insert into t values (1,'a')"), None, 1),
     Call("select", "dml_update", lambda c: c.execute("update t set a=1 where b=2"), None, 1),
@@ -604,6 +660,64 @@ async def test_wide_dones_and_describes_are_read_where_both_ends_have_bits_69_an
         assert await conn.fetch("select c1 from t") == [(5,)]
 
 
+# -- statements that go with their cursors ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [error(-243, -143) + EOT, error(-213) + EOT])
+async def test_one_whose_cursor_did_not_open_is_released_since_nothing_has_freed_it(answer: bytes) -> None:
+    async with talking(
+        (PREPARE, described(2, C1)), (opening(2, freed=True), answer), closing(2), autofree=True
+    ) as (
+        conn,
+        _,
+    ):
+        with pytest.raises(OperationalError):
+            await conn.fetch("select c1 from t")
+
+
+async def test_one_whose_opening_was_cancelled_is_released_too() -> None:
+    held = Held(error(-213) + EOT)
+    async with talking(
+        (PREPARE, described(2, C1)), (opening(2, freed=True), held), closing(2), autofree=True
+    ) as (
+        conn,
+        _,
+    ):
+        await cancel_at(held, conn.fetch("select c1 from t"))
+        held.release()
+
+
+async def test_one_without_rows_is_released() -> None:
+    async with talking(
+        (PREPARE, described(2, kind=StatementType.UPDATE)),
+        ("Id(2) Execute", done(1) + EOT),
+        release(2),
+        autofree=True,
+    ) as (conn, _):
+        await conn.fetch("update t set a = 1")
+
+
+async def test_one_that_the_user_prepared_stays_for_its_next_execution() -> None:
+    async with talking(
+        (PREPARE, described(2, C1)),
+        [(opening(2), ints(1) + done(1) + EOT), close(2)] * 2,
+        release(2),
+        autofree=True,
+    ) as (conn, _):
+        async with await conn.prepare("select c1 from t") as statement:
+            assert [await statement.fetch() for _ in range(2)] == [[(1,)], [(1,)]]
+
+
+async def test_one_that_is_kept_does_not_go_with_its_cursor() -> None:
+    async with talking(
+        (PREPARE, described(2, C1)),
+        [(opening(2), ints(1) + done(1) + EOT), close(2)] * 2,
+        autofree=True,
+        statement_cache_size=1,
+    ) as (conn, _):
+        assert [await conn.fetch("select c1 from t") for _ in range(2)] == [[(1,)], [(1,)]]
+
+
 # -- what a statement is ----------------------------------------------------------------------------------------------
 
 
@@ -698,7 +812,8 @@ async def test_two_statements_are_open_at_once_and_each_is_addressed_by_its_id(r
         closing(2),
         read_ahead=read_ahead,
     ) as (conn, _):
-        two, three = conn.stream("select c1 from t"), conn.stream("select c1 from u")
+        two = conn.stream("select c1 from t", prefetch=False)
+        three = conn.stream("select c1 from u", prefetch=False)
         assert [await anext(two), await anext(three), await anext(two), await anext(two)] == [
             (1,),
             (10,),

@@ -14,6 +14,7 @@ from tests.scripted import (
     BEGIN,
     C1,
     CHUNKINGS,
+    CLOSED,
     COMMAND,
     COMMIT,
     EOT,
@@ -23,6 +24,7 @@ from tests.scripted import (
     Cut,
     Held,
     Turn,
+    at_rest,
     cancel_at,
     close,
     closing,
@@ -36,6 +38,7 @@ from tests.scripted import (
     release,
     select_ints,
     talking,
+    until,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -44,7 +47,9 @@ QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
 deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
 started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
+ahead: Turn = (fetching(2), ints(3) + EOT)  # asked for as soon as the first block is here
 ended: list[Turn] = [*started, (fetching(2), ints(3) + done(3) + EOT), *closing(2)]
+ahead_or_not = pytest.mark.parametrize("prefetch", [True, False], ids=["ahead", "when wanted"])
 
 
 @pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
@@ -79,14 +84,12 @@ async def test_nothing_is_sent_before_the_first_row_is_asked_for() -> None:
         assert peer.received == b""
 
 
-async def test_other_statements_run_between_two_rows() -> None:
-    async with talking(
-        started, deleted, deleted, (fetching(2), ints(3) + done(3) + EOT), closing(2), deleted
-    ) as (
-        conn,
-        _,
-    ):
-        async for _ in conn.stream(QUERY):
+@ahead_or_not
+async def test_other_statements_run_between_two_rows(prefetch: bool) -> None:
+    last: Turn = (fetching(2), ints(3) + done(3) + EOT)
+    between = [last, deleted, deleted] if prefetch else [deleted, deleted, last]
+    async with talking(started, between, closing(2), deleted) as (conn, _):
+        async for _ in conn.stream(QUERY, prefetch=prefetch):
             await conn.execute(DELETE)
 
 
@@ -100,9 +103,10 @@ async def test_an_empty_result_is_an_empty_stream() -> None:
         assert [column.name for column in stream.columns] == ["c1"]
 
 
-async def test_a_stream_left_early_is_closed_at_the_end_of_its_block() -> None:
-    async with talking(started, closing(2), deleted) as (conn, _):
-        async with conn.stream(QUERY) as stream:
+@ahead_or_not
+async def test_a_stream_left_early_is_closed_at_the_end_of_its_block(prefetch: bool) -> None:
+    async with talking(started, [ahead] * prefetch, closing(2), deleted) as (conn, _):
+        async with conn.stream(QUERY, prefetch=prefetch) as stream:
             async for row in stream:
                 assert row == (1,)
                 break
@@ -110,12 +114,13 @@ async def test_a_stream_left_early_is_closed_at_the_end_of_its_block() -> None:
         await conn.execute(DELETE)
 
 
-async def test_a_stream_that_is_dropped_is_closed_by_the_next_turn() -> None:
-    async with talking(started, closing(2), deleted) as (conn, peer):
-        async for _ in conn.stream(QUERY):
+@ahead_or_not
+async def test_a_stream_that_is_dropped_is_closed_without_a_call(prefetch: bool) -> None:
+    async with talking(started, [ahead] * prefetch, closing(2)) as (conn, peer):
+        async for _ in conn.stream(QUERY, prefetch=prefetch):
             break
-        assert len(peer.groups) == 2
-        await conn.execute(DELETE)
+        assert len(peer.groups) == 2  # the finalizer itself, which may run in any thread, sends nothing
+        await until(lambda: peer.said[-1] == "Id(2) Release")
 
 
 async def test_a_stream_that_has_ended_releases_its_statement_once() -> None:
@@ -190,9 +195,10 @@ async def test_a_connection_that_breaks_between_two_blocks_is_lost() -> None:
         assert got == [(1,), (2,)]
 
 
-async def test_closing_a_stream_of_a_connection_that_is_gone_is_no_error() -> None:
-    async with talking(started) as (conn, _):
-        stream = conn.stream(QUERY)
+@ahead_or_not
+async def test_closing_a_stream_of_a_connection_that_is_gone_is_no_error(prefetch: bool) -> None:
+    async with talking(started, [ahead] * prefetch) as (conn, _):
+        stream = conn.stream(QUERY, prefetch=prefetch)
         await anext(stream)
         conn.terminate()
         await stream.aclose()
@@ -226,36 +232,36 @@ async def test_a_stream_cancelled_at_its_first_row_is_cleared() -> None:
         await conn.execute(DELETE)
 
 
-async def test_a_close_cancelled_in_the_queue_leaves_the_statement_to_the_next_turn() -> None:
+@ahead_or_not
+async def test_closing_a_stream_waits_for_nobody_and_is_done_when_nobody_has_the_turn(prefetch: bool) -> None:
     held = Held(executed(9, StatementType.DELETE, 1))
-    async with talking(started, (COMMAND, held), closing(2), deleted) as (conn, _):
-        stream = conn.stream(QUERY)
+    async with talking(started, [ahead] * prefetch, (COMMAND, held), closing(2), deleted) as (conn, peer):
+        stream = conn.stream(QUERY, prefetch=prefetch)
         await anext(stream)
         busy = asyncio.ensure_future(conn.execute(DELETE))
         await held.reached.wait()
-        closing_ = asyncio.ensure_future(stream.aclose())
-        await asyncio.sleep(0)
-        closing_.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await closing_
+        stream.aclose().close()  # one that is never begun does no harm either
+        with pytest.raises(StopIteration):
+            stream.aclose().send(None)  # it ends without having waited once
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert peer.said[-1].startswith("Command")
         held.release()
         await busy
+        await until(lambda: peer.said[-1] == "Id(2) Release")
         await conn.execute(DELETE)
 
 
 # -- transactions of others --------------------------------------------------------------------------------------------
 
 
-async def test_a_stream_outside_of_a_transaction_is_held_over_commits() -> None:
-    async with talking(
-        started,
-        BEGIN,
-        (COMMAND, executed(3, StatementType.DELETE, 1)),
-        COMMIT,
-        (fetching(2), done(2) + EOT),
-        closing(2),
-    ) as (conn, _):
-        stream = conn.stream(QUERY)
+@ahead_or_not
+async def test_a_stream_outside_of_a_transaction_is_held_over_commits(prefetch: bool) -> None:
+    last: Turn = (fetching(2), done(2) + EOT)
+    transaction: list[Turn] = [BEGIN, (COMMAND, executed(3, StatementType.DELETE, 1)), COMMIT]
+    between = [last, *transaction] if prefetch else [*transaction, last]
+    async with talking(started, between, closing(2)) as (conn, _):
+        stream = conn.stream(QUERY, prefetch=prefetch)
         assert await anext(stream) == (1,)
         async with conn.transaction():
             await conn.execute(DELETE)
@@ -292,7 +298,7 @@ async def test_a_prepared_statement_is_streamed_and_stays_prepared() -> None:
 
 
 async def test_a_prepared_statement_has_one_stream_at_a_time() -> None:
-    async with talking(started, close(2), fetched, close(2), release(2)) as (conn, _):
+    async with talking(started, ahead, close(2), fetched, close(2), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             one, other = statement.stream(), statement.stream()
             assert await anext(one) == (1,)
@@ -325,10 +331,11 @@ async def test_closing_a_stream_that_has_ended_leaves_its_successor_alone() -> N
 
 
 async def test_a_stream_of_a_prepared_statement_that_is_dropped_frees_the_statement() -> None:
-    async with talking(started, close(2), fetched, close(2), release(2)) as (conn, _):
+    async with talking(started, ahead, close(2), fetched, close(2), release(2)) as (conn, peer):
         async with await conn.prepare(QUERY) as statement:
             async for _ in statement.stream():
                 break
+            await until(lambda: peer.said[-1] == "Id(2) Close")
             assert await statement.fetch() == [(7,)]
 
 
@@ -346,14 +353,188 @@ async def test_a_cancelled_stream_of_a_prepared_statement_frees_it_too() -> None
             assert await statement.fetch() == [(7,)]
 
 
-async def test_closing_the_prepared_statement_ends_its_stream_with_an_error_rather_than_silently() -> None:
-    async with talking(started, closing(2)) as (conn, _):
+@ahead_or_not
+async def test_closing_the_prepared_statement_ends_its_stream_with_an_error_rather_than_silently(
+    prefetch: bool,
+) -> None:
+    async with talking(started, [ahead] * prefetch, closing(2)) as (conn, _):
         statement = await conn.prepare(QUERY)
-        stream = statement.stream()
+        stream = statement.stream(prefetch=prefetch)
         assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
         await statement.close()
+        await at_rest(conn._session)
+        if prefetch:
+            assert await anext(stream) == (3,)  # it has come, so it is not kept back
         with pytest.raises(InterfaceError, match="closed"):
             await anext(stream)
+
+
+# -- what is asked for ahead ------------------------------------------------------------------------------------------
+
+
+async def test_the_next_block_is_asked_for_while_one_is_consumed() -> None:
+    async with talking(ended) as (conn, peer):
+        stream = conn.stream(QUERY)
+        assert await anext(stream) == (1,)
+        await until(lambda: peer.said[-1] == fetching(2))
+        assert [row async for row in stream] == [(2,), (3,)]
+        assert conn.stats.rows == 3
+
+
+async def test_without_prefetch_it_is_asked_for_with_its_first_row() -> None:
+    async with talking(ended) as (conn, peer):
+        stream = conn.stream(QUERY, prefetch=False)
+        assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+        await at_rest(conn._session)
+        assert len(peer.groups) == 2
+        assert [row async for row in stream] == [(3,)]
+
+
+async def test_nothing_is_asked_for_ahead_of_somebody_who_waits_for_the_turn() -> None:
+    held = Held(ints(1, 2) + EOT)
+    async with talking(
+        (PREPARE, described(2, C1)),
+        (opening(2, hold=True), held),
+        deleted,
+        (fetching(2), ints(3) + done(3) + EOT),
+        closing(2),
+    ) as (conn, _):
+        stream = conn.stream(QUERY)
+        first = asyncio.ensure_future(anext(stream))
+        await held.reached.wait()
+        other = asyncio.ensure_future(conn.execute(DELETE))
+        await asyncio.sleep(0)
+        held.release()
+        assert await first == (1,)
+        await other
+        assert [row async for row in stream] == [(2,), (3,)]
+
+
+async def test_a_block_that_fails_is_raised_behind_the_rows_in_front_of_it() -> None:
+    async with talking(started, (fetching(2), error(-243, -143) + EOT), closing(2)) as (conn, _):
+        stream = conn.stream(QUERY)
+        assert await anext(stream) == (1,)
+        await at_rest(conn._session)
+        assert await anext(stream) == (2,)
+        with pytest.raises(Deadlock):
+            await anext(stream)
+
+
+async def test_rows_that_have_come_are_given_though_another_database_was_opened() -> None:
+    held = Held(ints(3) + EOT)
+    async with talking(
+        started,
+        (fetching(2), held),
+        (PREPARE, described(3, kind=StatementType.DATABASE)),
+        ("Id(3) Execute", done(warnings=UNLOGGED) + EOT),
+        release(3),
+    ) as (conn, _):
+        stream = conn.stream(QUERY)
+        assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+        held.release()
+        await conn.execute("database other")
+        await at_rest(conn._session)
+        assert await anext(stream) == (3,)
+        with pytest.raises(InterfaceError, match="another database"):
+            await anext(stream)
+
+
+async def test_a_stream_that_is_closed_lets_the_block_that_is_on_its_way_come_without_an_interrupt() -> None:
+    held = Held(ints(3) + EOT)
+    async with talking(started, (fetching(2), held), closing(2), deleted) as (conn, peer):
+        urgent: list[bytes] = []
+
+        def recorded(byte: bytes) -> bool:
+            urgent.append(byte)
+            return True
+
+        conn._session.channel.send_urgent = recorded  # type: ignore[method-assign]
+        stream = conn.stream(QUERY)
+        await anext(stream)
+        await held.reached.wait()
+        await stream.aclose()
+        after = asyncio.ensure_future(conn.execute(DELETE))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert peer.said[-1] == fetching(2)
+        held.release()
+        await after
+        assert urgent == []
+
+
+async def test_a_server_that_closes_the_cursor_with_its_last_block_hears_no_close() -> None:
+    closed_too = ints(3) + CLOSED + done(3) + EOT
+    async with talking(started, (fetching(2), closed_too), release(2), deleted) as (conn, _):
+        assert [row async for row in conn.stream(QUERY)] == [(1,), (2,), (3,)]
+        await conn.execute(DELETE)
+
+
+@pytest.mark.parametrize("at", ["prepare", "open", "fetch"])
+async def test_a_stream_closed_by_one_task_while_another_fetches_leaves_nothing_behind(at: str) -> None:
+    held = Held({"prepare": described(2, C1), "open": ints(1, 2) + EOT, "fetch": ints(3) + EOT}[at])
+    script: list[Turn] = [*started, (fetching(2), ints(3) + EOT)]
+    turn = ["prepare", "open", "fetch"].index(at)
+    script[turn] = (script[turn][0], held)
+    # A statement that is prepared when its stream is closed is opened all the same: the call is on its way.
+    reached = script[: max(turn, 1) + 1]
+    async with talking(reached, closing(2), deleted) as (conn, _):
+        stream = conn.stream(QUERY, prefetch=False)
+        if at == "fetch":
+            assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+        fetching_ = asyncio.ensure_future(anext(stream, None))
+        await held.reached.wait()
+        await stream.aclose()
+        held.release()
+        assert await fetching_ is None
+        await conn.execute(DELETE)
+
+
+async def test_a_stream_closed_in_front_of_its_fetch_takes_nobody_elses_cursor() -> None:
+    held = Held(executed(9, StatementType.DELETE, 1))
+    async with talking(
+        started,
+        (COMMAND, held),
+        (PREPARE, described(3, C1)),
+        (opening(3, hold=True), ints(7) + EOT),
+        close(2),
+        (fetching(3), ints(8) + done(2) + EOT),
+        closing(3),
+        statement_cache_size=5,
+    ) as (conn, _):
+        stream, other = conn.stream(QUERY, prefetch=False), conn.stream(QUERY, prefetch=False)
+        assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+        busy = asyncio.ensure_future(conn.execute(DELETE))
+        await held.reached.wait()
+        begun = asyncio.ensure_future(anext(other))
+        queued = asyncio.ensure_future(anext(stream, None))
+        await asyncio.sleep(0)
+        await stream.aclose()
+        held.release()
+        await busy
+        assert await begun == (7,)
+        assert await queued is None
+        assert [row async for row in other] == [(8,)]
+
+
+async def test_a_fetch_that_fails_behind_the_close_of_its_stream_leaves_the_kept_statement_usable() -> None:
+    held = Held(error(-243, -143) + EOT)
+    async with talking(
+        started,
+        (fetching(2), held),
+        close(2),
+        (opening(2), ints(7) + done(1) + EOT),
+        close(2),
+        statement_cache_size=5,
+    ) as (conn, _):
+        stream = conn.stream(QUERY)
+        assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
+        task = asyncio.ensure_future(anext(stream))
+        await held.reached.wait()
+        await stream.aclose()
+        held.release()
+        with pytest.raises(Deadlock):
+            await task
+        assert await conn.fetch(QUERY) == [(7,)]
 
 
 async def test_a_stream_begun_behind_the_end_of_its_statement_sends_nothing() -> None:

@@ -1,0 +1,148 @@
+"""A prepared INSERT and its cursor: rows in blocks, SQ_PUT. Never: transactions, where rows come from.
+
+Wire:     ID · CURNAME · OPEN · [RET_TYPE] · PUT ... for each block; where all rows have one size, ID alone behind it
+Source:   observed: JDBC with IFX_USEPUT, put.json. Rows of one size go into one SQ_PUT, up to 20,000 were seen; others
+          have one each, and in front of the first of them RET_TYPE says in which form they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from struct import Struct
+from typing import Final
+
+from aioifx.client.line import Ticket
+from aioifx.client.session import Session
+from aioifx.client.statement import Statement, wanted_type
+from aioifx.codecs.generated import TUPLE_HEAD
+from aioifx.codecs.rows import RowEncoder
+from aioifx.errors import DataError, InterfaceError, NotSupportedError
+from aioifx.sqltypes import Row, TypeCode
+from aioifx.wire import requests
+from aioifx.wire.opcodes import Op
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, ServerError
+
+MAX_ROWS: Final = 0x7FFF
+"""Of one SQ_PUT: that its count is signed is assumed, from the other counts of the protocol."""
+
+_PUT: Final = Struct(">HiH")
+"""SQ_PUT: tag, bytes of one row, rows."""
+_TUPLE_SIZE: Final = Struct(">4xi")
+"""SQ_TUPLE up to the row: as many bytes as _PUT has."""
+assert _PUT.size == _TUPLE_SIZE.size == TUPLE_HEAD
+
+_VARYING: Final = (TypeCode.VARCHAR, TypeCode.NVARCHAR)
+
+
+class InsertCursor:
+    """Puts rows into a table. Whoever calls a method that sends holds the session's turn.
+
+    Raises:   NotSupportedError: a column has a type whose values SQ_PUT cannot carry here; names both.
+    """
+
+    def __init__(self, statement: Statement) -> None:
+        columns = statement.targets
+        if len(columns) != len(statement.parameters):
+            raise NotSupportedError(
+                "the server does not say which columns the rows are for", sql=statement.sql
+            )
+        self.statement = statement
+        self.columns = columns
+        self.one_size = not any(
+            column.type.kind in _VARYING or requests.is_named(column.type.kind) for column in columns
+        )
+        """Whether every row has as many bytes as any other, by the types of its columns."""
+        self._session: Session = statement.session
+        self._name = self._session.cursor_name()
+        self._types = [wanted_type(column.type) for column in columns]
+        self._are_types_known = self.one_size
+        self._encoder = RowEncoder(
+            [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
+            self._session.code_set,
+            padded_varchar=not self._session.dialect.variable_varchar,
+        )
+        self._row_size = sum(step.width for step in self._encoder.steps)
+
+    # -- rows -> bytes ------------------------------------------------------------------------------------------------
+
+    def encode(self, rows: Sequence[Row], first: int) -> bytearray:
+        """Rows as `messages` takes them.
+
+        Args:     first: the index of the first of them, for errors.
+        Raises:   InterfaceError: a row has more or fewer values. DataError: a value does not fit. They name the row.
+        """
+        try:
+            data = bytearray(self._encoder.encode(rows))
+        except Exception:
+            self._explain(rows, first)
+            raise
+        if self.one_size:
+            # What is left without the heads: their bytes go one by one, each from all rows at once.
+            stride = TUPLE_HEAD + self._row_size + (self._row_size & 1)
+            for gone in range(TUPLE_HEAD):
+                del data[:: stride - gone]
+            return data
+        pos = 0
+        while pos < len(data):
+            (size,) = _TUPLE_SIZE.unpack_from(data, pos)
+            _PUT.pack_into(data, pos, Op.PUT, size, 1)
+            pos += TUPLE_HEAD + size + (size & 1)
+        return data
+
+    def _explain(self, rows: Sequence[Row], first: int) -> None:
+        """Raise what is wrong with the first row that cannot be encoded."""
+        for index, row in enumerate(rows, first):
+            if len(row) != len(self.columns):
+                raise InterfaceError(f"row {index}: {len(self.columns)} values expected, {len(row)} given")
+            try:
+                self._encoder.encode_payload(row)
+            except DataError as error:
+                raise DataError(f"row {index}, {error}", row_index=index) from None
+
+    def messages(self, data: bytearray, count: int) -> bytearray:
+        """SQ_PUT for *count* rows that have been encoded, MAX_ROWS at most."""
+        return bytearray(_PUT.pack(Op.PUT, self._row_size, count)) + data if self.one_size else data
+
+    # -- the conversation ---------------------------------------------------------------------------------------------
+
+    def submit(self, messages: bytearray) -> Ticket[Reply]:
+        """Open the cursor and put rows; waits for nothing.
+
+        Source:   observed: JDBC opens anew for each batch, behind a COMMIT. That OPEN closes a cursor that is still
+                  open is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `close`.
+        """
+        outbox = self._addressed()
+        requests.put_curname(outbox, self._name)
+        requests.put_open(outbox)
+        if not self._are_types_known:
+            requests.put_ret_type(outbox, self._types, direction=0)
+            self._are_types_known = True
+        outbox.raw(messages)
+        self.statement.is_open = True
+        return self._session.submit(outbox, running=True)
+
+    async def end(self) -> ServerError | None:
+        """Behind a block: ID alone where rows have one size (observed: JDBC; what it is for is not known).
+
+        Returns:  what the server says went wrong.
+        """
+        return (await self._session.exchange(self._addressed())).error if self.one_size else None
+
+    async def close(self) -> None:
+        """CLOSE, if it may be open, and wait for it; an error says that it is closed already."""
+        if self.statement.is_open:
+            self.statement.is_open = False
+            outbox = self._addressed()
+            requests.put_close(outbox)
+            await self._session.exchange(outbox)
+
+    def closed(self) -> None:
+        """The end of the transaction has closed it (documented)."""
+        self.statement.is_open = False
+
+    def _addressed(self) -> Outbox:
+        outbox = Outbox()
+        requests.put_id(outbox, self.statement.statement_id)
+        return outbox

@@ -1,0 +1,419 @@
+"""Who talks to the server and when: turns, answers that are out, chores, interrupts. Never: SQL, what a reply says.
+
+House rules:
+1. One turn at a time, first come first served. A turn begins when every answer is in and every chore is done.
+2. Who no longer waits loses nothing but interest: the answer is read to its end. The server is told with the urgent
+   byte if a statement runs, and has `cancel_timeout` seconds; then the connection is dropped, and says so.
+3. Chores are what nobody waits for: a cursor to close, a transaction to roll back. They are sent while no one has the
+   turn, one at a time, so that the server never sees two requests of ours at once that it did not see from JDBC.
+4. Behind an urgent byte that no -213 has answered, nothing of the user's is sent before a probe has stood in for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from aioifx.channel import Channel
+from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
+from aioifx.wire import requests
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
+
+T = TypeVar("T")
+
+INTERRUPT: Final = b"\x42"
+"""The urgent byte (observed: JDBC, cancel.json; 14.10)."""
+
+INTERRUPTED: Final = -213
+"""What the statement answers that it ended."""
+
+
+@dataclass(slots=True)
+class Stats:
+    """What one connection did so far."""
+
+    round_trips: int = 0
+    """Requests whose answer something had to wait for: a call, or the next call where it was a chore. The login and
+    its three companions are included."""
+    statements: int = 0
+    """Statements prepared, or executed without being prepared."""
+    rows: int = 0
+    """Rows that came."""
+
+
+class Ticket(Generic[T]):
+    """An answer that is out."""
+
+    __slots__ = ("abandoned", "future", "orphaned", "parser", "running")
+
+    future: asyncio.Future[T]
+
+    def __init__(
+        self, parser: Coroutine[Any, None, T], running: bool, orphaned: Callable[[T], None] | None
+    ) -> None:
+        self.parser = parser
+        self.running = running
+        """Whether it is a statement's that may be interrupted."""
+        self.orphaned = orphaned
+        self.abandoned = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """One group that nobody waits for."""
+
+    put: Callable[[Outbox], None]
+    replied: Callable[[Reply], None] | None = None
+    needed: Callable[[], bool] | None = None
+    """Asked when its time has come: what was sent meanwhile may have done it."""
+
+
+class Line:
+    """The order in which one connection's requests leave. It belongs to one event loop.
+
+    Args:     read: makes the parser of one ordinary reply. probe: makes the statement that takes the hit of a late
+              urgent byte. command_timeout: seconds for a call, from its place in the queue to its last answer.
+              cancel_timeout: seconds for what is left of a cancelled call; 0 drops the connection at once.
+              pipelining: chores leave together with the next request, instead of being waited for.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        stats: Stats,
+        read: Callable[[], Coroutine[Any, None, Reply]],
+        probe: Callable[[], Chore],
+        *,
+        command_timeout: float | None = None,
+        cancel_timeout: float = 5.0,
+        pipelining: bool = False,
+    ) -> None:
+        self.channel = channel
+        self.command_timeout = command_timeout
+        self.cancel_timeout = cancel_timeout
+        self.pipelining = pipelining
+        self.in_doubt = False
+        """An urgent byte was sent, and neither a statement nor the probe behind it has shown that it was taken."""
+        self._stats = stats
+        self._read = read
+        self._probe = probe
+        self._turn = asyncio.Lock()
+        self._queued = 0
+        self._holder: asyncio.Task[Any] | None = None
+        self._deadline: float | None = None
+        self._out: deque[Ticket[Any]] = deque()
+        self._untold = 0  # answers that have come, and whose `orphaned` has not been called yet
+        self._chores: deque[Chore] = deque()
+        self._settled: asyncio.Future[None] | None = None
+        self._drain: asyncio.TimerHandle | None = None
+        self._unanswered = False  # a byte was sent that no -213 has answered yet
+        self._leaving = False
+        channel.on_end = self._ended
+
+    # -- open or not --------------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self.channel.is_open and not self._leaving
+
+    def check_open(self) -> None:
+        """Raise what ended the session, if it has ended."""
+        failure = self.channel.failure
+        if failure is not None:
+            raise ConnectionLost(f"the connection is closed: {failure}") from failure
+        if self._leaving:
+            raise ConnectionLost("the connection is being closed")
+
+    def leave(self) -> None:
+        """Good-bye has been said: nothing else is sent."""
+        self._leaving = True
+        self._chores.clear()
+
+    # -- turns --------------------------------------------------------------------------------------------------------
+
+    async def take_turn(self) -> None:
+        """Return when it is the caller's turn, every answer is in and every chore done.
+
+        Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
+                  InterfaceError: the task has the turn already, and would wait for itself.
+        """
+        self.check_open()
+        task = asyncio.current_task()
+        if self._holder is not None and self._holder is task:
+            raise InterfaceError(
+                "this task holds the connection already; the rows of an executemany must not use it"
+            )
+        deadline = self._new_deadline()
+        if deadline is None:
+            await self._next_turn()
+        else:
+            limit = asyncio.timeout_at(deadline)
+            try:
+                async with limit:
+                    await self._next_turn()
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                raise QueryTimeout(
+                    f"the connection was not free within {self.command_timeout:g} s; nothing was sent"
+                ) from None
+            self._deadline = deadline
+        self._holder = task
+
+    async def _next_turn(self) -> None:
+        self._queued += 1
+        try:
+            await self._turn.acquire()
+        finally:
+            self._queued -= 1
+        try:
+            if self.pipelining and self._drain is None:
+                self._send_chores()
+            # More than once: before this task wakes up, another one may have put something else down.
+            while self._is_busy and self.is_open and not (self.pipelining and self._drain is None):
+                self._settled = asyncio.get_running_loop().create_future()
+                self._pump()
+                await self._settled
+            self.check_open()
+        except BaseException:
+            self._settled = None
+            self._turn.release()
+            raise
+
+    def give_turn(self) -> None:
+        """The turn ends; chores are sent at once."""
+        self._holder = None
+        self._deadline = None
+        self._turn.release()
+        if self._chores or self._drain is not None:
+            self._pump()
+
+    def restart_clock(self) -> None:
+        """Something came of a long call: its command_timeout begins anew."""
+        self._deadline = self._new_deadline()
+
+    def _new_deadline(self) -> float | None:
+        if self.command_timeout is None:
+            return None
+        return asyncio.get_running_loop().time() + self.command_timeout
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a request could leave now without getting in anybody's way."""
+        return self.is_open and not (self._queued or self._turn.locked() or self._is_busy)
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether an answer is out, or something is to be done that nobody waits for."""
+        return bool(self._out or self._untold or self._chores or self._unanswered)
+
+    # -- requests and answers -----------------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        request: bytes,
+        parser: Coroutine[Any, None, T],
+        *,
+        running: bool = False,
+        orphaned: Callable[[T], None] | None = None,
+    ) -> Ticket[T]:
+        """Queue *parser* for the answer, then send *request*; waits for nothing.
+
+        Args:     running: the request runs a statement, which may be interrupted.
+                  orphaned: gets the answer if nobody waits for it any more.
+        Raises:   ConnectionLost: good-bye is said already, by another task.
+        """
+        if self._leaving:
+            parser.close()
+            self.check_open()
+        channel = self.channel
+        if not channel.pending and channel.inbox.unread:
+            # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
+            parser = self._unasked(parser)
+        ticket: Ticket[T] = Ticket(parser, running, orphaned)
+        self._out.append(ticket)
+        ticket.future = channel.expect(self._followed(ticket))
+        if channel.failure is not None:
+            self._ended()
+        channel.send(request)
+        return ticket
+
+    async def _unasked(self, parser: Coroutine[Any, None, Any]) -> Any:
+        parser.close()
+        await self._read()
+        raise ProtocolError("the server sent a message that nobody asked for")
+
+    async def _followed(self, ticket: Ticket[T]) -> T:
+        answer = await ticket.parser
+        self._out.popleft()
+        # Later: the channel counts this answer as outstanding until we return, and cannot be dropped from within.
+        if ticket.orphaned is not None and (ticket.abandoned or ticket.future.cancelled()):
+            self._untold += 1
+            asyncio.get_running_loop().call_soon(self._tell, ticket.orphaned, answer)
+        elif self._settled is not None or self._drain is not None or self._chores:
+            asyncio.get_running_loop().call_soon(self._pump)
+        return answer
+
+    def _tell(self, orphaned: Callable[[Any], None], answer: Any) -> None:
+        self._untold -= 1
+        orphaned(answer)
+        self._pump()
+
+    async def wait(self, ticket: Ticket[T]) -> T:
+        """The answer; when the wait is cancelled, it is read all the same.
+
+        Who has no turn, and waits for what was asked for ahead, has a clock of its own.
+
+        Raises:   QueryTimeout: it did not come within command_timeout.
+        """
+        self._stats.round_trips += 1
+        has_turn = self._holder is asyncio.current_task()
+        limit = asyncio.timeout_at(self._deadline if has_turn else self._new_deadline())
+        try:
+            async with limit:
+                return await ticket.future
+        except asyncio.CancelledError:
+            self.abandon(ticket)
+            raise
+        except TimeoutError:
+            self.abandon(ticket)
+            if not limit.expired():
+                raise
+            raise QueryTimeout(
+                f"no answer within {self.command_timeout:g} s; the statement was interrupted"
+                if ticket.running
+                else f"no answer within {self.command_timeout:g} s"
+            ) from None
+
+    async def drain(self) -> None:
+        """Wait until the transport takes more.
+
+        Raises:   QueryTimeout: the server did not read within command_timeout.
+        """
+        if self._deadline is None or not self.channel.unsent:
+            return await self.channel.drain()
+        limit = asyncio.timeout_at(self._deadline)
+        try:
+            async with limit:
+                await self.channel.drain()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise QueryTimeout(f"the server did not read for {self.command_timeout:g} s") from None
+
+    def abandon(self, ticket: Ticket[Any], *, interrupt: bool = True) -> None:
+        """Wait no longer for an answer.
+
+        Args:     interrupt: False lets the statement end by itself, however long it takes.
+        """
+        future = ticket.future
+        ticket.abandoned = True
+        if future.done() and not future.cancelled():
+            # It came in the moment of the cancellation. To look at the exception keeps it from being reported.
+            if future.exception() is None and ticket.orphaned is not None:
+                ticket.orphaned(future.result())
+            return
+        future.cancel()
+        if not interrupt:
+            self._stats.round_trips += 1  # whoever has the next turn waits for it
+        elif self._out:
+            if self._drain is None:
+                loop = asyncio.get_running_loop()
+                self._drain = loop.call_later(self.cancel_timeout, self._out_of_patience)
+            self._interrupt()
+
+    # -- interrupts ---------------------------------------------------------------------------------------------------
+
+    def _interrupt(self) -> None:
+        """Tell the server that nobody wants the answer to what runs now, unless it has been told.
+
+        Source:   observed: one urgent byte behind a whole request (14.10); JDBC sends it for a cancel and a time-out
+                  alike (cancel.json)
+        """
+        if self._unanswered or not self._out or not self.cancel_timeout:
+            return
+        running = self._out[0]
+        if running.running and running.abandoned and not self.channel.unsent:
+            self._unanswered = self.channel.send_urgent(INTERRUPT)
+
+    def was_interrupted(self) -> None:
+        """A -213 came: the urgent byte has hit what it was meant for, or the probe."""
+        self._unanswered = self.in_doubt = False
+        if self._drain is not None:  # of many requests on their way, each may need a byte of its own
+            asyncio.get_running_loop().call_soon(self._interrupt)
+
+    def _out_of_patience(self) -> None:
+        self.channel.abort(
+            ConnectionLost(f"a cancelled call's answer did not come within {self.cancel_timeout:g} s")
+        )
+
+    # -- chores -------------------------------------------------------------------------------------------------------
+
+    def later(self, *chores: Chore) -> None:
+        """Have something done when nobody has the turn; before anything else is sent."""
+        if self.is_open:
+            self._chores.extend(chores)
+            if not self.pipelining:
+                self._stats.round_trips += len(chores)
+            if self._holder is None:
+                self._pump()
+
+    def soon(self, callback: Callable[..., None], *args: object) -> None:
+        """Call *callback* from the event loop, for finalizers, which may run in any thread or behind the loop's end."""
+        if self.is_open and not self.channel.loop_is_closed():
+            with contextlib.suppress(RuntimeError):  # closed this very moment
+                self.channel.loop.call_soon_threadsafe(callback, *args)
+
+    def first(self, *chores: Chore) -> None:
+        """Have something done before all other chores."""
+        self._chores.extendleft(reversed(chores))
+
+    def _pump(self) -> None:
+        """Send the next chore if nothing is out and nobody has the turn; tell who waits when there is none."""
+        if self._out:
+            if self._drain is not None:
+                self._interrupt()  # what is at the head now may be what nobody wants any more
+            return
+        if self._untold or self._holder is not None:
+            return
+        if self._unanswered:
+            self._unanswered, self.in_doubt = False, True
+            self.first(self._probe())
+        while self._chores and self.is_open:
+            if self._send(self._chores.popleft()):
+                return
+        if self._drain is not None:
+            self._drain.cancel()
+            self._drain = None
+        settled, self._settled = self._settled, None
+        if settled is not None and not settled.done():
+            settled.set_result(None)
+
+    def _send_chores(self) -> None:
+        """All of them, in front of the next request, and nobody waits."""
+        while self._chores:
+            self._send(self._chores.popleft())
+
+    def _send(self, chore: Chore) -> bool:
+        if chore.needed is not None and not chore.needed():
+            return False
+        outbox = Outbox()
+        chore.put(outbox)
+        requests.put_eot(outbox)
+        ticket = self.submit(outbox.take(), self._read(), orphaned=chore.replied)
+        ticket.abandoned = True
+        return True
+
+    def _ended(self) -> None:
+        """The channel has failed: nothing will be answered any more."""
+        for ticket in self._out:
+            ticket.parser.close()  # those that were never begun would be reported
+        self._out.clear()
+        self._chores.clear()
+        self._unanswered = False
+        self._pump()

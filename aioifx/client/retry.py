@@ -1,0 +1,154 @@
+"""Run a transaction again when a lock was in its way. Never: a connection; what is run.
+
+House rules:
+1. What is repeated is the whole: a function that begins a transaction and ends it.
+2. An error behind which the outcome is not known (the connection is gone, time is up) is never followed by another try.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import random
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeGuard, TypeVar, cast, overload
+
+from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, QueryTimeout
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+On: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], bool]
+
+_OUTCOME_UNKNOWN: Final = (ConnectionLost, QueryTimeout)
+
+
+def is_worth_another_try(error: Exception) -> bool:
+    """What `Retry` repeats unless it is told otherwise: the server says that a lock was in the way."""
+    return isinstance(error, DatabaseError) and error.retryable
+
+
+class Retry:
+    """``await Retry()(function, *args)``, or ``@Retry()`` in front of a coroutine function.
+
+    The function must hold the whole transaction. Called inside of an open one, it would try again with all locks of
+    that one still held, and a deadlock would stay one.
+
+    Args:     attempts: how often the function runs at most. delay: seconds behind the first failure; doubled behind
+              each further one, up to *max_delay*. jitter: wait a random part of it, so that those who met do not meet
+              again. on: errors worth another try: classes, or a function that says so; those behind which the outcome
+              is not known never are. sleep, uniform: how time passes and how it is drawn; for tests.
+    """
+
+    def __init__(
+        self,
+        attempts: int = 5,
+        *,
+        delay: float = 0.05,
+        max_delay: float = 2.0,
+        jitter: bool = True,
+        on: On = is_worth_another_try,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        _check_attempts(attempts)
+        _check_seconds("delay", delay)
+        _check_seconds("max_delay", max_delay)
+        self.attempts = attempts
+        self.delay = delay
+        self.max_delay = max_delay
+        self.jitter = jitter
+        self._on = _judge(on)
+        self._sleep = sleep
+        self._uniform = uniform
+
+    def __repr__(self) -> str:
+        return f"Retry(attempts={self.attempts}, delay={self.delay:g}, max_delay={self.max_delay:g})"
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]], /) -> Retried[P, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, R]: ...
+    def __call__(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **kwargs: Any) -> Any:
+        """Run a coroutine function until it succeeds; without arguments, also the function that does so."""
+        if not callable(function):
+            raise InterfaceError(f"Retry takes a coroutine function, not {type(function).__name__}")
+        if args or kwargs:
+            return self.run(lambda: function(*args, **kwargs))
+        return Retried(self, function)
+
+    async def run(self, call: Callable[[], Awaitable[R]]) -> R:
+        """What ``self(function)`` awaits: *call* makes an awaitable anew for each attempt.
+
+        Raises:   the last error, with a note that says how many attempts there were.
+        """
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return await call()
+            except Exception as error:
+                if attempt == self.attempts or isinstance(error, _OUTCOME_UNKNOWN) or not self._on(error):
+                    if attempt > 1:
+                        error.add_note(f"attempt {attempt} of {self.attempts}")
+                    raise
+            await self._sleep(self.pause(attempt))
+        raise AssertionError("unreachable")  # pragma: no cover
+
+    def pause(self, attempt: int) -> float:
+        """Seconds to wait behind a failed attempt, the first being 1."""
+        longest = min(self.max_delay, self.delay * 2.0 ** min(attempt - 1, 1000))
+        return self._uniform(0, longest) if self.jitter else longest
+
+
+class Retried(Generic[P, R]):
+    """A coroutine function that is run again as `Retry` says. Itself awaitable, for those that take no arguments."""
+
+    def __init__(self, retry: Retry, function: Callable[P, Awaitable[R]]) -> None:
+        self._retry = retry
+        self._function = function
+        update_wrapper(self, function)
+        if sys.version_info >= (3, 12):
+            inspect.markcoroutinefunction(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        return self._retry.run(lambda: self._function(*args, **kwargs))
+
+    def __await__(self) -> Generator[Any, Any, R]:
+        return self().__await__()  # type: ignore[call-arg]  # a function with arguments says so itself
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Coroutine[Any, Any, R]]:
+        return self if instance is None else MethodType(self, instance)
+
+
+def _judge(on: On) -> Callable[[Exception], bool]:
+    if isinstance(on, (type, tuple)):
+        classes = cast("tuple[object, ...]", (on,) if isinstance(on, type) else on)
+        exceptions = tuple(filter(_is_exception_class, classes))
+        if len(exceptions) < len(classes):
+            raise InterfaceError(_WHAT_ON_IS)
+        return lambda error: isinstance(error, exceptions)
+    if not callable(on):
+        raise InterfaceError(_WHAT_ON_IS)
+    return on
+
+
+_WHAT_ON_IS: Final = "on: must be an exception class, a tuple of them, or a function"
+
+
+def _is_exception_class(one: object) -> TypeGuard[type[BaseException]]:
+    return isinstance(one, type) and issubclass(one, BaseException)
+
+
+def _check_attempts(attempts: object) -> None:
+    if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1:
+        raise InterfaceError("attempts: must be a whole number above 0")
+
+
+def _check_seconds(name: str, seconds: object) -> None:
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < math.inf:
+        raise InterfaceError(f"{name}: must be a number of seconds")

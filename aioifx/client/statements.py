@@ -1,0 +1,187 @@
+"""The statements of a connection, kept prepared between calls: the cache. Never: what a statement is used for.
+
+House rules:
+1. Whoever uses a statement has it alone; only idle ones are in the cache, the least recently used one goes first.
+2. What is kept may go stale: then it is prepared again, once, and the caller does not notice.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+from aioifx.client.result import ABOUT_DATABASES
+from aioifx.client.session import Session
+from aioifx.client.sqltext import scan
+from aioifx.client.statement import Statement, check_count, prepare
+from aioifx.errors import DatabaseError, QueryTimeout
+from aioifx.sqltypes import Value
+
+T = TypeVar("T")
+
+MAX_CACHED_TEXT: Final = 16 * 1024
+"""Longer texts are generated ones, and would not come again."""
+
+_STALE: Final = frozenset(
+    {
+        -710,  # the table has changed since the statement was prepared (documented)
+        -206,  # the table has gone; it may be back under another number (documented)
+        -217,  # likewise a column
+        -267,  # the cursor was released
+        -410,  # the statement is not prepared
+        -258,  # no such statement id
+    }
+)
+"""Answers to a kept statement that say nothing about the same text prepared anew."""
+
+_CHANGING: Final = frozenset({"alter", "drop", "rename"})
+"""Behind these, nothing that is kept prepared can be trusted."""
+
+
+class Statements:
+    """One connection's statements. Whoever calls a method holds the session's turn.
+
+    Args:     size: how many idle statements stay prepared at the server; 0: none.
+    """
+
+    def __init__(self, session: Session, size: int) -> None:
+        self.session = session
+        self.size = size
+        self._idle: OrderedDict[str, Statement] = OrderedDict()
+        self._generation = session.generation
+
+    def __len__(self) -> int:
+        return len(self._idle)
+
+    async def take(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
+        """A statement for the caller alone: a kept one, or one that is prepared now.
+
+        Raises:   as `prepare`.
+        """
+        if self._generation != self.session.generation:
+            self.clear()
+        scan(sql)  # refuses what is no text before it is looked for
+        kept = self._idle.pop(sql, None)
+        if kept is None:
+            return await self.prepare(sql, params)
+        if params is not None:
+            try:
+                check_count(len(kept.parameters), params)
+            except BaseException:
+                self._idle[sql] = kept
+                raise
+        kept.reused = True
+        return kept
+
+    async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
+        """A statement that is prepared now, whatever is kept."""
+        statement = await prepare(self.session, sql, params)
+        statement.one_shot = not self._keeps(sql)
+        return statement
+
+    def give_back(self, statement: Statement) -> None:
+        """Keep a statement for the next call, or put it down."""
+        if self._idle.get(statement.sql) is statement:
+            return  # its cursor was closed by one task while another fetched, and both give it back
+        statement.put_cursor_down()
+        if (
+            statement.is_released
+            or not self._keeps(statement.sql)
+            or statement.kind in ABOUT_DATABASES
+            or statement.sql in self._idle
+            or statement.generation != self.session.generation
+        ):
+            statement.put_down()
+            return
+        self._idle[statement.sql] = statement
+        if len(self._idle) > self.size:
+            self._idle.popitem(last=False)[1].put_down()
+
+    def _keeps(self, sql: str) -> bool:
+        return self.size > 0 and len(sql) <= MAX_CACHED_TEXT
+
+    def _drop(self, statement: Statement) -> None:
+        if self._idle.get(statement.sql) is statement:
+            del self._idle[statement.sql]
+        statement.put_down()
+
+    def executed(self, sql: str) -> None:
+        """A statement of ours has succeeded: what is kept may name what it has changed."""
+        if scan(sql).verb in _CHANGING:
+            self.clear()
+
+    def clear(self) -> None:
+        """Put down every idle statement: what they name may have changed."""
+        while self._idle:
+            self._idle.popitem(last=False)[1].put_down()
+        self._generation = self.session.generation
+
+    # -- using one ----------------------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        sql: str,
+        params: Sequence[Value] | None,
+        use: Callable[[Statement], Awaitable[T]],
+        *,
+        once: bool = False,
+    ) -> T:
+        """A whole call: the turn, a statement, its use; then it is given back."""
+        async with self.session:
+            statement, result = await self.begin(sql, params, use, once=once)
+            self.give_back(statement)
+            if statement.returns_rows:
+                self.session.autocommit_later()  # behind the cursor's CLOSE
+            else:
+                await self.session.autocommit()
+        return result
+
+    async def begin(
+        self,
+        sql: str,
+        params: Sequence[Value] | None,
+        use: Callable[[Statement], Awaitable[T]],
+        *,
+        once: bool = False,
+    ) -> tuple[Statement, T]:
+        """Take a statement and use it; the caller gives it back. One that fails is given back or put down here.
+
+        Args:     once: *use* cannot be repeated, so a stale statement is not prepared again.
+        """
+        may_repeat = not (once or self.session.in_transaction)
+        statement = await self.take(sql, params)
+        try:
+            result = await use(statement)
+        except BaseException as error:
+            self.failed(statement, error)
+            if not may_repeat or not self._is_stale(statement, error):
+                raise
+        else:
+            self.executed(sql)
+            return statement, result
+        statement = await self.prepare(sql, params)
+        try:
+            return statement, await use(statement)
+        except BaseException as error:
+            self.failed(statement, error)
+            raise
+
+    def failed(self, statement: Statement, error: BaseException) -> None:
+        """Put away a statement whose use has failed: kept after an ordinary error, put down after any other."""
+        if isinstance(error, Exception) and not isinstance(error, QueryTimeout):
+            if self._is_stale(statement, error):
+                self._drop(statement)
+            else:
+                self.give_back(statement)
+        else:
+            self._drop(statement)
+        self.session.autocommit_later()
+
+    def _is_stale(self, statement: Statement, error: BaseException) -> bool:
+        return (
+            statement.reused
+            and isinstance(error, DatabaseError)
+            and error.sqlcode in _STALE
+            and self.session.is_open
+        )

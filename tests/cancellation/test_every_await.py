@@ -1,0 +1,338 @@
+"""A cancellation at every await point of every call: right exception, nothing lost, nothing left, nothing logged.
+
+The points are found by counting suspensions, see `tests.injection`; each is tried in each manner, over TCP and TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+import trustme
+
+import aioifx
+from aioifx import Connection
+from aioifx.server import Server, ServerOptions, serve
+from tests.injection import Injection, Manner
+
+ROWS = 900
+"""In the table that is read: several blocks of 4096 bytes."""
+
+MANY = 40
+"""Rows that an executemany inserts."""
+
+MOST = 200
+"""No call here has as many suspensions; a test that would go on for ever ends there."""
+
+
+class Place(NamedTuple):
+    """Where a call is tried."""
+
+    server: Server
+    dsn: str
+    options: dict[str, Any]
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+async def fetch(conn: Connection) -> None:
+    rows = await conn.fetch("select id, name from thing order by id")
+    assert [row[0] for row in rows] == list(range(1, ROWS + 1))
+
+
+async def fetch_with_parameters(conn: Connection) -> None:
+    row = await conn.fetchrow("select name from thing where id = ?", 7)
+    assert row is not None and row[0] == "thing 7"
+
+
+async def stream_rows(conn: Connection) -> None:
+    count = 0
+    async for _ in conn.stream("select id, name from thing"):
+        count += 1
+    assert count == ROWS
+
+
+async def stream_blocks_and_other_statements(conn: Connection) -> None:
+    async with conn.stream("select id, name from thing") as stream:
+        async for block in stream.blocks():
+            assert await conn.fetchval("select count(*) from thing where id <= ?", len(block)) == len(block)
+
+
+async def stream_left_early(conn: Connection) -> None:
+    async with conn.stream("select id, name from thing") as stream:
+        async for _ in stream:
+            break
+
+
+async def insert(conn: Connection) -> None:
+    await conn.execute("insert into log (note) values (?)", "x")
+
+
+async def insert_literal(conn: Connection) -> None:
+    await conn.execute("insert into log (note) values ('x')")
+
+
+async def fail(conn: Connection) -> None:
+    with pytest.raises(aioifx.UndefinedTable):
+        await conn.fetch("select * from nowhere")
+
+
+async def insert_many(conn: Connection) -> None:
+    await conn.executemany("insert into batch (note) values (?)", [("x",)] * MANY)
+
+
+async def insert_many_that_fail(conn: Connection) -> None:
+    with pytest.raises(aioifx.UniqueViolation):
+        await conn.executemany(
+            "insert into thing (id, name) values (?, ?)", [(ROWS + 5, "a"), (1, "twice"), (ROWS + 6, "c")]
+        )
+
+
+async def transaction(conn: Connection) -> None:
+    async with conn.transaction():
+        for _ in range(MANY):
+            await conn.execute("insert into batch (note) values (?)", "x")
+
+
+async def transaction_rolled_back(conn: Connection) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with conn.transaction():
+            await conn.execute("insert into batch (note) values (?)", "x")
+            raise ZeroDivisionError
+
+
+async def prepared_statement(conn: Connection) -> None:
+    async with await conn.prepare("select name from thing where id = ?") as statement:
+        for number in (3, 5):
+            assert await statement.fetchval(number) == f"thing {number}"
+
+
+async def cursor(conn: Connection) -> None:
+    async with conn.cursor() as cur:
+        await cur.execute("select id, name from thing")
+        assert len(await cur.fetchmany(10)) == 10
+        assert len(await cur.fetchall()) == ROWS - 10
+
+
+async def scroll_cursor(conn: Connection) -> None:
+    async with conn.cursor(scroll=True) as cur:
+        await cur.execute("select id, name from thing order by id")
+        last, first = await cur.fetch_last(), await cur.fetch_first()
+        assert last is not None and first is not None
+        assert (last[0], first[0]) == (ROWS, 1)
+
+
+async def nested_transactions(conn: Connection) -> None:
+    async with conn.transaction():
+        for _ in range(MANY):
+            await conn.execute("insert into batch (note) values (?)", "x")
+        with pytest.raises(ZeroDivisionError):
+            async with conn.transaction():
+                await conn.execute("insert into batch (note) values (?)", "y")
+                raise ZeroDivisionError
+
+
+async def transaction_with_settings(conn: Connection) -> None:
+    async with conn.transaction(isolation="repeatable_read", lock_wait=3):
+        for _ in range(MANY):
+            await conn.execute("insert into batch (note) values (?)", "x")
+
+
+async def load(conn: Connection) -> None:
+    await conn.load("batch", [("x",)] * MANY, columns=["note"], block=MANY // 4)
+
+
+async def load_that_fails(conn: Connection) -> None:
+    rows = [(ROWS + n, f"new {n}") for n in range(1, 20)] + [(1, "twice")]
+    with pytest.raises(aioifx.UniqueViolation):
+        await conn.load("thing", rows, block=8)
+
+
+async def unload(conn: Connection) -> None:
+    chunks: list[bytes] = []
+    assert await conn.unload("select id, name from thing", chunks.append) == ROWS
+
+
+async def call_of_many_statements(conn: Connection) -> None:
+    first, second = conn.stream("select id from thing"), conn.stream("select name from thing")
+    async with first, second:
+        async for _ in first:
+            async for _ in second:
+                break
+            await conn.execute("insert into log (note) values (?)", "x")
+            break
+
+
+CALLS: list[Callable[[Connection], Awaitable[None]]] = [
+    fetch,
+    fetch_with_parameters,
+    stream_rows,
+    stream_blocks_and_other_statements,
+    stream_left_early,
+    insert,
+    insert_literal,
+    fail,
+    insert_many,
+    insert_many_that_fail,
+    transaction,
+    transaction_rolled_back,
+    prepared_statement,
+    cursor,
+    scroll_cursor,
+    nested_transactions,
+    transaction_with_settings,
+    load,
+    load_that_fails,
+    unload,
+    call_of_many_statements,
+]
+
+
+# -- where ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["tcp", "tls"])
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    """An embedded server with a table to read and tables to write."""
+    options: dict[str, Any] = {"fetch_size": 4096}
+    context = None
+    if request.param == "tls":
+        import ssl
+
+        authority = trustme.CA()
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        trusting = ssl.create_default_context()
+        authority.configure_trust(trusting)
+        options["ssl"] = trusting
+    seed = "create table thing (id int primary key, name varchar(40));" + "".join(
+        f"create table {name} (id serial, note varchar(20));" for name in ("log", "batch")
+    )
+    async with serve(ServerOptions(databases=("shop",), seed=seed, ssl=context)) as server:
+        async with aioifx.connect(server.dsn, **options) as conn:
+            await conn.executemany(
+                "insert into thing values (?, ?)", [(n, f"thing {n}") for n in range(1, ROWS + 1)]
+            )
+        yield Place(server, server.dsn, options)
+
+
+# -- the law ----------------------------------------------------------------------------------------------------------
+
+
+async def check_sound(conn: Connection, server: Server) -> None:
+    """The connection answers the right question with the right answer, and has nothing left from before."""
+    assert not conn.is_closed()
+    assert await conn.fetchval("select name from thing where id = ?", 42) == "thing 42"
+    assert not conn.is_in_transaction()  # behind whatever was still on its way
+    assert await conn.fetchval("select count(*) from thing") == ROWS
+    assert await conn.fetchval("select count(*) from batch") % MANY == 0
+    session = conn._session
+    async with session:
+        assert session.channel.inbox.unread == 0
+        assert session.channel.pending == 0
+    assert not session.line.in_doubt
+    (seen,) = server.stats.sessions
+    assert seen.statements == len(conn._statements)
+    assert seen.cursors == 0
+    assert not seen.in_transaction
+
+
+@pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
+async def test_a_call_cancelled_at_any_await_leaves_its_connection_sound(
+    place: Place, call: Callable[[Connection], Any], manner: Manner
+) -> None:
+    loop = asyncio.get_running_loop()
+    complaints: list[Mapping[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    async with aioifx.connect(place.dsn, **place.options) as conn:
+        before = asyncio.all_tasks()
+        for kept in (True, False):
+            for point in range(1, MOST):
+                if not kept:
+                    async with conn._session:
+                        conn._statements.clear()
+                injection = Injection(manner, point)
+                expected = TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError
+                try:
+                    await injection.into(call(conn))
+                except expected:
+                    assert injection.reached, f"{call.__name__} was cancelled by itself"
+                else:
+                    assert not injection.reached, f"the cancellation at await {point} was swallowed"
+                    break
+                async with asyncio.timeout(20):
+                    await check_sound(conn, place.server)
+            else:
+                pytest.fail(f"{call.__name__} has {MOST} suspensions or more")
+        assert asyncio.all_tasks() == before
+    gc.collect()
+    await asyncio.sleep(0)
+    assert complaints == []
+
+
+@pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
+async def test_a_connect_cancelled_at_any_await_leaves_no_socket(place: Place, manner: Manner) -> None:
+    loop = asyncio.get_running_loop()
+    complaints: list[Mapping[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    before = asyncio.all_tasks()
+    expected = TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError
+
+    async def open_connection() -> Connection:
+        return await aioifx.connect(place.dsn, **place.options)
+
+    for point in range(1, MOST):
+        injection = Injection(manner, point)
+        try:
+            conn = await injection.into(open_connection())
+        except expected:
+            assert injection.reached
+            gc.collect()  # a transport that nobody closed would warn, and warnings are errors
+        else:
+            assert not injection.reached
+            await conn.close()
+            break
+    await no_other_tasks(before)
+    gc.collect()
+    await asyncio.sleep(0)
+    assert complaints == []
+
+
+@pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
+async def test_a_close_cancelled_at_any_await_closes_all_the_same(place: Place, manner: Manner) -> None:
+    loop = asyncio.get_running_loop()
+    complaints: list[Mapping[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    before = asyncio.all_tasks()
+    expected = TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError
+    for point in range(1, MOST):
+        conn = await aioifx.connect(place.dsn, **place.options)
+        injection = Injection(manner, point)
+        try:
+            await injection.into(conn.close())
+        except expected:
+            assert injection.reached
+        else:
+            assert not injection.reached
+            break
+        finally:
+            assert conn.is_closed()
+        with pytest.raises(aioifx.ConnectionLost):
+            await conn.fetch("select 1 from thing")
+        await conn.close()  # again, to its end: nothing of it is left
+    await no_other_tasks(before)
+    gc.collect()
+    await asyncio.sleep(0)
+    assert complaints == []
+
+
+async def no_other_tasks(before: set[asyncio.Task[Any]]) -> None:
+    """The server's end of a connection that was dropped ends a little later."""
+    async with asyncio.timeout(20):
+        while asyncio.all_tasks() - before:
+            await asyncio.wait(asyncio.all_tasks() - before)

@@ -1,0 +1,227 @@
+"""The urgent byte, on a server that honours it: what is interrupted, what it costs, and whom a late byte hits."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import trustme
+
+import aioifx
+from aioifx import Connection
+from aioifx.client.line import INTERRUPT
+from aioifx.server import Server, ServerOptions, serve
+from tests.injection import eventually
+
+SLOW = "select count(*) from number a, number b, number c, number d where a.n + b.n + c.n + d.n < 0"
+"""The server would count for minutes."""
+
+SEED = "create table number (n int); create table spot (id int primary key, note varchar(20));" + "".join(
+    f"insert into number values ({n});" for n in range(200)
+)
+
+
+class Place:
+    """A server, and how to reach it."""
+
+    def __init__(self, server: Server, options: dict[str, Any]) -> None:
+        self.server = server
+        self.options = options
+
+    def connect(self, **options: Any) -> Any:
+        return aioifx.connect(self.server.dsn, **self.options, **options)
+
+    async def runs(self, count: int = 1) -> None:
+        """Wait until so many statements are running."""
+        await eventually(lambda: sum(session.running for session in self.server.stats.sessions) >= count)
+
+    async def waits(self) -> None:
+        """Wait until a statement waits for a lock."""
+        await eventually(lambda: any(session.waiting for session in self.server.stats.sessions))
+
+
+@pytest.fixture(params=["tcp", "tls"])
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    context, options = None, {}
+    if request.param == "tls":
+        authority = trustme.CA()
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        options["ssl"] = ssl.create_default_context()
+        authority.configure_trust(options["ssl"])
+    async with serve(ServerOptions(databases=("shop",), seed=SEED, ssl=context)) as server:
+        yield Place(server, options)
+
+
+async def cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_cancelled_query_ends_at_the_server_and_its_connection_goes_on(place: Place) -> None:
+    async with place.connect() as conn:
+        task = asyncio.ensure_future(conn.fetchval(SLOW))
+        await place.runs()
+        await cancel(task)
+        async with asyncio.timeout(20):
+            assert await conn.fetchval("select count(*) from number") == 200
+        assert place.server.stats.interrupts == 1
+        assert not conn._session.line.in_doubt
+
+
+async def test_a_cancelled_wait_for_a_lock_leaves_the_transaction_open_and_nothing_of_its_statement(
+    place: Place,
+) -> None:
+    async with place.connect() as holder, place.connect() as conn:
+        await holder.execute("insert into spot values (1, 'held')")
+        await conn.execute("set lock mode to wait")
+        async with holder.transaction():
+            await holder.execute("update spot set note = 'theirs' where id = 1")
+            transaction = conn.transaction()
+            await transaction.start()
+            task = asyncio.ensure_future(conn.execute("update spot set note = ? where id = 1", "ours"))
+            await place.waits()
+            await cancel(task)
+            async with asyncio.timeout(20):
+                assert conn.is_in_transaction()
+                assert await conn.fetchval("select count(*) from number") == 200
+        await conn.execute("insert into spot values (2, 'ours')")
+        await transaction.commit()
+        assert await conn.fetch("select id, note from spot order by id") == [(1, "theirs"), (2, "ours")]
+
+
+async def test_an_executemany_that_waits_for_a_lock_is_interrupted_and_rolled_back(place: Place) -> None:
+    async with place.connect() as holder, place.connect() as conn:
+        await conn.execute("set lock mode to wait")
+        async with holder.transaction():
+            await holder.execute("insert into spot values (1, 'held')")
+            task = asyncio.ensure_future(
+                conn.executemany("insert into spot values (?, ?)", ((n, "x") for n in range(2, 500)))
+            )
+            await place.waits()
+            await cancel(task)
+            async with asyncio.timeout(20):
+                assert await conn.fetchval("select count(*) from number") == 200
+            assert not conn.is_in_transaction()
+        assert await conn.fetchval("select count(*) from spot") == 1
+
+
+async def test_a_query_that_takes_too_long_is_interrupted(place: Place) -> None:
+    async with place.connect(command_timeout=0.2) as conn:
+        with pytest.raises(aioifx.QueryTimeout) as caught:
+            await conn.fetchval(SLOW)
+        assert isinstance(caught.value, TimeoutError)
+        async with asyncio.timeout(20):
+            assert await conn.fetchval("select count(*) from number") == 200
+        assert place.server.stats.interrupts == 1
+
+
+async def test_a_timeout_of_the_callers_stays_his(place: Place) -> None:
+    async with place.connect() as conn:
+        with pytest.raises(TimeoutError) as caught:
+            async with asyncio.timeout(0.2):
+                await conn.fetchval(SLOW)
+        assert not isinstance(caught.value, aioifx.Error)
+        async with asyncio.timeout(20):
+            assert await conn.fetchval("select count(*) from number") == 200
+
+
+async def test_who_waits_behind_a_cancelled_query_gets_his_own_answer(place: Place) -> None:
+    async with place.connect() as conn:
+        task = asyncio.ensure_future(conn.fetchval(SLOW))
+        await place.runs()
+        behind = [
+            asyncio.ensure_future(conn.fetchval(f"select {n} from number where n = 0")) for n in range(5)
+        ]
+        await cancel(task)
+        async with asyncio.timeout(20):
+            assert await asyncio.gather(*behind) == list(range(5))
+
+
+def late(conn: Connection, server: Server) -> None:
+    """Make the next cancellation's byte arrive behind its statement's answer, in front of whatever comes next."""
+    channel, line = conn._session.channel, conn._session.line
+    send_urgent, send, probe = channel.send_urgent, channel.send, line._probe
+
+    def believed(byte: bytes) -> bool:
+        return byte == INTERRUPT
+
+    def sent() -> Any:
+        # Beside a request's own bytes the urgent one might get lost: Linux drops it once they have been read.
+        assert send_urgent(INTERRUPT)
+        channel.send = held.append  # type: ignore[method-assign, assignment]
+        tasks.append(asyncio.ensure_future(release()))
+        return probe()
+
+    async def release() -> None:
+        await eventually(lambda: server.stats.interrupts)
+        channel.send = send  # type: ignore[method-assign]
+        for data in held:
+            send(data)
+
+    held: list[bytes] = []
+    tasks: list[asyncio.Task[None]] = []
+    channel.send_urgent = believed  # type: ignore[method-assign]
+    line._probe = sent
+
+
+async def test_a_byte_that_comes_too_late_hits_the_probe_and_no_statement_of_the_users(place: Place) -> None:
+    async with place.connect() as holder, place.connect() as conn:
+        await conn.execute("set lock mode to wait")
+        late(conn, place.server)
+        async with holder.transaction():
+            await holder.execute("insert into spot values (1, 'held')")
+            task = asyncio.ensure_future(conn.execute("insert into spot values (2, 'late')"))
+            await place.waits()
+            await cancel(task)
+        async with asyncio.timeout(20):
+            assert await conn.fetchval("select count(*) from number") == 200
+        assert await conn.fetch("select id from spot order by id") == [(1,), (2,)]  # it had run to its end
+        assert place.server.stats.interrupts == 1
+        assert not conn._session.line.in_doubt  # the probe was hit
+
+
+async def test_a_server_that_does_not_answer_in_time_loses_the_connection(place: Place) -> None:
+    async with place.connect() as holder, place.connect(cancel_timeout=0.1) as conn:
+        await conn.execute("set lock mode to wait")
+        conn._session.channel.send_urgent = lambda byte: False
+        async with holder.transaction():
+            await holder.execute("insert into spot values (1, 'held')")
+            task = asyncio.ensure_future(conn.execute("insert into spot values (2, 'never')"))
+            await place.waits()
+            await cancel(task)
+            with pytest.raises(aioifx.ConnectionLost, match=r"did not come within 0\.1 s"):
+                async with asyncio.timeout(20):
+                    await conn.fetchval("select count(*) from number")
+            assert conn.is_closed()
+
+
+async def test_without_a_cancel_timeout_a_cancelled_call_costs_the_connection(place: Place) -> None:
+    async with place.connect(cancel_timeout=0) as conn:
+        task = asyncio.ensure_future(conn.fetchval(SLOW))
+        await place.runs()
+        await cancel(task)
+        with pytest.raises(aioifx.ConnectionLost):
+            async with asyncio.timeout(20):
+                await conn.fetchval("select count(*) from number")
+        assert place.server.stats.interrupts == 0
+
+
+async def test_a_commit_is_not_interrupted(place: Place) -> None:
+    async with place.connect() as conn:
+        for point in range(3):
+            transaction = conn.transaction()
+            await transaction.start()
+            await conn.execute("insert into spot values (?, 'x')", point)
+            task = asyncio.ensure_future(transaction.commit())
+            await asyncio.sleep(0)  # it has sent its request
+            await cancel(task)
+            assert (
+                not conn.is_in_transaction() or await conn.fetchval("select count(*) from spot") == point + 1
+            )
+        assert await conn.fetchval("select count(*) from spot") == 3
+        assert place.server.stats.interrupts == 0
