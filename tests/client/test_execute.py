@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+import aioifx
 from aioifx import rows
-from aioifx.errors import InterfaceError, NotNullViolation, UniqueViolation
+from aioifx.client.execute import call_of
+from aioifx.errors import (
+    DatabaseError,
+    InterfaceError,
+    NotNullViolation,
+    UndefinedRoutine,
+    UniqueViolation,
+)
+from aioifx.server import Routine, running
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
     ANSI,
@@ -262,3 +272,105 @@ async def test_rows_that_cannot_be_iterated_are_refused_before_anything_is_sent(
         async with await conn.prepare("delete from t") as statement:
             with pytest.raises(InterfaceError, match="rows must be"):
                 await statement.executemany(rows)
+
+
+# -- routines ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
+async def test_a_routine_is_called_as_jdbc_calls_it(chunks: Chunking) -> None:
+    async with talking(played("callable", "call_escape_proc_rows"), chunks=chunks, fetch_size=4096) as (
+        conn,
+        _,
+    ):
+        assert await conn.call("f_int", 5) == [(99,)]
+    async with talking(played("callable", "call_escape_procedure"), chunks=chunks) as (conn, _):
+        assert await conn.call("p_noret", 5) == []
+
+
+@pytest.mark.parametrize(
+    ("routine", "args", "named", "sql", "params"),
+    [
+        ("p", (), None, "execute procedure p()", ()),
+        ("owner.p", (1, "x"), None, "execute procedure owner.p(?, ?)", (1, "x")),
+        ("p", (), {"b": 2, "a": 1}, "execute procedure p(b = ?, a = ?)", (2, 1)),
+        ("p", (), {}, "execute procedure p()", ()),
+    ],
+)
+def test_arguments_go_by_position_or_by_name(
+    routine: str, args: tuple[Any, ...], named: dict[str, Any] | None, sql: str, params: tuple[Any, ...]
+) -> None:
+    assert call_of(routine, args, named) == (sql, params)
+
+
+@pytest.mark.parametrize(
+    ("routine", "args", "named", "message"),
+    [
+        ("p", (1,), {"a": 1}, "by position or by name"),
+        ("p()", (), None, "routine: 'p\\(\\)' is not"),
+        ("p; drop table t", (), None, "routine: "),
+        ("p", (), {"a = 1, b": 1}, "named: "),
+        (5, (), None, "routine: must be a str"),
+    ],
+)
+async def test_a_call_that_makes_no_sense_is_not_sent(
+    routine: Any, args: tuple[Any, ...], named: dict[str, Any] | None, message: str
+) -> None:
+    async with talking() as (conn, _):
+        with pytest.raises(InterfaceError, match=message):
+            await conn.call(routine, *args, named=named)
+        assert conn.stats.round_trips == 0
+
+
+async def test_routines_of_a_server_are_called_and_what_they_raise_arrives() -> None:
+    def split(text: str, mark: str) -> Iterator[tuple[int, str]]:
+        yield from enumerate(text.split(mark), 1)
+
+    def refuse(reason: str) -> None:
+        raise DatabaseError(reason, sqlcode=-746)
+
+    routines = [
+        Routine("split", [("text", "VARCHAR(60)"), ("mark", "CHAR(1)")], ["INTEGER", "VARCHAR(60)"], split),
+        Routine("refuse", [("reason", "VARCHAR(60)")], [], refuse),
+    ]
+    async with running("shop", routines=routines) as dsn, aioifx.connect(dsn) as conn:
+        for _ in range(2):  # the second time from the cache
+            assert await conn.call("split", "a-b", "-") == [(1, "a"), (2, "b")]
+        assert await conn.call("split", named={"mark": "+", "text": "x"}, row_factory=rows.tuple_row) == [
+            (1, "x")
+        ]
+        with pytest.raises(DatabaseError, match="not today") as caught:
+            await conn.call("refuse", "not today")
+        assert caught.value.sqlcode == -746
+        with pytest.raises(UndefinedRoutine):
+            await conn.call("nothing_of_the_kind")
+        assert await conn.call("informix.split", "z", "-") == [(1, "z")]
+
+
+# -- named parameters -------------------------------------------------------------------------------------------------
+
+
+async def test_named_values_go_where_their_names_are() -> None:
+    async with running("shop") as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create temp table t (a int, b varchar(20))")
+        insert = "insert into t values (:a, :b)"
+        assert (await conn.execute(insert, named={"a": 1, "b": "one"})).rowcount == 1
+        assert (await conn.execute(insert, named={"b": "two", "a": 2})).rowcount == 1
+        query = "select b from t where a = :1 or b = ':1'"
+        assert await conn.fetchval(query, named=[2]) == "two"
+        assert await conn.fetch("select a from t where a >= :x and a <= :x", named={"x": 1}) == [(1,)]
+        assert (await conn.fetchrow(query, named={1: 1})) == ("one",)
+        assert [row async for row in conn.stream("select a from t where a > :n", named={"n": 0})] == [
+            (1,),
+            (2,),
+        ]
+
+
+@pytest.mark.parametrize("named", [{}, {"b": 1}, {"a": 1, "b": 2}, 5])
+async def test_named_values_that_do_not_fit_are_not_sent(named: Any) -> None:
+    async with talking() as (conn, _):
+        with pytest.raises(InterfaceError):
+            await conn.fetch("select c1 from t where a = :a", named=named)
+        with pytest.raises(InterfaceError, match="by position or by name"):
+            await conn.fetch("select c1 from t where a = :a", 1, named={"a": 1})
+        assert conn.stats.round_trips == 0
