@@ -31,11 +31,13 @@ def connect(path: Path, settings: Settings, on_fault: Callable[[SqlFault], None]
     Args:     settings: what the functions look at when they run.
               on_fault: is told what a function raised, for SQLite only says that one did.
     """
-    # Waiting for other writers is the business of locks.WriterLock; SQLite shall say BUSY at once.
-    connection = sqlite3.connect(path, timeout=0, isolation_level=None, cached_statements=CACHED_STATEMENTS)
+    # The last connection that closes has the file for itself for a moment (measured), so opening may have to wait.
+    connection = sqlite3.connect(path, timeout=5, isolation_level=None, cached_statements=CACHED_STATEMENTS)
     try:
         for pragma in _PRAGMAS:
             connection.execute(pragma)
+        # Waiting for other writers is the business of locks.WriterLock; from here on SQLite shall say BUSY at once.
+        connection.execute("PRAGMA busy_timeout=0")
         functions.register(connection, settings, on_fault)
         register_extras(connection, on_fault)
         register_calls(connection, settings, on_fault)
