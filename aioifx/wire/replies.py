@@ -27,6 +27,14 @@ TUPLE_HEAD: Final = 8
 DEFAULT_LIMIT: Final = 16 * 1024 * 1024
 """Bytes that one reply may have when its reader names no other limit; an endless reply ends here."""
 
+_LONGEST: Final[dict[int, int]] = {
+    TypeCode.CHAR: 32767,
+    TypeCode.NCHAR: 32767,
+    TypeCode.DECIMAL: 0x20FF,  # 32 digits, floating point
+    TypeCode.MONEY: 0x20FF,
+}
+"""Lengths that such a type has at most (documented): whoever decodes its values makes room by them."""
+
 RowReader: TypeAlias = Callable[[Inbox, list[Row]], Awaitable[None]]
 """Reads at least one whole SQ_TUPLE that stands next in the inbox, and appends what it held."""
 
@@ -233,7 +241,7 @@ async def _read_describe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     row_size = inbox.i32() if dialect.long_tuple else inbox.u16()
     count = inbox.i16()
     names_size = inbox.i32() if dialect.long_offsets else inbox.u16()
-    if not 0 <= count <= MAX_COLUMNS or not 0 <= names_size <= MAX_TEXT or row_size < 0:
+    if not (0 <= count <= MAX_COLUMNS and 0 <= names_size <= MAX_TEXT and 0 <= row_size <= MAX_TEXT):
         raise ProtocolError(
             f"SQ_DESCRIBE with {count} columns, rows of {row_size} bytes, {names_size} bytes of names"
         )
@@ -258,8 +266,18 @@ async def _read_field(inbox: Inbox, dialect: Dialect) -> tuple[int, int, SqlType
     await inbox.need(12)
     inbox.skip(4)  # reference and alignment, of no use to a client (observed: 0 for built-in types)
     source, length = inbox.i32(), inbox.i32()
-    sqltype = SqlType(code & 0xFF, length, extended_id, owner, extended_name, source, code & 0xFE00)
-    return index, start, sqltype, not code & NOT_NULL
+    return index, start, _type(code, length, extended_id, owner, extended_name, source), not code & NOT_NULL
+
+
+def _type(code: int, length: int, extended_id: int, owner: str, name: str, source: int) -> SqlType:
+    """A described type.
+
+    Raises:   ProtocolError: it cannot have this length.
+    """
+    kind = code & 0xFF
+    if kind in _LONGEST and not 0 <= length <= _LONGEST[kind]:
+        raise ProtocolError(f"a {TypeCode(kind).name} of length {length}")
+    return SqlType(kind, length, extended_id, owner, name, source, code & 0xFE00)
 
 
 def _name_at(names: bytes, index: int, encoding: str) -> str:
@@ -291,9 +309,7 @@ async def _read_idescribe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
         await inbox.need(12)
         inbox.skip(4)  # reference and alignment
         source, length = inbox.i32(), inbox.i32()
-        parameters.append(
-            SqlType(code & 0xFF, length, extended_id, owner, extended_name, source, code & 0xFE00)
-        )
+        parameters.append(_type(code, length, extended_id, owner, extended_name, source))
     reply.parameters = tuple(parameters)
 
 

@@ -510,6 +510,8 @@ async def _read_put(inbox: Inbox, dialect: Dialect) -> Put:
     """SQ_PUT: 4 row size · 2 rows · rows, each padded to even (observed: JDBC, put.json)."""
     await inbox.need(6)
     size, count = inbox.i32(), inbox.u16()
+    if size < 1 and count:  # a column has a byte at least; rows of none would cost memory and no bytes
+        raise ProtocolError(f"SQ_PUT with {count} rows of {size} bytes")
     return Put(size, tuple([await read_block(inbox, size) for _ in range(count)]))
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from aioifx.sqltypes import Column, SqlType
+from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import objects, replies, requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.fields import BindEntry, is_named
-from aioifx.wire.opcodes import Op
+from aioifx.wire.opcodes import MAX_TEXT, Op
 from aioifx.wire.outbox import Outbox
 from tests.wire.frames import JDBC_FILES, frames
 from tests.wire.putting import put_group, put_reply
@@ -68,7 +68,7 @@ def wanted_types(draw: st.DrawFn) -> SqlType:
 
 @st.composite
 def puts(draw: st.DrawFn) -> requests.Put:
-    size = draw(st.integers(0, 9))
+    size = draw(st.integers(1, 9))
     return requests.Put(
         size, tuple(draw(st.lists(st.binary(min_size=size, max_size=size), min_size=1, max_size=4)))
     )
@@ -134,22 +134,31 @@ def groups(draw: st.DrawFn) -> tuple[Dialect, list[Any]]:
 
 # -- replies ----------------------------------------------------------------------------------------------------------
 
-sqltypes = st.builds(
-    SqlType,
-    code=st.integers(0, 255),
-    length=i32,
-    extended_id=i32,
-    owner=text,
-    extended_name=text,
-    source=i32,
-    flags=st.integers(0, 127).map(lambda bits: bits << 9),
+
+def _types(code: st.SearchStrategy[int], length: st.SearchStrategy[int]) -> st.SearchStrategy[SqlType]:
+    return st.builds(
+        SqlType,
+        code=code,
+        length=length,
+        extended_id=i32,
+        owner=text,
+        extended_name=text,
+        source=i32,
+        flags=st.integers(0, 127).map(lambda bits: bits << 9),
+    )
+
+
+_LIMITED = (TypeCode.CHAR, TypeCode.NCHAR, TypeCode.DECIMAL, TypeCode.MONEY)
+sqltypes = st.one_of(
+    _types(st.integers(0, 255).filter(lambda code: code not in _LIMITED), i32),
+    _types(st.sampled_from(_LIMITED).map(int), st.integers(0, 0x20FF)),
 )
 columns = st.builds(Column, word, sqltypes, st.booleans(), i32)
 
 
 def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Reply]]:
     """For each tag, replies that hold one message of it and nothing else."""
-    row_size = size32 if dialect.long_tuple else st.integers(0, 0x7FFF)
+    row_size = st.integers(0, MAX_TEXT) if dialect.long_tuple else st.integers(0, 0x7FFF)
     rows = i64 if dialect.long_rowid else i32
     int8 = st.integers(1 - 2**64, 2**64 - 1)
     bigserial = i64 if dialect.bigint else st.just(0)
