@@ -9,6 +9,7 @@ from aioifx.client.cursor import Cursor
 from aioifx.client.delimited import CsvFormat, UnloadFormat
 from aioifx.client.line import Stats
 from aioifx.client.options import ConnectOptions, parse_dsn
+from aioifx.client.pool import Pool, PoolStats, create_pool
 from aioifx.client.prepared import PreparedStatement
 from aioifx.client.result import ExecuteResult
 from aioifx.client.retry import Retry
@@ -34,6 +35,9 @@ from aioifx.errors import (
     NotSupportedError,
     OperationalError,
     PermissionDenied,
+    PoolClosed,
+    PoolError,
+    PoolTimeout,
     ProgrammingError,
     ProtocolError,
     QueryCanceled,
@@ -77,6 +81,11 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "PermissionDenied",
+    "Pool",
+    "PoolClosed",
+    "PoolError",
+    "PoolStats",
+    "PoolTimeout",
     "PreparedStatement",
     "ProgrammingError",
     "ProtocolError",
@@ -100,6 +109,7 @@ __all__ = [
     "UnloadFormat",
     "Warning",
     "connect",
+    "create_pool",
     "parse_dsn",
     "rows",
 ]

@@ -3,6 +3,9 @@
     Warning
     Error
     ├─ InterfaceError             the caller misused us; raised before anything is sent
+    │  └─ PoolError               a pool gave no connection
+    │     ├─ PoolTimeout          not in time; a TimeoutError, too
+    │     └─ PoolClosed
     └─ DatabaseError              .sqlcode .isamcode .sqlstate .offset .token .sql .row_index
        ├─ OperationalError        network, login, locks, resources
        │  ├─ ConnectError         no session came about
@@ -61,6 +64,18 @@ class Error(Exception):
 
 class InterfaceError(Error):
     """The caller misused the interface; nothing was sent, and the connection is as it was."""
+
+
+class PoolError(InterfaceError):
+    """A pool gave no connection; nothing was sent."""
+
+
+class PoolTimeout(PoolError, TimeoutError):
+    """No connection was free in time, or too many wait already, or the server cannot be reached; see ``__cause__``."""
+
+
+class PoolClosed(PoolError):
+    """The pool is closed, or is closing."""
 
 
 class DatabaseError(Error):

@@ -30,6 +30,8 @@ _READING_SETS: Final = frozenset(
     "collation environment explain isolation lock optimization pdqpriority role session statement".split()
 )
 """What SET may be about: the session, not what other sessions see (constraints, indexes, triggers)."""
+_SETS_THAT_PASS: Final = frozenset({"constraints", "isolation", "lock", "transaction"})
+"""What SET may be about and is put back anyway: with the transaction, or as `manners` knows it."""
 
 
 def belongs_into_transaction(sql: str) -> bool:
@@ -60,6 +62,17 @@ def check_reading_type(statement_type: int, sql: str) -> None:
         verb in ("release", "rollback", "savepoint") or _sets_session(verb, sql)
     ):
         raise _refusal(sql)
+
+
+def alters_session(sql: str) -> bool:
+    """Whether it changes what outlives its transaction, and no pool could restore: settings, temporary tables."""
+    match first_words(sql, 3):
+        case ["set", what, *_]:
+            return what not in _SETS_THAT_PASS
+        case ["create", "temp", *_] | ["create", "private", "temporary" | "temp"]:
+            return True
+        case _:
+            return False
 
 
 def _sets_session(verb: str, sql: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
@@ -36,7 +36,7 @@ from aioifx.client.statements import Statements
 from aioifx.client.stream import Stream
 from aioifx.client.transaction import Transaction, commit_work, rollback_work
 from aioifx.client.unload import Target, unload
-from aioifx.errors import InterfaceError
+from aioifx.errors import ConnectionLost, InterfaceError
 from aioifx.rows import Record, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
 
@@ -60,10 +60,17 @@ class Connection:
         address: str,
         server_version: str,
         row_factory: RowFactory[Any] | None = None,
+        statements: Statements | None = None,
+        dropped: Callable[[], None] | None = None,
     ) -> None:
+        """Args:     statements, dropped: of one that is lent: what its lender keeps prepared, and what is called if it
+        is garbage before it was given back.
+        """
         self._session = session
-        self._statements = Statements(session, statement_cache_size)
+        self._statements = Statements(session, statement_cache_size) if statements is None else statements
         self._blocks: list[Transaction] = []
+        self._dropped = dropped
+        self._is_lent = statements is not None
         self._address = address
         self._factory: RowFactory[Any] = row_factory or record_row
         self.server_version = server_version
@@ -81,6 +88,11 @@ class Connection:
     def stats(self) -> Stats:
         """What this connection did so far: round trips, statements, rows."""
         return self._session.stats
+
+    @property
+    def row_factory(self) -> RowFactory[Any]:
+        """What rows are made into, unless a call says otherwise."""
+        return self._factory
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -275,7 +287,7 @@ class Connection:
 
     async def prepare(self, sql: str, *, row_factory: RowFactory[Any] | None = None) -> PreparedStatement:
         """Prepare a statement, to be executed many times."""
-        async with self._session:
+        async with self._statements.session:
             statement = await self._statements.take(sql)
         statement.one_shot = False
         return PreparedStatement(self._statements, statement, row_factory or self._factory)
@@ -311,7 +323,7 @@ class Connection:
                   read_only: the server refuses changes.
         """
         return Transaction(
-            self._session, self._blocks, isolation=isolation, lock_wait=lock_wait, read_only=read_only
+            self._statements, self._blocks, isolation=isolation, lock_wait=lock_wait, read_only=read_only
         )
 
     async def commit(self) -> None:
@@ -321,7 +333,7 @@ class Connection:
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
-        await commit_work(self._session, self._blocks)
+        await commit_work(self._statements.session, self._blocks)
 
     async def rollback(self) -> None:
         """ROLLBACK WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
@@ -330,7 +342,7 @@ class Connection:
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
-        await rollback_work(self._session, self._blocks)
+        await rollback_work(self._statements.session, self._blocks)
 
     @property
     def autocommit(self) -> bool:
@@ -341,17 +353,94 @@ class Connection:
         """Whether a transaction is open on this connection."""
         return self._session.in_transaction
 
+    async def ping(self) -> None:
+        """Ask the server for a sign of life, in one round trip.
+
+        Raises:   ConnectionLost: there is none.
+        """
+        async with self._statements.session as session:
+            await session.ping()
+
+    # -- lending ------------------------------------------------------------------------------------------------------
+
+    def lend(self, dropped: Callable[[], None] | None = None) -> Connection:
+        """Another connection that is this one, until `recall`; for pools.
+
+        Args:     dropped: called if it is garbage before it was recalled, in whichever thread.
+        """
+        return Connection(
+            self._session,
+            address=self._address,
+            server_version=self.server_version,
+            row_factory=self._factory,
+            statements=self._statements.renewed(),
+            dropped=dropped,
+        )
+
+    def recall(self) -> None:
+        """Take a lent one back: it and all that came from it is of no use any more. Nothing is waited for.
+
+        Cursors are closed, an open transaction is rolled back, isolation and lock mode are those of the options again.
+        """
+        if not self._statements.is_over:
+            self._dropped = None
+            if self._blocks:
+                self._blocks[0].lose()
+            self._statements.end()
+            session = self._session
+            session.leave_as_new()
+            if session.line.is_in_use:  # by a task that nobody told, and that would go on
+                session.channel.abort(
+                    ConnectionLost("the connection was given back to its pool while another task used it")
+                )
+
+    async def rest(self) -> None:
+        """Return when nothing of what was recalled is under way any more.
+
+        Raises:   ConnectionLost, QueryTimeout: it did not come to rest.
+        """
+        while not self.is_at_rest:
+            async with self._session.bare_turn():
+                self._session.leave_as_new()
+
+    def keep_as_new(self) -> None:
+        """What has been set and opened on it until now is what each borrower shall find."""
+        self._session.keep_as_new()
+        self._statements.clear()
+
+    def when_ended(self, callback: Callable[[], None]) -> None:
+        """Have *callback* called when the session has ended, by whichever side."""
+        self._session.line.on_end = callback
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is under way, and no transaction open."""
+        session = self._session
+        return session.line.is_free and not session.in_transaction
+
+    @property
+    def is_as_new(self) -> bool:
+        """Whether another user would find it as if it had just been opened; its statements may be kept prepared.
+
+        Settings that nobody can restore, temporary tables, another database or an interrupt in doubt speak against it,
+        and so does a server that is not the primary one any more, if that was asked for.
+        """
+        session = self._session
+        return session.is_open and not (session.is_altered or session.has_moved or session.line.in_doubt)
+
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def is_closed(self) -> bool:
-        """Whether the connection has ended, by whichever side."""
-        return not self._session.is_open
+        """Whether the connection has ended, by whichever side, or was given back to its pool."""
+        return self._statements.is_over or not self._session.is_open
 
     async def close(self, *, timeout: float = 5.0) -> None:  # noqa: ASYNC109 - closing must end, also by itself
         """Say good-bye and close; an open transaction is rolled back by the server. Closing twice is fine.
 
         Args:     timeout: seconds until the connection is dropped instead.
         """
+        if self._statements.is_over:
+            return
         if self._session.is_open:
             try:
                 async with asyncio.timeout(timeout):
@@ -364,7 +453,8 @@ class Connection:
 
     def terminate(self) -> None:
         """Drop the connection at once, without a word to the server."""
-        self._session.channel.abort()
+        if not self._statements.is_over:
+            self._session.channel.abort()
 
     async def __aenter__(self) -> Self:
         return self
@@ -375,11 +465,15 @@ class Connection:
         await self.close()
 
     def __del__(self) -> None:
-        session = getattr(self, "_session", None)
-        if session is not None and session.is_open:
+        statements = getattr(self, "_statements", None)
+        if statements is None or statements.is_over:
+            return
+        if self._dropped is not None:
+            self._dropped()
+        elif self._session.is_open and not self._is_lent:
             warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=1, source=self)
-            if not session.channel.loop_is_closed():
-                session.channel.abort()
+            if not self._session.channel.loop_is_closed():
+                self._session.channel.abort()
 
 
 def _by_position(

@@ -12,6 +12,7 @@ from aioifx.client.execute import check_on_error, check_rows, execute_statement,
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
 from aioifx.client.scrolling import Scrolling
+from aioifx.client.session import Session
 from aioifx.client.statement import Statement, check_sequence
 from aioifx.client.statements import Statements
 from aioifx.errors import InterfaceError
@@ -42,7 +43,6 @@ class Cursor(Generic[R]):
         self, statements: Statements, factory: RowFactory[R], *, scroll: bool = False, hold: bool = False
     ) -> None:
         self._statements = statements
-        self._session = statements.session
         self._factory = factory
         self._scrolls = scroll
         self._hold = hold
@@ -58,6 +58,10 @@ class Cursor(Generic[R]):
         self._closed = False
         self.arraysize = 100
         """Rows that `fetchmany` returns when it is not told otherwise."""
+
+    @property
+    def _session(self) -> Session:
+        return self._statements.session
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "fetching" if self._fetching else "idle"
@@ -243,7 +247,7 @@ class Cursor(Generic[R]):
 
     def __del__(self) -> None:
         statement = getattr(self, "_statement", None)
-        if statement is not None:
+        if statement is not None and not self._statements.is_over:
             self._session.line.soon(self._statements.give_back, statement)
 
     # -- within -------------------------------------------------------------------------------------------------------
@@ -305,7 +309,7 @@ class Cursor(Generic[R]):
         """Give the statement back behind its last row."""
         statement, self._statement = self._statement, None
         self._fetching = False
-        if statement is not None:
+        if statement is not None and not self._statements.is_over:
             self._statements.give_back(statement)
             if statement.returns_rows:
                 self._session.autocommit_later()

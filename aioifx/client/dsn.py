@@ -32,6 +32,7 @@ _VARIABLE_OPTIONS: Final[Mapping[str, str]] = {
     "CLIENT_LOCALE": "client_locale",
     "DB_LOCALE": "db_locale",
     "INFORMIXSERVER": "server",
+    "INFORMIXSQLHOSTS": "sqlhosts",
 }
 _JDBC_OPTIONS: Final[Mapping[str, str]] = {
     **_VARIABLE_OPTIONS,
@@ -39,6 +40,7 @@ _JDBC_OPTIONS: Final[Mapping[str, str]] = {
     "PASSWORD": "password",
     "SSLCONNECTION": "ssl",
     "IFX_LOCK_MODE_WAIT": "lock_wait",
+    "SQLH_FILE": "sqlhosts",
 }
 # What JDBC was seen to send for them (session.json). For 0, 5 and 8 it sends COMMITTED READ, which is not what is
 # documented of them, and a U behind the number keeps update locks: none of that has a name here.
@@ -176,7 +178,10 @@ def _unquoted(name: str, text: str) -> str:
 
 
 def _put_address(parts: Parts, address: str) -> None:
-    """``host``, ``host:port``, ``[v6]`` or ``[v6]:port``."""
+    """``host``, ``host:port``, ``[v6]`` or ``[v6]:port``; several with commas are a host of several."""
+    if "," in address:
+        parts.put("host", _unquoted("host", address))
+        return
     if address.startswith("["):
         host, bracket, port = address[1:].partition("]")
         if not bracket or port[:1] not in ("", ":"):
@@ -228,6 +233,9 @@ def _put_jdbc(parts: Parts, name: str, text: str) -> None:
         if text not in _JDBC_ISOLATIONS:
             raise InterfaceError(f"{name}: must be one of {', '.join(_JDBC_ISOLATIONS)}; or give isolation=")
         parts.put("isolation", _JDBC_ISOLATIONS[text])
+    elif name == "SQLH_TYPE":
+        if text.upper() != "FILE":
+            raise InterfaceError("SQLH_TYPE: must be FILE; servers are looked up in no other place")
     elif name.startswith("SSL_"):
         raise InterfaceError(f"{name}: Java's trust stores are not read here; pass ssl=ssl.SSLContext")
     elif name not in _JDBC_MACHINERY:

@@ -113,6 +113,8 @@ class Line:
         self._drain: asyncio.TimerHandle | None = None
         self._unanswered = False  # a byte was sent that no -213 has answered yet
         self._leaving = False
+        self.on_end: Callable[[], None] | None = None
+        """Called once, when the session has ended, by whichever side."""
         channel.on_end = self._ended
 
     # -- open or not --------------------------------------------------------------------------------------------------
@@ -159,6 +161,8 @@ class Line:
             except TimeoutError:
                 if not limit.expired():
                     raise
+                if self._holder is None and self._out and self._out[0].abandoned:
+                    self._lose_patience_later()  # what nobody waits for holds up those who do
                 raise QueryTimeout(
                     f"the connection was not free within {self.command_timeout:g} s; nothing was sent"
                 ) from None
@@ -205,7 +209,12 @@ class Line:
     @property
     def is_free(self) -> bool:
         """Whether a request could leave now without getting in anybody's way."""
-        return self.is_open and not (self._queued or self._turn.locked() or self._is_busy)
+        return self.is_open and not (self.is_in_use or self._is_busy)
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a task has the turn, or waits for it."""
+        return bool(self._queued) or self._turn.locked()
 
     @property
     def _is_busy(self) -> bool:
@@ -234,7 +243,8 @@ class Line:
         channel = self.channel
         if not channel.pending and channel.inbox.unread:
             # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
-            parser = self._unasked(parser)
+            parser.close()
+            parser = self._unasked()
         ticket: Ticket[T] = Ticket(parser, running, orphaned)
         self._out.append(ticket)
         ticket.future = channel.expect(self._followed(ticket))
@@ -243,8 +253,7 @@ class Line:
         channel.send(request)
         return ticket
 
-    async def _unasked(self, parser: Coroutine[Any, None, Any]) -> Any:
-        parser.close()
+    async def _unasked(self) -> Any:
         await self._read()
         raise ProtocolError("the server sent a message that nobody asked for")
 
@@ -322,9 +331,7 @@ class Line:
         if not interrupt:
             self._stats.round_trips += 1  # whoever has the next turn waits for it
         elif self._out:
-            if self._drain is None:
-                loop = asyncio.get_running_loop()
-                self._drain = loop.call_later(self.cancel_timeout, self._out_of_patience)
+            self._lose_patience_later()
             self._interrupt()
 
     # -- interrupts ---------------------------------------------------------------------------------------------------
@@ -346,6 +353,11 @@ class Line:
         self._unanswered = self.in_doubt = False
         if self._drain is not None:  # of many requests on their way, each may need a byte of its own
             asyncio.get_running_loop().call_soon(self._interrupt)
+
+    def _lose_patience_later(self) -> None:
+        if self._drain is None:
+            loop = asyncio.get_running_loop()
+            self._drain = loop.call_later(self.cancel_timeout, self._out_of_patience)
 
     def _out_of_patience(self) -> None:
         self.channel.abort(
@@ -417,3 +429,5 @@ class Line:
         self._chores.clear()
         self._unanswered = False
         self._pump()
+        if self.on_end is not None:
+            self.on_end()

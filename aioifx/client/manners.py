@@ -116,6 +116,7 @@ class Manners:
         """Whether something must be set in front of the next statement."""
         self._isolation = Setting("set isolation to ", "committed read", isolation)
         self._lock_mode = Setting("set lock mode to ", "not wait", lock_mode)
+        self._options = (isolation, lock_mode)
         self._wishes: list[Wish] = []
         for setting in (self._isolation, self._lock_mode):
             setting.wanted = setting.base or setting.default
@@ -135,6 +136,16 @@ class Manners:
         if wish in self._wishes:
             self._wishes.remove(wish)
             self._weigh()
+
+    def reset(self) -> None:
+        """Nothing is wanted but what the options say: neither blocks nor the user's own SETs count any more."""
+        self._wishes.clear()
+        self._isolation.base, self._lock_mode.base = self._options
+        self._weigh()
+
+    def keep(self) -> None:
+        """What the user's own SETs have said so far counts from now on as if the options had said it."""
+        self._options = self._isolation.base, self._lock_mode.base
 
     def _weigh(self) -> None:
         wishes = self._wishes

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias, TypedDict
 from aioifx.client.dsn import split_dsn
 from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
 from aioifx.client.manners import Isolation, isolation_words, lock_mode_words
+from aioifx.client.route import ROLES, Role, addresses, names_in
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, InterfaceError
 from aioifx.rows import RowFactory
@@ -48,8 +49,12 @@ class OptionFields(TypedDict, total=False):
     password: Password | None
     database: str | None
     server: str | None
+    sqlhosts: str | None
+    role: Role | None
+    allow_redirect_to: str | None
     ssl: bool | tls.SSLContext | None
     connect_timeout: float | None
+    stagger: float | None
     command_timeout: float | None
     cancel_timeout: float | None
     client_locale: str | None
@@ -74,19 +79,31 @@ class ConnectOptions:
     """Everything about a connection that is known before it is opened; checked when it is made."""
 
     host: str = ""
-    """Name or address; required."""
+    """Name or address, or several with commas, each with a port of its own if need be: ``db1,db2:9089``. Empty: the
+    server is looked up in *sqlhosts*."""
     port: int = DEFAULT_PORT
+    """Of the hosts that name none."""
     user: str = ""
     """Required here; `resolve` fills in the user of the operating system."""
     password: Password | None = field(default=None, repr=False)
     database: str = ""
     """Empty: none is opened."""
     server: str = ""
-    """The DBSERVERNAME or an alias of it; required, since the server compares it."""
+    """The DBSERVERNAME or an alias of it; required, since the server compares it. With several hosts: one for all, or
+    one for each. With *sqlhosts*: servers or groups, tried in order."""
+    sqlhosts: str = ""
+    """The file in which servers are looked up when no host is given."""
+    role: Role = "any"
+    """Which part of a cluster the server must have; needs a database, since a server tells when one is opened."""
+    allow_redirect_to: str = ""
+    """Hosts that a connection manager may send us to, user and password with us: patterns with commas, such as
+    ``db*.example.com``. Empty: none."""
     ssl: bool | tls.SSLContext | None = None
     """None or False: no TLS. True: TLS that verifies the certificate and the host's name."""
     connect_timeout: float = 20.0
-    """Seconds for everything from the first packet to the open database."""
+    """Seconds for everything from the first packet to the open database, all hosts together."""
+    stagger: float = 1.0
+    """Seconds without a connection to one host until the next is tried, too."""
     command_timeout: float | None = None
     """Seconds that a call may take, from its place in the queue to the last answer; a stream, cursor or executemany has
     as many for each of its blocks. None: no limit."""
@@ -128,17 +145,25 @@ class ConnectOptions:
         _check_locale("client_locale", self.client_locale, self.encoding_errors)
         _check_locale("db_locale", self.db_locale, self.encoding_errors)
         code_set = self.code_set
-        for name in ("host", "server", "user"):
+        check_text("host", self.host, code_set)
+        check_text("sqlhosts", self.sqlhosts, code_set)
+        if not (self.host or self.sqlhosts):
+            raise InterfaceError("host: missing; nor is there an sqlhosts file to look the server up in")
+        for name in ("server", "user"):
             check_text(name, getattr(self, name), code_set, required=True)
         check_text("database", self.database, code_set)
         check_text("application_name", self.application_name, code_set)
-        _check_words(self.host, self.server, self.database)
+        _check_words(self.server, self.database)
         if self.password is not None and not callable(self.password):
             check_text("password", self.password, code_set)
         _check_whole("port", self.port, 1, 65535)
+        if self.host:
+            addresses(self.host, self.port, self.server)
+        self._check_cluster(code_set)
         _check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
         _check_whole("statement_cache_size", self.statement_cache_size, 0, MAX_STATEMENTS)
         _check_seconds("connect_timeout", self.connect_timeout)
+        _check_seconds("stagger", self.stagger)
         if self.command_timeout is not None:
             _check_seconds("command_timeout", self.command_timeout)
         if self.cancel_timeout != 0:
@@ -155,6 +180,27 @@ class ConnectOptions:
         if self.row_factory is not None and not callable(self.row_factory):
             raise InterfaceError("row_factory: must be callable, such as aioifx.rows.dict_row")
 
+    def _check_cluster(self, code_set: CodeSet) -> None:
+        if self.role not in ROLES:
+            raise InterfaceError(f"role: must be one of {', '.join(ROLES)}")
+        if self.role != "any" and not self.database:
+            raise InterfaceError("role: needs a database; a server tells its role when one is opened")
+        check_text("allow_redirect_to", self.allow_redirect_to, code_set)
+        if self.allow_redirect_to:
+            names_in("allow_redirect_to", self.allow_redirect_to)
+            if any(
+                character.isspace() or character in "/@"
+                for character in self.allow_redirect_to.replace(" ", "")
+            ):
+                raise InterfaceError("allow_redirect_to: must be patterns of hosts, separated by commas")
+
+    @property
+    def destination(self) -> str:
+        """Where the options lead, in words."""
+        if not self.host:
+            return f"{self.server} in {self.sqlhosts}"
+        return ", ".join(str(address) for address in addresses(self.host, self.port, self.server))
+
     @property
     def locale(self) -> str:
         """The client's locale; when only the database's is given, text is in that one's code set.
@@ -169,11 +215,16 @@ class ConnectOptions:
         """How text looks in bytes on this connection."""
         return code_set_of(self.locale, self.encoding_errors)
 
-    def ssl_context(self) -> tls.SSLContext | None:
-        """What TLS is done with, None for plain TCP. Made at the first call: it reads the system's certificates."""
+    def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
+        """What TLS is done with, None for plain TCP. Made at the first call: it reads the system's certificates.
+
+        Args:     wanted: what is known of the server's port; None: what the option says.
+        """
+        if not (self.ssl if wanted is None else wanted):
+            return None
         if isinstance(self.ssl, tls.SSLContext):
             return self.ssl
-        if self.ssl and self._context is None:
+        if self._context is None:
             object.__setattr__(self, "_context", tls.create_default_context())
         return self._context
 
@@ -245,6 +296,11 @@ def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapp
             given[name] = environ[variable]
     if environ.get("DBDATE") and not variables.keys() & {"DBDATE", "GL_DATE"}:
         variables.update(checked_variables({"DBDATE": environ["DBDATE"]}))
+    if "sqlhosts" not in given and not given.get("host"):
+        if environ.get("INFORMIXSQLHOSTS"):
+            given["sqlhosts"] = environ["INFORMIXSQLHOSTS"]
+        elif environ.get("INFORMIXDIR"):
+            given["sqlhosts"] = os.path.join(environ["INFORMIXDIR"], "etc", "sqlhosts")
     seconds = variables.get("INFORMIXCONTIME") or environ.get("INFORMIXCONTIME")
     if "connect_timeout" not in given and seconds:
         given["connect_timeout"] = float(_whole_from_text("INFORMIXCONTIME", seconds))
@@ -281,7 +337,7 @@ _FLAGS: Final = {
 def _from_text(name: str, text: str) -> object:
     if name in ("port", "fetch_size", "statement_cache_size"):
         return _whole_from_text(name, text)
-    if name in ("connect_timeout", "command_timeout", "cancel_timeout"):
+    if name in ("connect_timeout", "command_timeout", "cancel_timeout", "stagger"):
         try:
             return float(text)
         except ValueError:
@@ -336,11 +392,10 @@ _WHAT_SERVER_IS: Final = (
 )
 
 
-def _check_words(host: str, server: str, database: str) -> None:
-    if any(character.isspace() or character in "@/,[]" for character in host):
-        raise InterfaceError("host: must be one name or address")
-    if any(character.isspace() or character in "@/:" for character in server):
-        raise InterfaceError("server: must be one DBSERVERNAME")
+def _check_words(server: str, database: str) -> None:
+    for name in names_in("server", server):
+        if any(character.isspace() or character in "@/:" for character in name):
+            raise InterfaceError("server: must be DBSERVERNAMEs, separated by commas")
     if "@" in database:
         raise InterfaceError("database: names a server with '@'; give that as server=")
 

@@ -18,6 +18,7 @@ from aioifx.client.execute import (
 )
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
+from aioifx.client.session import Session
 from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements
 from aioifx.client.stream import Stream
@@ -31,10 +32,13 @@ class PreparedStatement:
 
     def __init__(self, statements: Statements, statement: Statement, factory: RowFactory[Any]) -> None:
         self._statements = statements
-        self._session = statements.session
         self._statement = statement
         self._factory = factory
         self._closed = False
+
+    @property
+    def _session(self) -> Session:
+        return self._statements.session
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"id {self._statement.statement_id}"
@@ -118,7 +122,7 @@ class PreparedStatement:
         await self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not getattr(self, "_closed", True) and not self._statements.is_over:
             self._session.line.soon(_let_go, self._statements, self._statement)
 
     def _ready(self) -> Statement:

@@ -15,10 +15,16 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from aioifx.channel import Channel
-from aioifx.client.admission import belongs_into_transaction, check_reading, check_reading_type
+from aioifx.client.admission import (
+    alters_session,
+    belongs_into_transaction,
+    check_reading,
+    check_reading_type,
+)
 from aioifx.client.conversation import Conversation
 from aioifx.client.line import Chore
 from aioifx.client.manners import Manners, Setting
+from aioifx.client.route import WRITE_ON_SECONDARY, Role
 from aioifx.client.sqltext import first_words, named_database, scan
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import (
@@ -43,6 +49,7 @@ NOT_IN_TRANSACTION: Final = -255
 
 _LOST: Final = "an error has ended the transaction, and all of it is undone; roll back before anything else"
 _READ_ONLY: Final = "set transaction read only"
+_UNKNOWN_OUTCOME: Final = "the COMMIT was on its way; whether it took effect is not known"
 
 _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
 """Errors that undo their own statement and nothing else (documented)."""
@@ -81,6 +88,7 @@ class Session(Conversation):
         autocommit: bool = True,
         read_only: bool = False,
         manners: Manners | None = None,
+        role: Role = "any",
     ) -> None:
         super().__init__(
             channel,
@@ -111,6 +119,11 @@ class Session(Conversation):
         """The open database; empty when none is open."""
         self.open_warnings = 0
         """What SQ_DBOPEN's answer said of the database; see OpenWarning."""
+        self.role: Role = role
+        self.has_moved = False
+        """Whether the server has stopped playing the part that it was chosen for."""
+        self.is_altered = False
+        """Whether a statement has changed what outlives it and is not put back, such as SET ENVIRONMENT."""
         self.generation = 0
         """Raised whenever statements prepared before may mean something else, or nothing."""
         self._doomed = False  # a transaction was put down; its BEGIN may not be answered yet
@@ -140,6 +153,8 @@ class Session(Conversation):
         """What every reply may change, whoever waits for it."""
         super().observe(reply)
         error, state = reply.error, reply.transaction
+        if error is not None and self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
+            self.has_moved = True
         if error is not None and state is not None and self._ends_transaction(state, error):
             self.in_transaction, self.work_lost, self.admits_all = False, True, False
 
@@ -157,8 +172,6 @@ class Session(Conversation):
             and state.level == 0 < state.previous
             and not issubclass(class_for(error.sqlcode, error.isamcode), _UNDO_THEMSELVES)
         )
-
-    # -- what is put down ---------------------------------------------------------------------------------------------
 
     # -- what is put down ---------------------------------------------------------------------------------------------
 
@@ -276,10 +289,19 @@ class Session(Conversation):
                 self._no_transaction()
         elif statement_type in (StatementType.DATABASE, StatementType.CREATE_DATABASE):
             self.opened(named_database(sql), reply)
+            self.is_altered = True
         elif statement_type == StatementType.CLOSE_DATABASE:
             self.opened("", Reply())
-        elif sql and scan(sql).verb == "set":
-            self.manners.follow(sql)
+            self.is_altered = True
+        elif statement_type == StatementType.SELECT_INTO_TEMP:
+            self.is_altered = True
+        elif sql:
+            verb = scan(sql).verb
+            if verb == "set":
+                self.manners.follow(sql)
+            # A table's lock ends with its transaction (documented); where there is none, with the session.
+            locks = verb == "lock" and not self.is_logged
+            self.is_altered = self.is_altered or locks or alters_session(sql)
 
     def opened(self, database: str, reply: Reply) -> None:
         """A database was opened; *reply* says what it is like.
@@ -349,8 +371,15 @@ class Session(Conversation):
             raise NotSupportedError("the database is not logged: it has no transactions", sqlcode=-256)
 
     async def commit(self) -> None:
-        """COMMIT WORK. If nobody waits for its answer any more, and it fails, the transaction is rolled back."""
-        await self._control(requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned)
+        """COMMIT WORK. If nobody waits for its answer any more, and it fails, the transaction is rolled back.
+
+        Raises:   ConnectionLost, QueryTimeout: with a note, because it may have taken effect.
+        """
+        try:
+            await self._control(requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned)
+        except (ConnectionLost, QueryTimeout) as error:
+            error.add_note(_UNKNOWN_OUTCOME)
+            raise
 
     def _commit_abandoned(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
@@ -438,6 +467,26 @@ class Session(Conversation):
         raise_for(reply)
 
     # -- the end ------------------------------------------------------------------------------------------------------
+
+    async def ping(self) -> None:
+        """One round trip that runs nothing. What the server answers does not matter, that it answers does.
+
+        Source:   observed: JDBC's isValid, session.json
+        """
+        outbox = Outbox()
+        requests.put_version(outbox)
+        await self.exchange(outbox)
+
+    def leave_as_new(self) -> None:
+        """Put down whatever belongs to one borrower of the session: its transaction, its isolation and lock mode."""
+        if self.in_transaction or self.work_lost:
+            self.leave_transaction()
+        self.manners.reset()
+
+    def keep_as_new(self) -> None:
+        """What has been set until now is what every borrower finds."""
+        self.manners.keep()
+        self.is_altered = False
 
     async def exit(self) -> None:
         """SQ_EXIT, then close. The server rolls back what is open.

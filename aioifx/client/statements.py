@@ -15,7 +15,7 @@ from aioifx.client.result import ABOUT_DATABASES
 from aioifx.client.session import Session
 from aioifx.client.sqltext import scan
 from aioifx.client.statement import Statement, check_count, prepare
-from aioifx.errors import DatabaseError, QueryTimeout
+from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
 from aioifx.sqltypes import Value
 
 T = TypeVar("T")
@@ -46,10 +46,41 @@ class Statements:
     """
 
     def __init__(self, session: Session, size: int) -> None:
-        self.session = session
         self.size = size
+        self._session = session
         self._idle: OrderedDict[str, Statement] = OrderedDict()
+        self._taken: set[Statement] = set()
         self._generation = session.generation
+        self._is_over = False
+
+    @property
+    def session(self) -> Session:
+        """The session, for whoever may use it.
+
+        Raises:   InterfaceError: the connection has been given back to its pool.
+        """
+        if self._is_over:
+            raise InterfaceError("the connection was given back to its pool")
+        return self._session
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the connection has been given back to its pool."""
+        return self._is_over
+
+    def renewed(self) -> Statements:
+        """The same statements for the next borrower of the session."""
+        statements = Statements(self._session, self.size)
+        statements._idle, statements._generation = self._idle, self._generation
+        return statements
+
+    def end(self) -> None:
+        """The borrower has no say any more: what it still uses is put down. Never waits."""
+        self._is_over = True
+        if self._taken:
+            while self._taken:
+                self._taken.pop().put_down()
+            self._session.autocommit_later()  # behind the cursors' CLOSE
 
     def __len__(self) -> int:
         return len(self._idle)
@@ -72,16 +103,19 @@ class Statements:
                 self._idle[sql] = kept
                 raise
         kept.reused = True
+        self._taken.add(kept)
         return kept
 
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """A statement that is prepared now, whatever is kept."""
-        statement = await prepare(self.session, sql, params)
+        statement = await prepare(self._session, sql, params)
         statement.one_shot = not self._keeps(sql)
+        self._taken.add(statement)
         return statement
 
     def give_back(self, statement: Statement) -> None:
         """Keep a statement for the next call, or put it down."""
+        self._taken.discard(statement)
         if self._idle.get(statement.sql) is statement:
             return  # its cursor was closed by one task while another fetched, and both give it back
         statement.put_cursor_down()
@@ -90,7 +124,7 @@ class Statements:
             or not self._keeps(statement.sql)
             or statement.kind in ABOUT_DATABASES
             or statement.sql in self._idle
-            or statement.generation != self.session.generation
+            or statement.generation != self._session.generation
         ):
             statement.put_down()
             return
@@ -102,6 +136,7 @@ class Statements:
         return self.size > 0 and len(sql) <= MAX_CACHED_TEXT
 
     def _drop(self, statement: Statement) -> None:
+        self._taken.discard(statement)
         if self._idle.get(statement.sql) is statement:
             del self._idle[statement.sql]
         statement.put_down()
@@ -115,7 +150,7 @@ class Statements:
         """Put down every idle statement: what they name may have changed."""
         while self._idle:
             self._idle.popitem(last=False)[1].put_down()
-        self._generation = self.session.generation
+        self._generation = self._session.generation
 
     # -- using one ----------------------------------------------------------------------------------------------------
 
@@ -128,13 +163,13 @@ class Statements:
         once: bool = False,
     ) -> T:
         """A whole call: the turn, a statement, its use; then it is given back."""
-        async with self.session:
+        async with self.session as session:
             statement, result = await self.begin(sql, params, use, once=once)
             self.give_back(statement)
             if statement.returns_rows:
-                self.session.autocommit_later()  # behind the cursor's CLOSE
+                session.autocommit_later()  # behind the cursor's CLOSE
             else:
-                await self.session.autocommit()
+                await session.autocommit()
         return result
 
     async def begin(
@@ -149,7 +184,7 @@ class Statements:
 
         Args:     once: *use* cannot be repeated, so a stale statement is not prepared again.
         """
-        may_repeat = not (once or self.session.in_transaction)
+        may_repeat = not (once or self._session.in_transaction)
         statement = await self.take(sql, params)
         try:
             result = await use(statement)
@@ -176,12 +211,12 @@ class Statements:
                 self.give_back(statement)
         else:
             self._drop(statement)
-        self.session.autocommit_later()
+        self._session.autocommit_later()
 
     def _is_stale(self, statement: Statement, error: BaseException) -> bool:
         return (
             statement.reused
             and isinstance(error, DatabaseError)
             and error.sqlcode in _STALE
-            and self.session.is_open
+            and self._session.is_open
         )

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from aioifx.client.line import Ticket
+from aioifx.client.session import Session
 from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements
 from aioifx.errors import InterfaceError
@@ -40,7 +41,6 @@ class Stream(Generic[R]):
         prefetch: bool = True,
     ) -> None:
         self._statements = statements
-        self._session = statements.session
         self._source = source
         self._params = params
         self._factory = factory
@@ -52,6 +52,10 @@ class Stream(Generic[R]):
         self._fetching = asyncio.Lock()
         self._closed = False
         self._interrupted = False
+
+    @property
+    def _session(self) -> Session:
+        return self._statements.session
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -102,7 +106,11 @@ class Stream(Generic[R]):
             self._ahead = None
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True) and self._statement is not None:
+        if (
+            not getattr(self, "_closed", True)
+            and self._statement is not None
+            and not self._statements.is_over
+        ):
             # A finalizer may run in any thread.
             self._session.line.soon(_let_go, self._statements, self._statement, self._is_own, self._ahead)
 
@@ -195,6 +203,8 @@ class Stream(Generic[R]):
 
 def _let_go(statements: Statements, statement: Statement, is_own: bool, ahead: Ticket[Reply] | None) -> None:
     """The stream has ended: its cursor is closed, and its statement given back."""
+    if statements.is_over:
+        return  # all is put down already
     session = statements.session
     if ahead is not None:
         statement.note_end_of(ahead)

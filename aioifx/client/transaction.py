@@ -9,33 +9,33 @@ House rules:
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from aioifx.client.manners import Isolation, Wish, isolation_words, lock_mode_words
 from aioifx.client.session import Session, was_abandoned
+from aioifx.client.statements import Statements
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
-
-_UNKNOWN_OUTCOME: Final = "the COMMIT was on its way; whether it took effect is not known"
 
 
 class Transaction:
     """``async with conn.transaction(): ...``; or `start`, then `commit` or `rollback`.
 
-    Args:     blocks: the transactions of this session that are open, the innermost last.
+    Args:     statements: whose session it is.
+              blocks: the transactions of this session that are open, the innermost last.
     Raises:   InterfaceError: an option is wrong. On entry, NotSupportedError: the database has no log.
               InterfaceError: inside of another transaction, what cannot change there.
     """
 
     def __init__(
         self,
-        session: Session,
+        statements: Statements,
         blocks: list[Transaction],
         *,
         isolation: Isolation | None = None,
         lock_wait: float | None = None,
         read_only: bool = False,
     ) -> None:
-        self._session = session
+        self._statements = statements
         self._blocks = blocks
         self._isolation = isolation_words(isolation)
         self._lock_mode = lock_mode_words(lock_wait)
@@ -45,6 +45,10 @@ class Transaction:
         self._wish: Wish | None = None
         self._savepoint: bytes | None = None
         self._state = "new"
+
+    @property
+    def _session(self) -> Session:
+        return self._statements.session
 
     def __repr__(self) -> str:
         place = f" savepoint {self._savepoint.decode()}" if self._savepoint else ""
@@ -104,8 +108,6 @@ class Transaction:
             try:
                 await (session.release_savepoint(self._savepoint) if self._savepoint else session.commit())
             except BaseException as error:
-                if not self._savepoint and isinstance(error, (ConnectionLost, QueryTimeout)):
-                    error.add_note(_UNKNOWN_OUTCOME)
                 if was_abandoned(error):
                     self._state = "lost"  # it is on its way, and done with or without us
                 else:
@@ -128,6 +130,10 @@ class Transaction:
             if self._state == "open" and was_abandoned(error):
                 self._leave()
             raise
+
+    def lose(self) -> None:
+        """It is taken away from its user, and those inside of it: what it has done is undone by whoever does so."""
+        self._close("lost")
 
     # -- the block ----------------------------------------------------------------------------------------------------
 
@@ -224,11 +230,7 @@ async def commit_work(session: Session, blocks: list[Transaction]) -> None:
     async with session.bare_turn():
         _check_no_block(blocks)
         if session.in_transaction or session.work_lost:
-            try:
-                await session.commit()
-            except (ConnectionLost, QueryTimeout) as error:
-                error.add_note(_UNKNOWN_OUTCOME)
-                raise
+            await session.commit()
 
 
 async def rollback_work(session: Session, blocks: list[Transaction]) -> None:

@@ -10,14 +10,17 @@ import socket
 import ssl as tls
 import traceback
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 
 import aioifx
+import aioifx.server
 from aioifx import Connection
-from aioifx.client.connect import _Attempt, open_connection
+from aioifx.client.attempt import Attempt
+from aioifx.client.connect import open_connection
 from aioifx.client.options import parse_dsn
 from aioifx.errors import (
     AuthenticationError,
@@ -29,13 +32,14 @@ from aioifx.errors import (
     ProtocolError,
 )
 from aioifx.wire.handshake import LoginRequest, put_login, read_login
-from aioifx.wire.opcodes import LoginType
+from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
 from tests.feeding import feed
 from tests.scripted import (
     CHUNKINGS,
     EOT,
     GOODBYE,
+    LOGGED,
     SILENCE,
     UNLOGGED,
     Chunking,
@@ -114,9 +118,9 @@ class _AsJdbc:
 
     def __init__(self, data: bytes) -> None:
         self._theirs = login_request(data)
-        self._ours = _Attempt._login_request
+        self._ours = Attempt._login_request
 
-    def __call__(self, attempt: _Attempt, password: str) -> LoginRequest:
+    def __call__(self, attempt: Attempt, password: str) -> LoginRequest:
         theirs = self._theirs
         return dataclasses.replace(
             self._ours(attempt, password),
@@ -132,7 +136,7 @@ def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Turn]) -> None:
     data = script[0][0]
     assert isinstance(data, bytes)
     patched = _AsJdbc(data)
-    monkeypatch.setattr(_Attempt, "_login_request", lambda attempt, password: patched(attempt, password))
+    monkeypatch.setattr(Attempt, "_login_request", lambda attempt, password: patched(attempt, password))
 
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
@@ -371,13 +375,6 @@ async def test_a_reject_without_a_reason_is_one_all_the_same() -> None:
 async def test_an_accept_with_a_code_is_a_reject() -> None:
     refused = await failing(Peer([(None, accepted(sqlcode=-952))], with_login=True))
     assert type(refused) is AuthenticationError
-
-
-@pytest.mark.parametrize("kind", [LoginType.REDIRECT, LoginType.ACCEPT])
-async def test_a_redirect_names_its_target(kind: LoginType) -> None:
-    answer = accepted(type=kind, redirect=b"g=ol_other|db7|9090")
-    refused = await failing(Peer([(None, answer)], with_login=True))
-    assert type(refused) is ConnectError and "ol_other|db7|9090" in str(refused)
 
 
 async def test_an_unknown_database_is_named() -> None:
@@ -631,3 +628,247 @@ async def test_the_socket_does_not_wait_to_fill_its_packets() -> None:
             sock = conn._session.channel.transport.get_extra_info("socket")
             assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+# -- several servers --------------------------------------------------------------------------------------------------
+
+SECONDARY = LOGGED | OpenWarning.SECONDARY
+
+
+def answering(**how: Any) -> Peer:
+    return Peer([*login(**how), GOODBYE], with_login=True)
+
+
+def silent() -> Peer:
+    return Peer([(None, SILENCE)], with_login=True)
+
+
+def rejecting(sqlcode: int) -> Peer:
+    return Peer([(None, accepted(type=LoginType.REJECT, sqlcode=sqlcode))], with_login=True)
+
+
+@contextlib.asynccontextmanager
+async def ports(*peers: Peer | None) -> AsyncIterator[list[int]]:
+    """A port for each peer; None for one where nobody listens."""
+    async with contextlib.AsyncExitStack() as stack:
+        found: list[int] = []
+        for peer in peers:
+            if peer is None:
+                async with listening() as nobody:
+                    found.append(nobody.port)
+            else:
+                found.append((await stack.enter_async_context(listening(peer))).port)
+        yield found
+
+
+def to_all(found: list[int], **more: Any) -> dict[str, Any]:
+    hosts = ",".join(f"127.0.0.1:{port}" for port in found)
+    return options_for(1, host=hosts, **more)
+
+
+async def test_the_first_server_is_taken_and_the_others_do_not_hear_of_it() -> None:
+    first, second = answering(), answering()
+    async with ports(first, second) as found:
+        async with aioifx.connect(**to_all(found)) as conn:
+            assert f"127.0.0.1:{found[0]}" in repr(conn)
+    first.check()
+    assert second.received == b""
+
+
+async def test_behind_servers_that_do_not_answer_comes_the_next() -> None:
+    quiet, last = silent(), answering()
+    async with ports(None, quiet, last) as found:
+        async with aioifx.connect(**to_all(found, server="a,b,c", connect_timeout=1.5)) as conn:
+            assert f"127.0.0.1:{found[2]}" in repr(conn)
+        await asyncio.wait_for(quiet.gone.wait(), 10)
+    assert login_request(quiet.groups[0]).server == b"b"
+    assert login_request(last.groups[0]).server == b"c"
+
+
+async def test_a_server_with_which_tls_is_never_agreed_does_not_keep_the_next_waiting(
+    authority: trustme.CA,
+) -> None:
+    quiet, second = Peer([(None, SILENCE)], framed=False), answering()
+    async with (
+        listening(quiet) as first,
+        listening(second, ssl=server_context(authority, "127.0.0.1")) as other,
+    ):
+        options = to_all([first.port, other.port], ssl=trusting(authority), connect_timeout=200, stagger=0.05)
+        async with aioifx.connect(**options) as conn:
+            assert f"127.0.0.1:{other.port}" in repr(conn)
+        await asyncio.wait_for(quiet.gone.wait(), 10)
+
+
+@pytest.mark.parametrize("sqlcode", [-761, -27002, -908])
+async def test_behind_a_server_that_takes_nobody_comes_the_next(sqlcode: int) -> None:
+    async with ports(rejecting(sqlcode), answering()) as found:
+        async with aioifx.connect(**to_all(found)) as conn:
+            assert f"127.0.0.1:{found[1]}" in repr(conn)
+
+
+@pytest.mark.parametrize("sqlcode", [-951, -952])
+async def test_what_one_server_says_of_the_password_is_final(sqlcode: int) -> None:
+    second = answering()
+    async with ports(rejecting(sqlcode), second) as found:
+        with pytest.raises(AuthenticationError, match=f"127.0.0.1:{found[0]}") as caught:
+            await aioifx.connect(**to_all(found))
+    assert caught.value.sqlcode == sqlcode
+    assert second.received == b""
+
+
+async def test_the_error_tells_what_happened_at_each_server() -> None:
+    async with ports(None, rejecting(-761), silent(), Peer([(None, Cut())], with_login=True)) as found:
+        with pytest.raises(ConnectError, match="none of 4 servers") as caught:
+            await aioifx.connect(**to_all(found, connect_timeout=1.5))
+    notes = caught.value.__notes__
+    assert len(notes) == 4
+    expected = ("Connection refused", "go by the name rigsrv", "no answer within", "without an answer")
+    for note, port, what in zip(notes, found, expected, strict=True):
+        assert f"127.0.0.1:{port}" in note and what in note
+    assert "without an answer" in str(caught.value)
+    assert (caught.value.sqlcode, caught.value.sqlstate) == (0, "08001")
+    told = "".join(traceback.format_exception(caught.value))
+    assert "pwd" not in told.replace("test_connect.py", "")
+
+
+async def test_what_all_servers_agree_on_is_the_error() -> None:
+    wrong: list[Turn] = [*login()[:-1], ("DbOpen", error(-329, -111) + EOT)]
+    async with ports(*(Peer(wrong, with_login=True) for _ in range(2))) as found:
+        with pytest.raises(ConnectError) as caught:
+            await aioifx.connect(**to_all(found))
+    assert (caught.value.sqlcode, caught.value.isamcode, caught.value.sqlstate) == (-329, -111, "3D000")
+    async with ports(rejecting(-23197), rejecting(-23197)) as found:
+        with pytest.raises(LocaleError):
+            await aioifx.connect(**to_all(found))
+
+
+async def test_when_time_is_up_the_error_tells_how_far_each_came(authority: trustme.CA) -> None:
+    quiet = [Peer([(None, SILENCE)], framed=False) for _ in range(2)]
+    async with ports(*quiet) as found:
+        options = to_all(found, ssl=trusting(authority), connect_timeout=0.4)
+        with pytest.raises(ConnectError, match="none of 2 servers") as caught:
+            await aioifx.connect(**options)
+        for peer in quiet:
+            await asyncio.wait_for(peer.gone.wait(), 10)
+    assert all("while connecting and agreeing on TLS" in note for note in caught.value.__notes__)
+
+
+async def test_a_password_that_does_not_come_in_time_is_named() -> None:
+    async def never() -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with pytest.raises(ConnectError, match=r"^password: the callable did not give it within 0\.1 s"):
+        await _connect(1, password=never, connect_timeout=0.1)
+
+
+async def test_the_password_is_asked_for_once_however_many_servers_are_tried() -> None:
+    answers = iter(["pwd"])
+    async with ports(rejecting(-761), answering()) as found:
+        async with aioifx.connect(**to_all(found, password=lambda: next(answers))):
+            pass
+    assert next(answers, None) is None
+
+
+async def test_a_cancelled_search_leaves_nothing_open() -> None:
+    held = Held(accepted())
+    first, second = Peer([(None, held)], with_login=True), answering()
+    async with ports(first, second) as found:
+        task = asyncio.ensure_future(aioifx.connect(**to_all(found)).__aenter__())
+        await held.reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(first.gone.wait(), 10)
+    assert second.received == b""
+
+
+# -- roles ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "taken"), [("any", 0), ("primary", 1), ("secondary", 0)], ids=["any", "primary", "secondary"]
+)
+async def test_a_server_of_another_role_is_passed_over(role: str, taken: int) -> None:
+    async with ports(answering(warnings=SECONDARY), answering()) as found:
+        async with aioifx.connect(**to_all(found, role=role)) as conn:
+            assert f"127.0.0.1:{found[taken]}" in repr(conn)
+
+
+async def test_when_no_server_has_the_role_each_is_told_about() -> None:
+    async with ports(answering(warnings=SECONDARY), answering(warnings=SECONDARY)) as found:
+        with pytest.raises(ConnectError, match="is a secondary server, a primary one is asked for") as caught:
+            await aioifx.connect(**to_all(found, role="primary"))
+    assert caught.value.sqlstate == "08004" and len(caught.value.__notes__) == 2
+
+
+# -- sqlhosts ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_group_of_the_sqlhosts_file_is_tried_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "sqlhosts"
+    last = answering()
+    async with ports(None, last) as found:
+        file.write_text(
+            "g_shop group - - e=ol_b\n"
+            f"ol_a onsoctcp 127.0.0.1 {found[0]} g=g_shop\nol_b onsoctcp *127.0.0.1 {found[1]} g=g_shop,k=0\n"
+        )
+        dsn = f"informix://usr:pwd@/stores?server=g_shop&sqlhosts={file}"
+        async with aioifx.connect(dsn) as conn:
+            sock = conn._session.channel.transport.get_extra_info("socket")
+            assert not sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert login_request(last.groups[0]).server == b"ol_b"
+
+
+async def test_a_tls_line_of_the_sqlhosts_file_means_tls(tmp_path: Path, authority: trustme.CA) -> None:
+    file = tmp_path / "sqlhosts"
+    async with tls_peer(authority, "127.0.0.1") as (listener, peer):
+        file.write_text(f"ol_tls onsocssl 127.0.0.1 {listener.port}\n")
+        with pytest.raises(ConnectError, match="certificate is refused"):
+            await aioifx.connect(**options_for(1, host=None, sqlhosts=str(file), server="ol_tls"))
+        assert peer.received == b""
+
+
+async def test_the_file_is_read_when_a_connection_is_made(tmp_path: Path) -> None:
+    file = tmp_path / "sqlhosts"
+    connecting = aioifx.connect(**options_for(1, host=None, sqlhosts=str(file), server="ol_a,ol_b"))
+    with pytest.raises(InterfaceError, match=r"^sqlhosts: .* cannot be read"):
+        await connecting
+    async with ports(None, answering()) as found:
+        file.write_text(f"ol_a onsoctcp 127.0.0.1 {found[0]}\nol_b onsoctcp 127.0.0.1 {found[1]}\n")
+        async with connecting:
+            pass
+
+
+# -- embedded servers -------------------------------------------------------------------------------------------------
+
+
+async def test_of_several_embedded_servers_the_first_that_lives_is_used() -> None:
+    async with (
+        aioifx.server.running(seed="CREATE TABLE who (n INTEGER); INSERT INTO who VALUES (1);") as one,
+        aioifx.server.running(seed="CREATE TABLE who (n INTEGER); INSERT INTO who VALUES (2);") as two,
+        ports(None) as (down,),
+    ):
+        first, second = parse_dsn(one), parse_dsn(two)
+        places = f"127.0.0.1:{down},{first.destination},{second.destination}"
+        options = dataclasses.replace(first, host=places)
+        conn = await open_connection(options)
+        assert await conn.fetchval("SELECT n FROM who") == 1
+        await conn.close()
+        conn = await open_connection(
+            dataclasses.replace(options, host=f"{second.destination},{first.destination}")
+        )
+        assert await conn.fetchval("SELECT n FROM who") == 2
+        await conn.close()
+
+
+async def test_a_wrong_password_is_not_tried_at_the_next_embedded_server() -> None:
+    async with (
+        aioifx.server.running(user="app", password="right") as strict,
+        aioifx.server.running() as lenient,
+    ):
+        options = parse_dsn(strict)
+        places = f"{options.destination},{parse_dsn(lenient).destination}"
+        with pytest.raises(AuthenticationError) as caught:
+            await open_connection(dataclasses.replace(options, host=places, password="wr0ng"))
+        assert caught.value.sqlcode == -951 and "wr0ng" not in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
 import pickle
 import ssl
 import typing
@@ -138,6 +139,36 @@ def test_the_process_environment_is_read_when_nothing_else_is_named(monkeypatch:
         parse_dsn("informix://app@db1")
 
 
+def test_several_hosts_share_what_is_said_once() -> None:
+    found = parse_dsn("informix://app@db1,db2:9089/shop?server=ol&port=1526&role=primary&stagger=0.5")
+    assert (found.host, found.port, found.role, found.stagger) == ("db1,db2:9089", 1526, "primary", 0.5)
+    assert found.destination == "db1:1526, db2:9089"
+
+
+def test_without_a_host_the_servers_file_is_that_of_the_environment() -> None:
+    environ = {"INFORMIXSQLHOSTS": "/a/hosts", "INFORMIXDIR": "/opt/ifx", "INFORMIXSERVER": "ol"}
+    found = resolve("informix:///shop", {}, environ)
+    assert (found.host, found.sqlhosts, found.server) == ("", "/a/hosts", "ol")
+    assert found.destination == "ol in /a/hosts"
+    del environ["INFORMIXSQLHOSTS"]
+    assert resolve(None, {"server": "g"}, environ).sqlhosts == os.path.join("/opt/ifx", "etc", "sqlhosts")
+    assert resolve(None, {"server": "g", "sqlhosts": "/mine"}, environ).sqlhosts == "/mine"
+    assert resolve(URL, {}, environ).sqlhosts == ""
+    with pytest.raises(InterfaceError, match=r"^host: missing; nor is there an sqlhosts file"):
+        resolve("informix:///shop?server=ol", {}, {})
+
+
+def test_a_port_that_is_known_to_have_tls_or_none_decides_over_what_is_not_said() -> None:
+    found = options()
+    assert found.ssl_context() is None
+    context = found.ssl_context(True)
+    assert context is not None and context.check_hostname
+    assert found.ssl_context(True) is context and found.ssl_context() is None
+    mine = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    assert options(ssl=mine).ssl_context(True) is mine
+    assert options(ssl=mine).ssl_context(False) is None
+
+
 def test_keywords_and_fields_are_the_same_names() -> None:
     names = {field.name for field in dataclasses.fields(ConnectOptions) if field.init}
     assert set(OptionFields.__annotations__) == names
@@ -158,11 +189,24 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"command_timeout": 0}, "command_timeout: must be a number of seconds"),
         ({"pipelining": 1}, "pipelining: must be True or False"),
         ({"host": ""}, "host: missing"),
-        ({"host": "a,b"}, "host: must be one"),
-        ({"host": "a b"}, "host: must be one"),
+        ({"host": "a b"}, "host: must be names or addresses"),
+        ({"host": "a,,b"}, "host: one of the names between the commas is empty"),
+        ({"host": "a,::1"}, "host: an IPv6 address among several hosts must stand in brackets"),
+        ({"host": "[::1"}, "host: a bracketed IPv6 address"),
+        ({"host": "a:secret"}, "port: must be a whole number from 1 to 65535"),
+        ({"host": "a,b:65536"}, "port: must be a whole number from 1 to 65535"),
+        ({"host": "a,b,c", "server": "s,t"}, "server: 2 names for 3 hosts"),
+        ({"host": "a,b", "server": "s,"}, "server: one of the names between the commas is empty"),
+        ({"sqlhosts": 7}, "sqlhosts: must be a str"),
+        ({"role": "leader", "database": "d"}, "role: must be one of any, primary, secondary"),
+        ({"role": "primary"}, "role: needs a database"),
+        ({"allow_redirect_to": ["db7"]}, "allow_redirect_to: must be a str, not list"),
+        ({"allow_redirect_to": "db7,,db8"}, "allow_redirect_to: one of the names"),
+        ({"allow_redirect_to": "u:secret@db7"}, "allow_redirect_to: must be patterns of hosts"),
+        ({"stagger": 0}, "stagger: must be a number of seconds"),
         ({"host": 7}, "host: must be a str, not int"),
         ({"server": ""}, "server: missing; it is the DBSERVERNAME"),
-        ({"server": "a b"}, "server: must be one"),
+        ({"server": "a b"}, "server: must be DBSERVERNAMEs"),
         ({"server": "x\0"}, "server: has a NUL"),
         ({"user": "ann€"}, "user: has a character that is not in 8859-1"),
         ({"user": "\ud800"}, "user: has a character"),

@@ -267,7 +267,9 @@ async def test_no_turn_of_the_loop_reads_more_than_a_batch(
 async def test_long_groups_are_read_a_few_at_a_time(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
 
-    def answer(self: Conversation, groups: Sequence[Sequence[requests.Request]], early: object = None) -> bytes:
+    def answer(
+        self: Conversation, groups: Sequence[Sequence[requests.Request]], early: object = None
+    ) -> bytes:
         batches.append(len(groups))
         return answered(self, groups)
 

@@ -1,0 +1,328 @@
+"""One server: address, login, capabilities, database -> Connection. Never: which server, SQL.
+
+House rules:
+1. The password goes to this address, and to where it redirects if the options allow that; nowhere else.
+2. Whatever goes wrong is a DatabaseError that names the address and, where it can, the option that may be at fault.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from typing import Final
+
+from aioifx.channel import Channel
+from aioifx.client.connection import Connection
+from aioifx.client.manners import Manners, isolation_words, lock_mode_words
+from aioifx.client.options import ConnectOptions
+from aioifx.client.reach import reach
+from aioifx.client.route import Address, is_allowed, redirect_target
+from aioifx.client.session import Session, raise_for
+from aioifx.errors import (
+    AuthenticationError,
+    ConnectError,
+    DatabaseError,
+    LocaleError,
+    NotSupportedError,
+    ProtocolError,
+    from_server,
+)
+from aioifx.wire import requests
+from aioifx.wire.dialect import OFFER, Dialect
+from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
+from aioifx.wire.opcodes import LoginType, OpenWarning
+from aioifx.wire.outbox import Outbox
+
+_UNKNOWN_SERVER: Final = -761
+_TLS_ALERT: Final = b"\x15\x03"
+"""How a TLS server's answer to anything else begins (documented: RFC 8446, 5.1)."""
+READ_AHEAD: Final = "AIOIFX_BUFFERED_READER"
+MAX_REDIRECTS: Final = 3
+_MAX_TARGET: Final = 200
+"""Bytes of a redirect's text that a message shows."""
+
+
+class Attempt:
+    """One try to open a connection at one server, and how far it got."""
+
+    def __init__(self, options: ConnectOptions, address: Address) -> None:
+        self.options = options
+        self.address = address
+        self.phase = ""
+        self.hint = ""
+        """What may be the matter when nobody answers, or the wrong one."""
+        self.failure: DatabaseError | None = None
+        self._channel: Channel | None = None
+        self._hops: list[Address] = []
+        """The servers that have redirected us, in order."""
+        self._done = False
+
+    @property
+    def where(self) -> str:
+        return str(self.address) + "".join(f", redirected from {hop}" for hop in reversed(self._hops))
+
+    async def reach(self) -> Attempt:
+        """TCP, and TLS where it is wanted."""
+        options = self.options
+        context = options.ssl_context(self.address.tls)
+        self.phase, self.hint = "connecting", ""
+        if context is not None:
+            self.phase, self.hint = "connecting and agreeing on TLS", "; is it a port without TLS?"
+        try:
+            self._channel = await reach(
+                self.address,
+                context,
+                keepalive=options.keepalive and self.address.keepalive,
+                hint=self.hint,
+            )
+        except ConnectError as error:
+            self.failure = error
+            raise
+        return self
+
+    async def log_in(self, password: str) -> Connection:
+        """Log in here, or where this server redirects to if that is allowed.
+
+        Raises:   DatabaseError: whatever it is that keeps us out.
+        """
+        reply = await self._login(password)
+        while (target := self._redirected(reply)) is not None:
+            await self._follow(target)
+            reply = await self._login(password)
+        self._judge(reply)
+        return await self._open(reply)
+
+    def drop(self) -> None:
+        if self._channel is not None:
+            self._channel.abort()
+            self._channel = None
+
+    def drop_unless_done(self) -> None:
+        if not self._done:
+            self.drop()
+
+    def too_late(self, seconds: float) -> ConnectError:
+        """The error of an attempt whose time is up."""
+        if not self.phase:
+            return ConnectError(f"{self.where}: not tried, time was up", sqlstate="08001")
+        return ConnectError(
+            f"{self.where}: no answer within {round(seconds, 2):g} s while {self.phase}{self.hint}",
+            sqlstate="08001",
+        )
+
+    # -- the steps ----------------------------------------------------------------------------------------------------
+
+    async def _login(self, password: str) -> LoginReply:
+        channel = self._channel
+        assert channel is not None
+        self.phase = "waiting for the answer to the login"
+        uses_tls = self.options.ssl_context(self.address.tls) is not None
+        self.hint = "" if uses_tls else "; is it a TLS port? (option: ssl)"
+        outbox = Outbox()
+        put_login(outbox, self._login_request(password))
+        answer = channel.expect(read_login_reply(channel.inbox))
+        channel.send(outbox.take())
+        try:
+            reply = await answer
+        except ProtocolError as error:
+            inbox = channel.inbox
+            is_tls = inbox.data[inbox.pos :].startswith(_TLS_ALERT)
+            raise ConnectError(
+                f"{self.where} is not an SQLI port: {error}{self.hint if is_tls else ''}", sqlstate="08001"
+            ) from error
+        except DatabaseError as error:
+            raise ConnectError(f"{self.where}: {error}{self.hint}", sqlstate="08001") from error
+        self.hint = ""
+        return reply
+
+    def _login_request(self, password: str) -> LoginRequest:
+        options = self.options
+        encode = options.code_set.encode
+        return LoginRequest(
+            user=encode(options.user),
+            password=encode(password),
+            server=encode(self.address.server),
+            environment=options.login_environment(),
+            process_id=os.getpid(),
+            thread_id=0,
+            host=socket.gethostname().encode("ascii", "replace"),
+            directory=b"/",
+            application=encode(options.application_name or "aioifx"),
+        )
+
+    def _redirected(self, reply: LoginReply) -> Address | None:
+        """Where the reply sends us; None when it does not.
+
+        Raises:   ConnectError: the options do not allow to go there, or it is too far.
+        """
+        if reply.type != LoginType.REDIRECT and reply.redirect is None:
+            return None
+        text = (reply.redirect or b"")[:_MAX_TARGET].decode("latin-1")
+        target = redirect_target(text)
+        if target is None:
+            refusal = "which is not understood; connect to that server directly"
+        elif not is_allowed(target.host, self.options.allow_redirect_to):
+            refusal = "which is not allowed; connect to that server directly (option: allow_redirect_to)"
+        elif len(self._hops) == MAX_REDIRECTS:
+            refusal = f"after {MAX_REDIRECTS} redirects already"
+        else:
+            return replace(target, tls=self.address.tls, keepalive=self.address.keepalive)
+        raise ConnectError(f"{self.where} redirects to {text!r}, {refusal}", sqlstate="08001")
+
+    async def _follow(self, target: Address) -> None:
+        """Go on at another server, with the same TLS settings; its certificate must be for its own host."""
+        self.drop()
+        self._hops.append(self.address)
+        self.address = target
+        await self.reach()
+
+    def _judge(self, reply: LoginReply) -> None:
+        """Raise what a login reply says, unless it is an accept.
+
+        The type byte alone does not decide: a rejecting server was observed to send error 0.
+        """
+        if reply.type == LoginType.ACCEPT and reply.sqlcode == 0:
+            return
+        if reply.sqlcode == 0:
+            raise ConnectError(f"{self.where} refused the login and gave no reason", sqlstate="08004")
+        token = {
+            _UNKNOWN_SERVER: self.address.server,
+            -951: self.options.user,
+            -952: self.options.user,
+        }.get(reply.sqlcode, "")
+        error = from_server(reply.sqlcode, reply.oserror, token=token)
+        if reply.sqlcode == _UNKNOWN_SERVER and reply.server:
+            hint = f"; it is {reply.server.decode('latin-1')!r} (option: server)"
+        else:
+            hint = ""
+        raise self._as_connect_error(error, hint)
+
+    async def _open(self, login: LoginReply) -> Connection:
+        """From an accepted login to the open database."""
+        options = self.options
+        session = self._session()
+        await self._agree(session)
+        await self._set_environment(session)
+        if options.database:
+            await self._open_database(session)
+        self._done = True
+        return Connection(
+            session,
+            statement_cache_size=options.statement_cache_size,
+            address=str(self.address),
+            server_version=login.version.decode("latin-1"),
+            row_factory=options.row_factory,
+        )
+
+    def _session(self) -> Session:
+        options, code_set = self.options, self.options.code_set
+        assert self._channel is not None
+        session = Session(
+            self._channel,
+            Dialect(encoding=code_set.codec),
+            code_set,
+            fetch_size=options.fetch_size,
+            strip_char=options.strip_char,
+            read_ahead=os.environ.get(READ_AHEAD, "1") != "0",
+            autofree=True,
+            command_timeout=options.command_timeout,
+            cancel_timeout=options.cancel_timeout,
+            pipelining=options.pipelining,
+            autocommit=options.autocommit,
+            read_only=options.read_only,
+            manners=Manners(isolation_words(options.isolation), lock_mode_words(options.lock_wait)),
+            role=options.role,
+        )
+        session.stats.round_trips += 1  # the login
+        return session
+
+    async def _agree(self, session: Session) -> None:
+        """SQ_PROTOCOLS: what both ends can do. A wrong password may show only here (observed: 14.10)."""
+        self.phase = "agreeing on the protocol"
+        outbox = Outbox()
+        requests.put_protocols(outbox, OFFER)
+        try:
+            reply = await session.exchange(outbox)
+            raise_for(reply)
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
+        if reply.mask is None:
+            raise ProtocolError("the server did not answer SQ_PROTOCOLS")
+        dialect = Dialect.agreed(OFFER, reply.mask, session.code_set.codec)
+        if dialect.pam:
+            raise NotSupportedError(
+                f"{self.where} asks for a PAM conversation, which aioifx does not hold yet"
+            )
+        if not dialect.type_names:
+            raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
+        session.dialect = dialect
+
+    async def _set_environment(self, session: Session) -> None:
+        self.phase = "setting the environment"
+        outbox = Outbox()
+        requests.put_info(outbox, self.options.session_environment())
+        try:
+            raise_for(await session.exchange(outbox))
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
+
+    async def _open_database(self, session: Session) -> None:
+        self.phase = f"opening database {self.options.database}"
+        outbox = Outbox()
+        requests.put_dbopen(outbox, session.code_set.encode(self.options.database))
+        try:
+            reply = await session.exchange(outbox)
+            if reply.error is not None and not reply.error.token:
+                reply.error = reply.error._replace(token=self.options.database)
+            raise_for(reply)
+        except LocaleError as error:
+            raise self._as_connect_error(
+                error, "; give the database's locale with the options db_locale and client_locale"
+            ) from error
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
+        session.opened(self.options.database, reply)
+        self._check_role(session)
+        if not (session.autocommits or session.is_logged):
+            raise NotSupportedError(
+                f"{self.where}: autocommit=False: the database has no log, so it has no transactions",
+                sqlcode=-256,
+            )
+        if session.manners.due:
+            await self._set_manners(session)
+
+    def _check_role(self, session: Session) -> None:
+        """Refuse a server that is not the part of its cluster that was asked for.
+
+        Source:   documented: the bit of SQ_DBOPEN's warnings that tells a secondary server; no capture shows it
+        """
+        role = "secondary" if session.open_warnings & OpenWarning.SECONDARY else "primary"
+        if self.options.role not in ("any", role):
+            raise ConnectError(
+                f"{self.where} is a {role} server, a {self.options.role} one is asked for (option: role)",
+                sqlstate="08004",
+            )
+
+    async def _set_manners(self, session: Session) -> None:
+        self.phase = "setting isolation and lock mode"
+        try:
+            await session.settle()
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
+
+    def _as_connect_error(self, error: DatabaseError, hint: str = "") -> DatabaseError:
+        """The same codes as a ConnectError of the right class, with the address in front."""
+        if isinstance(error, ProtocolError):
+            return error
+        kind: type[ConnectError] = ConnectError
+        for special in (AuthenticationError, LocaleError):
+            if isinstance(error, special):
+                kind = special
+        return kind(
+            f"{self.where}: {error}{hint}",
+            sqlcode=error.sqlcode,
+            isamcode=error.isamcode,
+            sqlstate=error.sqlstate,
+            token=error.token,
+        )

@@ -1,0 +1,243 @@
+"""A small web service: a shop's items and its stock, by FastAPI.
+
+    python examples/fastapi_service.py
+    uvicorn examples.fastapi_service:app
+
+It runs on an embedded server of its own; with AIOIFX_DSN set, on that Informix instead, where the tables of SCHEMA
+must exist. One request has one connection of the pool, for as long as it needs it. A client that hangs up takes its
+request along: the statement is interrupted at the server, and the connection is free for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import uvicorn
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, Field
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import aioifx
+import aioifx.server
+from aioifx.rows import class_row, dict_row
+
+SCHEMA = """
+CREATE TABLE item (
+    id SERIAL NOT NULL PRIMARY KEY, sku VARCHAR(12) NOT NULL UNIQUE CONSTRAINT u_item_sku,
+    name VARCHAR(40) NOT NULL, price DECIMAL(8,2) NOT NULL);
+CREATE TABLE stock (
+    item INTEGER NOT NULL REFERENCES item, place VARCHAR(12) NOT NULL,
+    pieces INTEGER NOT NULL CHECK (pieces >= 0) CONSTRAINT c_stock_pieces, PRIMARY KEY (item, place));
+CREATE TABLE movement (
+    id SERIAL NOT NULL PRIMARY KEY, item INTEGER NOT NULL, source VARCHAR(12), target VARCHAR(12), pieces INTEGER,
+    at DATETIME YEAR TO SECOND DEFAULT CURRENT YEAR TO SECOND);
+INSERT INTO item (sku, name, price) VALUES ('PEN-1', 'Ballpoint pen', 1.50);
+INSERT INTO item (sku, name, price) VALUES ('LAMP-1', 'Desk lamp', 35.25);
+INSERT INTO stock VALUES (1, 'shop', 0);
+INSERT INTO stock VALUES (1, 'depot', 1000);
+INSERT INTO stock VALUES (2, 'shop', 3);
+INSERT INTO stock VALUES (2, 'depot', 20)
+"""
+
+
+# -- what comes and goes ---------------------------------------------------------------------------------------------
+
+
+class NewItem(BaseModel):
+    sku: Annotated[str, Field(min_length=1, max_length=12)]
+    name: Annotated[str, Field(min_length=1, max_length=40)]
+    price: Annotated[Decimal, Field(gt=0, max_digits=8, decimal_places=2)]
+
+
+class Item(NewItem):
+    id: int
+
+
+class Transfer(BaseModel):
+    item: int
+    source: Literal["shop", "depot"]
+    target: Literal["shop", "depot"]
+    pieces: Annotated[int, Field(gt=0, le=100_000)]
+
+
+# -- one request, one connection --------------------------------------------------------------------------------------
+
+
+async def connection(request: Request) -> AsyncIterator[aioifx.Connection]:
+    pool: aioifx.Pool = request.app.state.pool
+    async with pool.acquire() as conn:
+        yield conn
+
+
+# Given back before the response is sent: a client that reads slowly holds nothing.
+Connection = Annotated[aioifx.Connection, Depends(connection, scope="function")]
+# Given back behind the response, whose rows come from it.
+StreamingConnection = Annotated[aioifx.Connection, Depends(connection, scope="request")]
+
+router = APIRouter()
+
+
+@router.get("/health")
+async def health(request: Request) -> dict[str, Any]:
+    """Needs no connection, so that it answers when there is none."""
+    return asdict(request.app.state.pool.stats())
+
+
+@router.get("/items/{item_id}")
+async def item(item_id: int, conn: Connection) -> Item:
+    query = "SELECT id, sku, name, price FROM item WHERE id = ?"
+    found = await conn.fetchrow(query, item_id, row_factory=class_row(Item))
+    if found is None:
+        raise HTTPException(404, f"there is no item {item_id}")
+    return found
+
+
+@router.get("/items")
+async def items(
+    conn: Connection,
+    above: Decimal | None = None,
+    below: Decimal | None = None,
+    name: str | None = None,
+    after: int = 0,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> list[Item]:
+    """Those that fit, page by page: the next one begins *after* the last id of this one."""
+    wanted = {"id > ?": after, "price > ?": above, "price < ?": below, "name MATCHES ?": name}
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    query = f"SELECT FIRST {limit} id, sku, name, price FROM item WHERE {' AND '.join(given)} ORDER BY id"
+    return await conn.fetch(query, *given.values(), row_factory=class_row(Item))
+
+
+@router.post("/items", status_code=201)
+async def add_item(new: NewItem, conn: Connection) -> Item:
+    insert = "INSERT INTO item (sku, name, price) VALUES (?, ?, ?)"
+    done = await conn.execute(insert, new.sku, new.name, new.price)
+    return Item(id=done.serial or 0, **new.model_dump())
+
+
+@router.post("/transfers", status_code=201)
+async def transfer(wanted: Transfer, conn: Connection) -> dict[str, int]:
+    """Pieces from one place to another: all of it or nothing, and again when somebody's lock was in the way."""
+    return {"id": await aioifx.Retry(attempts=4)(move, conn, wanted)}
+
+
+async def move(conn: aioifx.Connection, wanted: Transfer) -> int:
+    """The whole transaction, so that it can be run again from its beginning."""
+    add = "UPDATE stock SET pieces = pieces + ? WHERE item = ? AND place = ?"
+    async with conn.transaction(lock_wait=3):
+        for place, pieces in ((wanted.source, -wanted.pieces), (wanted.target, wanted.pieces)):
+            if not (await conn.execute(add, pieces, wanted.item, place)).rowcount:
+                raise HTTPException(404, f"item {wanted.item} has no place in the {place}")
+        done = await conn.execute(
+            "INSERT INTO movement (item, source, target, pieces) VALUES (?, ?, ?, ?)",
+            *(wanted.item, wanted.source, wanted.target, wanted.pieces),
+        )
+        return done.serial or 0
+
+
+@router.get("/movements")
+async def movements(conn: StreamingConnection, after: int = 0) -> StreamingResponse:
+    """Every movement as a line of JSON, in constant memory however many there are."""
+    query = "SELECT id, item, source, target, pieces, at FROM movement WHERE id > ? ORDER BY id"
+    lines = json_lines(conn.stream(query, after, row_factory=dict_row))
+    return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+async def json_lines(stream: aioifx.Stream[dict[str, Any]]) -> AsyncIterator[str]:
+    async with stream:
+        async for block in stream.blocks():
+            yield "".join(json.dumps(row, default=str) + "\n" for row in block)
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------------
+
+STATUS: dict[type[Exception], int] = {
+    aioifx.UniqueViolation: 409,
+    aioifx.CheckViolation: 409,
+    aioifx.DataError: 422,
+    aioifx.LockError: 503,
+    aioifx.PoolError: 503,  # too many wait for a connection, or for too long
+    aioifx.ConnectError: 503,
+    aioifx.ConnectionLost: 503,
+    aioifx.QueryTimeout: 504,
+}
+
+
+def answer_with(status: int) -> Callable[[Request, Exception], JSONResponse]:
+    headers = {"Retry-After": "1"} if status == 503 else None
+    return lambda _, error: JSONResponse({"detail": str(error)}, status, headers)
+
+
+class CancelWhenGone:
+    """A request whose client has hung up is cancelled. ASGI leaves that to the application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        messages = asyncio.Queue[Message](maxsize=1)
+        gone = False
+
+        async def listen() -> None:
+            nonlocal gone
+            while (message := await receive())["type"] != "http.disconnect":
+                await messages.put(message)
+            gone = True
+            request.cancel()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                listener.cancel()  # "disconnect" is what comes behind every answer, too
+            await send(message)
+
+        request = asyncio.ensure_future(self.app(scope, messages.get, answer))
+        listener = asyncio.create_task(listen())
+        try:
+            await request
+        except asyncio.CancelledError:
+            if not gone:
+                raise
+        finally:
+            listener.cancel()
+
+
+# -- the whole --------------------------------------------------------------------------------------------------------
+
+
+def service(dsn: str | None = None, *, max_size: int = 10, acquire_timeout: float = 5) -> FastAPI:
+    """The service as an ASGI application, on *dsn*, AIOIFX_DSN, or a server of its own."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            address = dsn or os.environ.get("AIOIFX_DSN")
+            if not address:
+                address = await stack.enter_async_context(aioifx.server.running("shop", seed=SCHEMA))
+            pool = aioifx.create_pool(
+                address, max_size=max_size, acquire_timeout=acquire_timeout, command_timeout=20
+            )
+            app.state.pool = await stack.enter_async_context(pool)
+            yield
+
+    app = FastAPI(title="Shop", lifespan=lifespan)
+    app.include_router(router)
+    app.add_middleware(CancelWhenGone)
+    for error, status in STATUS.items():
+        app.add_exception_handler(error, answer_with(status))
+    return app
+
+
+app = service()
+
+if __name__ == "__main__":
+    uvicorn.run(app, port=int(os.environ.get("PORT", "8000")))

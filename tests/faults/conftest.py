@@ -1,0 +1,34 @@
+"""Faults are tried on asyncio's event loop and on uvloop's; how many were tried is told behind the last test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tests.cancellation.conftest import LOOPS
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-asyncio has it from 1.4 on
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return LOOPS
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Cases by kind of fault and by what came of them; the tests record them as properties."""
+    tables: dict[str, Counter[str]] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", []):
+                if name.startswith("fault cases"):
+                    tables.setdefault(name, Counter()).update(value)
+    for name, outcomes in sorted(tables.items()):
+        terminalreporter.write_line(
+            f"{name}: {outcomes.total()} ("
+            + ", ".join(f"{count} {what}" for what, count in outcomes.most_common())
+            + ")"
+        )

@@ -1,0 +1,212 @@
+"""A pool under faults: never more connections than it may have, no waiter forgotten, and it works again behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+import aioifx
+from aioifx.client.pool import Pool
+from aioifx.server import Server, ServerOptions, serve
+from tests.faults.operations import NAMES, ROWS, prepare_tables
+from tests.faults.proxy import Fault, Kind, Proxy, Way, proxied
+from tests.injection import eventually
+
+BOUND = 20.0
+SHORT = 0.2
+MOST = 3
+"""Connections that the pool may have."""
+
+TASKS = 8
+
+PLACES = {Way.TO_SERVER: (0, 900), Way.TO_CLIENT: (150, 700, 2_500)}
+"""In the login, around its end, and in the first rows; counted from the beginning of each connection."""
+
+FAULTS = [
+    Fault(kind, way, after, 0x41)
+    for kind in Kind
+    if kind not in (Kind.SPLIT, Kind.DELAY)
+    for way, places in PLACES.items()
+    for after in places
+] + [Fault(kind, way) for kind in (Kind.SPLIT, Kind.DELAY) for way in Way]
+
+
+class House:
+    """A server, a proxy in front of it, and a pool that goes through it."""
+
+    def __init__(self, server: Server, proxy: Proxy) -> None:
+        self.server = server
+        self.proxy = proxy
+
+    def pool(self, **options: Any) -> Pool:
+        limits: dict[str, Any] = {
+            "connect_timeout": SHORT,
+            "command_timeout": SHORT,
+            "cancel_timeout": SHORT,
+            **options,
+        }
+        dsn = f"informix://pool@127.0.0.1:{self.proxy.port}/shop?server=ol_aioifx"
+        return aioifx.create_pool(
+            dsn,
+            min_size=1,
+            max_size=MOST,
+            acquire_timeout=BOUND,
+            **limits,
+        )
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    """Behind its use no task and no session is left, and nothing was logged as forgotten."""
+    loop = asyncio.get_running_loop()
+    complaints: list[Mapping[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    before = asyncio.all_tasks()
+    async with serve(ServerOptions(databases=("shop",))) as server:
+        async with aioifx.connect(server.dsn) as conn:
+            await prepare_tables(conn)
+        async with proxied(server.port) as proxy:
+            yield House(server, proxy)
+        await eventually(lambda: not server.stats.sessions)
+    own = asyncio.current_task()  # not the one that has begun
+    await eventually(lambda: not asyncio.all_tasks() - before - {own})
+    gc.collect()
+    assert complaints == []
+
+
+def check_invariants(pool: Pool) -> None:
+    stats, lending = pool.stats(), pool._lending
+    assert stats.size + stats.opening <= MOST
+    assert stats.size == stats.idle + stats.lent
+    assert not set(lending.idle) & lending.lent
+    connections = [id(slot.connection) for slot in (*lending.idle, *lending.lent)]
+    assert len(set(connections)) == len(connections)
+
+
+async def use(pool: Pool, told: Counter[str]) -> None:
+    """A few calls, each of which ends in time with the right rows or an error of ours."""
+    for _ in range(3):
+        check_invariants(pool)
+        try:
+            async with asyncio.timeout(BOUND), pool.acquire(timeout=BOUND / 4) as conn:
+                check_invariants(pool)
+                rows = await conn.fetch("select id, name from thing order by id")
+                assert len(rows) == ROWS
+                told["right result"] += 1
+        except aioifx.Error as error:
+            told[type(error).__name__] += 1
+        check_invariants(pool)
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.value)
+async def test_a_pool_keeps_its_promises_under_every_fault_and_works_when_it_ends(
+    house: House, kind: Kind, record_property: Any
+) -> None:
+    totals: Counter[str] = Counter()
+    for fault in (fault for fault in FAULTS if fault.kind is kind):
+        try:
+            told = await attempt(house, fault)
+        except BaseException as error:
+            error.add_note(f"the fault: {fault}")
+            raise
+        assert told.total() == 3 * TASKS, "a task was forgotten"
+        totals.update({f"{kind.value}: {what}": count for what, count in told.items()})
+    record_property("fault cases of pools", totals)
+
+
+async def attempt(house: House, fault: Fault) -> Counter[str]:
+    """Tasks at work on a healthy pool, then on one whose connections have the fault, then on a healed one."""
+    told: Counter[str] = Counter()
+    house.proxy.fault = None
+    patient = fault.kind in (Kind.SPLIT, Kind.DELAY)
+    options = {"connect_timeout": BOUND, "command_timeout": BOUND} if patient else {}
+    async with house.pool(**options) as pool:
+        assert await pool.fetchval("select name from thing where id = ?", 1) == NAMES[0][1]
+        house.proxy.fault = fault
+        pool.expire()
+        async with asyncio.timeout(2 * BOUND), asyncio.TaskGroup() as group:
+            for _ in range(TASKS):
+                group.create_task(use(pool, told))
+        if patient:
+            assert set(told) == {"right result"}
+        house.proxy.fault = None
+        house.proxy.drop_links()  # whatever is stalled, or will be, ends now
+        await healed(pool)
+        check_invariants(pool)
+        assert pool.stats().waiting == 0
+    assert pool.stats().size == pool.stats().opening == 0
+    house.proxy.drop_links()
+    await eventually(lambda: not house.server.stats.sessions)
+    return told
+
+
+async def healed(pool: Pool) -> None:
+    """Every connection that the pool may have answers again, at the same time."""
+    async with asyncio.timeout(BOUND):
+        while True:
+            with contextlib.suppress(aioifx.Error):
+                async with contextlib.AsyncExitStack() as stack:
+                    lent = [await stack.enter_async_context(pool.acquire()) for _ in range(MOST)]
+                    for number, conn in enumerate(lent):
+                        name = await conn.fetchval("select name from thing where id = ?", number + 1)
+                        assert name == NAMES[number][1]
+                    return
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("kind", [Kind.CUT, Kind.RESET, Kind.HALF], ids=lambda kind: kind.value)
+async def test_idle_connections_that_are_lost_are_replaced_before_they_are_lent(
+    house: House, kind: Kind
+) -> None:
+    async with house.pool(check_after_idle=60) as pool:
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(MOST):
+                await stack.enter_async_context(pool.acquire())
+        links = list(house.proxy.links)
+        for link in links:
+            link.arm(Fault(kind, Way.TO_CLIENT, 0))  # comes about with the first answer
+        for slot in pool._lending.idle:
+            slot.idle_since -= 100
+        for _ in range(2 * MOST):
+            assert await pool.fetchval("select name from thing where id = ?", 2) == NAMES[1][1]
+            check_invariants(pool)
+        house.proxy.drop_links()
+
+
+async def test_a_dirty_connection_is_never_lent(house: House) -> None:
+    async with house.pool(command_timeout=BOUND) as pool:
+        for after in (5, 40, 90):
+            async with pool.acquire() as conn:
+                await conn.execute("begin work")
+                await conn.execute("insert into log (place, note) values (1, 'x')")
+                house.proxy.links[-1].arm(Fault(Kind.CUT, Way.TO_SERVER, after))
+            for _ in range(2):
+                async with pool.acquire() as conn:
+                    assert not conn.is_in_transaction()
+                    with contextlib.suppress(aioifx.ConnectionLost):
+                        assert int(str(await conn.fetchval("select count(*) from log"))) == 0
+
+
+async def test_waiters_get_an_answer_when_the_server_stays_away(house: House) -> None:
+    async with house.pool() as pool:
+        house.proxy.fault = Fault(Kind.RESET, Way.TO_SERVER, 0)
+        pool.expire()
+
+        async def wait() -> str:
+            try:
+                async with pool.acquire(timeout=2):
+                    return "lent"
+            except aioifx.PoolTimeout:
+                return "refused"
+
+        async with asyncio.timeout(BOUND):
+            assert set(await asyncio.gather(*(wait() for _ in range(TASKS)))) == {"refused"}
+        assert pool.stats().waiting == 0
+        house.proxy.fault = None
+        await healed(pool)

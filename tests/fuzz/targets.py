@@ -1,0 +1,103 @@
+"""What fuzzers call: one function for each parser that reads a peer's bytes. Anything but the right errors gets out.
+
+Hypothesis and atheris share these; none needs a socket, an event loop or a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from aioifx.codecs.rows import RowDecoder
+from aioifx.codecs.text import code_set_of
+from aioifx.errors import ConnectError, ConnectionLost, NotSupportedError, ProtocolError
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.executions import Executions, read_executions
+from aioifx.wire.handshake import read_login, read_login_reply
+from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.replies import Reply, in_runs, read_reply
+from aioifx.wire.requests import read_request
+
+DIALECTS: Final = (
+    Dialect(),
+    Dialect(long_tuple=True, long_rowid=True),
+    Dialect(
+        long_offsets=False,
+        bigint=False,
+        long_text=False,
+        long_fetch=False,
+        long_tuple=False,
+        long_rowid=False,
+    ),
+)
+
+CODE_SET: Final = code_set_of("en_US.8859-1")
+
+
+def step(parser: Parser[object], inbox: Inbox, data: bytes) -> object:
+    """Feed everything, then the end; the value, or None behind an error that a peer's nonsense may cause."""
+    try:
+        parser.send(None)
+        inbox.feed(data)
+        parser.send(None)
+        inbox.eof = True
+        parser.send(None)
+    except StopIteration as stop:
+        return stop.value
+    except (ProtocolError, ConnectionLost, ConnectError):
+        return None
+    finally:
+        parser.close()
+    raise AssertionError("the parser waits behind the end")
+
+
+def login_reply(data: bytes) -> None:
+    """What a client reads first."""
+    inbox = Inbox()
+    step(read_login_reply(inbox), inbox, data)
+
+
+def login_request(data: bytes) -> None:
+    """What the embedded server reads first."""
+    inbox = Inbox()
+    step(read_login(inbox), inbox, data)
+
+
+def reply(data: bytes) -> None:
+    """One reply without rows, in every layout: describe, done, errors, large objects."""
+    for dialect in DIALECTS:
+        inbox = Inbox()
+        step(read_reply(inbox, dialect), inbox, data)
+
+
+def query(data: bytes) -> None:
+    """A description, and rows that are decoded by it."""
+    for dialect in DIALECTS:
+        inbox = Inbox()
+        prepared = step(read_reply(inbox, dialect), inbox, data)
+        if not isinstance(prepared, Reply) or prepared.description is None:
+            continue
+        try:
+            decoder = RowDecoder(prepared.description.columns, CODE_SET)
+        except NotSupportedError:
+            continue
+        rest = Inbox()
+        step(read_reply(rest, dialect, in_runs(decoder)), rest, bytes(inbox.data[inbox.pos :]))
+
+
+def executions(data: bytes) -> None:
+    """The replies to a pipeline, which are counted."""
+    for dialect in DIALECTS:
+        inbox = Inbox()
+        step(read_executions(inbox, dialect, 3, Executions(), lambda _: None), inbox, data)
+
+
+def request(data: bytes) -> None:
+    """One group of a client's, in every layout."""
+    for dialect in DIALECTS:
+        inbox = Inbox()
+        step(read_request(inbox, dialect), inbox, data)
+
+
+REPLIES: Final[tuple[Callable[[bytes], None], ...]] = (login_reply, reply, query, executions)
+REQUESTS: Final[tuple[Callable[[bytes], None], ...]] = (login_request, request)

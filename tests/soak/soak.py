@@ -1,0 +1,477 @@
+"""Workers, random operations, random cancellations and random faults on one pool; at the end nothing may be left.
+
+poe soak --seconds 120 [--seed 1] [--workers 20] [--loop asyncio|uvloop|both]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import gc
+import logging
+import os
+import random
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+import aioifx
+from aioifx import Pool
+from aioifx.server import Server, ServerOptions
+from tests.faults.proxy import Fault, Kind, Proxy, Way, proxied
+from tests.injection import eventually
+
+ACCOUNTS: Final = 50
+TOTAL: Final = 100 * ACCOUNTS
+"""What all accounts have together; money is moved, never made."""
+
+MOST: Final = 6
+"""Connections that the pool may have."""
+
+GROWTH: Final = 24.0
+"""Megabytes that the process may grow by between the first fifth and the end."""
+
+SEED: Final = (
+    "create table account (id int primary key, balance int);"
+    "create table note (id serial, text varchar(40));"
+    "create table wide (id int primary key, text varchar(200));"
+)
+
+Operation = Callable[[Pool, random.Random], Awaitable[object]]
+
+
+# -- operations -------------------------------------------------------------------------------------------------------
+
+
+async def read_all(pool: Pool, dice: random.Random) -> None:
+    assert len(await pool.fetch("select id, text from wide")) == 400
+
+
+async def read_one(pool: Pool, dice: random.Random) -> None:
+    number = dice.randrange(400)
+    assert await pool.fetchval("select id from wide where id = ?", number) == number
+
+
+async def add_up(pool: Pool, dice: random.Random) -> None:
+    assert await pool.fetchval("select sum(balance) from account") == TOTAL
+
+
+async def move(pool: Pool, dice: random.Random) -> None:
+    amount, (source, target) = dice.randrange(10), dice.sample(range(ACCOUNTS), 2)
+    async with pool.acquire() as conn, conn.transaction():
+        await conn.execute("update account set balance = balance - ? where id = ?", amount, source)
+        await conn.execute("update account set balance = balance + ? where id = ?", amount, target)
+        if dice.random() < 0.2:
+            raise ZeroDivisionError
+
+
+async def move_and_run(pool: Pool, dice: random.Random) -> None:
+    """Whoever gives the connection back in the middle has moved nothing."""
+    async with pool.acquire() as conn:
+        await conn.execute("begin work")
+        await conn.execute("update account set balance = balance - 7 where id = ?", dice.randrange(ACCOUNTS))
+
+
+async def stream_all(pool: Pool, dice: random.Random) -> None:
+    async with contextlib.aclosing(pool.stream("select id, text from wide order by id")) as stream:
+        assert [row[0] async for row in stream] == list(range(400))
+
+
+async def stream_some(pool: Pool, dice: random.Random) -> None:
+    async with pool.acquire() as conn:
+        left = dice.randrange(300)
+        async for row in conn.stream("select id, text from wide order by id"):
+            if row[0] == left:
+                break
+
+
+async def cursor(pool: Pool, dice: random.Random) -> None:
+    async with pool.acquire() as conn:
+        cur = conn.cursor(scroll=dice.random() < 0.5)
+        await cur.execute("select id from wide order by id")
+        assert [row[0] for row in await cur.fetchmany(5)] == list(range(5))
+
+
+async def prepared(pool: Pool, dice: random.Random) -> None:
+    async with pool.acquire() as conn:
+        statement = await conn.prepare("select text from wide where id = ?")
+        for _ in range(3):
+            assert await statement.fetchval(dice.randrange(400))
+
+
+async def insert_many(pool: Pool, dice: random.Random) -> None:
+    await pool.executemany("insert into note (text) values (?)", [("x",)] * dice.randrange(1, 60))
+
+
+async def load(pool: Pool, dice: random.Random) -> None:
+    async with pool.acquire() as conn:
+        await conn.load("note", [("x",)] * dice.randrange(1, 200), columns=["text"])
+
+
+async def trim(pool: Pool, dice: random.Random) -> None:
+    await pool.execute("delete from note where id > 0")
+
+
+async def fail(pool: Pool, dice: random.Random) -> None:
+    try:
+        await pool.execute("insert into wide values (1, 'twice')")
+    except aioifx.UniqueViolation:
+        return
+    raise AssertionError("it was there twice")
+
+
+async def leave_settings(pool: Pool, dice: random.Random) -> None:
+    async with pool.acquire() as conn:
+        await conn.execute("set isolation to dirty read")
+        await conn.execute("set lock mode to wait 2")
+
+
+async def leave_table(pool: Pool, dice: random.Random) -> None:
+    async with pool.acquire() as conn:
+        await conn.execute("create temp table mine (a int)")
+
+
+async def use_side_by_side(pool: Pool, dice: random.Random) -> None:
+    async with pool.acquire() as conn, asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(conn.fetchval("select count(*) from wide"))
+
+
+async def forget_in_the_middle(pool: Pool, dice: random.Random) -> None:
+    """A task that goes on with a connection that was given back."""
+    async with pool.acquire() as conn:
+        stray = asyncio.create_task(conn.fetch("select id, text from wide"))
+        stray.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.sleep(0)
+    await asyncio.wait([stray])
+
+
+OPERATIONS: Final[list[Operation]] = [
+    read_all,
+    read_one,
+    add_up,
+    move,
+    move,
+    move_and_run,
+    stream_all,
+    stream_some,
+    cursor,
+    prepared,
+    insert_many,
+    load,
+    trim,
+    fail,
+    leave_settings,
+    leave_table,
+    use_side_by_side,
+    forget_in_the_middle,
+]
+
+
+# -- what happens to them ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Report:
+    """What has happened, and what was wrong."""
+
+    loop: str
+    seed: int
+    seconds: float = 0.0
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    faults: Counter[str] = field(default_factory=Counter[str])
+    megabytes: list[float] = field(default_factory=list[float])
+    wrong: list[str] = field(default_factory=list[str])
+    pool: str = ""
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.loop}, seed {self.seed}: {self.outcomes.total():,} operations in {self.seconds:.1f} s",
+            "  outcomes  " + ", ".join(f"{name} {count:,}" for name, count in self.outcomes.most_common()),
+            "  faults    " + ", ".join(f"{name} {count:,}" for name, count in self.faults.most_common()),
+            "  pool      " + self.pool,
+            "  memory    " + ", ".join(f"{size:.1f}" for size in self.megabytes) + " MB",
+            "  left      " + ("nothing" if not self.wrong else f"{len(self.wrong)} things:"),
+        ]
+        return "\n".join(lines + [f"    {each}" for each in self.wrong[:20]])
+
+
+@dataclass
+class Place:
+    """A server that is restarted on the same port, with a proxy in front of it."""
+
+    options: ServerOptions
+    proxy: Proxy
+    server: Server | None = None
+
+    async def restart(self, pause: float = 0.0) -> None:
+        if self.server is not None:
+            await self.server.close()
+            await asyncio.sleep(pause)
+        self.server = Server(self.options)
+        await self.server.start()
+
+
+async def work(pool: Pool, dice: random.Random, until: float, report: Report) -> None:
+    """One worker: one operation after the other, some of them cancelled in one of three ways."""
+    while time.monotonic() < until:
+        operation = dice.choice(OPERATIONS)
+        try:
+            match dice.randrange(9):
+                case 0:
+                    await cancelled_soon(operation(pool, dice), dice)
+                case 1:
+                    async with asyncio.timeout(dice.random() * 0.03):
+                        await operation(pool, dice)
+                case 2:
+                    with anyio.move_on_after(dice.random() * 0.03) as scope:
+                        await operation(pool, dice)
+                    if scope.cancelled_caught:
+                        report.outcomes["scope cancelled"] += 1
+                        continue
+                case _:
+                    await operation(pool, dice)
+            report.outcomes["done"] += 1
+        except* (ZeroDivisionError, asyncio.CancelledError):
+            report.outcomes["cancelled or rolled back"] += 1
+        except* (aioifx.DatabaseError, aioifx.PoolError, TimeoutError) as group:
+            for error in leaves(group):
+                report.outcomes[type(error).__name__] += 1
+                if isinstance(error, (aioifx.ProtocolError, aioifx.InternalError)):
+                    report.wrong.append(f"{operation.__name__}: {error!r}")
+            await asyncio.sleep(
+                dice.random() * 0.02
+            )  # as a service would; a server that is down refuses fast
+        except* Exception as group:
+            for error in leaves(group):
+                report.outcomes[type(error).__name__] += 1
+                report.wrong.append(f"{operation.__name__}: {error!r}")
+        stats = pool.stats()
+        if stats.size != stats.idle + stats.lent or stats.size + stats.opening > MOST:
+            report.wrong.append(f"after {operation.__name__}: {stats}")
+
+
+async def cancelled_soon(call: Awaitable[object], dice: random.Random) -> None:
+    task = asyncio.ensure_future(call)
+    for _ in range(dice.randrange(40)):
+        await asyncio.sleep(0)
+    task.cancel()
+    await task
+
+
+def leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
+async def disturb(pool: Pool, place: Place, dice: random.Random, until: float, report: Report) -> None:
+    """One fault after the other."""
+    while time.monotonic() < until:
+        await asyncio.sleep(dice.random() * 0.3)
+        match dice.randrange(8):
+            case 0:
+                name = "all links dropped"
+                place.proxy.drop_links()
+            case 1 | 2:
+                name = "a session killed"
+                sessions = list(place.server._sessions.values()) if place.server is not None else []
+                if sessions:
+                    dice.choice(sessions).stop()
+            case 3:
+                name = "server restarted"
+                await place.restart(dice.random() * 0.5)
+            case 4:
+                name = "pool expired"
+                pool.expire()
+            case _:
+                kind = dice.choice([Kind.CUT, Kind.RESET, Kind.STALL, Kind.HALF, Kind.SPLIT, Kind.DELAY])
+                name = kind.value
+                fault = Fault(kind, dice.choice(list(Way)), dice.randrange(5000))
+                for link in place.proxy.links[-2:]:
+                    link.arm(fault)
+                place.proxy.fault = dice.choice([None, fault])
+                await asyncio.sleep(dice.random() * 0.2)
+                place.proxy.fault = None
+        report.faults[name] += 1
+        for link in place.proxy.links[:-40]:  # long gone at both ends, most of them
+            link.end()
+        del place.proxy.links[:-40]
+
+
+async def soak(seconds: float, seed: int, workers: int = 20) -> Report:
+    """Run it once, in the running loop."""
+    loop = asyncio.get_running_loop()
+    report = Report(type(loop).__module__.split(".")[0], seed)
+    loop.set_exception_handler(lambda _, context: complain(report, str(context)))
+    tasks_before, sockets_before = asyncio.all_tasks(), sockets()
+    began = time.monotonic()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        async with placed() as place:
+            await labour(place, seconds, workers, report)
+        gc.collect()
+        await asyncio.sleep(0)
+    report.seconds = time.monotonic() - began
+    for each in caught:
+        complain(report, str(each.message))
+    with contextlib.suppress(AssertionError):
+        await eventually(lambda: asyncio.all_tasks() == tasks_before and sockets() <= sockets_before)
+    report.wrong += [f"task: {task}" for task in asyncio.all_tasks() - tasks_before]
+    if sockets() > sockets_before:
+        report.wrong.append(f"sockets: {sockets() - sockets_before}")
+    loop.set_exception_handler(None)
+    return report
+
+
+def complain(report: Report, text: str) -> None:
+    """Note what was forgotten; but not what the proxy forgets, whose peers vanish without a word."""
+    if "Link.pump" not in text and "StreamWriter" not in text:
+        report.wrong.append(text)
+
+
+@contextlib.asynccontextmanager
+async def placed() -> AsyncIterator[Place]:
+    """A server that keeps its data, and its proxy."""
+    with tempfile.TemporaryDirectory() as directory:
+        options = ServerOptions(databases=("shop",), directory=Path(directory), seed=SEED)
+        first = Server(options)
+        await first.start()
+        async with proxied(first.port) as proxy:
+            place = Place(dataclasses.replace(options, port=first.port, seed=None), proxy, first)
+            try:
+                async with aioifx.connect(first.dsn) as conn:
+                    await conn.load("account", [(n, TOTAL // ACCOUNTS) for n in range(ACCOUNTS)])
+                    await conn.load("wide", [(n, "w" * 150) for n in range(400)])
+                yield place
+            finally:
+                if place.server is not None:
+                    await place.server.close()
+
+
+async def labour(place: Place, seconds: float, workers: int, report: Report) -> None:
+    """Workers and faults for a while; then the pool must be as good as new, and closed without a trace."""
+    dice = random.Random(report.seed)
+    pool = await aioifx.create_pool(
+        f"informix://soak@127.0.0.1:{place.proxy.port}/shop?server=ol_aioifx",
+        min_size=2,
+        max_size=MOST,
+        acquire_timeout=3,
+        max_lifetime=2,
+        check_after_idle=0.05,
+        fetch_size=4096,
+        connect_timeout=1,
+        command_timeout=1,
+        cancel_timeout=0.5,
+    )
+    until = time.monotonic() + seconds
+    tasks = [
+        asyncio.create_task(work(pool, random.Random(dice.random()), until, report)) for _ in range(workers)
+    ]
+    tasks.append(asyncio.create_task(disturb(pool, place, random.Random(dice.random()), until, report)))
+    watcher = asyncio.create_task(watch(seconds, report))
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        if outcome is not None:
+            report.wrong.append(f"worker: {outcome!r}")
+    await watcher
+    await check(pool, place, report)
+    await pool.close(timeout=5)
+    report.megabytes.append(megabytes())
+    if report.megabytes[-1] - report.megabytes[0] > GROWTH:
+        report.wrong.append("memory grows")
+    assert place.server is not None
+    server = place.server
+    with contextlib.suppress(AssertionError):
+        await eventually(lambda: not server.stats.sessions)
+    report.wrong += [f"session: {seen}" for seen in server.stats.sessions]
+
+
+async def watch(seconds: float, report: Report) -> None:
+    """Memory, behind each fifth."""
+    for _ in range(5):
+        await asyncio.sleep(seconds / 5)
+        gc.collect()
+        report.megabytes.append(megabytes())
+
+
+async def check(pool: Pool, place: Place, report: Report) -> None:
+    """Behind the last fault: it works, nothing is lent, nothing open, no money lost."""
+    pool.expire()
+    place.proxy.drop_links()  # stalled ones would only be found out by their time-outs
+    await asyncio.sleep(0.5)
+    try:
+        await pool.wait_ready(40)
+        for _ in range(3 * MOST):
+            if await pool.fetchval("select sum(balance) from account") != TOTAL:
+                report.wrong.append("money was made or lost")
+        await eventually(lambda: not pool.stats().lent)
+    except (aioifx.Error, AssertionError) as error:
+        report.wrong.append(f"it does not work again: {error!r}")
+    stats = pool.stats()
+    report.pool = (
+        f"lent {stats.acquired:,}, opened {stats.opened:,}, failed {stats.failed:,}, refused {stats.refused:,},"
+        f" timed out {stats.timed_out:,}; now {stats.size} of {stats.max_size}"
+    )
+    if stats.lent or stats.waiting:
+        report.wrong.append(f"at the end: {stats}")
+    assert place.server is not None
+    for seen in place.server.stats.sessions:
+        if seen.cursors or seen.in_transaction:
+            report.wrong.append(f"session: {seen}")
+
+
+def sockets() -> int:
+    """Sockets that this process has open; 0 where nobody tells."""
+    count = 0
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                count += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+    return count
+
+
+def megabytes() -> float:
+    """What this process occupies; 0 where nobody tells."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--workers", type=int, default=20)
+    parser.add_argument("--loop", choices=["asyncio", "uvloop", "both"], default="both")
+    given = parser.parse_args(arguments)
+    logging.getLogger("aioifx").setLevel(logging.CRITICAL)  # failures are what is wanted here
+    factories: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+    if given.loop != "asyncio":
+        import uvloop
+
+        factories["uvloop"] = uvloop.new_event_loop
+    failed = False
+    for name, factory in factories.items():
+        if given.loop in (name, "both"):
+            with asyncio.Runner(loop_factory=factory) as runner:
+                report = runner.run(soak(given.seconds, given.seed, given.workers))
+            print(report, flush=True)
+            failed = failed or bool(report.wrong)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

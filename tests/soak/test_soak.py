@@ -1,0 +1,13 @@
+"""The soak itself works: two seconds of it, always the same ones, leave nothing."""
+
+from __future__ import annotations
+
+from tests.soak.soak import soak
+
+
+async def test_two_seconds_of_everything_leave_nothing() -> None:
+    report = await soak(2, seed=7, workers=8)
+    print(report)
+    assert report.outcomes["done"] > 0
+    assert report.faults.total() > 0
+    assert report.wrong == []
