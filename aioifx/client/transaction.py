@@ -121,6 +121,7 @@ class Transaction:
         session = self._session
         try:
             async with session.bare_turn():
+                self._check_open()  # another task may have ended it meanwhile
                 self._close("rolled back")
                 if self._savepoint:
                     await session.rollback_to_savepoint(self._savepoint)
@@ -185,8 +186,9 @@ class Transaction:
 
     async def _abort(self) -> None:
         async with self._session.bare_turn():
-            self._close("rolled back")
-            await self._abort_in_turn()
+            if self._state == "open":  # no other task has ended it meanwhile
+                self._close("rolled back")
+                await self._abort_in_turn()
 
     async def _abort_in_turn(self) -> None:
         if self._savepoint:

@@ -1456,3 +1456,17 @@ async def test_a_lock_is_waited_for_as_long_as_the_block_says_on_the_embedded_se
         await held.commit()
         await waiting
         assert await holder.fetchval("select a from t") == 4
+
+
+async def test_a_transaction_that_two_tasks_end_is_ended_once() -> None:
+    held = Held(done() + EOT)
+    async with talking(BEGIN, ("Rollback", held)) as (conn, _):
+        transaction = conn.transaction()
+        await transaction.start()
+        first, second = (asyncio.ensure_future(transaction.rollback()) for _ in range(2))
+        await held.reached.wait()
+        held.release()
+        await first
+        with pytest.raises(InterfaceError, match="the transaction is rolled back"):
+            await second
+        assert not conn.is_in_transaction()
