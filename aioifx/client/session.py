@@ -9,7 +9,7 @@ House rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
@@ -525,8 +525,3 @@ def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None
 def was_abandoned(error: BaseException) -> bool:
     """Whether nobody waits any more, as behind a cancellation or a time-out; cleanup is put down then, not awaited."""
     return not isinstance(error, Exception) or isinstance(error, QueryTimeout)
-
-
-def first_failure(replies: Sequence[Reply]) -> int | None:
-    """The index of the first reply with an error."""
-    return next((index for index, reply in enumerate(replies) if reply.error is not None), None)

@@ -257,18 +257,6 @@ def put_autofree(outbox: Outbox) -> None:
     outbox.u16(Op.AUTOFREE)
 
 
-def put_rows(outbox: Outbox, size: int, count: int, rows: bytes | bytearray) -> None:
-    """SQ_PUT: rows for an insert cursor.
-
-    Wire:     2 opcode · 4 bytes of one row · 2 rows · the rows, each padded to even
-    Source:   observed: JDBC with IFX_USEPUT, put.json
-    """
-    outbox.u16(Op.PUT)
-    outbox.i32(size)
-    outbox.u16(count)
-    outbox.raw(rows)
-
-
 def put_open(outbox: Outbox) -> None:
     """SQ_OPEN."""
     outbox.u16(Op.OPEN)
