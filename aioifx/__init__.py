@@ -15,6 +15,7 @@ from aioifx.client.result import ExecuteResult
 from aioifx.client.retry import Retry
 from aioifx.client.stream import Stream
 from aioifx.client.transaction import Transaction
+from aioifx.codecs.kernel import speedups
 from aioifx.errors import (
     AuthenticationError,
     CheckViolation,
@@ -112,4 +113,5 @@ __all__ = [
     "create_pool",
     "parse_dsn",
     "rows",
+    "speedups",
 ]

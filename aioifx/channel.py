@@ -33,11 +33,12 @@ class Channel(asyncio.Protocol):
         self.bytes_out = 0
         self.on_end: Callable[[], None] | None = None
         """Called once, when the channel has failed or was closed, and everybody who waited has been told."""
-        self._expected: deque[tuple[Parser[Any], asyncio.Future[Any]]] = deque()
+        self._expected: deque[tuple[Parser[Any], asyncio.Future[Any], Callable[[Any], None] | None]] = deque()
         self._transport: asyncio.Transport | None = None
         self._failure: DatabaseError | None = None
         self._writable: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
         state = "closed" if self._failure else "open" if self._transport else "new"
@@ -49,13 +50,14 @@ class Channel(asyncio.Protocol):
         self._transport = cast(
             asyncio.Transport, transport
         )  # uvloop's transports do not inherit from asyncio's
-        self._ended = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._ended = self._loop.create_future()
 
     def data_received(self, data: bytes) -> None:
         self.bytes_in += len(data)
         self.inbox.feed(data)
         self._advance()
-        if not self._expected and self.inbox.unread > MAX_UNASKED:
+        if len(self.inbox.data) > MAX_UNASKED and not self._expected and self.inbox.unread > MAX_UNASKED:
             self._break(ProtocolError(f"more than {MAX_UNASKED} bytes came that nobody asked for"))
 
     def eof_received(self) -> bool:
@@ -106,18 +108,20 @@ class Channel(asyncio.Protocol):
         assert self._transport is not None, "the channel was never connected"
         return self._transport
 
-    def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
+    def expect(self, parser: Parser[T], came: Callable[[T], None] | None = None) -> asyncio.Future[T]:
         """Queue *parser* for the next reply that nobody expects yet.
 
+        Args:     came: gets what the parser returns, whether or not somebody waits for it; what it raises is taken for
+                  the parser's.
         Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
         """
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[T] = (self._loop or asyncio.get_running_loop()).create_future()
         if self._failure is not None:
             parser.close()
             _reject(future, _again(self._failure))
             return future
-        self._expected.append((parser, future))
-        if len(self._expected) == 1 and self.inbox.unread:
+        self._expected.append((parser, future, came))
+        if self.inbox.unread and len(self._expected) == 1:
             self._advance()
         return future
 
@@ -168,12 +172,12 @@ class Channel(asyncio.Protocol):
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop that the channel belongs to."""
-        assert self._ended is not None, "the channel was never connected"
-        return self._ended.get_loop()
+        assert self._loop is not None, "the channel was never connected"
+        return self._loop
 
     def loop_is_closed(self) -> bool:
         """Whether the event loop is gone, so that nothing can be closed in order any more."""
-        return self._ended is None or self._ended.get_loop().is_closed()
+        return self._loop is None or self._loop.is_closed()
 
     async def wait_closed(self) -> None:
         """Wait until the transport is gone."""
@@ -184,15 +188,17 @@ class Channel(asyncio.Protocol):
 
     def _advance(self) -> None:
         """Step the parser at the head as far as the bytes reach, then the next one."""
-        while self._expected and (self.inbox.unread or self.inbox.eof):
-            parser, future = self._expected[0]
+        inbox = self.inbox
+        while self._expected and (len(inbox.data) > inbox.pos or inbox.eof):
+            parser, future, came = self._expected[0]
             try:
-                parser.send(None)
-                return  # parked: it needs more bytes
-            except StopIteration as stop:
-                self._expected.popleft()
-                if not future.done():
-                    future.set_result(stop.value)
+                try:
+                    parser.send(None)
+                    return  # parked: it needs more bytes
+                except StopIteration as stop:
+                    answer = stop.value
+                if came is not None:
+                    came(answer)
             except (ConnectError, ConnectionLost, ProtocolError) as error:
                 self._expected.popleft()
                 _reject(future, error)
@@ -207,6 +213,10 @@ class Channel(asyncio.Protocol):
                 _reject(future, defect)
                 self._break(defect)
                 return
+            self._expected.popleft()
+            if not future.done():
+                future.set_result(answer)
+        self.inbox.forget()
 
     def _break(self, error: DatabaseError) -> None:
         self._fail(error)
@@ -218,7 +228,7 @@ class Channel(asyncio.Protocol):
         ended = self._failure is None
         self._failure = self._failure or error
         waiting, self._expected = self._expected, deque()
-        for parser, future in waiting:
+        for parser, future, _ in waiting:
             parser.close()
             _reject(future, _again(error))
         if ended and self.on_end is not None:

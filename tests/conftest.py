@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import os
 from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import settings
 
+# hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in somebody's
+# stack, which CPython 3.11 sometimes answers with "AST constructor recursion depth mismatch". Here the stack is flat.
+with contextlib.suppress(ImportError):
+    importlib.import_module("hypothesis.internal.conjecture.optimiser")
+
 # On a busy machine examples differ in cost by orders of magnitude; pytest-timeout ends what hangs. In CI a law
 # must not fail once in a hundred runs for no change, so its examples are always the same; developers get new ones.
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "developer")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _old_objects_are_out_of_sight() -> None:
+    """Let the garbage collector forget modules, and what pytest has collected and reported so far.
+
+    Many tests look for garbage, and more than half of their time went into objects that live until the end.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import importlib.util
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -243,6 +244,22 @@ async def test_the_server_s_end_reads_requests_with_the_same_channel(pair: Pair)
     future = channel.expect(read_request(channel.inbox, DIALECT))
     channel.data_received(b"\0\x23\0\x0c")
     assert await future == [Begin()]
+
+
+async def test_what_a_large_reply_has_taken_is_given_back_when_it_is_complete(pair: Pair) -> None:
+    channel, _ = pair
+
+    async def skip_a_lot(inbox: Inbox) -> None:
+        await inbox.need(1_000_000)
+        inbox.skip(1_000_000)
+
+    reply = channel.expect(skip_a_lot(channel.inbox))
+    channel.data_received(bytes(900_000))
+    assert sys.getsizeof(channel.inbox.data) > 900_000
+    channel.data_received(bytes(100_000))
+    await reply
+    assert sys.getsizeof(channel.inbox.data) < 200
+    assert (channel.inbox.consumed, channel.inbox.unread) == (1_000_000, 0)
 
 
 async def test_bytes_are_counted_in_both_directions(pair: Pair) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ TOP_LEVEL = {"pyproject.toml", "aioifx", "tests", "examples", "docs", "compose.y
 BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
 
 # Tests of the whole rather than of one module.
-WHOLE = {"test_docs.py", "test_examples.py", "test_layout.py"}
+WHOLE = {"test_bulk_read_lab.py", "test_docs.py", "test_examples.py", "test_layout.py"}
 WHOLE_ROOMS = {
     "bench", "budget", "cancellation", "faults", "fuzz", "interop", "live", "services", "soak", "volume",
 }  # fmt: skip
@@ -30,9 +31,18 @@ WHOLE_ROOMS = {
 TEST_NAMES = {"__main__.py": "test_main.py"}
 
 
+# What a build leaves beside the sources of the native kernel.
+BUILT = {".c", ".pyd", ".so"}
+
+
 def modules() -> list[Path]:
-    """Every module of the package, relative to it; rooms by their __init__.py."""
+    """Every module in Python, relative to the package; rooms by their __init__.py."""
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+def native_modules() -> list[Path]:
+    """Every module in Cython, likewise."""
+    return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.pyx"))
 
 
 def mirror_of(module: Path) -> Path:
@@ -40,8 +50,11 @@ def mirror_of(module: Path) -> Path:
 
 
 def first_line(module: Path) -> str:
-    docstring = ast.get_docstring(ast.parse((PACKAGE / module).read_text("utf-8")), clean=False)
-    return (docstring or "").splitlines()[0] if docstring else ""
+    text = (PACKAGE / module).read_text("utf-8")
+    if module.suffix == ".pyx":  # only its beginning is Python
+        text = text[: text.index('"""', text.index('"""') + 3) + 3]
+    docstring = ast.get_docstring(ast.parse(text), clean=False)
+    return docstring.splitlines()[0] if docstring else ""
 
 
 def test_every_module_has_a_test_file() -> None:
@@ -82,9 +95,34 @@ def test_inner_rooms_have_nothing_but_a_docstring_at_the_door() -> None:
 
 def test_each_module_says_in_its_first_line_what_it_must_never_know() -> None:
     silent = [
-        module.as_posix() for module in modules() if not re.search(r"\S\. Never: .+\.$", first_line(module))
+        module.as_posix()
+        for module in [*modules(), *native_modules()]
+        if not re.search(r"\S\. Never: .+\.$", first_line(module))
     ]
     assert silent == []
+
+
+def test_each_native_module_has_a_stub_is_built_and_optional() -> None:
+    assert {module.parent.as_posix() for module in native_modules()} == {"_speedups"}
+    stubs = {path.relative_to(PACKAGE).with_suffix(".pyx") for path in PACKAGE.rglob("*.pyi")}
+    assert stubs == set(native_modules())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extensions = project["tool"]["setuptools"]["ext-modules"]
+    assert all(extension["optional"] for extension in extensions)
+    assert {(extension["name"], *extension["sources"]) for extension in extensions} == {
+        (f"aioifx._speedups.{module.stem}", f"aioifx/{module.as_posix()}") for module in native_modules()
+    }
+
+
+def test_nobody_but_the_seam_knows_the_native_kernel() -> None:
+    # That a module is not there must be noticed in one place; import-linter does not see what is not Python.
+    knowing = {
+        module.as_posix()
+        for module in modules()
+        for node in ast.walk(ast.parse((PACKAGE / module).read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "_speedups" in ast.unparse(node)
+    }
+    assert knowing == {"codecs/kernel.py"}
 
 
 def plan_in_the_documentation() -> Iterator[tuple[str, str]]:
@@ -104,7 +142,8 @@ def plan_in_the_documentation() -> Iterator[tuple[str, str]]:
 def test_the_plan_in_the_documentation_is_the_one_in_the_code() -> None:
     documented = list(plan_in_the_documentation())
     actual = {
-        f"aioifx/{module.as_posix()}".removesuffix("__init__.py"): first_line(module) for module in modules()
+        f"aioifx/{module.as_posix()}".removesuffix("__init__.py"): first_line(module)
+        for module in [*modules(), *native_modules()]
     }
     assert dict(documented) == actual
     assert len(documented) == len(actual), "an entry stands there twice"
@@ -119,8 +158,11 @@ def test_importing_the_package_loads_nothing_but_itself_and_the_standard_library
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30
     )
     loaded = set(json.loads(run.stdout))
+    ours = re.compile(r"aioifx|cython_runtime|_cython_\d")  # the kernel makes the latter two itself
     strangers = {
-        name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names | {"aioifx"}
+        name
+        for name in loaded
+        if name.partition(".")[0] not in sys.stdlib_module_names and not ours.match(name)
     }
     assert strangers == set()
     unwanted = re.compile(r"_?sqlite3|aioifx\.server|unittest|http|multiprocessing|importlib\.metadata")
@@ -156,10 +198,10 @@ def test_nothing_else_stands_at_the_top() -> None:
 
 
 def text_files() -> Iterator[Path]:
-    for name in sorted({*TOP_LEVEL, ".ci", ".mkdocs.yml", ".gitignore", ".editorconfig"}):
+    for name in sorted({*TOP_LEVEL, ".build", ".ci", ".mkdocs.yml", ".gitignore", ".editorconfig"}):
         top = ROOT / name
         for path in [top] if top.is_file() else top.rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix not in BUILT:
                 yield path
 
 

@@ -23,6 +23,7 @@ from aioifx.rows import (
     namedtuple_row,
     record_maker,
     record_row,
+    row_type_of,
     tuple_row,
 )
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
@@ -282,3 +283,44 @@ def test_a_factory_of_ones_own_is_two_functions() -> None:
         )
 
     assert upper(columns("id"))((1,)) == "ID=1"
+
+
+# -- compiled shapes --------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.text(max_size=6), st.integers()), max_size=8))
+def test_whatever_columns_are_called_a_dict_row_has_their_values(cells: list[tuple[str, int]]) -> None:
+    names, row = [name for name, _ in cells], tuple(value for _, value in cells)
+    made = dict_row(columns(*names))(row)
+    assert made == dict(reversed(list(zip(names, row, strict=True))))
+    assert list(made) == list(dict.fromkeys(names))
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=6) | st.sampled_from(["class", "ﬁ", "__debug__", "a b", "row"]), st.integers()
+    )
+)
+def test_whatever_columns_are_called_a_class_row_passes_them_by_their_names(cells: dict[str, int]) -> None:
+    def model(**fields: int) -> dict[str, int]:
+        return fields
+
+    assert class_row(model)(columns(*cells))(tuple(cells.values())) == cells
+
+
+@pytest.mark.parametrize("factory", [dict_row, namedtuple_row, class_row(dict)])
+@pytest.mark.parametrize("row", [(), (1,), (1, 2, 3)])
+def test_a_row_of_another_width_is_an_error(factory: RowFactory[Any], row: Row) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        factory(columns("a", "b"))(row)
+
+
+def test_only_what_makes_plain_tuples_or_records_is_left_to_the_decoder() -> None:
+    class Mine(Record):
+        pass
+
+    here = columns("a", "b")
+    assert row_type_of(tuple_row(here)) is tuple
+    assert row_type_of(record_row(here)) is record_maker(here)
+    for make in (dict_row(here), namedtuple_row(here), class_row(dict)(here), Mine, tuple, lambda row: row):
+        assert row_type_of(make) is None

@@ -257,11 +257,13 @@ class Attempt:
         if not dialect.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
         session.dialect = dialect
+        if not dialect.long_fetch:
+            session.fetch_buffer.use_standard_size()
 
     async def _set_environment(self, session: Session) -> None:
         self.phase = "setting the environment"
         outbox = Outbox()
-        requests.put_info(outbox, self.options.session_environment())
+        requests.put_info(outbox, self.options.session_environment(large_fetches=session.dialect.long_fetch))
         try:
             raise_for(await session.exchange(outbox))
         except DatabaseError as error:

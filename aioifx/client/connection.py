@@ -28,7 +28,7 @@ from aioifx.client.load import Order, Progress, check_progress, load
 from aioifx.client.manners import Isolation
 from aioifx.client.moments import ISO_DATES
 from aioifx.client.named import NamedValues, bind_named
-from aioifx.client.pipeline import ParamRows
+from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.prepared import PreparedStatement
 from aioifx.client.result import ExecuteResult
 from aioifx.client.session import Session
@@ -206,7 +206,10 @@ class Connection:
         check_rows(rows)
         collect = check_on_error(on_error)
         return await self._statements.run(
-            sql, None, lambda statement: executemany_statement(statement, rows, collect=collect), once=True
+            sql,
+            None,
+            lambda statement: executemany_statement(statement, rows, collect=collect),
+            once=comes_but_once(rows, self._session),
         )
 
     async def load(

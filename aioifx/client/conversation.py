@@ -7,10 +7,10 @@ House rules:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from aioifx.channel import Channel
 from aioifx.client.line import INTERRUPTED, Chore, Line, Stats, Ticket
@@ -42,6 +42,7 @@ class Conversation:
             channel,
             self.stats,
             self._reply,
+            self.observe,
             self._probe,
             command_timeout=command_timeout,
             cancel_timeout=cancel_timeout,
@@ -100,20 +101,32 @@ class Conversation:
     ) -> Ticket[Reply]:
         """The first half of `exchange`: send, and wait for nothing."""
         requests.put_eot(outbox)
-        parser = self._reply(read_rows, limit, done)
-        return self.line.submit(outbox.take(), parser, running=running, orphaned=orphaned)
+        return self.submit_group(
+            outbox.take(), read_rows, limit=limit, done=done, orphaned=orphaned, running=running
+        )
 
-    async def _reply(
+    def submit_group(
         self,
+        group: bytes,
         read_rows: RowReader | None = None,
+        *,
         limit: int = DEFAULT_LIMIT,
         done: Callable[[Reply], None] | None = None,
-    ) -> Reply:
-        reply = await read_reply(self.channel.inbox, self.dialect, read_rows, limit)
+        orphaned: Callable[[Reply], None] | None = None,
+        running: bool = False,
+    ) -> Ticket[Reply]:
+        """`submit` for a whole group, SQ_EOT included."""
+        parser = read_reply(self.channel.inbox, self.dialect, read_rows, limit)
+        told = self.observe if done is None else partial(self._told, done)
+        return self.line.submit(group, parser, told=told, running=running, orphaned=orphaned)
+
+    def _told(self, done: Callable[[Reply], None], reply: Reply) -> None:
         self.observe(reply)
-        if done is not None and reply.error is None:
+        if reply.error is None:
             done(reply)
-        return reply
+
+    def _reply(self) -> Coroutine[Any, Any, Reply]:
+        return read_reply(self.channel.inbox, self.dialect)
 
     def observe(self, reply: Reply) -> None:
         """What every reply may change, whoever waits for it."""

@@ -6,17 +6,17 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from itertools import chain, islice
 from types import TracebackType
-from typing import Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.execute import check_on_error, check_rows, execute_statement, executemany_statement
-from aioifx.client.pipeline import ParamRows
+from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.result import ExecuteResult
 from aioifx.client.scrolling import Scrolling
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement, check_sequence
 from aioifx.client.statements import Statements
 from aioifx.errors import InterfaceError
-from aioifx.rows import RowFactory
+from aioifx.rows import RowFactory, as_it_is
 from aioifx.sqltypes import Column, Row, SqlType, Value
 
 R = TypeVar("R")
@@ -126,13 +126,16 @@ class Cursor(Generic[R]):
         if not statement.returns_rows:
             self._result = await execute_statement(statement, params)
             return
-        make = self._factory(statement.columns)
         hold = self._session.holds or (self._hold and self._session.is_logged)
+        make: Callable[[Row], R]
         if self._scrolls:
+            make = self._factory(statement.columns)
             await statement.open_scroll(params, hold=hold)
             self._scrolling = Scrolling(statement)
         else:
-            self._rows = iter(await statement.open(params, hold=hold))
+            making = statement.making(self._factory)
+            make = making.make or as_it_is
+            self._rows = iter(await statement.open(params, hold=hold, read_rows=making.read_rows))
         self._columns, self._make = statement.columns, make
         self._fetching = True
 
@@ -142,7 +145,10 @@ class Cursor(Generic[R]):
         collect = check_on_error(on_error)
         self._reset()
         self._result = await self._statements.run(
-            sql, None, lambda statement: executemany_statement(statement, rows, collect=collect), once=True
+            sql,
+            None,
+            lambda statement: executemany_statement(statement, rows, collect=collect),
+            once=comes_but_once(rows, self._statements.session),
         )
         return self
 
@@ -170,7 +176,7 @@ class Cursor(Generic[R]):
         while len(rows) < wanted and await self._more():
             rows += islice(self._rows, wanted - len(rows))
         self._taken += len(rows)
-        return list(map(make, rows))
+        return _made(rows, make)
 
     async def fetchall(self) -> list[R]:
         """All remaining rows."""
@@ -179,7 +185,7 @@ class Cursor(Generic[R]):
         while await self._more():
             rows += self._rows
         self._taken += len(rows)
-        return list(map(make, rows))
+        return _made(rows, make)
 
     def __aiter__(self) -> AsyncIterator[R]:
         return self
@@ -320,6 +326,10 @@ class Cursor(Generic[R]):
         self._rows, self._make, self._columns, self._result = iter(()), None, None, None
         self._scrolling, self._taken = None, 0
         self._finish()
+
+
+def _made(rows: list[Any], make: Callable[[Row], R]) -> list[R]:
+    return rows if make is as_it_is else list(map(make, rows))
 
 
 def _describe(column: Column) -> ColumnDescription:

@@ -5,7 +5,7 @@ Whoever calls a coroutine of this module holds the session's turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
@@ -22,6 +22,7 @@ from aioifx.sqltypes import Row, Value
 from aioifx.wire.executions import Executions
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 # Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). Everything
 # else is prepared first: what it is and what it returns is the server's to say. So are BEGIN, COMMIT and ROLLBACK: the
@@ -32,27 +33,30 @@ _COMMANDS: Final = frozenset(
 )
 
 
-async def fetch_rows(statement: Statement, params: Sequence[Value], factory: RowFactory[R]) -> list[R]:
+def fetch_rows(statement: Statement, params: Sequence[Value], factory: RowFactory[R]) -> Awaitable[list[R]]:
     """Every row; none for a statement that returns none, which is executed."""
     if not statement.returns_rows:
-        await statement.execute(params)
-        return []
-    rows = await statement.fetch_all(params)
-    return list(map(factory(statement.columns), rows))
+        return _executed(statement, params, [])
+    return statement.fetch_all(params, statement.making(factory))
 
 
-async def fetch_row(statement: Statement, params: Sequence[Value]) -> Row | None:
+def fetch_row(statement: Statement, params: Sequence[Value]) -> Awaitable[Row | None]:
     """The first row, or None."""
     if not statement.returns_rows:
-        await statement.execute(params)
-        return None
-    return await statement.fetch_first(params)
+        return _executed(statement, params, None)
+    return statement.fetch_first(params)
 
 
-async def fetch_made(statement: Statement, params: Sequence[Value], factory: RowFactory[R]) -> R | None:
+def fetch_made(statement: Statement, params: Sequence[Value], factory: RowFactory[R]) -> Awaitable[R | None]:
     """The first row as the factory makes it, or None."""
-    row = await fetch_row(statement, params)
-    return None if row is None else factory(statement.columns)(row)
+    if not statement.returns_rows:
+        return _executed(statement, params, None)
+    return statement.fetch_first(params, statement.making(factory))
+
+
+async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -> T:
+    await statement.execute(params)
+    return nothing
 
 
 def value_at(row: Row | None, column: int) -> Value:
@@ -86,7 +90,7 @@ async def execute_text(statements: Statements, sql: str, params: Sequence[Value]
         except BaseException:
             session.autocommit_later()
             raise
-        statements.executed(sql)
+        statements.executed_text(sql)
         await session.autocommit()
     kind = reply.description.statement_type if reply.description else 0
     return result_of(kind, reply.done, reply.serials)

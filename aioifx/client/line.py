@@ -49,18 +49,20 @@ class Stats:
 class Ticket(Generic[T]):
     """An answer that is out."""
 
-    __slots__ = ("abandoned", "future", "orphaned", "parser", "running")
+    __slots__ = ("abandoned", "deadline", "future", "orphaned", "running", "told")
 
     future: asyncio.Future[T]
 
     def __init__(
-        self, parser: Coroutine[Any, None, T], running: bool, orphaned: Callable[[T], None] | None
+        self, running: bool, told: Callable[[T], None] | None, orphaned: Callable[[T], None] | None
     ) -> None:
-        self.parser = parser
         self.running = running
         """Whether it is a statement's that may be interrupted."""
+        self.told = told
         self.orphaned = orphaned
         self.abandoned = False
+        self.deadline: float | None = None
+        """When whoever waits for it has waited for long enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,9 @@ class Chore:
 class Line:
     """The order in which one connection's requests leave. It belongs to one event loop.
 
-    Args:     read: makes the parser of one ordinary reply. probe: makes the statement that takes the hit of a late
-              urgent byte. command_timeout: seconds for a call, from its place in the queue to its last answer.
+    Args:     read: makes the parser of one ordinary reply. told: gets those to chores as they come. probe: makes the
+              statement that takes the hit of a late urgent byte.
+              command_timeout: seconds for a call, from its place in the queue to its last answer.
               cancel_timeout: seconds for what is left of a cancelled call; 0 drops the connection at once.
               pipelining: chores leave together with the next request, instead of being waited for.
     """
@@ -86,7 +89,8 @@ class Line:
         self,
         channel: Channel,
         stats: Stats,
-        read: Callable[[], Coroutine[Any, None, Reply]],
+        read: Callable[[], Coroutine[Any, Any, Reply]],
+        told: Callable[[Reply], None],
         probe: Callable[[], Chore],
         *,
         command_timeout: float | None = None,
@@ -101,11 +105,14 @@ class Line:
         """An urgent byte was sent, and neither a statement nor the probe behind it has shown that it was taken."""
         self._stats = stats
         self._read = read
+        self._told = told
         self._probe = probe
-        self._turn = asyncio.Lock()
-        self._queued = 0
+        self._taken = False  # a turn that is taken may have no holder yet: it begins when chores are done
+        self._queued: deque[asyncio.Future[None]] = deque()
         self._holder: asyncio.Task[Any] | None = None
         self._deadline: float | None = None
+        self._clock: asyncio.TimerHandle | None = None
+        self._clock_at = 0.0  # uvloop's handles do not tell when their time is past
         self._out: deque[Ticket[Any]] = deque()
         self._untold = 0  # answers that have come, and whose `orphaned` has not been called yet
         self._chores: deque[Chore] = deque()
@@ -138,12 +145,24 @@ class Line:
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
+    def turn_now(self) -> bool:
+        """Take the turn if nothing stands in front of it; False if `take_turn` has to be awaited."""
+        if self._taken or self._is_busy or not self.is_open:
+            return False
+        self._taken = True
+        self._holder = asyncio.current_task(self.channel.loop)
+        if self.command_timeout is not None:
+            self._deadline = self._new_deadline()
+        return True
+
     async def take_turn(self) -> None:
         """Return when it is the caller's turn, every answer is in and every chore done.
 
         Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
                   InterfaceError: the task has the turn already, and would wait for itself.
         """
+        if self.turn_now():
+            return
         self.check_open()
         task = asyncio.current_task()
         if self._holder is not None and self._holder is task:
@@ -170,11 +189,9 @@ class Line:
         self._holder = task
 
     async def _next_turn(self) -> None:
-        self._queued += 1
-        try:
-            await self._turn.acquire()
-        finally:
-            self._queued -= 1
+        if self._taken:
+            await self._place_in_queue()
+        self._taken = True
         try:
             if self.pipelining and self._drain is None:
                 self._send_chores()
@@ -186,14 +203,35 @@ class Line:
             self.check_open()
         except BaseException:
             self._settled = None
-            self._turn.release()
+            self._pass_on()
             raise
+
+    async def _place_in_queue(self) -> None:
+        """Return when the turn was passed on to the caller."""
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queued.append(place)
+        try:
+            await place
+        except BaseException:
+            if place.done() and not place.cancelled():
+                self._pass_on()  # it came in the moment of the cancellation
+            elif place in self._queued:
+                self._queued.remove(place)
+            raise
+
+    def _pass_on(self) -> None:
+        """Who is next has the turn from now on: nobody can get in between before that task wakes up."""
+        while self._queued:
+            place = self._queued.popleft()
+            if not place.done():  # else its task is being cancelled
+                return place.set_result(None)
+        self._taken = False
 
     def give_turn(self) -> None:
         """The turn ends; chores are sent at once."""
         self._holder = None
         self._deadline = None
-        self._turn.release()
+        self._pass_on()
         if self._chores or self._drain is not None:
             self._pump()
 
@@ -214,7 +252,7 @@ class Line:
     @property
     def is_in_use(self) -> bool:
         """Whether a task has the turn, or waits for it."""
-        return bool(self._queued) or self._turn.locked()
+        return self._taken
 
     @property
     def _is_busy(self) -> bool:
@@ -229,11 +267,14 @@ class Line:
         parser: Coroutine[Any, None, T],
         *,
         running: bool = False,
+        told: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
     ) -> Ticket[T]:
         """Queue *parser* for the answer, then send *request*; waits for nothing.
 
         Args:     running: the request runs a statement, which may be interrupted.
+                  told: gets the answer when it comes, whether or not somebody waits for it. What it raises ends the
+                  connection.
                   orphaned: gets the answer if nobody waits for it any more.
         Raises:   ConnectionLost: good-bye is said already, by another task.
         """
@@ -245,28 +286,30 @@ class Line:
             # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
             parser.close()
             parser = self._unasked()
-        ticket: Ticket[T] = Ticket(parser, running, orphaned)
+        ticket: Ticket[T] = Ticket(running, told, orphaned)
         self._out.append(ticket)
-        ticket.future = channel.expect(self._followed(ticket))
+        ticket.future = channel.expect(parser, self._came)
         if channel.failure is not None:
             self._ended()
         channel.send(request)
         return ticket
 
     async def _unasked(self) -> Any:
-        await self._read()
+        self._told(await self._read())
         raise ProtocolError("the server sent a message that nobody asked for")
 
-    async def _followed(self, ticket: Ticket[T]) -> T:
-        answer = await ticket.parser
-        self._out.popleft()
-        # Later: the channel counts this answer as outstanding until we return, and cannot be dropped from within.
+    def _came(self, answer: Any) -> None:
+        """The oldest answer that was out is in."""
+        ticket = self._out[0]
+        if ticket.told is not None:
+            ticket.told(answer)
+        del self._out[0]
+        # Later: the channel is in the middle of what has come, and cannot be dropped from within.
         if ticket.orphaned is not None and (ticket.abandoned or ticket.future.cancelled()):
             self._untold += 1
             asyncio.get_running_loop().call_soon(self._tell, ticket.orphaned, answer)
         elif self._settled is not None or self._drain is not None or self._chores:
             asyncio.get_running_loop().call_soon(self._pump)
-        return answer
 
     def _tell(self, orphaned: Callable[[Any], None], answer: Any) -> None:
         self._untold -= 1
@@ -281,23 +324,46 @@ class Line:
         Raises:   QueryTimeout: it did not come within command_timeout.
         """
         self._stats.round_trips += 1
-        has_turn = self._holder is asyncio.current_task()
-        limit = asyncio.timeout_at(self._deadline if has_turn else self._new_deadline())
+        if self.command_timeout is not None:
+            has_turn = self._holder is asyncio.current_task()
+            ticket.deadline = self._deadline if has_turn else self._new_deadline()
+            if ticket.deadline is not None:
+                self._ring_at(ticket.deadline)
         try:
-            async with limit:
-                return await ticket.future
+            return await ticket.future
         except asyncio.CancelledError:
             self.abandon(ticket)
             raise
-        except TimeoutError:
-            self.abandon(ticket)
-            if not limit.expired():
-                raise
-            raise QueryTimeout(
-                f"no answer within {self.command_timeout:g} s; the statement was interrupted"
-                if ticket.running
-                else f"no answer within {self.command_timeout:g} s"
-            ) from None
+
+    def _ring_at(self, deadline: float) -> None:
+        """See to it that the clock rings no later than that; too early does no harm.
+
+        One timer serves all waits, and goes on when they end: to make and stop one for each would cost more than all
+        the rest of waiting.
+        """
+        if self._clock is not None:
+            if self._clock_at <= deadline:
+                return
+            self._clock.cancel()
+        self._clock_at = deadline
+        self._clock = asyncio.get_running_loop().call_at(deadline, self._ring)
+
+    def _ring(self) -> None:
+        """Tell those who have waited for too long; what runs for them is interrupted."""
+        self._clock = None
+        now = asyncio.get_running_loop().time()
+        for ticket in [*self._out]:
+            if ticket.deadline is None or ticket.future.done():
+                continue
+            if ticket.deadline > now:
+                self._ring_at(ticket.deadline)
+                continue
+            within = f"no answer within {self.command_timeout:g} s"
+            ticket.future.set_exception(
+                QueryTimeout(f"{within}; the statement was interrupted" if ticket.running else within)
+            )
+            ticket.future.exception()  # its task may be cancelled in this very moment, and not look at it
+            self._give_up(ticket)
 
     async def drain(self) -> None:
         """Wait until the transport takes more.
@@ -328,9 +394,15 @@ class Line:
                 ticket.orphaned(future.result())
             return
         future.cancel()
-        if not interrupt:
+        if interrupt:
+            self._give_up(ticket)
+        else:
             self._stats.round_trips += 1  # whoever has the next turn waits for it
-        elif self._out:
+
+    def _give_up(self, ticket: Ticket[Any]) -> None:
+        """Nobody wants this answer any more: the server is told, and does not have all the time in the world."""
+        ticket.abandoned = True
+        if self._out:
             self._lose_patience_later()
             self._interrupt()
 
@@ -417,14 +489,15 @@ class Line:
         outbox = Outbox()
         chore.put(outbox)
         requests.put_eot(outbox)
-        ticket = self.submit(outbox.take(), self._read(), orphaned=chore.replied)
+        ticket = self.submit(outbox.take(), self._read(), told=self._told, orphaned=chore.replied)
         ticket.abandoned = True
         return True
 
     def _ended(self) -> None:
         """The channel has failed: nothing will be answered any more."""
-        for ticket in self._out:
-            ticket.parser.close()  # those that were never begun would be reported
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
         self._out.clear()
         self._chores.clear()
         self._unanswered = False

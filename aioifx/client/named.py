@@ -3,8 +3,7 @@
 House rules:
 1. A colon begins a parameter only where SQL has no other use for it: not behind a letter, digit or quote, which is a
    database's name (db@server:table) or a time of day (12:30), and not beside another colon, which is a cast.
-2. Strings, delimited identifiers and comments are what `sqltext.scan` takes them for; a law in the tests holds the
-   two patterns together.
+2. Strings, delimited identifiers and comments are what `sqltext.scan` takes them for: the patterns are its own.
 3. No message shows a value.
 """
 
@@ -16,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.client.environment import did_you_mean
+from aioifx.client.sqltext import COMMENTS, QUOTED_OR_COLLECTION
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Value
 
@@ -27,13 +27,9 @@ _LISTED: Final = 10
 """A message names so many parameters at most."""
 
 _TOKEN: Final = re.compile(
-    r"""
-    ' [^']*+ '?+
-  | " [^"]*+ "?+
-  | (?<![\w$]) (?: SET | MULTISET | LIST ) (?: [ \t\r\n\f\v] | -- [^\n]*+ | /\* .*? \*/ )*+ \{
-  | -- [^\n]*+
-  | /\* .*? (?: \*/ | \Z )
-  | \{ [^}]*+ \}?+
+    rf"""
+    {QUOTED_OR_COLLECTION}
+  | {COMMENTS}
   | ::++
   | (?P<placeholder> \? )
   | (?<![\w$'"]) : (?P<name> [^\W\d][\w$]*+ | [0-9]++ (?![\w$]) )

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, TypedDict
 
 from aioifx.client.dsn import split_dsn
 from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
+from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE
 from aioifx.client.manners import Isolation, isolation_words, lock_mode_words
 from aioifx.client.route import ROLES, Role, addresses, names_in
 from aioifx.codecs.text import CodeSet, code_set_of
@@ -25,8 +26,6 @@ from aioifx.rows import RowFactory
 
 DEFAULT_PORT: Final = 9088
 DEFAULT_LOCALE: Final = "en_US.8859-1"
-DEFAULT_FETCH_SIZE: Final = 32767
-"""The most that NFETCH can ask for without capability 63, when its size is a short (observed)."""
 MIN_FETCH_SIZE: Final = 4096
 """The least that JDBC ever asks for (observed: select.json)."""
 MAX_FETCH_SIZE: Final = 2**31 - 1
@@ -127,8 +126,9 @@ class ConnectOptions:
     """Seconds that a statement waits for a lock: 0 not at all, -1 or infinity for ever; None leaves the default, 0."""
     read_only: bool = False
     """Queries only: changes are refused, here outside of transactions and by the server inside."""
-    fetch_size: int = DEFAULT_FETCH_SIZE
-    """Bytes per block of rows, not rows; a server without capability 63 gives at most 32767."""
+    fetch_size: int = STANDARD_FETCH_SIZE
+    """Bytes per block of rows, not rows. More than 32767 needs a server with capability 63; without it, or when it
+    refuses, the connection asks for 32767."""
     statement_cache_size: int = 100
     """Statements that stay prepared at the server between calls; 0: none, so that there is no hidden state."""
     pipelining: bool = False
@@ -232,9 +232,16 @@ class ConnectOptions:
         """The variables that go into the login, in JDBC's order."""
         return login_pairs({**self._locale_variables(), **self.environment})
 
-    def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The variables that go into SQ_INFO, in JDBC's order."""
-        return session_pairs(self.environment)
+    def session_environment(self, *, large_fetches: bool = True) -> tuple[tuple[bytes, bytes], ...]:
+        """The variables that go into SQ_INFO, in JDBC's order.
+
+        Args:     large_fetches: whether capability 63 is in force.
+        """
+        variables = dict(self.environment)
+        if large_fetches and self.fetch_size > STANDARD_FETCH_SIZE:
+            # JDBC, of which alone such fetches were recorded, has announced them here (observed: session.json).
+            variables.setdefault("FET_BUF_SIZE", str(self.fetch_size))
+        return session_pairs(variables)
 
     def _locale_variables(self) -> dict[str, str]:
         if self.client_locale is None and self.db_locale is None:

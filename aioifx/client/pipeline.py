@@ -9,11 +9,12 @@ last row). How many bytes are under way is bounded; JDBC's limit for one write i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from aioifx.client.line import Ticket
+from aioifx.client.session import Session
 from aioifx.client.statement import Statement, check_sequence
 from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout, from_server
 from aioifx.sqltypes import Value
@@ -40,13 +41,20 @@ class _Pipeline:
     refused: list[DataError] = field(default_factory=list[DataError])
     """Rows that never left, because a value does not fit."""
 
-    def add(self, index: int, params: Sequence[Value]) -> bool:
-        """Encode one row into the next write; True when that is full. On failure nothing of the row is left there."""
+    def extend(self, index: int, rows: Iterator[Sequence[Value]]) -> int:
+        """Encode rows into the next write until that is full or there are no more; how many were taken."""
+        taken, disliked = self.statement.put_executions(self.outbox, rows, FLUSH)
+        self.put += taken
+        if disliked is not None:
+            self.add(index + taken, disliked[0])
+            taken += 1
+        return taken
+
+    def add(self, index: int, params: Sequence[Value]) -> None:
+        """Encode one row into the next write. On failure nothing of the row is left there."""
         before = len(self.outbox.data)
         try:
-            kind: type[object] = type(params)
-            if kind is not tuple:  # the usual case, without a look at what it inherits from
-                check_sequence(params, f"row {index}: its parameters")
+            check_sequence(params, f"row {index}: its parameters")
             self.statement.put_execution(self.outbox, params, index)
         except Exception as error:
             del self.outbox.data[before:]
@@ -56,8 +64,12 @@ class _Pipeline:
             if not self.collect:
                 raise
             self.refused.append(error)
-            return False
-        self.put += 1
+        else:
+            self.put += 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next write is as large as it should be."""
         return len(self.outbox.data) >= FLUSH
 
     async def make_room(self) -> None:
@@ -127,6 +139,11 @@ class _Pipeline:
             self.statement.session.line.abandon(self.in_flight.popleft())
 
 
+def comes_but_once(rows: ParamRows, session: Session) -> bool:
+    """Whether they cannot be sent again with a statement that is prepared anew: they are gone, or may be stored."""
+    return not (isinstance(rows, (list, tuple)) and session.is_logged)
+
+
 async def execute_many(
     statement: Statement, rows: ParamRows, *, collect: bool = False
 ) -> tuple[Executions, tuple[DatabaseError, ...]]:
@@ -162,14 +179,15 @@ async def _send_all(pipeline: _Pipeline, rows: ParamRows) -> None:
     index = 0
     if isinstance(rows, AsyncIterable):
         async for params in rows:
-            if pipeline.add(index, params):
+            index += pipeline.extend(index, iter((params,)))
+            if pipeline.is_full:
                 await pipeline.make_room()
-            index += 1
     else:
-        for params in rows:
-            if pipeline.add(index, params):
+        source = iter(rows)
+        while taken := pipeline.extend(index, source):
+            index += taken
+            if pipeline.is_full:
                 await pipeline.make_room()
-            index += 1
     pipeline.flush()
 
 

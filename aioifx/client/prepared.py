@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self, TypeVar, overload
 
 from aioifx.client.execute import (
     R,
     check_rows,
     execute_statement,
     executemany_statement,
+    fetch_made,
     fetch_row,
     fetch_rows,
     value_at,
@@ -25,6 +25,8 @@ from aioifx.client.stream import Stream
 from aioifx.errors import InterfaceError
 from aioifx.rows import Record, RowFactory
 from aioifx.sqltypes import Column, SqlType, Value
+
+T = TypeVar("T")
 
 
 class PreparedStatement:
@@ -65,8 +67,8 @@ class PreparedStatement:
     async def fetch(self, *args: Value, row_factory: RowFactory[R]) -> list[R]: ...
     async def fetch(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> list[Any]:
         """Every row."""
-        async with self._turn() as statement:
-            return await fetch_rows(statement, args, row_factory or self._factory)
+        factory = row_factory or self._factory
+        return await self._run(lambda statement: fetch_rows(statement, args, factory))
 
     @overload
     async def fetchrow(self, *args: Value) -> Record | None: ...
@@ -74,27 +76,21 @@ class PreparedStatement:
     async def fetchrow(self, *args: Value, row_factory: RowFactory[R]) -> R | None: ...
     async def fetchrow(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> Any | None:
         """The first row, or None."""
-        async with self._turn() as statement:
-            row = await fetch_row(statement, args)
-        return None if row is None else (row_factory or self._factory)(statement.columns)(row)
+        factory = row_factory or self._factory
+        return await self._run(lambda statement: fetch_made(statement, args, factory))
 
     async def fetchval(self, *args: Value, column: int = 0) -> Value:
         """One value of the first row, or None."""
-        async with self._turn() as statement:
-            return value_at(await fetch_row(statement, args), column)
+        return value_at(await self._run(lambda statement: fetch_row(statement, args)), column)
 
     async def execute(self, *args: Value) -> ExecuteResult:
         """Execute once; rows are counted and dropped."""
-        async with self._turn() as statement:
-            result = await execute_statement(statement, args)
-            self._statements.executed(self.sql)
-            return result
+        return await self._run(lambda statement: execute_statement(statement, args))
 
     async def executemany(self, rows: ParamRows) -> ExecuteResult:
         """Execute once for each row, pipelined; see `Connection.executemany`."""
         check_rows(rows)
-        async with self._turn() as statement:
-            return await executemany_statement(statement, rows)
+        return await self._run(lambda statement: executemany_statement(statement, rows))
 
     @overload
     def stream(self, *args: Value, prefetch: bool = True) -> Stream[Record]: ...
@@ -132,22 +128,28 @@ class PreparedStatement:
             raise InterfaceError("a stream of this prepared statement is still open; close it first")
         return self._statement
 
-    @asynccontextmanager
-    async def _turn(self) -> AsyncGenerator[Statement, None]:
-        """The statement, with the turn held; its cursor is closed behind the block."""
-        async with self._session:
+    async def _run(self, use: Callable[[Statement], Awaitable[T]]) -> T:
+        """A whole call: the turn, the use of the statement; its cursor is closed behind that."""
+        session = self._session
+        if not session.enter_now():
+            await session.__aenter__()
+        try:
             statement = self._ready()
             try:
-                yield statement
+                result = await use(statement)
+                self._statements.executed(statement)
             except BaseException:
                 statement.put_cursor_down()
-                self._session.autocommit_later()
+                session.autocommit_later()
                 raise
             statement.put_cursor_down()
             if statement.returns_rows:
-                self._session.autocommit_later()
-            else:
-                await self._session.autocommit()
+                session.autocommit_later()
+            elif session.is_ansi:
+                await session.autocommit()
+            return result
+        finally:
+            session.line.give_turn()
 
 
 def _let_go(statements: Statements, statement: Statement) -> None:

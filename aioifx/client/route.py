@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias, get_args
 
-from aioifx.errors import DatabaseError, InterfaceError
+from aioifx.errors import InterfaceError
 
 Role: TypeAlias = Literal["any", "primary", "secondary"]
 """What a server of a cluster must be to be used."""
@@ -125,19 +125,3 @@ def is_allowed(host: str, patterns: str) -> bool:
     return bool(patterns) and any(
         fnmatchcase(host.lower(), pattern.lower()) for pattern in names_in("allow_redirect_to", patterns)
     )
-
-
-# -- servers that change their part -----------------------------------------------------------------------------------
-
-
-def means_moved(error: BaseException | None, role: Role = "any") -> bool:
-    """Whether *error* says that its server is not the one to talk to any more: it went away, or its part changed.
-
-    Whoever keeps connections drops the one that brought it. That a write is refused by a secondary server says
-    something new only to those who asked for the primary one.
-
-    Source:   the ISAM codes are documented
-    """
-    if not isinstance(error, DatabaseError):
-        return False
-    return not error.connection_usable or (role == "primary" and error.isamcode in WRITE_ON_SECONDARY)

@@ -22,6 +22,7 @@ from aioifx.client.admission import (
     check_reading_type,
 )
 from aioifx.client.conversation import Conversation
+from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE, FetchBuffer
 from aioifx.client.line import Chore
 from aioifx.client.manners import Manners, Setting
 from aioifx.client.route import WRITE_ON_SECONDARY, Role
@@ -47,6 +48,10 @@ from aioifx.wire.replies import Reply, ServerError, TransactionState, read_reply
 
 NOT_IN_TRANSACTION: Final = -255
 
+# As plain ints: arithmetic with flags costs a microsecond.
+_TRANSACTIONS: Final = int(OpenWarning.LOGGED | OpenWarning.ANSI)
+_ANSI: Final = int(OpenWarning.ANSI)
+
 _LOST: Final = "an error has ended the transaction, and all of it is undone; roll back before anything else"
 _READ_ONLY: Final = "set transaction read only"
 _UNKNOWN_OUTCOME: Final = "the COMMIT was on its way; whether it took effect is not known"
@@ -55,7 +60,8 @@ _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
 """Errors that undo their own statement and nothing else (documented)."""
 
 _ABOUT_ROWS: Final = frozenset(
-    {
+    int(kind)
+    for kind in (
         StatementType.SELECT,
         StatementType.INSERT,
         StatementType.UPDATE,
@@ -64,7 +70,7 @@ _ABOUT_ROWS: Final = frozenset(
         StatementType.DELETE,
         StatementType.DELETE_ALL,
         StatementType.DELETE_CURRENT,
-    }
+    )
 )
 """Behind these, nothing about the session needs to be followed."""
 
@@ -78,7 +84,7 @@ class Session(Conversation):
         dialect: Dialect,
         code_set: CodeSet,
         *,
-        fetch_size: int = 32767,
+        fetch_size: int = STANDARD_FETCH_SIZE,
         strip_char: bool = False,
         read_ahead: bool = True,
         autofree: bool = False,
@@ -98,8 +104,7 @@ class Session(Conversation):
             pipelining=pipelining,
         )
         self.code_set = code_set
-        self.fetch_size = fetch_size
-        """Bytes of rows that one fetch asks for."""
+        self.fetch_buffer = FetchBuffer(fetch_size)
         self.strip_char = strip_char
         self.read_ahead = read_ahead
         """False: rows are read field by field, without read-ahead."""
@@ -130,6 +135,10 @@ class Session(Conversation):
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
+    def enter_now(self) -> bool:
+        """Take the turn as ``async with session`` does, if nothing has to be awaited for it; False if it has."""
+        return not self.manners.due and self.line.turn_now()
+
     async def __aenter__(self) -> Self:
         """Take the turn: nobody else converses until it is given back.
 
@@ -153,9 +162,11 @@ class Session(Conversation):
         """What every reply may change, whoever waits for it."""
         super().observe(reply)
         error, state = reply.error, reply.transaction
-        if error is not None and self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
+        if error is None:
+            return
+        if self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
             self.has_moved = True
-        if error is not None and state is not None and self._ends_transaction(state, error):
+        if state is not None and self._ends_transaction(state, error):
             self.in_transaction, self.work_lost, self.admits_all = False, True, False
 
     def _ends_transaction(self, state: TransactionState, error: ServerError) -> bool:
@@ -321,12 +332,12 @@ class Session(Conversation):
     @property
     def is_logged(self) -> bool:
         """Whether the open database has transactions; an ANSI one always has (observed: JDBC, session.json)."""
-        return bool(self.open_warnings & (OpenWarning.LOGGED | OpenWarning.ANSI))
+        return self.open_warnings & _TRANSACTIONS != 0
 
     @property
     def is_ansi(self) -> bool:
         """Whether a transaction is always open."""
-        return bool(self.open_warnings & OpenWarning.ANSI)
+        return self.open_warnings & _ANSI != 0
 
     @property
     def holds(self) -> bool:

@@ -21,26 +21,30 @@ _CACHED: Final = 256
 _CACHED_SIZE: Final = 8192
 """Longer texts are generated ones: scanned anew rather than kept in memory."""
 
-_COMMENTS: Final = r"""
+# Parts of patterns with re.VERBOSE, re.DOTALL and re.IGNORECASE.
+COMMENTS: Final = r"""
     -- [^\n]*+
   | /\* .*? (?: \*/ | \Z )
   | \{ [^}]*+ \}?+
 """
-_BEFORE_VERB: Final = re.compile(rf"(?: [ \t\r\n\f\v(] | {_COMMENTS} )*+", re.VERBOSE | re.DOTALL)
-_BLANK: Final = re.compile(rf"(?: [ \t\r\n\f\v] | {_COMMENTS} )*+\Z", re.VERBOSE | re.DOTALL)
-_WORD: Final = re.compile(r"[^\W\d]\w*+")
-_COMMENT_OR_WORD: Final = re.compile(rf"{_COMMENTS} | ( \w++ )", re.VERBOSE | re.DOTALL)
 # A doubled quote inside a string reads as two strings in a row, which comes to the same. Behind SET, MULTISET and
 # LIST a brace opens a collection instead of a comment (documented: Guide to SQL Syntax, literal collection).
+QUOTED_OR_COLLECTION: Final = r"""
+    ' [^']*+ '?+
+  | " [^"]*+ "?+
+  | (?<![\w$]) (?: SET | MULTISET | LIST ) (?: [ \t\r\n\f\v] | -- [^\n]*+ | /\* .*? \*/ )*+ \{
+"""
+_BEFORE_VERB: Final = re.compile(rf"(?: [ \t\r\n\f\v(] | {COMMENTS} )*+", re.VERBOSE | re.DOTALL)
+_BLANK: Final = re.compile(rf"(?: [ \t\r\n\f\v] | {COMMENTS} )*+\Z", re.VERBOSE | re.DOTALL)
+_WORD: Final = re.compile(r"[^\W\d]\w*+")
+_COMMENT_OR_WORD: Final = re.compile(rf"{COMMENTS} | ( \w++ )", re.VERBOSE | re.DOTALL)
 _SKIPPED_OR_PLACEHOLDER: Final = re.compile(
     rf"""
     \?
-  | ' [^']*+ '?+
-  | " [^"]*+ "?+
-  | (?<![\w$]) (?: SET | MULTISET | LIST ) (?: [ \t\r\n\f\v] | -- [^\n]*+ | /\* .*? \*/ )*+ \{{
+  | {QUOTED_OR_COLLECTION}
   | [()]
   | (?<![\w$]) WHERE (?![\w$])
-  | {_COMMENTS}
+  | {COMMENTS}
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )

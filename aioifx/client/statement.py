@@ -5,18 +5,21 @@ Whoever calls a coroutine of this module holds the session's turn.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from struct import pack
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from aioifx.client.line import Ticket
 from aioifx.client.options import MIN_FETCH_SIZE
 from aioifx.client.session import Session, raise_for
 from aioifx.client.sqltext import scan
+from aioifx.codecs.kernel import make_encoder
+from aioifx.codecs.packing import EncodeRun, Taken
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, Step
 from aioifx.errors import DataError, InterfaceError, ProtocolError
+from aioifx.rows import RowFactory, row_type_of, tuple_row
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
 from aioifx.wire.inbox import Inbox
@@ -28,10 +31,27 @@ _REPLY_SLACK: Final = 1 << 20
 
 _EXECUTE_EOT: Final = pack(">2H", Op.EXECUTE, Op.EOT)
 
+_PLAIN: Final = (tuple, list)
+"""What the encoding of whole runs takes."""
+
 _CONTROLS: Final = frozenset(
-    {StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK}
+    map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
 )
 """What is not interrupted: its outcome would not be known."""
+
+
+class Making(NamedTuple):
+    """How the tuples of a statement become rows of a user's kind."""
+
+    factory: RowFactory[Any]
+    read_rows: RowReader | None
+    """None for the reader of plain tuples."""
+    make: Callable[[Row], Any] | None
+    """What is still to be done to each row; None for nothing: they are read as what they shall be."""
+
+
+PLAIN: Final = Making(tuple_row, None, None)
+"""As plain tuples."""
 
 
 class Statement:
@@ -71,7 +91,14 @@ class Statement:
         self._name: bytes | None = None
         self._ret_types = _wanted(self.columns)
         self._typed_once = False
-        self._read_rows: RowReader | None = None
+        self.verb = scan(sql).verb
+        self._readers: dict[type[Row], RowReader] = {}
+        self._read_open: RowReader | None = None
+        """What reads the tuples of the open cursor, if it is not the row reader."""
+        self._making: Making | None = None
+        self._openings: dict[tuple[int, bool, bool, bool], tuple[bytes, bytes]] = {}
+        self._bind: EncodeRun | None = None
+        self._executions: EncodeRun | None = None
         self._encoder: ParamEncoder | None = None
         self._loose: ParamEncoder | None = None
         self._stored = _stored(self.kind, len(description.columns), len(parameters), sql)
@@ -83,63 +110,121 @@ class Statement:
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
-    def row_reader(self) -> RowReader:
-        """What turns tuples of this statement into rows; made once.
+    def row_reader(self, row_type: type[Row] = tuple) -> RowReader:
+        """What turns tuples of this statement into rows; made once for each type of them.
 
         Raises:   NotSupportedError: a column has a type that cannot be decoded.
         """
-        if self._read_rows is None:
+        reader = self._readers.get(row_type)
+        if reader is None:
             decoder = RowDecoder(
                 self.columns,
                 self.session.code_set,
                 strip_char=self.session.strip_char,
                 padded_varchar=not self.session.dialect.variable_varchar,
+                row_type=row_type,
             )
-            self._read_rows = (
-                in_runs(decoder) if self.session.read_ahead else by_field(_field_reader(decoder.steps))
-            )
-        return self._read_rows
+            if self.session.read_ahead:
+                reader = in_runs(decoder)
+            else:
+                reader = by_field(_field_reader(decoder.steps, row_type))
+            self._readers[row_type] = reader
+        return reader
 
-    async def open(self, params: Sequence[Value], fetch_size: int = 0, *, hold: bool = False) -> list[Row]:
+    def making(self, factory: RowFactory[Any]) -> Making:
+        """How this statement's rows become what *factory* makes; the factory is asked once.
+
+        Raises:   NotSupportedError: a column has a type that cannot be decoded. Whatever the factory raises.
+        """
+        making = self._making
+        if making is None or making.factory is not factory:
+            make = factory(self.columns)
+            row_type = row_type_of(make)
+            reader = self.row_reader(tuple if row_type is None else row_type)
+            making = self._making = Making(factory, reader, make if row_type is None else None)
+        return making
+
+    async def open(
+        self,
+        params: Sequence[Value],
+        fetch_size: int = 0,
+        *,
+        hold: bool = False,
+        read_rows: RowReader | None = None,
+        opening: Callable[[Statement], RowReader] | None = None,
+    ) -> list[Row]:
         """Open the cursor and fetch the first block, in one group.
 
         Args:     fetch_size: bytes; 0 for the session's. hold: the cursor outlives the transaction's end.
+                  read_rows: reads its tuples, instead of the reader of plain ones. opening: gives what does; asked
+                  again if the cursor is opened again.
 
         Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · ID · [RET_TYPE] · NFETCH
         Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
                   with a prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That
                   variable-width columns need no second group was observed on 12.10, 14.10 and 15.
         """
-        read_rows = self.row_reader()
-        outbox = self._opening(params, hold=hold)
-        await self.admit()
-        frees_itself = self.session.autofree and self.one_shot
-        if frees_itself:
-            requests.put_autofree(outbox)
-        requests.put_open(outbox)
-        requests.put_id(outbox, self.statement_id)
-        if self._ret_types and not self._typed_once:
-            requests.put_ret_type(outbox, self._ret_types)
-        self.is_open = True  # from here on the server may have a cursor, whatever comes back
-        self.exhausted = False
-        reply = await self.session.line.wait(self._fetch(outbox, fetch_size, read_rows))
+        session, size = self.session, self._fetch_size(fetch_size)
+        self._read_open = read_rows if opening is None else opening(self)
+        # A statement that may have to be opened a second time must not be gone by then.
+        frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
+        group = self._opening_group(params, size, hold, frees_itself)
+        if not session.admits_all:
+            await self.admit()
+        reply = await session.line.wait(self._submit_opening(group, size))
         self._frees_itself = frees_itself  # now it is known whether there is a cursor that can take it along
+        # Nothing of the result was consumed, and a cursor that is opened anew begins with its first row; just to fetch
+        # again might pass over rows that were lost with the error. What a routine did would be done twice.
+        if (
+            session.fetch_buffer.is_doubted
+            and session.fetch_buffer.refused(size, reply)
+            and self.kind == StatementType.SELECT
+            and not session.work_lost
+        ):
+            return await self.open(params, hold=hold, read_rows=read_rows, opening=opening)
         rows = self.arrived(reply)
         self._typed_once = True
         return rows
 
-    def _opening(self, params: Sequence[Value], *, scroll: bool = False, hold: bool = False) -> Outbox:
-        """ID · CURNAME · [BIND] · [SCROLL] · [HOLD]."""
-        outbox = self._addressed()
+    def _submit_opening(self, group: bytes, size: int) -> Ticket[Reply]:
+        read_rows = self._read_open or self.row_reader()
+        self.is_open = True  # from here on the server may have a cursor, whatever comes back
+        self.exhausted = False
+        return self.session.submit_group(group, read_rows, limit=2 * size + _REPLY_SLACK, running=True)
+
+    def _opening_group(self, params: Sequence[Value], size: int, hold: bool, frees_itself: bool) -> bytes:
+        """The group that `open` sends; all of it but the parameters is remembered."""
+        self._check_usable()
+        key = (size, hold, frees_itself, self._typed_once)
+        around = self._openings.get(key)
+        if around is None:
+            before, behind = Outbox(), Outbox()
+            self._put_cursor(before)
+            if hold:
+                requests.put_hold(behind)
+            if frees_itself:
+                requests.put_autofree(behind)
+            requests.put_open(behind)
+            requests.put_id(behind, self.statement_id)
+            if self._ret_types and not self._typed_once:
+                requests.put_ret_type(behind, self._ret_types)
+            requests.put_fetch(behind, self.session.dialect, size)
+            requests.put_eot(behind)
+            around = self._openings[key] = before.take(), behind.take()
+        before_params, behind_params = around
+        if not self.parameters:
+            check_count(0, params)
+            return before_params + behind_params
+        bound = Outbox()
+        self._put_params(bound, params)
+        return before_params + bound.data + behind_params
+
+    def _put_cursor(self, outbox: Outbox) -> None:
+        """ID · CURNAME."""
+        requests.put_id(outbox, self.statement_id)
         if self._name is None:
             self._name = self.session.cursor_name()
         requests.put_curname(outbox, self._name)
-        self._put_params(outbox, params)
-        if scroll:
-            requests.put_scroll(outbox)
-        if hold:
-            requests.put_hold(outbox)
-        return outbox
 
     async def fetch_block(self) -> list[Row]:
         """The next block; empty when there are no more rows.
@@ -153,13 +238,15 @@ class Statement:
 
     def submit_fetch(self) -> Ticket[Reply]:
         """Ask for the next block and wait for nothing; `arrived` makes rows of the answer."""
-        return self._fetch(self._addressed(), 0, self.row_reader())
+        return self._fetch(self._addressed(), self._fetch_size(), self._read_open or self.row_reader())
 
-    def _fetch(self, outbox: Outbox, fetch_size: int, read_rows: RowReader) -> Ticket[Reply]:
-        # JDBC raises the buffer to the row's size (observed: select.json).
-        size = max(fetch_size or self.session.fetch_size, self.row_size)
+    def _fetch(self, outbox: Outbox, size: int, read_rows: RowReader) -> Ticket[Reply]:
         requests.put_fetch(outbox, self.session.dialect, size)
         return self.session.submit(outbox, read_rows, limit=2 * size + _REPLY_SLACK, running=True)
+
+    def _fetch_size(self, wanted: int = 0) -> int:
+        """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
+        return max(wanted or self.session.fetch_buffer.size, self.row_size)
 
     def arrived(self, reply: Reply) -> list[Row]:
         """The rows of a fetch's answer, and what it says of the cursor."""
@@ -168,7 +255,8 @@ class Statement:
         self.exhausted = _is_last(reply)
         if reply.error is not None:
             self.exhausted = self._failed = True
-        raise_for(reply, self.sql)
+        if reply.error is not None or reply.bad_value is not None:
+            raise_for(reply, self.sql)
         return reply.rows
 
     async def open_scroll(self, params: Sequence[Value], *, hold: bool) -> None:
@@ -178,7 +266,13 @@ class Statement:
         Source:   observed: JDBC, scroll.json
         """
         self.row_reader()
-        outbox = self._opening(params, scroll=True, hold=hold)
+        self._check_usable()
+        outbox = Outbox()
+        self._put_cursor(outbox)
+        self._put_params(outbox, params)
+        requests.put_scroll(outbox)
+        if hold:
+            requests.put_hold(outbox)
         await self.admit()
         requests.put_open(outbox)
         self.is_open = True
@@ -215,19 +309,25 @@ class Statement:
         if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
             self.is_open = False
 
-    async def fetch_all(self, params: Sequence[Value]) -> list[Row]:
-        """Every row."""
-        rows = await self.open(params)
+    async def fetch_all(self, params: Sequence[Value], making: Making) -> list[Any]:
+        """Every row, as it is made; of no block more is kept than that."""
+        make = making.make
+        rows: list[Any] = await self.open(params, read_rows=making.read_rows)
+        if make is not None:
+            rows = list(map(make, rows))
         while not self.exhausted:
-            rows += await self.fetch_block()
+            block = await self.fetch_block()
+            rows += block if make is None else map(make, block)
         return rows
 
-    async def fetch_first(self, params: Sequence[Value]) -> Row | None:
-        """The first row; asks for as little as JDBC's least buffer holds."""
-        rows = await self.open(params, MIN_FETCH_SIZE)
+    async def fetch_first(self, params: Sequence[Value], making: Making = PLAIN) -> Any:
+        """The first row, as it is made, or None; asks for as little as JDBC's least buffer holds."""
+        rows = await self.open(params, MIN_FETCH_SIZE, read_rows=making.read_rows)
         while not rows and not self.exhausted:
             rows = await self.fetch_block()
-        return rows[0] if rows else None
+        if not rows:
+            return None
+        return rows[0] if making.make is None else making.make(rows[0])
 
     async def count_rows(self, params: Sequence[Value]) -> int:
         """Fetch every row and keep none."""
@@ -244,12 +344,19 @@ class Statement:
         Wire:     ID · [BIND] · EXECUTE
         Source:   observed: JDBC, prepared.json
         """
-        outbox = self._addressed()
+        self._check_usable()
+        outbox = Outbox()
+        outbox.raw(self._head)
         self._put_params(outbox, params)
-        requests.put_execute(outbox)
-        await self.admit()
-        reply = await self.session.exchange(outbox, done=self._executed, running=self.kind not in _CONTROLS)
-        raise_for(reply, self.sql)
+        outbox.raw(_EXECUTE_EOT)
+        session = self.session
+        if not session.admits_all:
+            await self.admit()
+        running = self.kind not in _CONTROLS
+        ticket = session.submit_group(outbox.take(), done=self._executed, running=running)
+        reply = await session.line.wait(ticket)
+        if reply.error is not None:
+            raise_for(reply, self.sql)
         return reply
 
     async def admit(self) -> None:
@@ -261,8 +368,20 @@ class Statement:
         self.session.executed(self.kind, reply, self.sql)
         self.generation = self.session.generation  # a DATABASE statement belongs to what it opened
 
+    def put_executions(self, outbox: Outbox, rows: Iterator[Sequence[Value]], limit: int) -> Taken:
+        """Rows of a pipelined executemany, each a group of its own, until there are *limit* bytes.
+
+        Returns:  how many were put, and the one that stopped it: `put_execution` tells what is the matter with it.
+        """
+        if self._executions is None:
+            bind = pack(">2H", Op.BIND, len(self.parameters)) if self.parameters else b""
+            self._executions = make_encoder(
+                self.parameters, self.session.code_set, self._head + bind, _EXECUTE_EOT
+            )
+        return self._executions(rows, outbox.data, limit)
+
     def put_execution(self, outbox: Outbox, params: Sequence[Value], row: int) -> None:
-        """One row of a pipelined executemany: a group of its own."""
+        """One row of them."""
         outbox.raw(self._head)
         self._put_params(outbox, params, row)
         outbox.raw(_EXECUTE_EOT)
@@ -289,7 +408,12 @@ class Statement:
         if not self.parameters:
             check_count(0, params)
             return
-        requests.put_bind(outbox, self._encode(params, row))
+        if self._bind is None:
+            head = pack(">2H", Op.BIND, len(self.parameters))
+            self._bind = make_encoder(self.parameters, self.session.code_set, head, b"")
+        plain = params if params.__class__ in _PLAIN else tuple(params)
+        if self._bind(iter((plain,)), outbox.data, 0)[0] == 0:
+            requests.put_bind(outbox, self._encode(params, row))
 
     def _encode(self, params: Sequence[Value], row: int | None) -> bytes:
         if self._encoder is None:
@@ -456,7 +580,9 @@ def wanted_type(sqltype: SqlType) -> SqlType:
     )
 
 
-def _field_reader(steps: Sequence[Step]) -> Callable[[Inbox, int], Awaitable[Row]]:
+def _field_reader(
+    steps: Sequence[Step], row_type: type[Row] = tuple
+) -> Callable[[Inbox, int], Awaitable[Row]]:
     """Reads one row field by field, each awaited on its own; *end* guards against sizes that lead out of the row."""
 
     async def read_row(inbox: Inbox, end: int) -> Row:
@@ -467,7 +593,7 @@ def _field_reader(steps: Sequence[Step]) -> Callable[[Inbox, int], Awaitable[Row
             size = step.head + step.rest(head) if step.head else step.width
             await _need_within(inbox, size, end)
             values.append(step.decode(inbox.take(size)))
-        return tuple(values)
+        return row_type(values)
 
     return read_row
 

@@ -90,21 +90,22 @@ class Statements:
 
         Raises:   as `prepare`.
         """
+        return self._kept(sql, params) or await self.prepare(sql, params)
+
+    def _kept(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
+        """A kept statement for the caller alone."""
         if self._generation != self.session.generation:
             self.clear()
-        scan(sql)  # refuses what is no text before it is looked for
-        kept = self._idle.pop(sql, None)
-        if kept is None:
-            return await self.prepare(sql, params)
-        if params is not None:
-            try:
-                check_count(len(kept.parameters), params)
-            except BaseException:
-                self._idle[sql] = kept
-                raise
-        kept.reused = True
-        self._taken.add(kept)
-        return kept
+        kind: type[object] = type(sql)  # what is no text is refused when it is prepared
+        statement = self._idle.get(sql) if kind is str else None
+        if statement is None:
+            return None
+        if params is not None and len(params) != len(statement.parameters):
+            check_count(len(statement.parameters), params)
+        del self._idle[sql]
+        statement.reused = True
+        self._taken.add(statement)
+        return statement
 
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """A statement that is prepared now, whatever is kept."""
@@ -116,15 +117,16 @@ class Statements:
     def give_back(self, statement: Statement) -> None:
         """Keep a statement for the next call, or put it down."""
         self._taken.discard(statement)
-        if self._idle.get(statement.sql) is statement:
+        kept = self._idle.get(statement.sql)
+        if kept is statement:
             return  # its cursor was closed by one task while another fetched, and both give it back
-        statement.put_cursor_down()
+        if statement.is_open:
+            statement.put_cursor_down()
         if (
-            statement.is_released
+            kept is not None
+            or not statement.is_usable
             or not self._keeps(statement.sql)
             or statement.kind in ABOUT_DATABASES
-            or statement.sql in self._idle
-            or statement.generation != self._session.generation
         ):
             statement.put_down()
             return
@@ -141,8 +143,13 @@ class Statements:
             del self._idle[statement.sql]
         statement.put_down()
 
-    def executed(self, sql: str) -> None:
+    def executed(self, statement: Statement) -> None:
         """A statement of ours has succeeded: what is kept may name what it has changed."""
+        if statement.verb in _CHANGING:
+            self.clear()
+
+    def executed_text(self, sql: str) -> None:
+        """`executed`, where nothing but the text is known."""
         if scan(sql).verb in _CHANGING:
             self.clear()
 
@@ -163,14 +170,19 @@ class Statements:
         once: bool = False,
     ) -> T:
         """A whole call: the turn, a statement, its use; then it is given back."""
-        async with self.session as session:
+        session = self.session
+        if not session.enter_now():
+            await session.__aenter__()
+        try:
             statement, result = await self.begin(sql, params, use, once=once)
             self.give_back(statement)
             if statement.returns_rows:
                 session.autocommit_later()  # behind the cursor's CLOSE
-            else:
+            elif session.is_ansi:
                 await session.autocommit()
-        return result
+            return result
+        finally:
+            session.line.give_turn()
 
     async def begin(
         self,
@@ -185,7 +197,7 @@ class Statements:
         Args:     once: *use* cannot be repeated, so a stale statement is not prepared again.
         """
         may_repeat = not (once or self._session.in_transaction)
-        statement = await self.take(sql, params)
+        statement = self._kept(sql, params) or await self.prepare(sql, params)
         try:
             result = await use(statement)
         except BaseException as error:
@@ -193,7 +205,7 @@ class Statements:
             if not may_repeat or not self._is_stale(statement, error):
                 raise
         else:
-            self.executed(sql)
+            self.executed(statement)
             return statement, result
         statement = await self.prepare(sql, params)
         try:

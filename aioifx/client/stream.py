@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from itertools import chain
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from aioifx.client.line import Ticket
 from aioifx.client.session import Session
@@ -15,9 +15,21 @@ from aioifx.client.statements import Statements
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Column, Row, Value
-from aioifx.wire.replies import Reply
+from aioifx.wire.replies import Reply, RowReader
 
 R = TypeVar("R")
+
+
+class Receiver(Protocol):
+    """Takes the tuples of a stream in another form than rows."""
+
+    def opening(self, statement: Statement) -> RowReader:
+        """The cursor is about to be opened, for the first time or anew: what is going to read its tuples."""
+        ...
+
+    def arrived(self, statement: Statement) -> None:
+        """A block has come, and the next one was not asked for yet."""
+        ...
 
 
 class Stream(Generic[R]):
@@ -48,10 +60,11 @@ class Stream(Generic[R]):
         self._statement: Statement | None = None
         self._ahead: Ticket[Reply] | None = None
         self._make: Callable[[Row], R] | None = None
-        self._rows: Iterator[Row] = iter(())
+        self._rows: Iterator[R] = iter(())
         self._fetching = asyncio.Lock()
         self._closed = False
         self._interrupted = False
+        self._receiver: Receiver | None = None
 
     @property
     def _session(self) -> Session:
@@ -66,24 +79,29 @@ class Stream(Generic[R]):
         return self
 
     async def __anext__(self) -> R:
-        ended = False
-        while True:
-            for row in self._rows:
-                return self._make(row) if self._make is not None else row  # type: ignore[return-value]  # R is Row then
-            if ended:
-                raise StopAsyncIteration
-            rows = await self._next_rows()
+        for row in self._rows:
+            return row
+        while rows := await self._next_rows():
             # Another task may have fetched a block while this one waited for its turn.
-            self._rows = chain(self._rows, rows)
-            ended = not rows
+            self._rows = chain(self._rows, rows if self._make is None else map(self._make, rows))  # type: ignore[arg-type]  # R is Row then
+            for row in self._rows:
+                return row
+        for row in self._rows:
+            return row
+        raise StopAsyncIteration
 
     async def blocks(self) -> AsyncGenerator[list[R], None]:
         """The rest of the rows, a list per block of `fetch_size` bytes."""
-        rest = list(self._rows)
-        while rest or (rest := await self._next_rows()):
-            make = self._make
-            yield list(map(make, rest)) if make is not None else rest  # type: ignore[misc]  # R is Row then
-            rest = []
+        if rest := list(self._rows):
+            yield rest
+        while rows := await self._next_rows():
+            yield rows if self._make is None else list(map(self._make, rows))  # type: ignore[misc]  # R is Row then
+
+    async def send_blocks(self, receiver: Receiver) -> AsyncGenerator[None, None]:
+        """Instead of rows: let *receiver* read the blocks, and say when each has come."""
+        self._receiver = receiver
+        while await self._next_rows():
+            yield
 
     async def __aenter__(self) -> Self:
         return self
@@ -139,6 +157,8 @@ class Stream(Generic[R]):
             if self._closed:  # by another task, in the meantime
                 self._leave()
                 return []
+            if self._receiver is not None and self._statement is not None:
+                self._receiver.arrived(self._statement)
             self._look_ahead()
             return rows
 
@@ -162,8 +182,12 @@ class Stream(Generic[R]):
     async def _open(self, statement: Statement) -> list[Row]:
         if not statement.returns_rows:
             raise InterfaceError("stream is for statements that return rows")
-        self._make = self._factory(statement.columns)
-        return await statement.open(self._params, hold=self._session.holds)
+        hold = self._session.holds
+        if self._receiver is not None:
+            return await statement.open(self._params, hold=hold, opening=self._receiver.opening)
+        making = statement.making(self._factory)
+        self._make = making.make
+        return await statement.open(self._params, hold=hold, read_rows=making.read_rows)
 
     async def _continue(self, statement: Statement) -> list[Row]:
         """The block that was asked for ahead, or one that is fetched now."""

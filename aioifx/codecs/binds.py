@@ -82,6 +82,11 @@ def is_named(code: int) -> bool:
     return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
 
 
+def is_character(sql_type: SqlType) -> bool:
+    """Whether it is a type whose NULL is text that begins with NUL."""
+    return sql_type.kind in _CHARACTER
+
+
 def _even(data: bytes) -> bytes:
     return data + b"\0" if len(data) & 1 else data
 
@@ -302,7 +307,7 @@ def binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
     by_length = _BY_LENGTH.get(kind)
     other = by_length(sql_type) if by_length else _NUMBERS.get(kind)
     put_text = _short_text if kind in _SHORT_TEXT_TARGETS else _long_text
-    holds_text = kind in _CHARACTER
+    holds_text = is_character(sql_type)
     text = text_encoder(sql_type, code_set)
 
     def bind(value: Value) -> bytes:

@@ -17,13 +17,19 @@ from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
 from aioifx.codecs.numbers import FLOAT, INT8, SMALLFLOAT
-from aioifx.codecs.temporal import DATE, date_of, highest_pair
+from aioifx.codecs.temporal import DATE, date_of, datetime_decoder, highest_pair
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
-from aioifx.sqltypes import Qualifier, Row, Unit, Value
+from aioifx.sqltypes import Qualifier, Row, SqlType, TypeCode, Unit, Value, datetime_qualifier
 
-DecodeRun: TypeAlias = Callable[[bytes, list[Row]], int]
-"""A window that begins with a tuple -> how many of its bytes were decoded; appends to the list."""
+DecodeRun: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
+"""Buffer, position, end, rows -> the position behind the last message that was decoded; a row was appended for each.
+
+It stops without a word in front of what is no SQ_TUPLE, is not whole, or is disliked.
+"""
+
+DecodeWindow: TypeAlias = Callable[..., int]
+"""A window that begins with a tuple, rows, their class -> how many bytes of the window were decoded."""
 
 EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
 """Rows -> pieces of SQ_TUPLE messages; what it dislikes it gives to the callable."""
@@ -31,10 +37,14 @@ EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[by
 TUPLE: Final = 14
 TUPLE_HEAD: Final = 8
 """Tag, warnings, size (observed: gbase8s_messages.json)."""
+_HEAD: Final = struct.Struct(">hxxi")
 
 DISLIKED: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
 
 _CACHE_LIMIT: Final = 20_000
+
+_FIRST_WINDOW: Final = 8 * 1024
+_WIDEST_WINDOW: Final = 512 * 1024
 
 
 class _Cache(dict[Any, Any]):
@@ -65,7 +75,28 @@ _FORMS: Final = {
 
 _DATES: Final = _Cache(date_of, {-(1 << 31): None})
 _YEARS: Final = {high << 8 | low: high * 100 + low for high in range(100) for low in range(100)}
-_BOOLEANS: Final = {b"t": True, b"f": False, b"T": True, b"F": False, b"\1": True, b"\0": False}
+
+# A BOOLEAN with its envelope; NULL is a byte shorter, and whatever follows it is taken along.
+_BOOLEANS: Final = {
+    **{b"\0\0\0\0\1%c" % letter: True for letter in b"tT\1"},
+    **{b"\0\0\0\0\1%c" % letter: False for letter in b"fF\0"},
+    **{b"\1\0\0\0\0%c" % byte: None for byte in range(256)},
+    b"\1\0\0\0\0": None,
+}
+
+
+def _clock(number: int) -> dt.time | None:
+    """The four bytes of a DATETIME HOUR TO SECOND; times of a column are few, and many of its rows."""
+    if number >> 24 == _CLOCK_HEAD:
+        return dt.time(number >> 16 & 0xFF, number >> 8 & 0xFF, number & 0xFF)
+    value: dt.time | None = _decode_clock(number.to_bytes(4, "big"))
+    return value
+
+
+_CLOCK: Final = datetime_qualifier(Unit.HOUR, Unit.SECOND)
+_CLOCK_HEAD: Final = 0xC0 + highest_pair(_CLOCK)
+_decode_clock: Final = datetime_decoder(SqlType(TypeCode.DATETIME, _CLOCK.encoded))
+_CLOCKS: Final = _Cache(_clock, {})
 
 
 # --- decoding -------------------------------------------------------------------------------------------------------
@@ -77,8 +108,8 @@ class _Decoder:
     A *run* is a stretch of fixed fields; `base` is the expression of its first offset, `at` how far into it we are.
     """
 
-    def __init__(self, codecs: Sequence[Codec], code_set: CodeSet) -> None:
-        self.code_set = code_set
+    def __init__(self, codecs: Sequence[Codec], code_set: CodeSet, *, plain: bool) -> None:
+        self.plain = plain
         self.whole_text = code_set.codec == "latin-1"
         self.as_text = self.whole_text or code_set.keeps_ascii
         self.names: dict[str, Any] = {
@@ -87,6 +118,7 @@ class _Decoder:
             "time": dt.time,
             "DATES": _DATES,
             "YEARS": _YEARS,
+            "CLOCKS": _CLOCKS,
             "BOOLEANS": _BOOLEANS,
             "int8": INT8.decode,
             "single": SMALLFLOAT.decode,
@@ -95,8 +127,8 @@ class _Decoder:
         }
         self.body: list[str] = []
         self.values: list[str] = []
-        self.form = ">hhi"
-        self.targets = ["tag", "_", "size"]
+        self.form = ">hxxi"
+        self.targets = ["tag", "size"]
         self.base = "pos"
         self.at = TUPLE_HEAD
         for index, codec in enumerate(codecs):
@@ -109,8 +141,9 @@ class _Decoder:
         """The function, as text."""
         tail = self.at
         self._end_run()
+        row = f"({''.join(f'{value}, ' for value in self.values)})"
         lines = [
-            "def run(data, rows):",
+            "def run(data, rows, Row=tuple):",
             "    append = rows.append",
             "    end = len(data)",
             "    pos = 0",
@@ -120,7 +153,7 @@ class _Decoder:
             *(f"            {line}" for line in self.body),
             f"            if {self.base} - pos + {tail - TUPLE_HEAD} != size:",
             "                break",
-            f"            append(({''.join(f'{value}, ' for value in self.values)}))",
+            f"            append({row if self.plain else f'Row({row})'})",
             "            pos = after",
             "    except Disliked:",
             "        pass",
@@ -131,7 +164,9 @@ class _Decoder:
     def _end_run(self) -> None:
         """Emit the struct call of the run; the first one is followed by the check of the frame."""
         first = self.base == "pos"
-        if self.targets:
+        if self.form == ">B":  # a third of the time that a call takes
+            self.body.append(f"{self.targets[0]} = data[{self.base}]")
+        elif self.targets:
             unpack = f"unpack{len(self.body)}"
             self.names[unpack] = struct.Struct(self.form).unpack_from
             self.body.append(f"{', '.join(self.targets)}, = {unpack}(data, {self.base})")
@@ -158,12 +193,16 @@ class _Decoder:
                 self._take("i", name)
                 value = f"DATES[{name}]"
             case Kind.INT8:
-                self._take("hII", f"s{index}", name, f"h{index}")
-                value = f"{name} + (h{index} << 32) if s{index} == 1 else int8(data[{start}:{stop}])"
+                sign, high = f"s{index}", f"h{index}"
+                self._take("hII", sign, name, high)
+                value = (
+                    f"({name} + ({high} << 32)) * {sign} if {sign} and -2 < {sign} < 2 "
+                    f"else int8(data[{start}:{stop}])"
+                )
             case Kind.DATETIME:
                 value = self._moment(index, codec, start, stop)
-            case Kind.CHAR if self.as_text:
-                self._take(f"{codec.width}x")
+            case Kind.CHAR if self.as_text and codec.width:
+                self._take(f"B{codec.width - 1}x", name)
                 value = self._char(index, codec, f"{start}:{stop}")
             case _:
                 self._take(f"{codec.width}s", name)
@@ -173,40 +212,48 @@ class _Decoder:
         self.at += codec.width
 
     def _char(self, index: int, codec: Codec, field: str) -> str:
-        """CHAR: NULL begins with NUL, so it sorts before U+0001."""
+        """CHAR: NULL begins with NUL."""
         name = f"c{index}"
-        usual = f"{name}.rstrip(' ')" if codec.detail else name
-        if not self.whole_text:
-            self.names[f"decode{index}"] = codec.decode
-            usual = f"{usual} if {name}.isascii() else decode{index}(data[{field}])"
-        return f"None if ({name} := text[{field}]) < '\\1' else {usual}"
+        strip = ".rstrip(' ')" if codec.detail else ""
+        if self.whole_text:
+            return f"text[{field}]{strip} if v{index} else None"
+        self.names[f"decode{index}"] = codec.decode
+        usual = f"{name}{strip} if ({name} := text[{field}]).isascii() else decode{index}(data[{field}])"
+        return f"None if not v{index} else {usual}"
 
     def _moment(self, index: int, codec: Codec, start: str, stop: str) -> str:
         """DATETIME: the two usual families inline, unless leading pairs were left out; the rest by its codec."""
         qualifier = Qualifier.from_encoded(codec.detail)
         self.names[f"decode{index}"] = codec.decode
         inline = {Unit.YEAR: ("datetime", "H"), Unit.HOUR: ("time", "B")}.get(qualifier.first)
+        if qualifier == _CLOCK:
+            self._take("I", f"v{index}")
+            return f"CLOCKS[v{index}]"
         if inline is None or qualifier.last < Unit.SECOND:
             self._take(f"{codec.width}s", f"v{index}")
             return f"decode{index}(v{index})"
         maker, lead = inline
         names = [f"{letter}{index}" for letter in ("ymdhns" if maker == "datetime" else "hns")]
-        fraction = [f"f{index}_{place}" for place in range((qualifier.scale + 1) // 2)]
-        self._take(f"B{lead}{'B' * (len(names) - 1 + len(fraction))}", f"e{index}", *names, *fraction)
+        # FRACTION has one to three pairs; two are read in one piece, and checked, as a year is.
+        first, last = f"f{index}", f"g{index}"
+        form, pairs, micro, valid = (
+            ("", (), "", ""),
+            ("B", (last,), f"{last} * 10_000", f" and {last} < 100"),
+            ("H", (first,), f"YEARS[{first}] * 100", ""),
+            ("HB", (first, last), f"YEARS[{first}] * 100 + {last}", f" and {last} < 100"),
+        )[(qualifier.scale + 1) // 2]
+        self._take(f"B{lead}{'B' * (len(names) - 1)}{form}", f"e{index}", *names, *pairs)
         values = ([f"YEARS[{names[0]}]", *names[1:]]) if maker == "datetime" else names
-        if fraction:
-            values.append(
-                " + ".join(
-                    f"{name} * {10_000 // 100**place}" if place < 2 else name
-                    for place, name in enumerate(fraction)
-                )
-            )
+        if micro:
+            values = [*values, micro]
         head = 0xC0 + highest_pair(qualifier)
-        valid = "".join(f" and {name} < 100" for name in fraction)
         return f"{maker}({', '.join(values)}) if e{index} == {head}{valid} else decode{index}(data[{start}:{stop}])"
 
     def _variable(self, index: int, codec: Codec) -> None:
         size, null = f"n{index}", f"k{index}"
+        if codec.kind == Kind.BOOLEAN:
+            self._boolean(index)
+            return
         if codec.head == ENVELOPE_HEAD:
             self._take("BI", null, size)
         else:
@@ -223,12 +270,22 @@ class _Decoder:
                 value = f"None if {size} == 1 and not data[o{index}] else {self._text(index, field)}"
             case Kind.LVARCHAR:
                 value = f"None if {null} else {self._text(index, field)}"
-            case Kind.BOOLEAN:
-                value = f"None if {null} else BOOLEANS[data[{field}]]"
             case _:
                 self.names[f"decode{index}"] = codec.decode
                 value = f"decode{index}(data[{base} + {head}:p{index}])"
         self.values.append(value)
+
+    def _boolean(self, index: int) -> None:
+        """BOOLEAN: one look-up by envelope and letter, instead of a struct call for its head."""
+        start = self._here()
+        self._end_run()
+        self.base, self.at = f"p{index}", 0
+        self.body += [
+            f"o{index} = {start}",
+            f"v{index} = BOOLEANS[data[o{index}:o{index} + 6]]",
+            f"p{index} = o{index} + (5 if v{index} is None else 6)",
+        ]
+        self.values.append(f"v{index}")
 
     def _text(self, index: int, field: str) -> str:
         if self.whole_text:
@@ -345,10 +402,39 @@ def _compiled(source: str, names: dict[str, Any]) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=512)
-def decode_run_for(codecs: tuple[Codec, ...], code_set: CodeSet) -> DecodeRun:
-    """The decoding function for rows of these codecs."""
-    decoder = _Decoder(codecs, code_set)
+def decode_run_for(codecs: tuple[Codec, ...], code_set: CodeSet, *, plain: bool = True) -> DecodeWindow:
+    """The decoding function for rows of these codecs; *plain* ones are tuples and of no other class."""
+    decoder = _Decoder(codecs, code_set, plain=plain)
     return _compiled(decoder.source(), decoder.names)
+
+
+def make_decoder(codecs: tuple[Codec, ...], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
+    """The decoder in Python: copies of the buffer, window by window, for a function that was compiled for the shape."""
+    decode = decode_run_for(codecs, code_set, plain=row_type is tuple)
+
+    def run(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        window = _FIRST_WINDOW
+        while pos < end:
+            taken = decode(bytes(data[pos : min(end, pos + window)]), rows, row_type)
+            if taken:
+                pos += taken
+                window = min(window * 4, _WIDEST_WINDOW)
+            elif window < (whole := _message_size(data, pos, end)):
+                window = whole
+            else:
+                break
+        return pos
+
+    return run
+
+
+def _message_size(data: bytearray, pos: int, end: int) -> int:
+    """The bytes of the message at *pos* if it is whole, and an SQ_TUPLE; else 0."""
+    if end - pos < TUPLE_HEAD:
+        return 0
+    tag, size = _HEAD.unpack_from(data, pos)
+    whole: int = TUPLE_HEAD + size + (size & 1)
+    return whole if tag == TUPLE and pos + whole <= end else 0
 
 
 @lru_cache(maxsize=512)

@@ -224,49 +224,57 @@ def decimal(sql_type: SqlType) -> Codec:
 
 
 def _decimal_decoder(scale: int, width: int) -> Decode:
-    """The usual numbers by cutting their digits as text, the rest by way of decimal_of."""
+    """The usual numbers by their digits as text, with an exponent behind them; the rest by way of decimal_of."""
     number_from = _EXACT.create_decimal  # the caller's own context may let malformed text pass as NaN
-    count = 2 * (width - 1)
     floating = scale == FLOATING_SCALE
     known = {bytes(width): None, b"\x80".ljust(width, b"\0"): Decimal((0, (0,), 0 if floating else -scale))}
-    # Head of a positive number -> where its point is, where its digits end, and the zeros that must stand behind.
-    cuts = {
-        0xC0 + pairs: (
-            2 * pairs,
-            2 * pairs + (count if floating else scale),
-            "" if floating else "0" * (count - 2 * pairs - scale),
-        )
-        for pairs in range(width)
-        if floating or 2 * pairs + scale <= count
+    cuts = {} if floating else _cuts(scale, width)
+    points = {head: 2 * pairs for pairs in range(-64, width) for head in (0xC0 + pairs, 0x3F - pairs)}
+    behind = "" if floating else f"E-{scale}"
+    # Digits behind the point, fewer than none when zeros were left out in front of it -> what to write behind them.
+    suffixes = {
+        count: f"E-{count}" if floating and count > 0 else "0" * ((0 if floating else scale) - count) + behind
+        for count in range(-2 * width, 2 * (width + 64) if floating else scale + 1)
     }
 
     def decode(field: bytes) -> Decimal | None:
         head = field[0]
-        cut = cuts.get(head) if head & 0x80 else cuts.get(head ^ 0xFF)
-        if cut is not None:
-            point, end, zeros = cut
-            if head & 0x80:
-                sign, digits = "", field[1:].translate(BCD).hex()
-            else:
-                front = field[1:].rstrip(b"\0")
-                if not front:
-                    raise DataError("a negative number without digits")
-                digits = front[:-1].translate(NINES_BCD).hex() + LAST_BCD[front[-1]]
-                sign, digits = "-", digits.ljust(count, "0")
-            if digits[end:] == zeros:
-                behind = digits[point:end]
-                try:
-                    return number_from(
-                        f"{sign}0{digits[:point]}.{behind.rstrip('0') if floating else behind}"
-                    )
-                except DecimalException:
-                    raise DataError("a byte above 99 is no pair of digits") from None
-        elif field in known:
-            return known[field]
+        try:
+            if (cut := cuts.get(head)) is not None:
+                digits = field.translate(BCD).hex()
+                if digits[cut[1]] == cut[2]:
+                    return number_from(digits[cut[0]] + behind)
+            elif field in known:
+                return known[field]
+            elif head in points:
+                digits = _digits_of_field(field)
+                if digits and (suffix := suffixes.get(len(digits) - points[head])) is not None:
+                    return number_from(f"{'' if head & 0x80 else '-'}{digits}{suffix}")
+        except DecimalException:
+            raise DataError("a byte above 99 is no pair of digits") from None
         number = unpack(field)
         return None if number is None else decimal_of(number, scale)
 
     return decode
+
+
+def _cuts(scale: int, width: int) -> dict[int, tuple[slice, slice, str]]:
+    """Head of a positive number -> its digits, those behind them, and what these must be; the head is digits, too."""
+    count = 2 * (width - 1)
+    ends = {0xC0 + pairs: 2 * pairs + scale for pairs in range(width) if 0 < 2 * pairs + scale <= count}
+    return {
+        head: (slice(2, 2 + end), slice(2 + end, None), "0" * (count - end)) for head, end in ends.items()
+    }
+
+
+def _digits_of_field(field: bytes) -> str:
+    """The digits of a number of either sign, without the zeros behind them."""
+    if field[0] & 0x80:
+        return field.translate(BCD).hex()[2:].rstrip("0")
+    front = field.rstrip(b"\0")
+    if len(front) < 2:
+        raise DataError("a negative number without digits")
+    return (front[1:-1].translate(NINES_BCD).hex() + LAST_BCD[front[-1]]).rstrip("0")
 
 
 # --- BOOLEAN --------------------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
-"""A run of tuples <-> rows: the hot loop and the only native seam. Never: where the rows go.
+"""A run of tuples <-> rows: the hot loop's frame, and the reference for it. Never: where the rows go.
 
 Wire:     2 tag 14 · 2 warnings · 4 size · size bytes · pad to even; nothing is padded inside a row
 Source:   observed, gbase8s_messages.json, tuple_payloads.json
 
 House rules:
-1. The generated function decodes what is usual; a row that it dislikes is decoded by `decode_row`, the reference,
-   which either knows better or says what is wrong with it. The two agree on every row (tested).
+1. A function made for the shape, native or generated, decodes what is usual; a row that it dislikes is decoded by
+   the reference, which either knows better or says what is wrong with it. All agree on every row (tested).
 2. A row whose fields do not end where its frame ends is a ProtocolError: nothing behind it can be trusted.
 3. A value that means nothing is a DataError, and the stream is intact: the caller may go on from the position that
    it had before the call, skipping whole messages by their sizes. Rows decoded before that one are in the list.
@@ -18,15 +18,14 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from aioifx.codecs.base import Codec
-from aioifx.codecs.generated import TUPLE, TUPLE_HEAD, DecodeRun, EncodeRun, decode_run_for, encode_run_for
+from aioifx.codecs.generated import TUPLE, TUPLE_HEAD, DecodeRun, EncodeRun, encode_run_for
+from aioifx.codecs.kernel import make_decoder
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import Column, Row, Value
 
 _HEAD: Final = Struct(">hhi")
-_FIRST_WINDOW: Final = 8 * 1024
-_WIDEST_WINDOW: Final = 512 * 1024
 
 
 class Step(NamedTuple):
@@ -105,10 +104,11 @@ class RowDecoder:
 
     Args:     strip_char: trailing blanks of CHAR and NCHAR are the server's padding and go.
               padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
+              row_type: what a row is: tuple, or a subclass of it that adds nothing but methods.
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
-    __slots__ = ("_codecs", "_run", "code_set", "steps")
+    __slots__ = ("_codecs", "_run", "code_set", "row_type", "steps")
 
     def __init__(
         self,
@@ -117,9 +117,11 @@ class RowDecoder:
         *,
         strip_char: bool = False,
         padded_varchar: bool = False,
+        row_type: type[Row] = tuple,
     ) -> None:
         self.steps = steps_for(columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
         self.code_set = code_set
+        self.row_type = row_type
         self._codecs = tuple(step.codec for step in self.steps)
         self._run: DecodeRun | None = None
 
@@ -131,23 +133,19 @@ class RowDecoder:
         Raises:   ProtocolError, DataError: see house rules 2 and 3.
         """
         if self._run is None:
-            self._run = decode_run_for(self._codecs, self.code_set)
-        window = _FIRST_WINDOW
-        while size := _whole_tuple(data, pos, end):
-            view = bytes(data[pos : min(end, pos + max(window, size))])
-            taken = self._run(view, rows)
-            if taken:
-                pos += taken
-                window = min(window * 4, _WIDEST_WINDOW)
-            else:
-                rows.append(self.decode_payload(_payload(view)))
-                pos += size
-                window = _FIRST_WINDOW
-        return pos
+            self._run = make_decoder(self._codecs, self.code_set, self.row_type)
+        while True:
+            pos = self._run(data, pos, end, rows)
+            size = _whole_tuple(data, pos, end)
+            if not size:
+                return pos
+            rows.append(self.decode_payload(_payload(data[pos : pos + size])))
+            pos += size
 
     def decode_payload(self, payload: bytes) -> Row:
         """One row from the bytes that SQ_TUPLE frames."""
-        return _decode_steps(payload, self.steps)
+        row = _decode_steps(payload, self.steps)
+        return row if self.row_type is tuple else self.row_type(row)
 
 
 def _whole_tuple(data: bytearray, pos: int, end: int) -> int:
@@ -163,9 +161,9 @@ def _whole_tuple(data: bytearray, pos: int, end: int) -> int:
     return whole if pos + whole <= end else 0
 
 
-def _payload(message: bytes) -> bytes:
+def _payload(message: bytearray) -> bytes:
     size = _HEAD.unpack_from(message)[2]
-    return message[TUPLE_HEAD : TUPLE_HEAD + size]
+    return bytes(message[TUPLE_HEAD : TUPLE_HEAD + size])
 
 
 class RowEncoder:

@@ -84,9 +84,15 @@ def close_cursor(desk: Desk, message: requests.Close) -> None:
 
 
 def fetch(desk: Desk, message: requests.Fetch) -> None:
-    """SQ_NFETCH: rows, and with the last of them SQ_DONE, whose count is that of the whole result."""
+    """SQ_NFETCH: rows, and with the last of them SQ_DONE, whose count is that of the whole result.
+
+    Raises:   SqlFault: as `_opened`, or the buffer is larger than this server was told to bear.
+    """
     slot = desk.here
     cursor = _opened(slot)
+    limit = desk.fetch_limit
+    if limit.sqlcode and message.size > limit.size:
+        raise SqlFault(limit.sqlcode)
     portions = _portions(desk, slot)
     rows, count, is_last = portions.take(lambda wanted: desk.engine.fetch(cursor, wanted), message.size)
     desk.outbox.raw(rows)

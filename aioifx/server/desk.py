@@ -11,7 +11,7 @@ from aioifx.errors import DataError
 from aioifx.server.controls import Event, Outcome
 from aioifx.server.databases import Database, LogMode
 from aioifx.server.engine import Engine
-from aioifx.server.portions import Portions
+from aioifx.server.portions import LARGEST_PORTION, Portions
 from aioifx.server.slots import Slot, Slots
 from aioifx.server.sql.fault import SqlFault
 from aioifx.sqltypes import Column
@@ -31,6 +31,15 @@ def _cost() -> bytes:
 
 
 _COST: Final = _cost()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimit:
+    """How large a fetch may be, and what becomes of one that is larger."""
+
+    size: int = LARGEST_PORTION
+    sqlcode: int = 0
+    """What refuses it; 0: fewer rows are sent, so that the client has to fetch more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,7 @@ class Desk:
         *,
         database_locale: str = "",
         statement_limit: int,
+        fetch_limit: FetchLimit | None = None,
     ) -> None:
         """Args:     database_locale: DB_LOCALE of the login, empty if the client gave none."""
         self.engine = engine
@@ -61,6 +71,7 @@ class Desk:
         self.code_set = code_set
         self.database_locale = database_locale
         self.dialect = Dialect(encoding=code_set.codec)
+        self.fetch_limit = fetch_limit or FetchLimit()
         self.outbox = Outbox()
         self.slots = Slots(statement_limit)
         self.slot: Slot | None = None
@@ -111,6 +122,7 @@ class Desk:
             padded_varchar=self.has_padded_varchar,
             single=single,
             database_codec=self.engine.settings.code_set,
+            largest=self.fetch_limit.size,
         )
 
     # -- answers -------------------------------------------------------------------------------------------------------

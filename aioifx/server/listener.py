@@ -14,7 +14,8 @@ from urllib.parse import quote
 from aioifx.channel import Channel
 from aioifx.errors import InterfaceError
 from aioifx.server.databases import DEFAULT_LOCALE, SYSMASTER, Databases, LogMode, is_database_name
-from aioifx.server.desk import Identity
+from aioifx.server.desk import FetchLimit, Identity
+from aioifx.server.portions import LARGEST_PORTION
 from aioifx.server.roster import Roster
 from aioifx.server.seeds import run_script
 from aioifx.server.session import READ_AHEAD, Rules, Session
@@ -57,6 +58,10 @@ class ServerOptions:
     """Capability bits that the server answers with."""
     routines: tuple[Routine, ...] = ()
     """Procedures and functions written in Python, for all databases."""
+    fetch_limit: int = LARGEST_PORTION
+    """Bytes of rows in one reply, however large the fetch buffer that the client names is."""
+    fetch_refusal: int = 0
+    """SQLCODE by which a larger fetch buffer is refused, such as -406; 0: it is not, and gets less than it holds."""
 
     def __post_init__(self) -> None:
         """Raises:   InterfaceError: an option is wrong."""
@@ -65,6 +70,10 @@ class ServerOptions:
                 raise InterfaceError(f"database: {name!r} is not the name of a database")
         if not 0 <= self.port <= 0xFFFF:
             raise InterfaceError(f"port: {self.port} is not a port")
+        if self.fetch_limit < 1:
+            raise InterfaceError("fetch_limit: must be a number of bytes")
+        if self.fetch_refusal > 0:
+            raise InterfaceError("fetch_refusal: must be a negative SQLCODE, or 0")
 
 
 class Server:
@@ -86,6 +95,7 @@ class Server:
             self.options.user,
             self.options.password,
             only_own_name=self.options.server_name is not None,
+            fetch_limit=FetchLimit(self.options.fetch_limit, self.options.fetch_refusal),
         )
 
     async def start(self) -> None:

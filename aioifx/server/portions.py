@@ -23,8 +23,8 @@ from aioifx.wire.replies import TUPLE_HEAD
 
 logger: Final = logging.getLogger("aioifx.server")
 
-LARGEST_PORTION: Final = 4 * 1024 * 1024
-"""Bytes of rows in one reply, however large the client's buffer is."""
+LARGEST_PORTION: Final = 16 * 1024 * 1024
+"""Bytes of rows in one reply, however large the client's buffer is, unless a server's options say otherwise."""
 
 _FULL: Final = 0.9
 """A buffer filled this far is sent; one more round for the rest would cost more than it saves."""
@@ -39,7 +39,17 @@ FetchRows = Callable[[int], tuple[list[StoredRow], bool]]
 class Portions:
     """Encodes one result; made when a cursor is fetched from for the first time, or in another form."""
 
-    __slots__ = ("_encoder", "_ended", "_estimate", "_kept", "_kept_rows", "_loaders", "_single", "widths")
+    __slots__ = (
+        "_encoder",
+        "_ended",
+        "_estimate",
+        "_kept",
+        "_kept_rows",
+        "_largest",
+        "_loaders",
+        "_single",
+        "widths",
+    )
 
     def __init__(
         self,
@@ -49,8 +59,10 @@ class Portions:
         padded_varchar: bool,
         single: bool,
         database_codec: str,
+        largest: int = LARGEST_PORTION,
     ) -> None:
         """Args:     single: one row at a time, so that the row sent last is the one that the client stands on.
+                  largest: bytes of rows in one reply, unless a single row has more.
         Raises:   SqlFault: -999, a column's type is not served.
         """
         try:
@@ -66,6 +78,7 @@ class Portions:
         """The most bytes that each column can have."""
         self._estimate: float = TUPLE_HEAD + padded(sum(self.widths))
         self._single = single
+        self._largest = largest
         self._kept = b""  # encoded, not sent
         self._kept_rows = 0
         self._ended = False
@@ -75,7 +88,7 @@ class Portions:
 
         Raises:   SqlFault: a row could not be computed, or text is not in the client's code set.
         """
-        size = min(size, LARGEST_PORTION)
+        size = min(size, self._largest)
         data, rows = self._kept, self._kept_rows
         while not self._ended and (not rows or (not self._single and len(data) < size * _FULL)):
             count = 1 if self._single else max(1, int((size - len(data)) / self._estimate))

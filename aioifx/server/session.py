@@ -21,7 +21,7 @@ from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import ConnectError, ConnectionLost, InterfaceError, ProtocolError
 from aioifx.server.conversation import Conversation
 from aioifx.server.databases import Databases
-from aioifx.server.desk import Desk, Identity
+from aioifx.server.desk import Desk, FetchLimit, Identity
 from aioifx.server.engine import Engine
 from aioifx.server.roster import Member, Roster
 from aioifx.server.session_acts import open_database
@@ -69,6 +69,7 @@ class Rules:
     only_own_name: bool = False
     """Whether a client must ask for the server by its name."""
     statement_limit: int = STATEMENT_LIMIT
+    fetch_limit: FetchLimit | None = None
 
 
 class Session:
@@ -218,6 +219,7 @@ class Session:
             code_set,
             database_locale=environment.get("DB_LOCALE", ""),
             statement_limit=self._rules.statement_limit,
+            fetch_limit=self._rules.fetch_limit,
         )
         if login.database:
             name = login.database.decode("latin-1")

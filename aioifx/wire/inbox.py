@@ -3,7 +3,7 @@
 House rules:
 1. Only `need` awaits. A parser awaits other parsers and `need`, nothing else.
 2. No memoryview of `data` survives a `need`: a live view forbids the bytearray to grow.
-3. Positions are absolute in `data`; only `feed` moves it, and only while parsers are parked.
+3. Positions are absolute in `data`; only `feed` and `forget` move it, and only while no parser runs.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ PARK: Final = Park()
 
 NO_LIMIT: Final = sys.maxsize
 
+KEPT: Final = 4096
+"""Consumed bytes that may lie here until more come; dropping them costs more than they do."""
+
 Parser: TypeAlias = Coroutine[Park, None, T]
 """A coroutine that is stepped with ``send(None)`` whenever bytes have come."""
 
@@ -58,12 +61,17 @@ class Inbox:
         self._dropped = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Append what came; consumed bytes are dropped here and only here."""
+        """Append what came, in the place of what was consumed."""
         if self.pos:
             self._dropped += self.pos
             del self.data[: self.pos]
             self.pos = 0
         self.data += data
+
+    def forget(self) -> None:
+        """Give the memory of consumed bytes back, if it is worth it: nobody knows when more will come."""
+        if self.pos > KEPT:
+            self.feed(b"")
 
     @property
     def unread(self) -> int:

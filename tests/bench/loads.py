@@ -1,9 +1,8 @@
-"""Rows into a table: our load and executemany, informix-driver's executemany; one embedded server, one interleaved run.
+"""How large the blocks of a load should be: several sizes in turn, on the replay server or an embedded one.
 
-    python -m tests.bench.loads [--rows 100000] [--rounds 5] [--blocks]
+    python -m tests.bench.loads [--rows 100000] [--rounds 5] [--embedded]
 
-The server is a process of its own. Times are wall-clock and this process's CPU; what counts is the ratio of each pair
-of neighbouring runs. With --blocks it is our load alone that is measured, with blocks of several sizes.
+`python -m tests.bench.compare --only load` compares a load with what other clients have for it.
 """
 
 from __future__ import annotations
@@ -12,108 +11,52 @@ import argparse
 import asyncio
 import platform
 import statistics
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import informix_db
+import time
 
 import aioifx
 from aioifx.client import blocks
-from tests.bench.peers import Sample, compare, rows_of, server_process, timed
+from tests.bench.embedded import server_process
+from tests.bench.replay import replay_process
+from tests.bench.shapes import NARROW
 
-TABLE = "CREATE TABLE {} (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"
-INSERT = "INSERT INTO {} VALUES (?, ?, ?, ?, ?)"
 SIZES = (16, 32, 64, 128, 256, 512)
 """Kilobytes of a block."""
 
-Run = Callable[[], Any]
 
-
-def neighbours(name: str, ours: Run, theirs: Run, between: Run, rounds: int, count: int) -> None:
-    """Both in turn, each on an empty table, and a line that compares them."""
-    mine: list[Sample] = []
-    yours: list[Sample] = []
-    for _ in range(rounds):
-        for samples, run in ((mine, ours), (yours, theirs)):
-            between()
-            samples.append(timed(run)[0])
-    compare(name, mine, yours, count)
+async def measured(dsn: str, count: int, rounds: int, *, embedded: bool) -> dict[int, list[float]]:
+    """Seconds of wall-clock by size."""
+    rows = list(NARROW.rows(count))
+    times: dict[int, list[float]] = {size: [] for size in SIZES}
+    async with aioifx.connect(dsn) as conn:
+        if embedded:
+            await conn.execute(NARROW.create())
+        for number in range(rounds + 1):
+            for size in SIZES:
+                blocks.BLOCK = size * 1024  # type: ignore[misc]  # which is what is to be found out
+                begun = time.perf_counter()
+                await conn.load(NARROW.name, rows)
+                if number:  # the first round warms up
+                    times[size].append(time.perf_counter() - begun)
+                if embedded:
+                    await conn.execute(f"TRUNCATE TABLE {NARROW.name}")
+    return times
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--rows", type=int, default=100_000)
     arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--blocks", action="store_true")
-    options = arguments.parse_args()
-    loop = asyncio.new_event_loop()
-    run = loop.run_until_complete
-    with server_process() as dsn:
-        conn = run(_connected(dsn))
-        many = list(rows_of(options.rows))
-        print(
-            f"{platform.machine()}, Python {platform.python_version()}, {options.rounds} rounds, times per row"
-        )
-        if options.blocks:
-            _block_sizes(run, conn, many, options.rounds)
-        else:
-            _peers(run, conn, dsn, many, options.rounds)
-        run(conn.close())
-    loop.close()
-
-
-def _block_sizes(
-    run: Callable[[Any], Any], conn: aioifx.Connection, many: Sequence[Any], rounds: int
-) -> None:
-    times: dict[int, list[float]] = {size: [] for size in SIZES}
-    for _ in range(rounds):
-        for size in SIZES:
-            blocks.BLOCK = size * 1024  # type: ignore[misc]  # which is what is to be found out
-            run(conn.execute("TRUNCATE TABLE ours"))
-            times[size].append(timed(lambda: run(conn.load("ours", many)))[0].wall)
-    for size, taken in times.items():
-        print(f"blocks of {size:>3} KB {statistics.median(taken) / len(many) * 1e9:>7,.0f} ns")
-
-
-def _peers(
-    run: Callable[[Any], Any], conn: aioifx.Connection, dsn: str, many: Sequence[Any], rounds: int
-) -> None:
-    parsed = aioifx.parse_dsn(dsn)
-    peer = informix_db.connect(
-        parsed.host,
-        parsed.port,
-        user=parsed.user,
-        password="x",
-        database=parsed.database,
-        server=parsed.server,
-        autocommit=True,
+    arguments.add_argument("--embedded", action="store_true", help="a server that keeps the rows")
+    given = arguments.parse_args()
+    with server_process() if given.embedded else replay_process() as dsn:
+        times = asyncio.run(measured(dsn, given.rows, given.rounds, embedded=given.embedded))
+    print(
+        f"{platform.machine()}, Python {platform.python_version()}, {given.rounds} rounds of {given.rows:,} rows"
     )
-
-    def between() -> None:
-        for table in ("ours", "theirs"):
-            run(conn.execute(f"TRUNCATE TABLE {table}"))
-
-    def theirs(rows: Sequence[Any]) -> Run:
-        return lambda: peer.cursor().executemany(INSERT.format("theirs"), rows)
-
-    def inserted(rows: Sequence[Any]) -> Run:
-        return lambda: run(conn.executemany(INSERT.format("ours"), rows))
-
-    def loaded(rows: Sequence[Any]) -> Run:
-        return lambda: run(conn.load("ours", rows))
-
-    for rows in (many[:1000], many):
-        count = f"{len(rows):,}"
-        neighbours(f"executemany({count})", inserted(rows), theirs(rows), between, rounds, len(rows))
-        neighbours(f"load({count})", loaded(rows), theirs(rows), between, rounds, len(rows))
-    peer.close()
-
-
-async def _connected(dsn: str) -> aioifx.Connection:
-    conn = await aioifx.connect(dsn)
-    for table in ("ours", "theirs"):
-        await conn.execute(TABLE.format(table))
-    return conn
+    for size, taken in times.items():
+        print(f"blocks of {size:>3} KB {statistics.median(taken) / given.rows * 1e9:>7,.0f} ns a row")
 
 
 if __name__ == "__main__":

@@ -1,189 +1,139 @@
-"""aioifx and informix-driver side by side, on the same embedded server, in one interleaved run.
+"""What a client has to offer to be compared: workloads, set up and ready to be timed. Never: a clock, how it does it.
 
-    python -m tests.bench.peers [--rows 100000] [--rounds 7]
-
-The server is a process of its own. Times are wall-clock and this process's CPU; what counts is the ratio of each pair
-of neighbouring runs. The embedded server is slow beside a real one, so the wall-clock ratio is a lower bound.
+A peer's method sets a workload up and returns what is to be timed; a workload that a client has no means for is
+`Missing`. Everybody's rows are the tuples, or records, that its users get.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
-import datetime
-import platform
-import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Final
 
-import informix_db
+from tests.bench.shapes import SHAPES, Shape
 
-import aioifx
+Work = Callable[[], Awaitable[int]]
+"""Does it once; how many rows or calls that was."""
 
-QUERY = "SELECT id, big, name, ratio, day FROM narrow"
-
-
-class Sample(NamedTuple):
-    wall: float
-    cpu: float
+POOL: Final = 4
+"""Connections of a pool."""
+WORKERS: Final = 8
+"""Tasks that use a pool, and connections of the workload `concurrent`."""
+CALLS: Final = 25
+"""Calls of each of them."""
+BLOCK: Final = 1000
+"""Rows that a cursor with a number fetches at a time."""
 
 
-@contextlib.contextmanager
-def server_process() -> Iterator[str]:
-    """An embedded server in a process of its own; its DSN."""
-    command = [sys.executable, "-m", "aioifx.server", "--port", "0", "--database", "bench"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        try:
-            yield next(word for word in line.split() if word.startswith("informix://"))
-        finally:
-            process.terminate()
+class Missing(Exception):
+    """This client has no means for it."""
 
 
-def rows_of(count: int) -> Iterator[tuple[Any, ...]]:
-    """INTEGER, BIGINT, VARCHAR(20), FLOAT, DATE; 5 % NULLs in every nullable column."""
-    start = datetime.date(2020, 1, 1)
-    for i in range(count):
-        yield (
-            i,
-            None if i % 20 == 3 else i * 1_000_003,
-            None if i % 20 == 7 else f"customer {i % 9973}",
-            None if i % 20 == 11 else i / 7,
-            None if i % 20 == 17 else start + datetime.timedelta(days=i % 2000),
-        )
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One sample to be taken."""
+
+    workload: str
+    shape: str = "narrow"
+    rows: int = 1
+    repeat: int = 1
+
+    @property
+    def table(self) -> Shape:
+        """The shape itself."""
+        return SHAPES[self.shape]
+
+    @property
+    def name(self) -> str:
+        """As it is called in reports."""
+        parts = [self.workload]
+        if self.workload in ("fetch", "stream", "columns"):
+            parts.append(self.shape)
+        return "/".join([*parts, str(self.rows)] if self.rows > 1 else parts)
 
 
-def timed(work: Callable[[], Any]) -> tuple[Sample, Any]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return Sample(time.perf_counter() - wall, time.process_time() - cpu), result
+async def in_turns(calls: Sequence[Callable[[], Awaitable[Any]]]) -> int:
+    """Each of the workers calls its own, again and again."""
+
+    async def worker(call: Callable[[], Awaitable[Any]]) -> None:
+        for _ in range(CALLS):
+            await call()
+
+    await asyncio.gather(*map(worker, calls))
+    return CALLS * len(calls)
 
 
-def compare(name: str, ours: list[Sample], theirs: list[Sample], count: int) -> None:
-    """One line: medians, and the ratio of neighbours as median [min-max]."""
-    for kind in Sample._fields:
-        mine = [getattr(sample, kind) for sample in ours]
-        yours = [getattr(sample, kind) for sample in theirs]
-        ratios = sorted(b / a for a, b in zip(mine, yours, strict=True))
-        per = [statistics.median(values) / count * 1e9 for values in (mine, yours)]
-        print(
-            f"{name:<28} {kind:<5} aioifx {per[0]:>9,.0f} ns  informix-driver {per[1]:>9,.0f} ns"
-            f"  x {statistics.median(ratios):.2f} [{ratios[0]:.2f}-{ratios[-1]:.2f}]"
-        )
+class Peer:
+    """A client. The connection of the object is open as long as the object is in use."""
 
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+        self.conn: Any = None
+        self.opened = AsyncExitStack()
+        """What one workload needs open beside the connection."""
 
-async def round_trips(dsn: str) -> None:
-    """What each action costs in round trips, by the connection's own count."""
-    async with aioifx.connect(dsn) as conn:
-        stats = conn.stats
-        seen = stats.round_trips
-        print(f"\nround trips (TCP's own not counted)\n  connect                                {seen}")
+    async def open(self) -> None:
+        self.conn = await self.connected()
 
-        def line(what: str) -> None:
-            nonlocal seen
-            print(f"  {what:<38} {stats.round_trips - seen}")
-            seen = stats.round_trips
+    async def close(self) -> None:
+        await self.conn.close()
 
-        await conn.fetch("SELECT FIRST 1 id FROM narrow")
-        line("first SELECT, no parameters, 1 block")
-        await conn.fetch("SELECT FIRST 1 name FROM narrow WHERE id = ?", 1)
-        line("first SELECT with parameters, 1 block")
-        statement = await conn.prepare("SELECT name FROM narrow WHERE id = ?")
-        line("prepare")
-        await statement.fetch(2)
-        line("prepared SELECT, first time")
-        await statement.fetch(3)
-        line("prepared SELECT, repeated")
-        await statement.close()
-        line("close the prepared statement")
-        await conn.execute("CREATE TEMP TABLE trips (k INTEGER, v VARCHAR(20))")
-        line("CREATE TEMP TABLE")
-        await conn.execute("INSERT INTO trips VALUES (1, 'literal')")
-        line("INSERT of literals")
-        await conn.execute("INSERT INTO trips VALUES (?, ?)", 2, "bound")
-        line("INSERT with parameters")
-        await conn.executemany("INSERT INTO trips VALUES (?, ?)", [(k, f"v{k}") for k in range(1000)])
-        line("executemany(1000), its own transaction")
-        transaction = conn.transaction()
-        await transaction.start()
-        line("BEGIN")
-        await transaction.commit()
-        line("COMMIT")
+    async def connected(self) -> Any:
+        """A new connection."""
+        raise NotImplementedError
 
+    async def another(self) -> Any:
+        """A new connection, for one workload."""
+        conn = await self.connected()
+        self.opened.push_async_callback(conn.close)
+        return conn
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=100_000)
-    arguments.add_argument("--rounds", type=int, default=7)
-    options = arguments.parse_args()
-    loop = asyncio.new_event_loop()
-    with server_process() as dsn:
-        parsed = aioifx.parse_dsn(dsn)
-        conn = loop.run_until_complete(_connected(dsn, options.rows))
-        peer = informix_db.connect(
-            parsed.host,
-            parsed.port,
-            user=parsed.user,
-            password="x",
-            database=parsed.database,
-            server=parsed.server,
-            autocommit=True,
-        )
+    async def work(self, order: Order) -> Work:
+        """Set *order* up.
 
-        def ours() -> Any:
-            return loop.run_until_complete(conn.fetch(QUERY))
+        Raises:   Missing: there is no such call here.
+        """
+        method = getattr(self, order.workload.replace("-", "_"), None)
+        if method is None:
+            raise Missing(order.workload)
+        work: Work = await method(order)
+        return work
 
-        def theirs() -> Any:
-            cursor = peer.cursor()
-            cursor.execute(QUERY)
-            return cursor.fetchall()
+    async def rows(self, shape: Shape, count: int) -> list[Any]:
+        """The first rows of a table, to be compared with what they should be."""
+        raise NotImplementedError
 
-        assert [tuple(row) for row in ours()] == [tuple(row) for row in theirs()], "the clients disagree"
-        mine: list[Sample] = []
-        yours: list[Sample] = []
-        for _ in range(options.rounds):
-            mine.append(timed(ours)[0])
-            yours.append(timed(theirs)[0])
-        print(
-            f"{platform.machine()}, Python {platform.python_version()}, {options.rounds} rounds,"
-            f" times per row, fetches of {options.rows:,} rows"
-        )
-        compare("fetch, narrow", mine, yours, options.rows)
-        bulk = list(rows_of(1000))
-        loop.run_until_complete(
-            conn.execute(
-                "CREATE TEMP TABLE copy (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"
-            )
-        )
-        cursor = peer.cursor()
-        cursor.execute(
-            "CREATE TEMP TABLE copy (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"
-        )
-        insert = "INSERT INTO copy VALUES (?, ?, ?, ?, ?)"
-        mine, yours = [], []
-        for _ in range(options.rounds):
-            mine.append(timed(lambda: loop.run_until_complete(conn.executemany(insert, bulk)))[0])
-            yours.append(timed(lambda: peer.cursor().executemany(insert, bulk))[0])
-        compare("executemany(1000)", mine, yours, 1000)
-        peer.close()
-        loop.run_until_complete(conn.close())
-        loop.run_until_complete(round_trips(dsn))
-    loop.close()
+    async def fetch(self, order: Order) -> Work:
+        async def work() -> int:
+            return len(await self.rows(order.table, order.rows))
 
+        return work
 
-async def _connected(dsn: str, rows: int) -> aioifx.Connection:
-    conn = await aioifx.connect(dsn)
-    await conn.execute(
-        "CREATE TABLE narrow (id INTEGER, big BIGINT, name VARCHAR(20), ratio FLOAT, day DATE)"
-    )
-    await conn.executemany("INSERT INTO narrow VALUES (?, ?, ?, ?, ?)", rows_of(rows))
-    return conn
+    async def connect(self, order: Order) -> Work:
+        async def work() -> int:
+            conn = await self.connected()
+            await conn.close()
+            return 1
 
+        return work
 
-if __name__ == "__main__":
-    main()
+    async def ask(self, conn: Any) -> Any:
+        """SELECT 1 on a connection."""
+        raise NotImplementedError
+
+    async def select_1(self, order: Order) -> Work:
+        async def work() -> int:
+            await self.ask(self.conn)
+            return 1
+
+        return work
+
+    async def concurrent(self, order: Order) -> Work:
+        conns = [await self.another() for _ in range(WORKERS)]
+
+        def asking(conn: Any) -> Callable[[], Awaitable[Any]]:
+            return lambda: self.ask(conn)
+
+        return lambda: in_turns([asking(conn) for conn in conns])

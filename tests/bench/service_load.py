@@ -30,7 +30,7 @@ from fastapi import FastAPI
 
 import aioifx
 from examples import fastapi_service
-from tests.bench.peers import server_process
+from tests.bench.embedded import server_process
 
 TICK: Final = 0.005
 MOVEMENTS: Final = 2**14

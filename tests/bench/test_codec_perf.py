@@ -1,45 +1,74 @@
-"""Codecs and the reply reader by themselves, no server: ns per row is the mean divided by ROWS."""
+"""Codecs and the reply reader by themselves, no server: ns per row is the mean divided by ROWS.
+
+Each has a native and a pure form, so one run compares them. The anchor is `marshal.loads` of the same rows, with dates
+as day numbers and decimals and moments as text: the fastest way to rows that CPython has.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import datetime as dt
+import marshal
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from aioifx.codecs import kernel
+from aioifx.codecs.columns import ColumnDecoder
+from aioifx.codecs.kernel import NATIVE
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import code_set_of
-from aioifx.rows import record_row
-from aioifx.sqltypes import Column, Row, SqlType, TypeCode
+from aioifx.rows import dict_row, record_row
+from aioifx.sqltypes import Row
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.replies import in_runs, read_reply
-from tests.bench.peers import rows_of
+from tests.bench.conftest import FEW
+from tests.bench.shapes import SHAPES, Shape
 from tests.feeding import feed
 
 ROWS: Final = 10_000
 LATIN1: Final = code_set_of("en_US.8859-1")
-NARROW: Final = (
-    Column("id", SqlType(TypeCode.INTEGER, 4)),
-    Column("big", SqlType(TypeCode.BIGINT, 8)),
-    Column("name", SqlType(TypeCode.VARCHAR, 20)),
-    Column("ratio", SqlType(TypeCode.FLOAT, 8)),
-    Column("day", SqlType(TypeCode.DATE, 4)),
-)
+
+needs_kernel: Final = pytest.mark.skipif(not NATIVE, reason="the kernel is not built")
+
+both = pytest.mark.parametrize("form", [pytest.param("native", marks=needs_kernel), "pure"])
 
 
-@pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    return list(rows_of(ROWS))
+@pytest.fixture(params=list(SHAPES))
+def shape(request: pytest.FixtureRequest) -> Shape:
+    return SHAPES[request.param]
 
 
-@pytest.fixture(scope="module")
-def tuples(rows: list[Row]) -> bytearray:
-    return bytearray(RowEncoder(NARROW, LATIN1).encode(rows))
+@pytest.fixture
+def rows(shape: Shape, measuring: bool) -> list[Row]:
+    return list(shape.rows(ROWS if measuring else FEW))
 
 
-def test_decode_rows(benchmark: BenchmarkFixture, rows: list[Row], tuples: bytearray) -> None:
-    decoder = RowDecoder(NARROW, LATIN1)
+@pytest.fixture
+def tuples(shape: Shape, rows: list[Row]) -> bytearray:
+    return bytearray(RowEncoder(shape.columns, LATIN1).encode(rows))
+
+
+def decoder_of(form: str, shape: Shape, monkeypatch: pytest.MonkeyPatch) -> RowDecoder:
+    monkeypatch.setattr("aioifx.codecs.rows.make_decoder", getattr(kernel, f"{form}_decoder"))
+    return RowDecoder(shape.columns, LATIN1)
+
+
+@both
+def test_decode_rows(
+    benchmark: BenchmarkFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+    shape: Shape,
+    rows: list[Row],
+    tuples: bytearray,
+) -> None:
+    decoder = decoder_of(form, shape, monkeypatch)
+    benchmark.group = f"decode {shape.name}"
 
     def decode() -> list[Row]:
         decoded: list[Row] = []
@@ -49,9 +78,31 @@ def test_decode_rows(benchmark: BenchmarkFixture, rows: list[Row], tuples: bytea
     assert benchmark(decode) == rows
 
 
-def test_read_a_reply(benchmark: BenchmarkFixture, rows: list[Row], tuples: bytearray) -> None:
-    decoder = RowDecoder(NARROW, LATIN1)
+def test_load_marshalled_rows(benchmark: BenchmarkFixture, shape: Shape, rows: list[Row]) -> None:
+    benchmark.group = f"decode {shape.name}"
+    data = marshal.dumps([tuple(map(_simple, row)) for row in rows])
+    assert len(benchmark(marshal.loads, data)) == len(rows)
+
+
+def _simple(value: Any) -> Any:
+    """*value* as marshal can have it."""
+    if isinstance(value, dt.datetime | dt.time | Decimal):
+        return str(value)
+    return value.toordinal() if isinstance(value, dt.date) else value
+
+
+@both
+def test_read_a_reply(
+    benchmark: BenchmarkFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+    shape: Shape,
+    rows: list[Row],
+    tuples: bytearray,
+) -> None:
+    decoder = decoder_of(form, shape, monkeypatch)
     data = bytes(tuples) + b"\0\x0c"
+    benchmark.group = f"reply {shape.name}"
 
     def read() -> list[Row]:
         reply, _ = feed(lambda inbox: read_reply(inbox, Dialect(), in_runs(decoder)), [data])
@@ -60,17 +111,54 @@ def test_read_a_reply(benchmark: BenchmarkFixture, rows: list[Row], tuples: byte
     assert benchmark(read) == rows
 
 
-def test_encode_rows(benchmark: BenchmarkFixture, rows: list[Row], tuples: bytearray) -> None:
-    encoder = RowEncoder(NARROW, LATIN1)
+@both
+def test_decode_columns(
+    benchmark: BenchmarkFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+    shape: Shape,
+    rows: list[Row],
+    tuples: bytearray,
+) -> None:
+    monkeypatch.setattr("aioifx.codecs.columns.make_columns", getattr(kernel, f"{form}_columns"))
+    benchmark.group = f"columns {shape.name}"
+
+    def decode() -> int:
+        decoder = ColumnDecoder(shape.columns, LATIN1)
+        decoder(tuples, 0, len(tuples), [])
+        return decoder.rows
+
+    assert benchmark(decode) == len(rows)
+
+
+def test_encode_rows(benchmark: BenchmarkFixture, shape: Shape, rows: list[Row], tuples: bytearray) -> None:
+    benchmark.group = f"encode {shape.name}"
+    encoder = RowEncoder(shape.columns, LATIN1)
     assert benchmark(encoder.encode, rows) == tuples
 
 
-def test_encode_parameters(benchmark: BenchmarkFixture, rows: list[Row]) -> None:
-    encoder = ParamEncoder([column.type for column in NARROW], LATIN1)
-    bodies = benchmark(lambda: [encoder.encode(row) for row in rows])
-    assert len(bodies) == ROWS
+@both
+def test_encode_parameters(benchmark: BenchmarkFixture, form: str, shape: Shape, rows: list[Row]) -> None:
+    benchmark.group = f"parameters {shape.name}"
+    types = [column.type for column in shape.columns]
+    encode = getattr(kernel, f"{form}_encoder")(types, LATIN1, len(types).to_bytes(2, "big"), b"")
+    reference = ParamEncoder(types, LATIN1)
+
+    def encode_all() -> bytearray:
+        left, out = iter(rows), bytearray()
+        while (disliked := encode(left, out, sys.maxsize)[1]) is not None:
+            out += reference.encode(disliked[0])
+        return out
+
+    encoded = b"".join(map(reference.encode, rows))
+    assert benchmark(encode_all) == encoded, "otherwise than the reference encodes them"
 
 
-def test_make_records(benchmark: BenchmarkFixture, rows: list[Row]) -> None:
-    make = record_row(NARROW)
-    assert benchmark(lambda: list(map(make, rows))) == rows
+@pytest.mark.parametrize("factory", [record_row, dict_row])
+def test_make_records(
+    benchmark: BenchmarkFixture, factory: Callable[..., Any], shape: Shape, rows: list[Row]
+) -> None:
+    benchmark.group = f"records {shape.name}"
+    make = factory(shape.columns)
+    made = benchmark(lambda: list(map(make, rows)))
+    assert made[-1]["id"] == rows[-1][0]

@@ -61,7 +61,7 @@ class Rig:
         self.has_socket = True
         self.on_urgent: Callable[[], None] = lambda: None
         self.stats = Stats()
-        self.line = Line(self.channel, self.stats, self.read, lambda: self.chore(PROBE), **options)
+        self.line = Line(self.channel, self.stats, self.read, self.told, lambda: self.chore(PROBE), **options)
 
     @property
     def sent(self) -> list[str]:
@@ -78,14 +78,15 @@ class Rig:
             self.on_urgent()
         return self.has_socket
 
-    async def read(self) -> Reply:
-        reply = await read_reply(self.channel.inbox, DIALECT)
+    def read(self) -> Coroutine[Any, Any, Reply]:
+        return read_reply(self.channel.inbox, DIALECT)
+
+    def told(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
             self.line.was_interrupted()
-        return reply
 
     def submit(self, name: str, *, running: bool = True, **more: Any) -> Ticket[Reply]:
-        return self.line.submit(name.encode() + EOT, self.read(), running=running, **more)
+        return self.line.submit(name.encode() + EOT, self.read(), told=self.told, running=running, **more)
 
     def chore(self, name: str, **more: Any) -> Chore:
         def put(outbox: Outbox) -> None:
@@ -749,27 +750,64 @@ async def test_one_that_waits_without_the_turn_has_a_clock_of_its_own(rigged: Ri
     assert rig.line.is_free
 
 
-async def test_the_clock_begins_anew_when_something_has_come(
-    rigged: Rigged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> None:
     rig = rigged(command_timeout=60.0)
-    limits: list[float | None] = []
-    real = asyncio.timeout_at
-
-    def recorded(when: float | None) -> asyncio.Timeout:
-        limits.append(when)
-        return real(when)
-
-    monkeypatch.setattr(asyncio, "timeout_at", recorded)
+    begun = asyncio.get_running_loop().time()
+    deadlines: list[float] = []
     async with rig.turn():
-        for name in "ab":
-            ticket = rig.submit(name)
-            rig.answer()
-            await rig.line.wait(ticket)
+        taken = asyncio.get_running_loop().time()
+        for _ in range(2):
+            for name in "ab":
+                ticket = rig.submit(name)
+                rig.answer()
+                await rig.line.wait(ticket)
+                assert ticket.deadline is not None
+                deadlines.append(ticket.deadline)
             rig.line.restart_clock()
-    in_queue, first, second = limits
-    assert first is not None and second is not None
-    assert in_queue == first < second
+    first, same, later, _ = deadlines
+    assert begun + 60 <= first <= taken + 60
+    assert first == same < later
+
+
+async def test_one_clock_serves_many_calls_and_each_has_its_whole_time(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.02)
+    loop = asyncio.get_running_loop()
+    for name in "abc":
+        task = await rig.begin(name)
+        rig.answer()
+        await task
+    passed = loop.create_future()
+    loop.call_later(0.01, passed.set_result, None)
+    await passed  # the clock of the quick ones goes on
+    begun = loop.time()
+    with pytest.raises(QueryTimeout):
+        await rig.call("slow")
+    assert loop.time() >= begun + 0.02
+    rig.answer(HIT)
+
+
+async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    task = await rig.begin("a")
+    rig.on_urgent = lambda: [
+        task.cancel()
+    ].clear()  # the clock has just rung, and the task has not heard it yet
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert rig.sent == ["a", "!"]
+    rig.answer(HIT)
+    await settle()
+    assert rig.line.is_free and not rig.line.in_doubt
+
+
+async def test_behind_the_end_no_clock_goes_on(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=60.0)
+    task = await rig.begin("a")
+    rig.channel.abort()
+    with pytest.raises(ConnectionLost):
+        await task
+    scheduled = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+    assert [timer for timer in scheduled if not timer.cancelled() and "Line" in repr(timer)] == []
 
 
 async def test_a_users_own_timeout_stays_a_timeout_of_his(rigged: Rigged) -> None:

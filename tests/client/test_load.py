@@ -645,12 +645,19 @@ async def test_a_block_that_takes_too_long_is_interrupted_and_undone() -> None:
         await conn.execute("delete from t")
 
 
-async def test_a_slow_source_of_rows_is_not_the_servers_time() -> None:
-    """Each row comes later than command_timeout allows for an answer."""
+async def test_a_slow_source_of_rows_is_not_the_servers_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row comes later than command_timeout allows for an answer, by a clock that is put forward."""
+    loop = asyncio.get_running_loop()
+    clock, late = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: clock() + late)
 
     async def slow() -> AsyncIterator[tuple[int]]:
+        nonlocal late
         for n in range(2):
-            await asyncio.sleep(0.35)
+            due = asyncio.Event()
+            loop.call_later(0.35, due.set)
+            late += 0.35
+            await due.wait()  # a limit that was shorter has been over before
             yield (n,)
 
     async with talking(opened, BEGIN, put(1), MARK, put(1), COMMIT, release(2), command_timeout=0.3) as (

@@ -116,6 +116,20 @@ def test_fet_buf_size_is_the_default_of_fetch_size() -> None:
     assert parse_dsn(URL + "&FET_BUF_SIZE=100000&fetch_size=8192").fetch_size == 8192
 
 
+def test_large_fetches_are_announced_as_jdbc_does_where_the_server_can_do_them() -> None:
+    def told(text: str, **kind: bool) -> str | None:
+        pairs = dict(parse_dsn(URL + text).session_environment(**kind))
+        size = pairs.get(b"FET_BUF_SIZE")
+        return size.decode() if size is not None else None
+
+    assert told("&fetch_size=100000") == "100000"
+    assert told("&fetch_size=100000", large_fetches=False) is None
+    assert told("&fetch_size=32767") is None
+    assert told("&FET_BUF_SIZE=100000") == "100000"
+    assert told("&FET_BUF_SIZE=100000", large_fetches=False) == "100000", "it is what the user said"
+    assert told("&FET_BUF_SIZE=1024&fetch_size=100000") == "1024"
+
+
 def test_the_user_is_the_operating_systems_when_none_is_given() -> None:
     assert resolve("informix://db1?server=s", {}, {"LOGNAME": "ann", "USER": "bob"}).user == "ann"
     assert resolve("informix://db1?server=s", {}, {"USER": "bob"}).user == "bob"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import namedtuple
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from decimal import Decimal
 from typing import Any
@@ -145,6 +146,31 @@ async def test_rows_may_come_from_anything_that_can_be_iterated(kind: str) -> No
         assert (await conn.executemany(INSERT, source)).rowcount == 5
         bound = [group[-8:-4] for group in peer.groups[3:8]]
         assert bound == [n.to_bytes(4, "big") for n in range(5)]
+
+
+async def test_records_and_named_tuples_are_rows_too() -> None:
+    point = namedtuple("point", "x")
+    async with talking(select_ints(2, 0, 1), opened, BEGIN, answers(3), COMMIT, release(2)) as (conn, peer):
+        records: list[Any] = list(await conn.fetch("select c1 from t"))
+        assert (await conn.executemany(INSERT, [*records, point(2)])).rowcount == 3
+        bound = [group[-8:-4] for group, said in zip(peer.groups, peer.said, strict=True) if said == ROW]
+        assert bound == [n.to_bytes(4, "big") for n in range(3)]
+
+
+async def test_values_of_every_kind_may_be_mixed_between_usual_ones() -> None:
+    """What the quick encoder dislikes goes the long way, in its place."""
+
+    class Whole(int):
+        """An int by another class."""
+
+    async with talking(opened, BEGIN, [("Id(2) Bind(1) Execute", one_done)] * 200, COMMIT, release(2)) as (
+        conn,
+        peer,
+    ):
+        source = [(Whole(n) if n % 7 == 0 else True if n == 1 else n,) for n in range(200)]
+        assert (await conn.executemany(INSERT, source)).rowcount == 200
+        bound = [group[-8:-4] for group, said in zip(peer.groups, peer.said, strict=True) if said == ROW]
+        assert bound == [n.to_bytes(4, "big") for n in range(200)]
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
@@ -437,6 +463,47 @@ async def test_a_prepared_statement_is_pipelined_again_and_again() -> None:
         async with await conn.prepare(INSERT) as statement:
             assert (await statement.executemany(rows(3))).rowcount == 3
             assert (await statement.executemany(rows(2))).rowcount == 2
+
+
+@pytest.mark.parametrize("source", [list, tuple])
+async def test_one_whose_kept_statement_has_gone_stale_is_done_again_unnoticed(source: Any) -> None:
+    stale = answers(2, row_0=error(-710) + EOT, row_1=error(-710) + EOT)
+    again: list[Turn] = [
+        (PREPARE, described(3, C1, kind=StatementType.INSERT)),
+        ("Id(3) DescribeInput", takes(INTEGER)),
+        BEGIN,
+        *[("Id(3) Bind(1) Execute", one_done)] * 2,
+        COMMIT,
+    ]
+    async with talking(
+        *(opened, BEGIN, answers(2), COMMIT, BEGIN, stale, ROLLBACK, again, release(2)),
+        statement_cache_size=10,
+    ) as (conn, _):
+        for _ in range(2):
+            assert (await conn.executemany(INSERT, source(rows(2)))).rowcount == 2
+
+
+async def test_one_whose_rows_are_gone_is_not_done_again() -> None:
+    stale = answers(2, row_1=error(-710) + EOT)
+    async with talking(
+        opened, BEGIN, answers(2), COMMIT, BEGIN, stale, ROLLBACK, release(2), statement_cache_size=10
+    ) as (conn, _):
+        await conn.executemany(INSERT, rows(2))
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, iter(rows(2)))
+        assert (caught.value.sqlcode, caught.value.row_index) == (-710, 1)
+
+
+async def test_nor_is_one_without_a_log_whose_first_rows_may_be_stored() -> None:
+    stale = answers(2, row_1=error(-710) + EOT)
+    async with talking(opened, answers(2), stale, release(2), warnings=UNLOGGED, statement_cache_size=10) as (
+        conn,
+        _,
+    ):
+        await conn.executemany(INSERT, rows(2))
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(2))
+        assert (caught.value.sqlcode, caught.value.row_index) == (-710, 1)
 
 
 # -- the window -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Lists of hosts, what a redirect says, and which errors mean that a server is not the right one any more."""
+"""Lists of hosts, what a redirect says, and which redirects are followed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 
 from aioifx.client.route import (
     Address,
-    Role,
     addresses,
     is_allowed,
-    means_moved,
     names_in,
     redirect_target,
 )
-from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, from_server
+from aioifx.errors import InterfaceError
 
 # -- hosts ------------------------------------------------------------------------------------------------------------
 
@@ -140,29 +138,3 @@ def test_any_redirect_is_understood_or_not(text: str) -> None:
 )
 def test_only_hosts_that_a_pattern_fits_are_allowed(host: str, patterns: str, allowed: bool) -> None:
     assert is_allowed(host, patterns) == allowed
-
-
-# -- moved ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("error", "role", "moved"),
-    [
-        (ConnectionLost("gone"), "any", True),
-        (from_server(-459, 0), "any", True),
-        (from_server(-271, -140), "primary", True),
-        (from_server(-271, -7351), "primary", True),
-        (from_server(-346, -7352), "primary", True),
-        (from_server(-271, -140), "any", False),
-        (from_server(-271, -140), "secondary", False),
-        (from_server(-271, -100), "primary", False),
-        (from_server(-201, 0), "primary", False),
-        (DatabaseError("odd", connection_usable=False), "any", True),
-        (ValueError("none of ours"), "primary", False),
-        (None, "primary", False),
-    ],
-)
-def test_a_server_that_went_away_or_writes_no_more_has_moved(
-    error: BaseException | None, role: Role, moved: bool
-) -> None:
-    assert means_moved(error, role) == moved

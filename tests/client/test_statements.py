@@ -484,6 +484,16 @@ async def test_in_an_ansi_database_what_the_failure_began_is_committed_once_more
         assert await conn.fetch(QUERY) == [(8,)]
 
 
+async def test_in_an_ansi_database_what_a_borrowers_query_began_is_committed_when_it_is_given_back() -> None:
+    query: list[Turn] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
+    async with talking(query, closing(2), COMMIT, warnings=ANSI) as (conn, _):
+        borrowed = conn.lend()
+        stream = borrowed.stream(QUERY, prefetch=False)
+        await anext(stream)
+        borrowed.recall()
+        await conn.rest()
+
+
 # -- what makes all of them stale -------------------------------------------------------------------------------------
 
 

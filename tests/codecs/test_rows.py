@@ -3,18 +3,31 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
+from collections.abc import Iterator
 from decimal import Decimal
+from struct import pack
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aioifx.codecs import kernel
 from aioifx.codecs.registry import codec_for
 from aioifx.codecs.rows import RowDecoder, RowEncoder, decode_row
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, NotSupportedError, ProtocolError
-from aioifx.sqltypes import Column, Datetime, IntervalYM, Row, SqlType, TypeCode, Unit
+from aioifx.sqltypes import (
+    Column,
+    Datetime,
+    IntervalYM,
+    Qualifier,
+    Row,
+    SqlType,
+    TypeCode,
+    Unit,
+    datetime_qualifier,
+)
 from tests.codecs.samples import (
     BOOLEAN,
     CP1252,
@@ -37,6 +50,17 @@ SMALLFLOAT = SqlType(TypeCode.SMALLFLOAT, 4)
 DATE = SqlType(TypeCode.DATE, 4)
 
 
+@pytest.fixture(params=("native", "pure"), autouse=True, scope="module")
+def speedups(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The whole of this file is about either of them."""
+    if request.param == "native":
+        pytest.importorskip("aioifx._speedups.rows", exc_type=ImportError)
+    make = {"native": kernel.native_decoder, "pure": kernel.pure_decoder}[request.param]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aioifx.codecs.rows.make_decoder", make)
+        yield
+
+
 def framed(payload: bytes, warnings: int = 0) -> bytes:
     """An SQ_TUPLE message."""
     head = b"\0\x0e" + warnings.to_bytes(2, "big") + len(payload).to_bytes(4, "big")
@@ -44,7 +68,7 @@ def framed(payload: bytes, warnings: int = 0) -> bytes:
 
 
 def decoded(
-    types: tuple[SqlType, ...], data: bytes, code_set: CodeSet = LATIN1, **options: bool
+    types: tuple[SqlType, ...], data: bytes, code_set: CodeSet = LATIN1, **options: Any
 ) -> tuple[list[Row], int]:
     rows: list[Row] = []
     pos = RowDecoder(columns_of(*types), code_set, **options)(bytearray(data), 0, len(data), rows)
@@ -406,9 +430,7 @@ def outcome(decode: Any) -> Any:
 @pytest.mark.parametrize("code_set", [LATIN1, UTF8], ids=lambda c: c.name)
 @settings(max_examples=300)
 @given(data=st.data())
-def test_the_generated_decoder_and_the_reference_agree_on_corrupt_rows(
-    code_set: CodeSet, data: st.DataObject
-) -> None:
+def test_the_decoder_and_the_reference_agree_on_corrupt_rows(code_set: CodeSet, data: st.DataObject) -> None:
     # Law: garbage gives a row, ProtocolError or DataError; the same from both, and nothing else.
     columns, rows = data.draw(tables(code_set, max_columns=4))
     payload = bytearray(RowEncoder(columns, code_set).encode_payload(rows[0]))
@@ -419,14 +441,14 @@ def test_the_generated_decoder_and_the_reference_agree_on_corrupt_rows(
     payload = payload[:cut] if cut < 0 else payload + bytes(cut)
     decoder = RowDecoder(columns, code_set)
 
-    def generated() -> Row:
+    def at_once() -> Row:
         found: list[Row] = []
         message = bytearray(framed(bytes(payload)) * 2)
         assert decoder(message, 0, len(message), found) == len(message)
         assert repr(found[0]) == repr(found[1])
         return found[0]
 
-    assert repr(outcome(generated)) == repr(outcome(lambda: decode_row(bytes(payload), columns, code_set)))
+    assert repr(outcome(at_once)) == repr(outcome(lambda: decode_row(bytes(payload), columns, code_set)))
 
 
 @settings(max_examples=300)
@@ -550,6 +572,106 @@ def test_a_long_run_crosses_windows_without_losing_a_row() -> None:
     rows = [(index, "x" * (index % 7)) for index in range(20_000)]
     data = RowEncoder(columns_of(*types), UTF8).encode(rows)
     assert decoded(types, data, UTF8) == (rows, len(data))
+
+
+# --- the ends of what a type holds ----------------------------------------------------------------------------------
+
+_YEAR_TO_F5 = SqlType(TypeCode.DATETIME, datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5).encoded)
+_HOUR_TO_F3 = SqlType(TypeCode.DATETIME, datetime_qualifier(Unit.HOUR, Unit.FRACTION, 3).encoded)
+_HOUR_TO_SECOND = SqlType(TypeCode.DATETIME, datetime_qualifier(Unit.HOUR, Unit.SECOND).encoded)
+_YEAR_TO_DAY = SqlType(TypeCode.DATETIME, datetime_qualifier(Unit.YEAR, Unit.DAY).encoded)
+_DAYS = SqlType(TypeCode.INTERVAL, Qualifier(Unit.DAY, Unit.FRACTION, 9, 5).encoded)
+_SECONDS = SqlType(TypeCode.INTERVAL, Qualifier(Unit.SECOND, Unit.FRACTION, 2, 1).encoded)
+
+ENDS: list[tuple[SqlType, list[Any]]] = [
+    (SMALLINT, [0, -1, 32_767, -32_767]),
+    (INTEGER, [0, -1, (1 << 31) - 1, 1 - (1 << 31)]),
+    (SqlType(TypeCode.BIGINT, 8), [0, -1, (1 << 63) - 1, 1 - (1 << 63), 1 << 31, 1 << 32]),
+    (INT8, [0, -1, (1 << 63) - 1, 1 - (1 << 63), 1 << 31, -(1 << 32)]),
+    (SMALLFLOAT, [0.0, -0.0, 1.5, float("inf"), -float("inf"), 2.0**-149]),
+    (FLOAT, [0.0, -0.0, 0.1, float("inf"), -float("inf"), 5e-324, 1.7976931348623157e308]),
+    (decimal_type(32, 0), [Decimal(0), Decimal(1), Decimal(-1), Decimal("9" * 32), Decimal("-" + "9" * 32)]),
+    (
+        decimal_type(16, 2),
+        [Decimal("0.00"), Decimal("0.01"), Decimal("-0.01"), Decimal("-100.00"), Decimal("0.10")],
+    ),
+    (decimal_type(5, 5), [Decimal("0.00001"), Decimal("-0.99999"), Decimal("0.10000")]),
+    (decimal_type(9, 3), [Decimal("1.000"), Decimal("-123456.789"), Decimal("-0.001"), Decimal("-7.000")]),
+    (
+        decimal_type(16),
+        [
+            Decimal(0),
+            Decimal("1E-130"),
+            Decimal("-1E+125"),
+            Decimal("-1E-9"),
+            Decimal(100),
+            Decimal("-12300.5"),
+        ],
+    ),
+    (DATE, [dt.date.min, dt.date.max, dt.date(1899, 12, 31), dt.date(2000, 2, 29), dt.date(1900, 2, 28)]),
+    (
+        _YEAR_TO_F5,
+        [dt.datetime.min, dt.datetime(9999, 12, 31, 23, 59, 59, 999_990), dt.datetime(99, 1, 1, 0, 0, 0, 10)],
+    ),
+    (_HOUR_TO_F3, [dt.time.min, dt.time(23, 59, 59, 999_000), dt.time(0, 0, 0, 1000), dt.time(0, 7)]),
+    (_HOUR_TO_SECOND, [dt.time.min, dt.time(23, 59, 59), dt.time(0, 0, 1), dt.time(0, 7)]),
+    (_YEAR_TO_DAY, [dt.date.min, dt.date.max, dt.date(2024, 2, 29)]),
+    (
+        _DAYS,
+        [
+            dt.timedelta(0),
+            dt.timedelta(999_999_999, 86_399, 999_990),
+            dt.timedelta(-999_999_999),
+            dt.timedelta(microseconds=-10),
+            dt.timedelta(-1),
+        ],
+    ),
+    (
+        _SECONDS,
+        [dt.timedelta(seconds=99, microseconds=900_000), -dt.timedelta(seconds=59, microseconds=100_000)],
+    ),
+    (BOOLEAN, [True, False]),
+    (SqlType(TypeCode.CHAR, 3), ["   ", "a  ", " a\0", "\x7f\x7f\x7f"]),
+    (VARCHAR20, ["", " ", "\0\0", "x" * 20]),
+    (LVARCHAR, ["", "\0", "x" * 2048]),
+]
+
+
+@pytest.mark.parametrize("code_set", [LATIN1, UTF8, CP1252], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    ("sql_type", "values"), ENDS, ids=lambda part: str(part) if isinstance(part, SqlType) else ""
+)
+def test_the_ends_of_a_type_come_back_as_they_are(
+    sql_type: SqlType, values: list[Any], code_set: CodeSet
+) -> None:
+    columns = columns_of(VARCHAR20, sql_type, INTEGER)
+    rows: list[Row] = [("front", value, 7) for value in (*values, None)]
+    message = RowEncoder(columns, code_set).encode(rows)
+    back, end = decoded((VARCHAR20, sql_type, INTEGER), message, code_set)
+    assert end == len(message)
+    assert list(map(repr, back)) == list(map(repr, rows))
+
+
+def test_only_one_pattern_of_a_float_is_null_and_every_nan_keeps_its_bits() -> None:
+    patterns = [
+        "7ff8000000000000",
+        "fff8000000000000",
+        "fffffffffffffffe",
+        "7fffffffffffffff",
+        "7ff0000000000001",
+    ]
+    rows, _ = decoded((FLOAT,), b"".join(framed(bytes.fromhex(pattern)) for pattern in patterns))
+    assert [pack(">d", value).hex() for (value,) in rows] == patterns
+
+
+def test_an_int8_beyond_64_bits_is_the_reference_s() -> None:
+    payload = bytes.fromhex("ffff ffffffff ffffffff")
+    assert decoded((INT8,), framed(payload))[0] == [(1 - (1 << 64),)]
+    assert decoded((INT8,), framed(b"\0\1" + payload[2:]))[0] == [((1 << 64) - 1,)]
+
+
+def test_a_char_of_no_width_is_empty_and_not_null() -> None:
+    assert decoded((SqlType(TypeCode.CHAR, 0), INTEGER), framed(bytes(4)))[0] == [("", 0)]
 
 
 # --- values that take the slow way ----------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ async def house() -> AsyncIterator[House]:
 
 
 def check_invariants(pool: Pool) -> None:
-    stats, lending = pool.stats(), pool._lending
+    stats, lending = pool.stats(), pool._keeper.lending
     assert stats.size + stats.opening <= MOST
     assert stats.size == stats.idle + stats.lent
     assert not set(lending.idle) & lending.lent
@@ -117,7 +117,7 @@ async def test_a_pool_keeps_its_promises_under_every_fault_and_works_when_it_end
             raise
         assert told.total() == 3 * TASKS, "a task was forgotten"
         totals.update({f"{kind.value}: {what}": count for what, count in told.items()})
-    record_property("fault cases of pools", totals)
+    record_property("fault cases of pools", dict(totals))
 
 
 async def attempt(house: House, fault: Fault) -> Counter[str]:
@@ -171,7 +171,7 @@ async def test_idle_connections_that_are_lost_are_replaced_before_they_are_lent(
         links = list(house.proxy.links)
         for link in links:
             link.arm(Fault(kind, Way.TO_CLIENT, 0))  # comes about with the first answer
-        for slot in pool._lending.idle:
+        for slot in pool._keeper.lending.idle:
             slot.idle_since -= 100
         for _ in range(2 * MOST):
             assert await pool.fetchval("select name from thing where id = ?", 2) == NAMES[1][1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,31 @@ from typing import Final
 ARTIFACT: Final = "com.ibm.informix:jdbc:15.0.1.0"
 
 Fields = list[str | None]
+
+
+class JdbcMissing(Exception):
+    """Driver or Java cannot be had here; says why."""
+
+
+def fetched(folder: Path, *sources: Path) -> Path:
+    """IBM's driver, fetched by Maven into *folder*, with classes compiled from *sources* beside it.
+
+    Raises:   JdbcMissing: a tool is not installed, or Maven cannot reach its repository.
+    """
+    for tool in ("java", "javac", "mvn"):
+        if shutil.which(tool) is None:
+            raise JdbcMissing(f"no {tool} on PATH")
+    plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+    command = ["mvn", "-B", "-q", plugin, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"]
+    copied = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    jars = list(folder.glob("*.jar"))
+    if not jars:
+        said = (copied.stdout + copied.stderr).strip()
+        raise JdbcMissing(f"Maven could not fetch {ARTIFACT}: {said[-200:]}")
+    command = ["javac", "-cp", str(jars[0]), "-d", str(folder), *map(str, sources)]
+    compiled = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert compiled.returncode == 0, compiled.stderr
+    return jars[0]
 
 
 class JdbcError(Exception):

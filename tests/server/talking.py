@@ -12,7 +12,7 @@ from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.server.controls import Outcome
 from aioifx.server.conversation import Conversation
 from aioifx.server.databases import Databases, LogMode
-from aioifx.server.desk import Desk, Identity
+from aioifx.server.desk import Desk, FetchLimit, Identity
 from aioifx.server.engine import Engine
 from aioifx.server.roster import Roster
 from aioifx.server.sql.fault import SqlFault
@@ -119,10 +119,16 @@ class Talk:
         *,
         database_locale: str = "",
         statement_limit: int = 100,
+        fetch_limit: FetchLimit | None = None,
     ) -> None:
         identity = Identity("ol_test", "Informix Dynamic Server Version 15", SERVER_MASK)
         desk = Desk(
-            engine, identity, code_set, database_locale=database_locale, statement_limit=statement_limit
+            engine,
+            identity,
+            code_set,
+            database_locale=database_locale,
+            statement_limit=statement_limit,
+            fetch_limit=fetch_limit,
         )
         self.conversation = Conversation(desk)
         self.code_set = code_set

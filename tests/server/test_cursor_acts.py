@@ -6,6 +6,7 @@ import pytest
 
 from aioifx.codecs.rows import RowEncoder
 from aioifx.server.databases import LogMode
+from aioifx.server.desk import FetchLimit
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import requests
 from aioifx.wire.replies import Done
@@ -49,6 +50,23 @@ def test_portions_end_with_a_count_of_all_rows_in_the_last_one(item: Talk) -> No
         reply = item.say(requests.Id(statement_id), requests.Fetch(size))
         seen.append((reply.rows, reply.done))
     assert seen == [([(1,), (2,)], None), ([(3,), (4,)], None), ([(5,)], Done(0, 5)), ([], Done(0, 0))]
+
+
+def test_a_buffer_above_the_limit_gets_less_or_an_error_and_the_cursor_stays(home: House) -> None:
+    def fetched(limit: FetchLimit, *sizes: int) -> list[Any]:
+        talk = Talk(home.engine(), fetch_limit=limit)
+        statement_id = talk.prepare("SELECT FIRST 3 tabid FROM systables ORDER BY tabid")
+        talk.say(requests.Id(statement_id), requests.Open())
+        replies = [talk.say(requests.Id(statement_id), requests.Fetch(size)) for size in sizes]
+        return [error_of(reply) if reply.error else reply.rows for reply in replies]
+
+    assert fetched(FetchLimit(24), 4096, 4096) == [[(1,), (2,)], [(3,)]]
+    assert fetched(FetchLimit(24, -406), 4096, 24, 25, 24) == [
+        (-406, 0, ""),
+        [(1,), (2,)],
+        (-406, 0, ""),
+        [(3,)],
+    ]
 
 
 def test_an_empty_result_is_done_with_no_rows(item: Talk) -> None:

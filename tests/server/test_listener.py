@@ -128,6 +128,10 @@ async def test_a_wrong_option_is_named() -> None:
         ServerOptions(("../demo",))
     with pytest.raises(InterfaceError, match="port: -1 is not a port"):
         ServerOptions(port=-1)
+    with pytest.raises(InterfaceError, match="fetch_limit: must be a number of bytes"):
+        ServerOptions(fetch_limit=0)
+    with pytest.raises(InterfaceError, match="fetch_refusal: must be a negative SQLCODE, or 0"):
+        ServerOptions(fetch_refusal=406)
     with pytest.raises(InterfaceError, match="klingon"):
         async with running(db_locale="tlh.klingon"):
             pass

@@ -68,6 +68,20 @@ def test_rows_of_fixed_width_fill_the_buffer_to_the_last_row() -> None:
     assert decoded(messages, FIXED) == rows[:10]
 
 
+def test_a_portion_is_no_larger_than_the_server_bears() -> None:
+    made = Portions(
+        FIXED, LATIN_1, padded_varchar=False, single=False, database_codec="latin-1", largest=3 * 20
+    )
+    assert made.take(source([(n, n) for n in range(100)]), 2**31 - 1)[1:] == (3, False)
+
+
+def test_eight_megabytes_of_rows_come_in_one_portion_if_they_are_asked_for() -> None:
+    size = 8 * 1024 * 1024
+    count = size // 20
+    messages, sent, last = portions(FIXED).take(source([(1, 1)] * (count + 1)), size)
+    assert (len(messages), sent, last) == (count * 20, count, False)
+
+
 def test_an_empty_result_is_the_last_portion() -> None:
     assert portions().take(source([]), 4096) == (b"", 0, True)
 

@@ -143,6 +143,44 @@ def test_bytes_that_are_nearly_right_end_as_with_the_general_reader(dialect: Dia
         assert outcome(lambda inbox: _counted(inbox, dialect, count), chunks) == expected
 
 
+@every_dialect
+@given(data=st.data())
+def test_long_runs_of_one_form_are_counted_as_the_general_reader_counts_them(
+    dialect: Dialect, data: Any
+) -> None:
+    """Law (columns): so many replies of one form are counted at once, and what is unlike them ends that."""
+    wide = int64s if dialect.long_rowid else int32s
+    rows = data.draw(st.sampled_from([st.just(1), st.integers(0, 300), wide]))
+    warnings = data.draw(st.sampled_from([st.just(0), st.sampled_from([0, 1, 0x100, 0x8001])]))
+    serials, state = data.draw(st.booleans()), data.draw(st.booleans())
+    answers = [
+        Answer(
+            Serials(n * 2**33, n if dialect.bigint else 0) if serials else None,
+            Done(data.draw(warnings), data.draw(rows), n, -n),
+            state=TransactionState(n, 0, 1) if state else None,
+        )
+        for n in range(data.draw(st.integers(10, 40)))
+    ]
+    unlike = data.draw(st.lists(st.sampled_from([Answer(error=DUPLICATE), Answer(cost=False)]), max_size=2))
+    for answer in (*unlike, *data.draw(answers_of(dialect))[: len(unlike)]):
+        answers.insert(data.draw(st.integers(0, len(answers))), answer)
+    expected, _ = feed(lambda inbox: _one_by_one(inbox, dialect, len(answers)), [sent(answers, dialect)])
+    found, _ = feed(lambda inbox: _counted(inbox, dialect, len(answers)), [sent(answers, dialect)])
+    assert found == expected
+
+
+@every_dialect
+@given(data=st.data())
+def test_a_byte_that_differs_in_a_long_run_ends_it_as_with_the_general_reader(
+    dialect: Dialect, data: Any
+) -> None:
+    answers = [Answer(done=Done(0, 1, n, 0)) for n in range(30)]
+    raw = bytearray(sent(answers, dialect))
+    raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    found = outcome(lambda inbox: _counted(inbox, dialect, 30), [bytes(raw)])
+    assert found == outcome(lambda inbox: _one_by_one(inbox, dialect, 30), [bytes(raw)])
+
+
 @given(count=st.integers(0, 30), more=st.integers(0, 5))
 def test_no_more_is_taken_than_was_asked_for(count: int, more: int) -> None:
     dialect = DIALECTS[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.errors import ConnectionLost, ProtocolError
-from aioifx.wire.inbox import PARK, Inbox, padded
+from aioifx.wire.inbox import KEPT, PARK, Inbox, padded
 from tests.feeding import StillParked, cuts, feed, outcome
 
 
@@ -95,6 +97,34 @@ def test_what_was_consumed_is_dropped_by_the_next_feed_and_still_counted() -> No
     assert (len(inbox.data), inbox.consumed, inbox.unread) == (6, 4, 2)
     inbox.feed(b"g")
     assert (bytes(inbox.data), inbox.pos, inbox.consumed, inbox.unread) == (b"efg", 0, 4, 3)
+
+
+def test_a_large_piece_that_was_consumed_can_be_given_back_without_more_coming() -> None:
+    inbox = Inbox()
+    inbox.feed(bytes(8 * 1024 * 1024) + b"ab")
+    inbox.skip(8 * 1024 * 1024)
+    inbox.forget()
+    assert (bytes(inbox.data), inbox.pos, inbox.consumed) == (b"ab", 0, 8 * 1024 * 1024)
+    assert sys.getsizeof(inbox.data) < 200, "the allocation, not only the length"
+
+
+def test_little_is_kept_until_more_comes() -> None:
+    inbox = Inbox()
+    inbox.feed(bytes(KEPT) + b"ab")
+    inbox.skip(KEPT)
+    inbox.forget()
+    assert (len(inbox.data), inbox.pos, inbox.consumed) == (KEPT + 2, KEPT, KEPT)
+    inbox.skip(1)
+    inbox.forget()
+    assert (bytes(inbox.data), inbox.pos, inbox.consumed) == (b"b", 0, KEPT + 1)
+
+
+def test_feeding_gives_back_the_memory_of_what_was_consumed() -> None:
+    inbox = Inbox()
+    inbox.feed(bytes(8 * 1024 * 1024))
+    inbox.skip(8 * 1024 * 1024)
+    inbox.feed(b"ab")
+    assert sys.getsizeof(inbox.data) < 200
 
 
 def test_taken_bytes_do_not_change_when_more_comes() -> None:

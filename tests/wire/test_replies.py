@@ -184,6 +184,58 @@ def test_the_put_messages_keep_their_order(group: tuple[Dialect, list[tuple[int,
     assert messages_of(outbox.take(), dialect) == messages
 
 
+# Law (short way): the end that most replies have is taken in one go, and that makes no difference.
+
+
+@st.composite
+def usual_replies(draw: st.DrawFn) -> tuple[Dialect, bytes]:
+    """``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``."""
+    dialect = draw(dialects)
+    small = st.integers(-(2**31), 2**31 - 1)
+    outbox = Outbox()
+    for payload in draw(st.lists(st.binary(max_size=9), max_size=3)):
+        outbox.raw(row(payload))
+    if draw(st.booleans()):
+        replies.put_closed(outbox)
+    if draw(st.booleans()):
+        serials = replies.Serials(draw(small), draw(small) if dialect.bigint else 0)
+        replies.put_insertdone(outbox, dialect, serials)
+    replies.put_done(
+        outbox, dialect, replies.Done(draw(st.integers(0, 0xFFFF)), draw(small), draw(small), draw(small))
+    )
+    replies.put_cost(outbox, replies.Cost(draw(small), draw(small)))
+    if draw(st.booleans()):
+        replies.put_xactstat(outbox, replies.TransactionState(*draw(st.tuples(*[st.integers(-9, 9)] * 3))))
+    replies.put_eot(outbox)
+    return dialect, outbox.take()
+
+
+def by_the_long_way(dialect: Dialect, chunks: list[bytes]) -> Outcome:
+    """The same, message by message."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replies, "_take_end", lambda *_: False)
+        return outcome(reading(dialect), chunks)
+
+
+@given(usual_replies())
+def test_a_usual_reply_is_read_the_short_way_and_says_the_same(usual: tuple[Dialect, bytes]) -> None:
+    dialect, data = usual
+    found = by_the_long_way(dialect, [data])
+    assert isinstance(found.value, Reply)
+    for chunks in cuts(data):
+        assert outcome(reading(dialect), chunks) == found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replies, "_READERS", {})  # what is not taken at once cannot be read now
+        assert outcome(reading(dialect), [data]) == found
+
+
+@given(st.data(), dialects)
+def test_so_does_one_that_is_not_quite_usual(data: st.DataObject, dialect: Dialect) -> None:
+    accident = data.draw(damaged(usual_replies().map(lambda usual: usual[1])))
+    for chunks in cuts(accident):
+        assert outcome(reading(dialect), chunks) == by_the_long_way(dialect, chunks)
+
+
 # Law (garbage): anything gives a reply, a park, or ProtocolError; and that too does not depend on the cuts.
 
 

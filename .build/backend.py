@@ -1,0 +1,53 @@
+"""The build backend: setuptools, and one switch more. AIOIFX_SPEEDUPS=0 builds without the native kernel: py3-none-any.
+
+The same variable chooses pure Python at run time. Without it the kernel is built where a compiler is found; where none
+is, setuptools leaves it out, and the wheel bears the platform's name all the same. Hence the switch, for the wheel that
+suits every platform. An sdist always has everything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+from unittest.mock import patch
+
+from setuptools import Distribution, build_meta
+from setuptools.build_meta import (
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def switched(hook: Callable[P, R]) -> Callable[P, R]:
+    """The hook, blind to extension modules if the switch says so."""
+    if os.environ.get("AIOIFX_SPEEDUPS") != "0":
+        return hook
+
+    def pure(*args: P.args, **kwargs: P.kwargs) -> R:
+        with patch.object(Distribution, "has_ext_modules", lambda self: False):
+            return hook(*args, **kwargs)
+
+    return pure
+
+
+build_editable = switched(build_meta.build_editable)
+build_wheel = switched(build_meta.build_wheel)
+prepare_metadata_for_build_editable = switched(build_meta.prepare_metadata_for_build_editable)
+prepare_metadata_for_build_wheel = switched(build_meta.prepare_metadata_for_build_wheel)

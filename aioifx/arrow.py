@@ -1,0 +1,266 @@
+"""Query results as Arrow tables and record batches, straight from the receive buffer. Never: bytes of a type, cursors.
+
+``import aioifx`` loads neither this module nor pyarrow, which the extra ``aioifx[arrow]`` brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from importlib import import_module
+from typing import Any, Final, overload
+
+from aioifx.client.connection import Connection
+from aioifx.client.named import NamedValues
+from aioifx.client.pool import Pool
+from aioifx.client.prepared import PreparedStatement
+from aioifx.client.statement import Statement
+from aioifx.client.stream import Stream
+from aioifx.codecs.arrays import MOST_DIGITS, Block, Field, Floating, Layout
+from aioifx.codecs.columns import ColumnDecoder
+from aioifx.errors import InterfaceError
+from aioifx.sqltypes import Column, Value
+from aioifx.wire.replies import RowReader, in_runs
+
+try:
+    pa: Any = import_module("pyarrow")  # type checkers know nothing of it
+except ImportError as error:
+    raise ImportError("aioifx.arrow needs pyarrow: pip install 'aioifx[arrow]'", name="pyarrow") from error
+
+BATCH_ROWS: Final = 65_536
+
+_BATCH_BYTES: Final = 16 * 1024 * 1024
+_TABLE_ROWS: Final = 1024 * 1024
+_TABLE_BYTES: Final = 64 * 1024 * 1024
+
+
+@overload
+async def fetch_arrow(
+    source: Connection | Pool,
+    sql: str,
+    /,
+    *args: Value,
+    named: NamedValues | None = None,
+    floating_decimal: Floating = "float",
+) -> Any: ...
+@overload
+async def fetch_arrow(
+    source: PreparedStatement, /, *args: Value, floating_decimal: Floating = "float"
+) -> Any: ...
+async def fetch_arrow(
+    source: Connection | Pool | PreparedStatement,
+    /,
+    *args: Value,
+    named: NamedValues | None = None,
+    floating_decimal: Floating = "float",
+) -> Any:
+    """Run a query and return its rows as a `pyarrow.Table`; one without rows has its schema all the same.
+
+    Whatever speaks Arrow's PyCapsule interface takes the table as it is: pandas, Polars, DuckDB. Blocks are fetched as
+    by `Connection.stream`: other statements of the connection may run between two of them.
+
+    Args:     source: a connection or a pool and the query, or a prepared statement.
+              args: the values of its placeholders. named: instead, those of its ``:name``.
+              floating_decimal: DECIMAL(p), whose point floats, as "float" (float64), as exact "text", or as a
+              decimal128 with so many digits behind the point, rounded half up.
+    Raises:   DataError: a value cannot be decoded, or Arrow's type cannot hold it; names the column.
+              NotSupportedError: a column's type cannot be fetched. InterfaceError: the statement returns no rows.
+    """
+    receiver = _Receiver(_TABLE_ROWS, _TABLE_BYTES, floating_decimal)
+    batches: list[Any] = []
+    async with _stream_of(source, args, named, prefetch=True) as stream:
+        async for _ in stream.send_blocks(receiver):
+            pass
+        batches += receiver.batches()
+    return pa.Table.from_batches(batches, schema=receiver.schema)
+
+
+@overload
+def fetch_batches(
+    source: Connection | Pool,
+    sql: str,
+    /,
+    *args: Value,
+    named: NamedValues | None = None,
+    batch_rows: int = BATCH_ROWS,
+    prefetch: bool = True,
+    floating_decimal: Floating = "float",
+) -> AsyncGenerator[Any, None]: ...
+@overload
+def fetch_batches(
+    source: PreparedStatement,
+    /,
+    *args: Value,
+    batch_rows: int = BATCH_ROWS,
+    prefetch: bool = True,
+    floating_decimal: Floating = "float",
+) -> AsyncGenerator[Any, None]: ...
+async def fetch_batches(
+    source: Connection | Pool | PreparedStatement,
+    /,
+    *args: Value,
+    named: NamedValues | None = None,
+    batch_rows: int = BATCH_ROWS,
+    prefetch: bool = True,
+    floating_decimal: Floating = "float",
+) -> AsyncGenerator[Any, None]:
+    """The rows of a query as `pyarrow.RecordBatch` after `pyarrow.RecordBatch`, in bounded memory.
+
+    Nothing is sent before the first batch is asked for, and none comes without rows. An iteration that is left early
+    is closed by `contextlib.aclosing`, or when it is garbage. A pool's connection is lent until then.
+
+    Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to so many rows, or to 16 MB;
+              1: every block is a batch.
+              prefetch: False asks for a block only when it is wanted, not while a batch is consumed.
+              The others, and what is raised: see `fetch_arrow`.
+    """
+    if batch_rows < 1:
+        raise InterfaceError(f"batch_rows: must be 1 or more, not {batch_rows}")
+    receiver = _Receiver(batch_rows, _BATCH_BYTES, floating_decimal)
+    async with (
+        _stream_of(source, args, named, prefetch=prefetch) as stream,
+        aclosing(stream.send_blocks(receiver)) as blocks,
+    ):
+        async for _ in blocks:
+            for batch in receiver.batches():
+                yield batch
+        for batch in receiver.batches():
+            yield batch
+
+
+@asynccontextmanager
+async def _stream_of(
+    source: Connection | Pool | PreparedStatement,
+    args: tuple[Value, ...],
+    named: NamedValues | None,
+    *,
+    prefetch: bool,
+) -> AsyncGenerator[Stream[Any], None]:
+    """A stream that has not begun; a pool's connection is lent for it."""
+    if isinstance(source, Pool):
+        async with source.acquire() as conn, _stream_of(conn, args, named, prefetch=prefetch) as stream:
+            yield stream
+        return
+    if isinstance(source, PreparedStatement):
+        if named is not None:
+            raise InterfaceError("named: the values of a prepared statement go by position")
+        stream = source.stream(*args, prefetch=prefetch)
+    else:
+        sql, *values = args or (None,)
+        if not isinstance(sql, str):
+            raise InterfaceError(f"the query must be str, not {type(sql).__name__}")
+        stream = source.stream(sql, *values, named=named, prefetch=prefetch)
+    async with stream:
+        yield stream
+
+
+class _Receiver:
+    """Collects the blocks of one stream in columns, and cuts batches from them."""
+
+    def __init__(self, rows: int, size: int, floating: Floating) -> None:
+        if floating not in ("float", "text", *range(MOST_DIGITS + 1)) or isinstance(floating, bool):
+            raise InterfaceError(
+                f'floating_decimal: must be "float", "text" or 0 to {MOST_DIGITS}, not {floating!r:.40}'
+            )
+        self._rows = rows
+        self._size = size
+        self._floating: Floating = floating
+        self._decoder: ColumnDecoder | None = None
+        self._blocks: list[Block] = []
+        self.schema: Any = None
+
+    def opening(self, statement: Statement) -> RowReader:
+        """Make the columns for this statement; what came of an earlier attempt is dropped."""
+        session = statement.session
+        self._blocks = []
+        self._decoder = ColumnDecoder(
+            statement.columns,
+            session.code_set,
+            strip_char=session.strip_char,
+            padded_varchar=not session.dialect.variable_varchar,
+            floating=self._floating,
+        )
+        self.schema = _schema_of(statement.columns, self._decoder.fields)
+        return in_runs(self._decoder)
+
+    def arrived(self, statement: Statement) -> None:
+        """Cut a batch if there is enough for it, or no more to come."""
+        decoder = self._decoder
+        assert decoder is not None
+        if statement.exhausted or decoder.rows >= self._rows or decoder.nbytes >= self._size:
+            self._blocks += decoder.take()
+
+    def batches(self) -> list[Any]:
+        """The batches that are ready; each is given once."""
+        blocks, self._blocks = self._blocks, []
+        return [_batch(block, self.schema) for block in blocks]
+
+
+# --- what pyarrow makes of it ---------------------------------------------------------------------------------------
+
+_TYPES: Final[dict[Layout, Any]] = {
+    Layout.INT16: pa.int16(),
+    Layout.INT32: pa.int32(),
+    Layout.INT64: pa.int64(),
+    Layout.FLOAT32: pa.float32(),
+    Layout.FLOAT64: pa.float64(),
+    Layout.DATE: pa.date32(),
+    Layout.BOOL: pa.bool_(),
+    Layout.UTF8: pa.utf8(),
+    Layout.BINARY: pa.binary(),
+}
+
+
+def _type_of(field: Field) -> Any:
+    unit = {0: "s", 3: "ms", 6: "us"}
+    match field.layout:
+        case Layout.DECIMAL:
+            return pa.decimal128(field.precision, field.scale)
+        case Layout.TIMESTAMP:
+            return pa.timestamp(unit[field.scale])
+        case Layout.DURATION:
+            return pa.duration(unit[field.scale])
+        case Layout.CLOCK:
+            return pa.time64("us") if field.scale == 6 else pa.time32(unit[field.scale])
+        case layout:
+            return _TYPES[layout]
+
+
+def _schema_of(columns: Sequence[Column], fields: Sequence[Field]) -> Any:
+    """The schema; each field's metadata tells its SQL type.
+
+    Every field takes NULL: that a server tells the columns of an outer join apart from NOT NULL ones is not known.
+    """
+    names = _unique([column.name for column in columns])
+    return pa.schema(
+        [
+            pa.field(name, _type_of(field), metadata={"sql_type": str(column.type)})
+            for name, column, field in zip(names, columns, fields, strict=True)
+        ]
+    )
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """A second column of one name becomes ``name_2``: most readers of Arrow take each name once."""
+    unique: list[str] = []
+    taken = set(names)
+    for name in names:
+        found, repetition = name, 1
+        while found in unique or (repetition > 1 and found in taken):
+            repetition += 1
+            found = f"{name}_{repetition}"
+        unique.append(found)
+    return unique
+
+
+def _batch(block: Block, schema: Any) -> Any:
+    arrays: list[Any] = []
+    for chunk, field in zip(block.chunks, schema, strict=True):
+        buffers = [
+            None if chunk.validity is None else pa.py_buffer(chunk.validity),
+            pa.py_buffer(chunk.values),
+        ]
+        if chunk.data is not None:
+            buffers.append(pa.py_buffer(chunk.data))
+        arrays.append(pa.Array.from_buffers(field.type, block.rows, buffers, null_count=chunk.nulls))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,134 @@
+"""A run of tuples -> columns in Arrow's layout, whichever kernel there is. Never: pyarrow, what becomes of the columns.
+
+House rules:
+1. A row that the kernel dislikes is decoded by the reference, value by value; so both kernels give the same columns and
+   raise the same errors (tested).
+2. A column whose text would get longer than its offsets reach ends the block; the row goes into the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final
+
+from aioifx.codecs.arrays import MOST_BYTES, Block, Chunk, Field, Floating, fields_for
+from aioifx.codecs.generated import TUPLE, TUPLE_HEAD
+from aioifx.codecs.kernel import make_columns
+from aioifx.codecs.rows import RowDecoder
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import DataError, ProtocolError
+from aioifx.sqltypes import Column, Row
+
+_HEAD: Final = Struct(">hhi")
+
+
+class ColumnDecoder:
+    """Decodes the rows of one result into columns, block by block.
+
+    Args:     strip_char, padded_varchar: as for a RowDecoder. floating: what becomes of DECIMAL(p).
+              most_bytes: of text or bytes in one column of a block.
+    Raises:   NotSupportedError: a column's type has no codec; names both.
+    """
+
+    __slots__ = ("_columns", "_full", "_reference", "fields")
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        code_set: CodeSet,
+        *,
+        strip_char: bool = False,
+        padded_varchar: bool = False,
+        floating: Floating = "float",
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.fields = fields_for(
+            columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, floating=floating
+        )
+        self._reference = RowDecoder(
+            [field.column for field in self.fields],
+            code_set,
+            strip_char=strip_char,
+            padded_varchar=padded_varchar,
+        )
+        self._columns = make_columns(self.fields, code_set, most_bytes)
+        self._full: list[Block] = []
+
+    @property
+    def rows(self) -> int:
+        """Rows that `take` would give."""
+        return self._columns.rows + sum(block.rows for block in self._full)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the block that is being filled."""
+        return self._columns.nbytes
+
+    def __call__(self, data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        """Decode every whole SQ_TUPLE message from *pos* on and return the position behind them.
+
+        *rows* gets something for each row that was decoded: they are counted there.
+
+        Raises:   ProtocolError, DataError: as a RowDecoder; DataError also for what Arrow's type cannot hold.
+        """
+        columns = self._columns
+        while True:
+            before = columns.rows
+            pos = columns.decode(data, pos, end)
+            rows.extend([()] * (columns.rows - before))
+            payload = _whole_payload(data, pos, end)
+            if payload is None:
+                return pos
+            self._append(payload)
+            rows.append(())
+            pos += TUPLE_HEAD + len(payload) + (len(payload) & 1)
+
+    def _append(self, payload: bytes) -> None:
+        """One row by the reference."""
+        row = self._reference.decode_payload(payload)
+        stored = tuple(
+            None if value is None else _stored(field, value)
+            for field, value in zip(self.fields, row, strict=True)
+        )
+        if self._columns.append(stored):
+            return
+        self._end_block()
+        if not self._columns.append(stored):
+            raise DataError("a row with more text than a column of a block can have")
+
+    def _end_block(self) -> None:
+        rows, chunks = self._columns.take()
+        self._full.append(Block(rows, tuple(Chunk(*chunk) for chunk in chunks)))
+
+    def take(self) -> list[Block]:
+        """What was decoded since it was last taken, in one block as a rule; none without rows."""
+        if self._columns.rows:
+            self._end_block()
+        blocks, self._full = self._full, []
+        return blocks
+
+    def empty(self) -> Block:
+        """A block without rows."""
+        rows, chunks = make_columns(self.fields, self._reference.code_set).take()
+        return Block(rows, tuple(Chunk(*chunk) for chunk in chunks))
+
+
+def _stored(field: Field, value: object) -> bytes:
+    try:
+        return field.store(value)
+    except DataError as error:
+        raise DataError(f"column {field.column.name!r}: {error}") from None
+
+
+def _whole_payload(data: bytearray, pos: int, end: int) -> bytes | None:
+    """What the SQ_TUPLE at *pos* frames; None when there is none, or not all of it."""
+    if end - pos < TUPLE_HEAD:
+        return None
+    tag, _, size = _HEAD.unpack_from(data, pos)
+    if tag != TUPLE:
+        return None
+    if size < 0:
+        raise ProtocolError(f"SQ_TUPLE of {size} bytes")
+    start = pos + TUPLE_HEAD
+    return bytes(data[start : start + size]) if start + size + (size & 1) <= end else None

@@ -1,0 +1,105 @@
+"""The native seam: native functions where they are built, else ours; chosen once, at import. Never: how they work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from aioifx.codecs import generated
+from aioifx.codecs.arrays import MOST_BYTES, Columns, Field, PureColumns
+from aioifx.codecs.base import Codec
+from aioifx.codecs.forms import forms_for
+from aioifx.codecs.generated import DISLIKED, DecodeRun
+from aioifx.codecs.packing import EncodeRun, Packer
+from aioifx.codecs.text import CodeSet
+from aioifx.sqltypes import Row, SqlType
+
+SWITCH: Final = "AIOIFX_SPEEDUPS"
+"""0 in the environment forces pure Python."""
+
+
+def _native_is_here() -> bool:
+    """Whether all parts of the kernel are built, and wanted."""
+    if os.environ.get(SWITCH) == "0":
+        return False
+    try:
+        from aioifx._speedups import columns, params, rows
+    except ImportError:
+        return False
+    return all((columns, params, rows))
+
+
+NATIVE: Final = _native_is_here()
+
+speedups: Final[Literal["native", "pure"]] = "native" if NATIVE else "pure"
+"""Which of the two decodes rows and encodes parameters in this process."""
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def native_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
+    """See `make_decoder`; only where the kernel is built."""
+    from aioifx._speedups import rows
+
+    return rows.Decoder(codecs, code_set, row_type, DISLIKED).run
+
+
+def pure_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
+    """See `make_decoder`."""
+    return generated.make_decoder(tuple(codecs), code_set, row_type)
+
+
+make_decoder: Final = native_decoder if NATIVE else pure_decoder
+"""What decodes rows of these codecs into tuples, or into a subclass of tuple that adds nothing but methods.
+
+It leaves to `rows.RowDecoder` what it dislikes.
+"""
+
+
+# --- parameters -----------------------------------------------------------------------------------------------------
+
+
+def native_encoder(types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes) -> EncodeRun:
+    """See `make_encoder`; only where the kernel is built."""
+    from aioifx._speedups import params
+
+    forms = [forms_for(sql_type, code_set) for sql_type in types]
+    return params.Encoder(forms, code_set.codec, code_set.errors_in_writing, head, tail)
+
+
+def pure_encoder(types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes) -> EncodeRun:
+    """See `make_encoder`."""
+    return Packer(tuple(types), code_set, head, tail)
+
+
+make_encoder: Final = native_encoder if NATIVE else pure_encoder
+"""What encodes executions of a statement whose parameters have these types; each begins with *head*, ends with *tail*.
+
+It leaves to `params.ParamEncoder` what it dislikes.
+"""
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+
+
+def native_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> Columns:
+    """See `make_columns`; only where the kernel is built."""
+    from aioifx._speedups import columns
+
+    return columns.Columns(
+        [field.native for field in fields], code_set.codec, code_set.keeps_ascii, most_bytes
+    )
+
+
+def pure_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> Columns:
+    """See `make_columns`."""
+    return PureColumns(fields, code_set, most_bytes)
+
+
+make_columns: Final = native_columns if NATIVE else pure_columns
+"""Columns that grow by whole tuples, *most_bytes* of text or bytes in each at most.
+
+They leave to `columns.ColumnDecoder` what they dislike.
+"""

@@ -1,0 +1,169 @@
+"""A table or query as a Dask bag or data frame, its partitions read by the workers. Never: loaded by `import aioifx`.
+
+House rules:
+1. A task carries what its worker needs to connect, so a password in it travels with the task, and wherever tasks are
+   stored. It stands in no repr, no key and no message. A callable that gives the password keeps it out of tasks.
+2. A task opens a connection, reads its partition, and closes it: nothing survives between tasks, which Dask may run
+   anywhere, and again.
+3. Each call makes tasks of its own: the rows may have changed since the last one, so its results must not be taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
+
+if TYPE_CHECKING:
+    bags: Any  # Dask's own annotations are not complete
+else:
+    try:
+        import dask.bag as bags
+    except ImportError as error:
+        raise ImportError("aioifx.dask needs Dask: pip install 'aioifx[dask]'", name="dask") from error
+
+from aioifx.client.connect import connect
+from aioifx.client.options import OptionFields, resolve
+from aioifx.errors import InterfaceError
+from aioifx.partitions import Partition, Source, cut_at, plan
+from aioifx.rows import dict_row
+from aioifx.sqltypes import Value
+
+T = TypeVar("T")
+
+Bag: TypeAlias = Any
+DataFrame: TypeAlias = Any
+
+
+def read_bag(
+    dsn: str | None,
+    relation: str,
+    column: str,
+    *,
+    partitions: int | None = None,
+    bounds: Sequence[int] | None = None,
+    columns: Sequence[str] | None = None,
+    params: Sequence[Value] = (),
+    **options: Unpack[OptionFields],
+) -> Bag:
+    """The rows of a table or query as a `dask.bag.Bag`, a task for each range of *column*.
+
+    Nothing is read before the bag is computed, but for the least and the greatest key, unless *bounds* are given.
+
+    Args:     relation: a table's name, or a SELECT in full. column: whole numbers, with an index if it is to be quick.
+              partitions: how many. bounds: instead of that, the keys at which a new partition begins. columns: None for
+              all. params: the query's own. options: as for `connect`, all of them picklable; without a row_factory,
+              rows are dicts.
+    Raises:   InterfaceError: an argument or option is wrong. What connecting and the query for the keys raise.
+    """
+    options.setdefault("row_factory", dict_row)
+    read = _ReadRows(dsn, Source(relation, column, columns, tuple(params)), options)
+    parts, _ = _planned(read, partitions, bounds)
+    return bags.from_sequence(parts, npartitions=len(parts)).map_partitions(read)
+
+
+def read_dataframe(
+    dsn: str | None,
+    relation: str,
+    column: str,
+    *,
+    partitions: int | None = None,
+    bounds: Sequence[int] | None = None,
+    columns: Sequence[str] | None = None,
+    params: Sequence[Value] = (),
+    **options: Unpack[OptionFields],
+) -> DataFrame:
+    """The rows of a table or query as a `dask.dataframe.DataFrame` of Arrow's types, a task for each range of *column*.
+
+    Its types are those of `aioifx.arrow.fetch_arrow`, and are asked for at once, by a query without rows. The frame has
+    no known divisions.
+
+    Args:     see `read_bag`.
+    Raises:   ImportError: pandas or pyarrow is missing. The others: see `read_bag`.
+    """
+    frames: Any = import_module("dask.dataframe")  # it needs pandas and pyarrow
+    read = _ReadFrame(dsn, Source(relation, column, columns, tuple(params)), options)
+    parts, meta = _planned(read, partitions, bounds)
+    return frames.from_map(read, parts, meta=meta, label="aioifx-read")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a task does, wherever it runs: a partition, on a connection of its own."""
+
+    dsn: str | None = field(repr=False)
+    source: Source
+    options: OptionFields = field(repr=False)
+    token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False)
+
+    def __dask_tokenize__(self) -> str:
+        return self.token
+
+    async def shape(self, conn: Any) -> Any:
+        """What Dask must know of the results before there are any."""
+        return None
+
+
+class _ReadRows(_Read):
+    __slots__ = ()
+
+    def __call__(self, parts: Sequence[Partition]) -> list[Any]:
+        return _run(self._rows(parts))
+
+    async def _rows(self, parts: Sequence[Partition]) -> list[Any]:
+        rows: list[Any] = []
+        async with connect(self.dsn, **self.options) as conn:
+            for part in parts:
+                sql, params = self.source.query(part)
+                rows += await conn.fetch(sql, *params)
+        return rows
+
+
+class _ReadFrame(_Read):
+    __slots__ = ()
+
+    def __call__(self, part: Partition) -> Any:
+        return _run(self._frame(part))
+
+    async def _frame(self, part: Partition) -> Any:
+        async with connect(self.dsn, **self.options) as conn:
+            return await _frame_of(conn, *self.source.query(part))
+
+    async def shape(self, conn: Any) -> Any:
+        return await _frame_of(conn, self.source.nothing(), self.source.params)
+
+
+async def _frame_of(conn: Any, sql: str, params: Sequence[Value]) -> Any:
+    from aioifx.arrow import fetch_arrow
+
+    pandas: Any = import_module("pandas")  # it has no annotations of its own
+    return (await fetch_arrow(conn, sql, *params)).to_pandas(types_mapper=pandas.ArrowDtype)
+
+
+def _planned(
+    read: _Read, count: int | None, bounds: Sequence[int] | None
+) -> tuple[tuple[Partition, ...], Any]:
+    """The partitions and the shape, asked for on one connection; on none if nothing has to be asked."""
+    resolve(read.dsn, read.options)  # what is wrong with the options is found here, not by a worker
+    if (count is None) == (bounds is None):
+        raise InterfaceError("partitions: give either these or bounds")
+    given = None if bounds is None else cut_at(bounds)
+    if given is not None and type(read).shape is _Read.shape:
+        return given, None
+
+    async def ask() -> tuple[tuple[Partition, ...], Any]:
+        async with connect(read.dsn, **read.options) as conn:
+            return given or await plan(conn, read.source, count or 0), await read.shape(conn)
+
+    return _run(ask())
+
+
+def _run(call: Coroutine[Any, Any, T]) -> T:
+    """Run *call* in a thread of its own: the caller's may have a running event loop, as in a notebook."""
+    run: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run
+    with ThreadPoolExecutor(1, "aioifx.dask") as thread:
+        return thread.submit(run, call).result()

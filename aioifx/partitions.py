@@ -1,0 +1,155 @@
+"""A table or query cut into ranges of an integer key, each row in exactly one. Never: who reads them, where.
+
+House rules:
+1. The ranges cover every key there can be, not only those that were there when the ends were asked for: the first has
+   no lower end, the last no upper one.
+2. Rows whose key is NULL belong to the first range.
+3. Ranges are equally long, so they hold equally many rows only if the keys lie evenly. Gaps cost nothing but balance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from aioifx.client.connection import Connection
+from aioifx.client.identifiers import column_name, object_name
+from aioifx.errors import InterfaceError
+from aioifx.rows import tuple_row
+from aioifx.sqltypes import Value
+
+MOST = 10_000
+"""Partitions; each costs a query, and mostly a connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The keys from *low* on and below *end*."""
+
+    number: int
+    low: int | None
+    """None: there is no lower end, and the rows without a key are here, too."""
+    end: int | None
+    """None: there is no upper end."""
+
+    def __str__(self) -> str:
+        if self.low is None:
+            return "all keys" if self.end is None else f"keys below {self.end}, and NULL"
+        return f"keys from {self.low} on" if self.end is None else f"keys from {self.low} to {self.end - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is read in partitions: a table, or a query, and the integer column that it is cut by.
+
+    Args:     relation: a table's name, or a SELECT in full. column: among the query's. columns: None for all.
+              params: the query's own.
+    Raises:   InterfaceError: a name is none, or columns or params are given with what they do not belong to.
+    """
+
+    relation: str
+    column: str
+    columns: Sequence[str] | None = None
+    params: Sequence[Value] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        column_name(self.column, "column")
+        if not self.is_query:
+            object_name(self.relation, "relation")
+            if self.params:
+                raise InterfaceError("params: a table takes none")
+        if self.columns is not None:
+            if isinstance(self.columns, str) or not self.columns:
+                raise InterfaceError("columns: must be a sequence of names")
+            for name in self.columns:
+                column_name(name, "columns")
+
+    @property
+    def is_query(self) -> bool:
+        """Whether *relation* is a query: a name never begins with this word and a blank."""
+        words = str(self.relation).split(maxsplit=1)
+        return len(words) == 2 and words[0].lower() in ("select", "with")
+
+    @property
+    def _names(self) -> str:
+        return "*" if self.columns is None else ", ".join(self.columns)
+
+    @property
+    def _from(self) -> str:
+        # The line's end is for a comment at the end of the query.
+        return f"({self.relation}\n) as aioifx_source" if self.is_query else self.relation
+
+    def ends(self) -> str:
+        """The query for the least and the greatest key; it takes *params*."""
+        return f"select min({self.column}), max({self.column}) from {self._from}"
+
+    def nothing(self) -> str:
+        """A query without rows, for its columns; it takes *params*."""
+        return f"select {self._names} from {self._from} where 1 = 0"
+
+    def query(self, partition: Partition) -> tuple[str, tuple[Value, ...]]:
+        """The query for the rows of *partition*, and its parameters."""
+        text = f"select {self._names} from {self._from}"
+        low, end, key = partition.low, partition.end, self.column
+        if low is None and end is None:
+            return text, tuple(self.params)
+        if low is None:
+            return f"{text} where ({key} < ? or {key} is null)", (*self.params, end)
+        if end is None:
+            return f"{text} where {key} >= ?", (*self.params, low)
+        return f"{text} where {key} >= ? and {key} < ?", (*self.params, low, end)
+
+
+def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
+    """Cut the keys from *low* to *high* into *count* ranges of the same length, or fewer if there are fewer keys.
+
+    Raises:   InterfaceError: no such number of partitions, or *high* is below *low*.
+    """
+    _check_count(count)
+    if high < low:
+        raise InterfaceError("high: must not be below low")
+    width = high - low + 1
+    count = min(count, width)
+    return cut_at([low + width * number // count for number in range(1, count)])
+
+
+def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
+    """The ranges between *bounds*, the keys at which a new one begins; one more than there are bounds.
+
+    Raises:   InterfaceError: they are no whole numbers, do not rise, or are too many.
+    """
+    if not all(map(_is_whole, bounds)):
+        raise InterfaceError("bounds: must be whole numbers")
+    if any(first >= second for first, second in pairwise(bounds)):
+        raise InterfaceError("bounds: must rise")
+    _check_count(len(bounds) + 1, "bounds")
+    return tuple(
+        Partition(number, low, end) for number, (low, end) in enumerate(pairwise([None, *bounds, None]))
+    )
+
+
+async def plan(conn: Connection, source: Source, count: int) -> tuple[Partition, ...]:
+    """Cut *source* into *count* ranges between its least and its greatest key; one query.
+
+    An empty one, or one without keys, is a single partition.
+
+    Raises:   InterfaceError: the column holds no whole numbers. DatabaseError: as the server says.
+    """
+    _check_count(count)
+    row = await conn.fetchrow(source.ends(), *source.params, row_factory=tuple_row)
+    low, high = row if row is not None else (None, None)
+    if low is None or high is None:
+        return cut_at(())
+    if type(low) is not int or type(high) is not int:
+        raise InterfaceError(f"column: {source.column} holds {type(low).__name__} values, not whole numbers")
+    return split(low, high, count)
+
+
+def _check_count(count: int, what: str = "count") -> None:
+    if not _is_whole(count) or not 1 <= count <= MOST:
+        raise InterfaceError(f"{what}: must make 1 to {MOST} partitions")
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)

@@ -1,0 +1,96 @@
+"""Partitions read side by side, and what becomes of one that cannot be read.
+
+Strict: the first that fails ends everything, with its error. Tolerant: the others go on, the failed one is tried again
+behind them, and what could not be read in the end is told by name. In neither case are there fewer rows than it seems:
+what an attempt has counted before it failed does not count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import aioifx
+from aioifx.partitions import Partition
+from examples.bulk_read_lab.table import Tally
+
+Policy = Literal["strict", "tolerant"]
+Read = Callable[[Partition], Awaitable[Tally]]
+
+
+class ChildLost(Exception):
+    """A process has ended without an answer."""
+
+
+PARTIAL = (aioifx.DatabaseError, aioifx.PoolError, ChildLost, MemoryError, OSError)
+"""Failures of one partition. Any other error is a mistake, which no second attempt mends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A range of keys that could not be read."""
+
+    keys: str
+    low: int | None
+    end: int | None
+    attempts: int
+    error: str
+    """Of the last attempt."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What was read, and what was not."""
+
+    tally: Tally = field(default_factory=Tally)
+    missing: list[Missing] = field(default_factory=list[Missing])
+    retries: int = 0
+    peaks_mib: list[float] = field(default_factory=list[float])
+    """Peak memory of each process that was started."""
+
+
+async def read_all(
+    partitions: Sequence[Partition],
+    read: Read,
+    *,
+    width: int = 1,
+    policy: Policy = "strict",
+    retries: int = 0,
+) -> Outcome:
+    """Read each of *partitions*, so many at a time.
+
+    Args:     read: reads one of them, from its beginning. retries: further attempts at one of them, if tolerant.
+    Raises:   what *read* raises, if strict, or if it is no failure of that partition.
+    """
+    outcome = Outcome()
+    waiting = deque((partition, 1) for partition in partitions)
+    allowed = retries + 1 if policy == "tolerant" else 1
+
+    async def work() -> None:
+        while waiting:
+            partition, attempt = waiting.popleft()
+            try:
+                outcome.tally.join(await read(partition))
+            except PARTIAL as error:
+                if policy == "strict":
+                    error.add_note(f"while reading {partition}")
+                    raise
+                if attempt < allowed:
+                    outcome.retries += 1
+                    waiting.append((partition, attempt + 1))
+                    continue
+                reason = f"{type(error).__name__}: {error}"
+                missing = Missing(str(partition), partition.low, partition.end, attempt, reason)
+                outcome.missing.append(missing)
+
+    tasks = [asyncio.ensure_future(work()) for _ in range(min(width, len(partitions)))]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return outcome

@@ -1,0 +1,67 @@
+"""What a bench writes into a page of the documentation: between two marks, so that the prose around stays."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+
+
+def replaced(page: str, mark: str, text: str) -> str:
+    """*page* with *text* between ``<!-- mark -->`` and ``<!-- /mark -->``.
+
+    Raises:   ValueError: the marks are not there, or not once.
+    """
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise ValueError(f"the page does not hold {begin} and {end} once each, in this order")
+    return f"{page[: page.index(begin)]}{begin}\n\n{text.strip()}\n\n{page[page.index(end) :]}"
+
+
+def write_into(path: Path, texts: dict[str, str]) -> None:
+    """Put each text between its marks in the page at *path*."""
+    page = path.read_text(encoding="utf-8")
+    for mark, text in texts.items():
+        page = replaced(page, mark, text)
+    path.write_text(page, encoding="utf-8")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown: the first column to the left, numbers to the right."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def machine() -> str:
+    """What the numbers of a page were measured on."""
+    cpu = platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+            cpu = next(names, cpu)
+    except OSError:
+        pass
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{cpu}, {os.cpu_count()} cores, {platform.system()}, {python}"
+
+
+def load() -> str:
+    """How busy the machine is, which says what wall-clock times are worth; empty where the system does not tell."""
+    try:
+        return f", load average {os.getloadavg()[0]:.1f}"
+    except (AttributeError, OSError):
+        return ""
+
+
+def size_name(size: int) -> str:
+    """A fetch buffer's size as people write it."""
+    if size == 32767:
+        return "32,767 bytes"
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size:,} bytes"

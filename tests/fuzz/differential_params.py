@@ -1,0 +1,229 @@
+"""Encoders of parameters against each other, endlessly: ``python -m tests.fuzz.differential_params --seconds 60``.
+
+The reference is the oracle: a run, native or pure, has its bytes for every row, or hands the row back. Native code
+hands back only what the reference refuses. Inputs are bytes, so atheris can guide what it calls `parameters`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from struct import unpack
+from typing import Any, Final
+
+from aioifx.codecs.kernel import native_encoder, pure_encoder
+from aioifx.codecs.packing import EncodeRun
+from aioifx.codecs.params import ParamEncoder
+from aioifx.codecs.text import code_set_of
+from aioifx.errors import Error
+from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+
+HEAD, TAIL = b"\0\4\0\1\0\5\0\1", b"\0\7\0\x0c"
+
+CODE_SETS: Final = (
+    code_set_of("en_US.8859-1"),
+    code_set_of("en_US.utf8"),
+    code_set_of("en_US.utf8", "surrogateescape"),
+    code_set_of("en_US.CP1252"),
+    code_set_of("ja_jp.sjis"),
+)
+
+
+def _types() -> Iterator[SqlType | None]:
+    yield None
+    for code in TypeCode:
+        if code not in (TypeCode.DECIMAL, TypeCode.MONEY, TypeCode.DATETIME, TypeCode.INTERVAL):
+            yield SqlType(code, 8)
+    yield SqlType(TypeCode.UDTVAR, 40, extended_id=1, extended_name="lvarchar")
+    yield SqlType(TypeCode.UDTFIXED, 1, extended_id=5, extended_name="boolean")
+    for precision, scale in ((1, 0), (4, 4), (10, 2), (32, 10), (16, 255), (32, 255)):
+        yield SqlType(TypeCode.DECIMAL, precision << 8 | scale)
+        yield SqlType(TypeCode.MONEY, precision << 8 | scale)
+    for first, last, scale in (
+        (Unit.YEAR, Unit.FRACTION, 5),
+        (Unit.YEAR, Unit.FRACTION, 2),
+        (Unit.YEAR, Unit.SECOND, 0),
+        (Unit.YEAR, Unit.DAY, 0),
+        (Unit.HOUR, Unit.SECOND, 0),
+        (Unit.HOUR, Unit.FRACTION, 3),
+        (Unit.MONTH, Unit.MINUTE, 0),
+    ):
+        yield SqlType(TypeCode.DATETIME, datetime_qualifier(first, last, scale).encoded)
+    yield SqlType(TypeCode.INTERVAL, Qualifier(Unit.DAY, Unit.FRACTION, 9, 5).encoded)
+    yield SqlType(TypeCode.INTERVAL, Qualifier(Unit.YEAR, Unit.MONTH, 9).encoded)
+
+
+TYPES: Final = tuple(_types())
+
+
+class _Source:
+    """Bytes as choices."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._pos = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self._pos >= len(self._data)
+
+    def take(self, count: int) -> bytes:
+        self._pos += count
+        return self._data[self._pos - count : self._pos].ljust(count, b"\0")
+
+    def below(self, limit: int) -> int:
+        return self.take(1)[0] % limit
+
+
+def _integer(source: _Source) -> int:
+    size = source.below(11)
+    return int.from_bytes(source.take(size), "big", signed=True)
+
+
+def _edge(source: _Source) -> int:
+    return (1 if source.below(2) else -1) * (1 << source.below(66)) + source.below(3) - 1
+
+
+def _float(source: _Source) -> float:
+    value: float = unpack(">d", source.take(8))[0]
+    return value
+
+
+def _decimal(source: _Source) -> Decimal:
+    digits = tuple(byte % 10 for byte in source.take(source.below(40)))
+    if not source.below(8):
+        return Decimal(("NaN", "-sNaN12", "Infinity", "-0.00")[source.below(4)])
+    return Decimal((source.below(2), digits, source.below(256) - 128))
+
+
+def _price(source: _Source) -> Decimal:
+    return Decimal(_integer(source)).scaleb(-source.below(7))
+
+
+def _text(source: _Source) -> str:
+    characters = "\0aZ 9.-\x7f\x80\xe4\xff\u20ac\uff71\udc80\U0001f600"
+    return "".join(characters[byte % len(characters)] for byte in source.take(source.below(60)))
+
+
+def _moment(source: _Source) -> dt.datetime:
+    seconds = int.from_bytes(source.take(5), "big") % 315_537_897_599
+    zone = dt.UTC if not source.below(20) else None
+    moment = dt.datetime(1, 1, 1, tzinfo=zone) + dt.timedelta(seconds=seconds)
+    return moment.replace(
+        microsecond=int.from_bytes(source.take(3), "big") % 1_000_000 if source.below(2) else 0
+    )
+
+
+MAKERS: Final[tuple[Callable[[_Source], Any], ...]] = (
+    lambda source: None,
+    lambda source: bool(source.below(2)),
+    _integer,
+    _edge,
+    _float,
+    lambda source: unpack(">f", source.take(4))[0],
+    lambda source: round(_integer(source) / 100, 2),
+    _decimal,
+    _price,
+    _text,
+    lambda source: str(_price(source)),
+    _moment,
+    lambda source: _moment(source).date(),
+    lambda source: _moment(source).timetz(),
+    lambda source: dt.timedelta(microseconds=_integer(source) % 10**15),
+    lambda source: source.take(3),
+    lambda source: object(),
+)
+
+
+def parameters(data: bytes) -> None:
+    """Types and rows made of these bytes, encoded in runs by every encoder that there is; the bytes must agree."""
+    source = _Source(data)
+    code_set = CODE_SETS[source.below(len(CODE_SETS))]
+    types = tuple(TYPES[source.below(len(TYPES))] for _ in range(1 + source.below(6)))
+    rows: list[Any] = []
+    while not source.is_empty and len(rows) < 30:
+        row = [MAKERS[source.below(len(MAKERS))](source) for _ in types]
+        rows.append(tuple(row) if source.below(4) else row)
+    reference = ParamEncoder(types, code_set)
+    expected = [_expected(reference, row) for row in rows]
+    for make in encoders():
+        _compare(make(types, code_set, HEAD, TAIL), rows, expected, hands_back=make is pure_encoder)
+
+
+def encoders() -> tuple[Callable[..., EncodeRun], ...]:
+    """Those that are built."""
+    try:
+        import aioifx._speedups.params  # noqa: F401
+    except ImportError:
+        return (pure_encoder,)
+    return pure_encoder, native_encoder
+
+
+def _expected(reference: ParamEncoder, row: Any) -> bytes | None:
+    try:
+        return HEAD + reference.encode(row)[2:] + TAIL
+    except Error:
+        return None
+
+
+class _Hinted:
+    """Rows of which there seem to be so many that compiling is worth it."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._rows)
+
+    def __length_hint__(self) -> int:
+        return 1 << 60
+
+
+def _compare(run: EncodeRun, rows: list[Any], expected: list[bytes | None], *, hands_back: bool) -> None:
+    source, done = _Hinted(rows), 0
+    while True:
+        out = bytearray()
+        taken, left = run(source, out, 1 << 40)
+        pieces = expected[done : done + taken]
+        assert bytes(out) == b"".join(piece or b"" for piece in pieces) and None not in pieces
+        done += taken
+        if left is None:
+            break
+        assert left[0] is rows[done]
+        assert hands_back or expected[done] is None
+        done += 1
+    assert done == len(rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None)
+    given = parser.parse_args()
+    seed = random.randrange(1 << 32) if given.seed is None else given.seed
+    choose, end, count = random.Random(seed), time.monotonic() + given.seconds, 0
+    print(f"seed {seed}, {', '.join(make.__name__ for make in encoders())}")
+    while time.monotonic() < end:
+        data = choose.randbytes(choose.choice((20, 100, 400, 2000)))
+        try:
+            parameters(data)
+        except BaseException:
+            print(f"input {data.hex()}")
+            raise
+        count += 1
+    print(f"{count} inputs, no difference")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

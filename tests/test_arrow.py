@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import importlib.util
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from decimal import Decimal
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+import aioifx
+from aioifx.arrow import fetch_arrow, fetch_batches
+from aioifx.codecs import columns as columns_module
+from aioifx.codecs.kernel import native_columns, pure_columns
+from aioifx.rows import tuple_row
+
+NATIVE = importlib.util.find_spec("aioifx._speedups.columns") is not None
+kernels = pytest.mark.parametrize(
+    "make_columns",
+    [
+        pytest.param(native_columns, marks=pytest.mark.skipif(not NATIVE, reason="not built"), id="native"),
+        pytest.param(pure_columns, id="pure"),
+    ],
+)
+
+CREATE = """
+    CREATE TABLE everything (
+        id INTEGER NOT NULL, small SMALLINT, big BIGINT, huge INT8, ratio FLOAT, part SMALLFLOAT, price DECIMAL(16,2),
+        measure DECIMAL(16), paid MONEY(10,2), day DATE, made DATETIME YEAR TO SECOND,
+        seen DATETIME YEAR TO FRACTION(5), tick DATETIME YEAR TO FRACTION(3), opens DATETIME HOUR TO SECOND,
+        laps DATETIME HOUR TO FRACTION(2),
+        at DATETIME HOUR TO MINUTE, span INTERVAL DAY(4) TO FRACTION(5), age INTERVAL YEAR(4) TO MONTH,
+        code CHAR(6), name VARCHAR(40), active BOOLEAN, note LVARCHAR(200)
+    )
+"""
+VALUES: tuple[Any, ...] = (
+    *(
+        1,
+        -2,
+        3 << 40,
+        -(4 << 40),
+        1.5,
+        0.25,
+        Decimal("-12.34"),
+        Decimal("1.5"),
+        Decimal("99.90"),
+        dt.date(1899, 12, 30),
+    ),
+    *(dt.datetime(1969, 12, 31, 23, 59, 58), dt.datetime(2024, 2, 29, 1, 2, 3, 456_780)),
+    *(dt.datetime(2000, 1, 1, 0, 0, 0, 500_000), dt.time(0, 0, 1), dt.time(23, 59, 59, 990_000)),
+    *(aioifx.Datetime(hour=7, minute=5), -dt.timedelta(days=3, microseconds=10), aioifx.IntervalYM(-2, -3)),
+    *("ab", "na\xefve", True, "a note"),
+)
+ARROW_VALUES = {
+    "measure": 1.5,
+    "at": "07:05",
+    "age": -27,
+    "code": "ab    ",
+}
+TYPES = {
+    "id": pa.int32(),
+    "small": pa.int16(),
+    "big": pa.int64(),
+    "huge": pa.int64(),
+    "ratio": pa.float64(),
+    "part": pa.float32(),
+    "price": pa.decimal128(16, 2),
+    "measure": pa.float64(),
+    "paid": pa.decimal128(10, 2),
+    "day": pa.date32(),
+    "made": pa.timestamp("s"),
+    "seen": pa.timestamp("us"),
+    "tick": pa.timestamp("ms"),
+    "opens": pa.time32("s"),
+    "laps": pa.time32("ms"),
+    "at": pa.utf8(),
+    "span": pa.duration("us"),
+    "age": pa.int32(),
+    "code": pa.utf8(),
+    "name": pa.utf8(),
+    "active": pa.bool_(),
+    "note": pa.utf8(),
+}
+
+
+@pytest.fixture
+async def conn(dsn: str) -> AsyncIterator[aioifx.Connection]:
+    async with aioifx.connect(dsn, fetch_size=4096) as conn:
+        yield conn
+
+
+async def number_rows(conn: aioifx.Connection, count: int = 3000) -> str:
+    """A table of that many numbers and names; its query."""
+    await conn.execute("CREATE TABLE numbers (n INTEGER, name VARCHAR(20))")
+    rows = ((n, None if n % 10 == 0 else f"row {n}") for n in range(count))
+    await conn.executemany("INSERT INTO numbers VALUES (?, ?)", rows)
+    return "SELECT n, name FROM numbers ORDER BY n"
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+@kernels
+async def test_every_type_arrives_as_its_type_of_arrow(conn: aioifx.Connection, make_columns: Any) -> None:
+    await conn.execute(CREATE)
+    marks = ", ".join("?" * len(VALUES))
+    await conn.execute(f"INSERT INTO everything VALUES ({marks})", *VALUES)
+    await conn.execute(f"INSERT INTO everything VALUES ({marks})", 2, *[None] * (len(VALUES) - 1))
+    with patch.object(columns_module, "make_columns", make_columns):
+        table = await fetch_arrow(conn, "SELECT * FROM everything ORDER BY id")
+    table.validate(full=True)
+    assert dict(zip(table.column_names, table.schema.types, strict=True)) == TYPES
+    first, second = table.to_pylist()
+    assert first == {**dict(zip(TYPES, VALUES, strict=True)), **ARROW_VALUES}
+    assert second == {**dict.fromkeys(TYPES), "id": 2}
+    assert table.schema.field("at").metadata == {b"sql_type": b"DATETIME HOUR TO MINUTE"}
+    assert all(field.nullable for field in table.schema)
+
+
+async def test_a_table_has_the_rows_that_fetch_has(conn: aioifx.Connection) -> None:
+    query = await number_rows(conn)
+    table = await fetch_arrow(conn, query)
+    rows = await conn.fetch(query, row_factory=tuple_row)
+    assert [*zip(*table.to_pydict().values(), strict=True)] == rows
+    assert table.column("name").null_count == 300
+
+
+async def test_no_rows_are_a_table_with_its_schema(conn: aioifx.Connection) -> None:
+    await conn.execute(CREATE)
+    table = await fetch_arrow(conn, "SELECT * FROM everything")
+    assert (table.num_rows, table.schema.types) == (0, [*TYPES.values()])
+    assert [batch async for batch in fetch_batches(conn, "SELECT * FROM everything")] == []
+
+
+async def test_parameters_go_by_position_or_by_name(conn: aioifx.Connection) -> None:
+    await number_rows(conn, 20)
+    by_position = await fetch_arrow(conn, "SELECT n FROM numbers WHERE n > ? AND n < ?", 3, 6)
+    by_name = await fetch_arrow(
+        conn, "SELECT n FROM numbers WHERE n > :low AND n < :high", named={"low": 3, "high": 6}
+    )
+    assert by_position.to_pydict() == by_name.to_pydict() == {"n": [4, 5]}
+
+
+async def test_a_name_that_stands_twice_is_numbered(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE one (n INTEGER)")
+    await conn.execute("INSERT INTO one VALUES (7)")
+    table = await fetch_arrow(conn, "SELECT n, n, n AS n_2, n FROM one")
+    assert table.column_names == ["n", "n_3", "n_2", "n_4"]
+
+
+async def test_a_floating_decimal_is_what_was_asked_for(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE measured (m DECIMAL(16))")
+    await conn.execute("INSERT INTO measured VALUES (?)", Decimal("0.125"))
+    found = {
+        floating: (await fetch_arrow(conn, "SELECT m FROM measured", floating_decimal=floating)).column("m")
+        for floating in ("float", "text", 2)
+    }
+    assert {floating: (column.type, column[0].as_py()) for floating, column in found.items()} == {
+        "float": (pa.float64(), 0.125),
+        "text": (pa.utf8(), "0.125"),
+        2: (pa.decimal128(38, 2), Decimal("0.13")),
+    }
+    for unknown in ("decimal", 39, -1, True):
+        with pytest.raises(aioifx.InterfaceError, match="floating_decimal: must be"):
+            await fetch_arrow(conn, "SELECT m FROM measured", floating_decimal=unknown)  # type: ignore[arg-type]
+
+
+async def test_char_is_stripped_when_the_connection_says_so(dsn: str) -> None:
+    async with aioifx.connect(dsn, strip_char=True) as conn:
+        await conn.execute("CREATE TABLE codes (c CHAR(6))")
+        await conn.execute("INSERT INTO codes VALUES ('ab')")
+        assert (await fetch_arrow(conn, "SELECT c FROM codes")).to_pydict() == {"c": ["ab"]}
+
+
+async def test_prepared_statements_are_sources_too(conn: aioifx.Connection) -> None:
+    await number_rows(conn, 20)
+    async with await conn.prepare("SELECT n FROM numbers WHERE n < ?") as statement:
+        for limit in (3, 2):
+            assert (await fetch_arrow(statement, limit)).to_pydict() == {"n": [*range(limit)]}
+            batches = [batch async for batch in fetch_batches(statement, limit)]
+            assert [batch.num_rows for batch in batches] == [limit]
+        assert await statement.fetch(1, row_factory=tuple_row) == [(0,)]  # rows again, from the same cursor
+        with pytest.raises(aioifx.InterfaceError, match="by position"):
+            await fetch_arrow(statement, named={"n": 1})  # type: ignore[call-overload]
+
+
+async def test_a_pool_lends_a_connection_and_has_it_back(dsn: str) -> None:
+    async with aioifx.create_pool(dsn, min_size=1, max_size=1) as pool:
+        async with pool.acquire() as conn:
+            query = await number_rows(conn)
+        assert (await fetch_arrow(pool, query)).num_rows == 3000
+        assert sum([batch.num_rows async for batch in fetch_batches(pool, query, batch_rows=1)]) == 3000
+        async with aclosing(fetch_batches(pool, query, batch_rows=1)) as batches:
+            async for _ in batches:
+                assert pool.stats().lent == 1
+                break
+        assert await pool.fetchval("SELECT COUNT(*) FROM numbers") == 3000
+
+
+# --- batches --------------------------------------------------------------------------------------------------------
+
+
+async def test_batches_are_whole_blocks_combined(conn: aioifx.Connection) -> None:
+    query = await number_rows(conn)
+    blocks = [len(block) async for block in conn.stream(query).blocks()]
+    single = [batch.num_rows async for batch in fetch_batches(conn, query, batch_rows=1)]
+    assert len(blocks) > 5 and single == [block for block in blocks if block]
+    combined = [batch.num_rows async for batch in fetch_batches(conn, query, batch_rows=700)]
+    assert sum(combined) == 3000
+    assert min(combined[:-1]) >= 700
+    assert max(combined) < 700 + max(blocks)
+    whole = [batch async for batch in fetch_batches(conn, query)]
+    assert [batch.num_rows for batch in whole] == [3000]
+    whole[0].validate(full=True)
+    with pytest.raises(aioifx.InterfaceError, match="batch_rows: must be 1 or more"):
+        await anext(fetch_batches(conn, query, batch_rows=0))
+
+
+@pytest.mark.parametrize("prefetch", [True, False])
+async def test_other_statements_run_between_two_batches(conn: aioifx.Connection, prefetch: bool) -> None:
+    query = await number_rows(conn)
+    seen: list[int] = []
+    async for batch in fetch_batches(conn, query, batch_rows=1, prefetch=prefetch):
+        seen += batch.column("n").to_pylist()
+        assert await conn.fetchval("SELECT MAX(n) FROM numbers") == 2999
+    assert seen == [*range(3000)]
+
+
+async def test_two_results_may_be_read_side_by_side(conn: aioifx.Connection) -> None:
+    query = await number_rows(conn)
+    first, second = (fetch_batches(conn, query, batch_rows=1) for _ in range(2))
+    pairs = [(one, await anext(second)) async for one in first]
+    assert all(one.equals(other) for one, other in pairs)
+    assert sum(one.num_rows for one, _ in pairs) == 3000
+    await second.aclose()
+
+
+async def test_an_iteration_left_early_leaves_the_connection_free(conn: aioifx.Connection) -> None:
+    query = await number_rows(conn)
+    async with aclosing(fetch_batches(conn, query, batch_rows=1)) as batches:
+        kept = await anext(batches)
+    assert await conn.fetchval("SELECT COUNT(*) FROM numbers") == 3000
+    assert kept.column("n").to_pylist() == [*range(kept.num_rows)]  # its memory is its own
+    assert (await fetch_arrow(conn, query)).num_rows == 3000
+
+
+async def test_a_cancelled_fetch_leaves_the_connection_usable(conn: aioifx.Connection) -> None:
+    query = await number_rows(conn)
+    before = conn.stats.round_trips
+    task = asyncio.create_task(fetch_arrow(conn, query))
+    while conn.stats.round_trips < before + 3:  # noqa: ASYNC110 - in the middle of its blocks
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await fetch_arrow(conn, query)).num_rows == 3000
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+@kernels
+async def test_a_value_that_arrow_cannot_hold_names_its_column(
+    conn: aioifx.Connection, make_columns: Any
+) -> None:
+    await conn.execute("CREATE TABLE spans (n INTEGER, span INTERVAL DAY(9) TO FRACTION(5))")
+    days = (1, 123_456_789, 2)
+    await conn.executemany("INSERT INTO spans VALUES (?, ?)", [(n, dt.timedelta(n)) for n in days])
+    with patch.object(columns_module, "make_columns", make_columns):
+        with pytest.raises(aioifx.DataError, match=r"column 'span': .* does not fit int64"):
+            await fetch_arrow(conn, "SELECT * FROM spans")
+        table = await fetch_arrow(conn, "SELECT span FROM spans WHERE n < 3")
+    assert table.to_pydict() == {"span": [dt.timedelta(1), dt.timedelta(2)]}
+
+
+async def test_what_returns_no_rows_is_refused(conn: aioifx.Connection) -> None:
+    with pytest.raises(aioifx.InterfaceError, match="statements that return rows"):
+        await fetch_arrow(conn, "CREATE TABLE nothing (n INTEGER)")
+    with pytest.raises(aioifx.InterfaceError, match="the query must be str, not int"):
+        await fetch_arrow(conn, 1)  # type: ignore[call-overload]
+    with pytest.raises(aioifx.InterfaceError, match="the query must be str, not NoneType"):
+        await fetch_arrow(conn)  # type: ignore[call-overload]
+
+
+async def test_an_error_of_the_server_is_the_server_s_error(conn: aioifx.Connection) -> None:
+    with pytest.raises(aioifx.ProgrammingError, match="gone"):
+        await fetch_arrow(conn, "SELECT * FROM gone")
+
+
+async def test_a_table_that_has_changed_since_is_prepared_anew(dsn: str) -> None:
+    async with aioifx.connect(dsn) as conn, aioifx.connect(dsn) as other:
+        await conn.execute("CREATE TABLE shifting (n INTEGER)")
+        await conn.execute("INSERT INTO shifting VALUES (1)")
+        assert (await fetch_arrow(conn, "SELECT * FROM shifting")).to_pydict() == {"n": [1]}
+        await other.execute("ALTER TABLE shifting ADD name VARCHAR(10)")
+        assert (await fetch_arrow(conn, "SELECT * FROM shifting")).to_pydict() == {"n": [1], "name": [None]}
+
+
+# --- who reads it ---------------------------------------------------------------------------------------------------
+
+
+async def test_polars_reads_it_through_the_pycapsule_interface(
+    conn: aioifx.Connection,
+) -> None:
+    await conn.execute(CREATE)
+    marks = ", ".join("?" * len(VALUES))
+    await conn.execute(f"INSERT INTO everything VALUES ({marks})", *VALUES)
+    table = await fetch_arrow(conn, "SELECT * FROM everything")
+    (batch,) = [batch async for batch in fetch_batches(conn, "SELECT * FROM everything")]
+    assert hasattr(table, "__arrow_c_stream__")
+    assert hasattr(batch, "__arrow_c_array__")
+    assert hasattr(table.schema, "__arrow_c_schema__")
+
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(table)
+    assert frame.rows() == polars.DataFrame(batch).rows()
+    assert frame["price"].to_list() == [Decimal("-12.34")]
+    assert frame["seen"].to_list() == [dt.datetime(2024, 2, 29, 1, 2, 3, 456_780)]
+
+
+async def test_pandas_reads_it(conn: aioifx.Connection) -> None:
+    pandas = pytest.importorskip("pandas")
+    query = await number_rows(conn, 30)
+    table = await fetch_arrow(conn, query)
+    frame = (
+        pandas.DataFrame.from_arrow(table) if hasattr(pandas.DataFrame, "from_arrow") else table.to_pandas()
+    )
+    assert frame["n"].sum() == sum(range(30))
+    assert frame["name"].isna().sum() == 3
+
+
+def test_duckdb_reads_it() -> None:
+    if importlib.util.find_spec("duckdb") is None:
+        pytest.skip("duckdb is not installed")
+    assert python(DUCKDB) == "[(435, 27)]\n"
+
+
+# In a process of its own: where the garbage collector has frozen objects, duckdb says at the end that it leaks.
+DUCKDB = """
+import asyncio, duckdb, aioifx, aioifx.server
+from aioifx.arrow import fetch_arrow
+
+async def main():
+    async with aioifx.server.running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE numbers (n INTEGER, name VARCHAR(20))")
+        rows = ((n, f"row {n}" if n % 10 else None) for n in range(30))
+        await conn.executemany("INSERT INTO numbers VALUES (?, ?)", rows)
+        numbers = await fetch_arrow(conn, "SELECT * FROM numbers")
+    print(duckdb.sql("SELECT SUM(n), COUNT(name) FROM numbers").fetchall())
+
+asyncio.run(main())
+"""
+
+
+# --- importing ------------------------------------------------------------------------------------------------------
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=50)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_aioifx_itself_loads_no_pyarrow() -> None:
+    assert python("import sys, aioifx; print({'pyarrow', 'aioifx.arrow'} & {*sys.modules})") == "set()\n"
+
+
+def test_without_pyarrow_the_extra_is_named() -> None:
+    code = """
+import sys
+sys.modules["pyarrow"] = None
+try:
+    import aioifx.arrow
+except ImportError as error:
+    print(error)
+"""
+    assert python(code) == "aioifx.arrow needs pyarrow: pip install 'aioifx[arrow]'\n"
