@@ -35,13 +35,14 @@ class Channel(asyncio.Protocol):
         """Called once, when the channel has failed or was closed, and everybody who waited has been told."""
         self._expected: deque[tuple[Parser[Any], asyncio.Future[Any], Callable[[Any], None] | None]] = deque()
         self._transport: asyncio.Transport | None = None
-        self._failure: DatabaseError | None = None
+        self.failure: DatabaseError | None = None
+        """Why the channel ended; None while it is open."""
         self._writable: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
-        state = "closed" if self._failure else "open" if self._transport else "new"
+        state = "closed" if self.failure else "open" if self._transport else "new"
         return f"<Channel {state}, {len(self._expected)} replies expected, {self.inbox.unread} bytes unread>"
 
     # -- what the event loop calls ------------------------------------------------------------------------------------
@@ -91,12 +92,7 @@ class Channel(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        return self._failure is None and self._transport is not None
-
-    @property
-    def failure(self) -> DatabaseError | None:
-        """Why the channel ended; None while it is open."""
-        return self._failure
+        return self.failure is None and self._transport is not None
 
     @property
     def pending(self) -> int:
@@ -115,19 +111,19 @@ class Channel(asyncio.Protocol):
                   the parser's.
         Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
         """
-        future: asyncio.Future[T] = (self._loop or asyncio.get_running_loop()).create_future()
-        if self._failure is not None:
+        future: asyncio.Future[T] = asyncio.Future(loop=self._loop)
+        if self.failure is not None:
             parser.close()
-            _reject(future, _again(self._failure))
+            _reject(future, _again(self.failure))
             return future
         self._expected.append((parser, future, came))
-        if self.inbox.unread and len(self._expected) == 1:
+        if len(self.inbox.data) > self.inbox.pos and len(self._expected) == 1:
             self._advance()
         return future
 
     def send(self, data: bytes) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
-        if self._failure is None and self._transport is not None:
+        if self.failure is None and self._transport is not None:
             self.bytes_out += len(data)
             self._transport.write(data)
 
@@ -216,7 +212,7 @@ class Channel(asyncio.Protocol):
             self._expected.popleft()
             if not future.done():
                 future.set_result(answer)
-        self.inbox.forget()
+        inbox.forget()
 
     def _break(self, error: DatabaseError) -> None:
         self._fail(error)
@@ -225,8 +221,8 @@ class Channel(asyncio.Protocol):
 
     def _fail(self, error: DatabaseError) -> None:
         """Tell everybody who waits; keep the first reason for those who come later."""
-        ended = self._failure is None
-        self._failure = self._failure or error
+        ended = self.failure is None
+        self.failure = self.failure or error
         waiting, self._expected = self._expected, deque()
         for parser, future, _ in waiting:
             parser.close()

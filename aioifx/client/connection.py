@@ -113,7 +113,8 @@ class Connection:
 
         Args:     args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
         """
-        sql, args = _by_position(sql, args, named)
+        if named is not None:
+            sql, args = _by_position(sql, args, named)
         factory = row_factory or self._factory
         return await self._statements.run(sql, args, lambda statement: fetch_rows(statement, args, factory))
 
@@ -131,7 +132,8 @@ class Connection:
         row_factory: RowFactory[Any] | None = None,
     ) -> Any | None:
         """Run a query and return its first row, or None."""
-        sql, args = _by_position(sql, args, named)
+        if named is not None:
+            sql, args = _by_position(sql, args, named)
         factory = row_factory or self._factory
         return await self._statements.run(sql, args, lambda statement: fetch_made(statement, args, factory))
 
@@ -139,7 +141,8 @@ class Connection:
         self, sql: str, *args: Value, named: NamedValues | None = None, column: int = 0
     ) -> Value:
         """Run a query and return one value of its first row; None without rows."""
-        sql, args = _by_position(sql, args, named)
+        if named is not None:
+            sql, args = _by_position(sql, args, named)
         row = await self._statements.run(sql, args, lambda statement: fetch_row(statement, args))
         return value_at(row, column)
 
@@ -169,7 +172,8 @@ class Connection:
         Args:     prefetch: False asks for a block only when its first row is wanted, not while the one before it is
                   consumed.
         """
-        sql, args = _by_position(sql, args, named)
+        if named is not None:
+            sql, args = _by_position(sql, args, named)
         return Stream(self._statements, sql, args, row_factory or self._factory, prefetch=prefetch)
 
     # -- statements ---------------------------------------------------------------------------------------------------
@@ -190,7 +194,8 @@ class Connection:
 
     async def execute(self, sql: str, *args: Value, named: NamedValues | None = None) -> ExecuteResult:
         """Run one statement. Rows that a query returns are counted and dropped."""
-        sql, args = _by_position(sql, args, named)
+        if named is not None:
+            sql, args = _by_position(sql, args, named)
         return await execute_text(self._statements, sql, args)
 
     async def executemany(self, sql: str, rows: ParamRows, *, on_error: str = "raise") -> ExecuteResult:
@@ -479,12 +484,8 @@ class Connection:
                 self._session.channel.abort()
 
 
-def _by_position(
-    sql: str, args: tuple[Value, ...], named: NamedValues | None
-) -> tuple[str, tuple[Value, ...]]:
-    """The statement and its values with placeholders, whichever way they were given."""
-    if named is None:
-        return sql, args
+def _by_position(sql: str, args: tuple[Value, ...], named: NamedValues) -> tuple[str, tuple[Value, ...]]:
+    """The statement and its values with placeholders."""
     if args:
         raise InterfaceError("named: values go by position or by name, not both")
     return bind_named(sql, named)

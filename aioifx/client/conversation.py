@@ -18,7 +18,7 @@ from aioifx.errors import ConnectionLost
 from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, RowReader, read_reply
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, RowReader, ServerError, read_reply
 
 _PROBE: Final = b"select first 1 tabid from informix.systables"
 
@@ -133,7 +133,12 @@ class Conversation:
         self.stats.rows += len(reply.rows)
         if reply.exited:
             raise ConnectionLost("the server ended the session")
-        if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
+        if reply.error is not None:
+            self.observe_error(reply.error, reply)
+
+    def observe_error(self, error: ServerError, reply: Reply) -> None:
+        """What a reply with an error may change besides."""
+        if error.sqlcode == INTERRUPTED:
             self.line.was_interrupted()
 
     # -- statements ---------------------------------------------------------------------------------------------------

@@ -147,7 +147,15 @@ class Line:
 
     def turn_now(self) -> bool:
         """Take the turn if nothing stands in front of it; False if `take_turn` has to be awaited."""
-        if self._taken or self._is_busy or not self.is_open:
+        if (
+            self._taken
+            or self._out
+            or self._untold
+            or self._chores
+            or self._unanswered
+            or self._leaving
+            or self.channel.failure is not None
+        ):
             return False
         self._taken = True
         self._holder = asyncio.current_task(self.channel.loop)
@@ -231,7 +239,10 @@ class Line:
         """The turn ends; chores are sent at once."""
         self._holder = None
         self._deadline = None
-        self._pass_on()
+        if self._queued:
+            self._pass_on()
+        else:
+            self._taken = False
         if self._chores or self._drain is not None:
             self._pump()
 
@@ -282,7 +293,8 @@ class Line:
             parser.close()
             self.check_open()
         channel = self.channel
-        if not channel.pending and channel.inbox.unread:
+        inbox = channel.inbox
+        if not self._out and len(inbox.data) > inbox.pos:
             # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
             parser.close()
             parser = self._unasked()

@@ -42,6 +42,8 @@ _WARNINGS: Final = (
 
 def warnings_of(bits: int) -> tuple[Warning, ...]:
     """The warnings that a SQ_DONE carries."""
+    if not bits:
+        return ()
     return tuple(Warning(text, sqlstate) for bit, sqlstate, text in _WARNINGS if bits & bit)
 
 

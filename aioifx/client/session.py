@@ -124,6 +124,8 @@ class Session(Conversation):
         """The open database; empty when none is open."""
         self.open_warnings = 0
         """What SQ_DBOPEN's answer said of the database; see OpenWarning."""
+        self.is_ansi = False
+        """Whether a transaction is always open."""
         self.role: Role = role
         self.has_moved = False
         """Whether the server has stopped playing the part that it was chosen for."""
@@ -158,12 +160,10 @@ class Session(Conversation):
     ) -> None:
         self.line.give_turn()
 
-    def observe(self, reply: Reply) -> None:
-        """What every reply may change, whoever waits for it."""
-        super().observe(reply)
-        error, state = reply.error, reply.transaction
-        if error is None:
-            return
+    def observe_error(self, error: ServerError, reply: Reply) -> None:
+        """What a reply with an error may change besides."""
+        super().observe_error(error, reply)
+        state = reply.transaction
         if self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
             self.has_moved = True
         if state is not None and self._ends_transaction(state, error):
@@ -321,6 +321,7 @@ class Session(Conversation):
         """
         self.database = database
         self.open_warnings = reply.done.warnings if reply.done else 0
+        self.is_ansi = self.open_warnings & _ANSI != 0
         self.generation += 1
         if reply.done is not None:
             self.manners.opened(is_logged=self.is_logged, is_ansi=self.is_ansi)
@@ -333,11 +334,6 @@ class Session(Conversation):
     def is_logged(self) -> bool:
         """Whether the open database has transactions; an ANSI one always has (observed: JDBC, session.json)."""
         return self.open_warnings & _TRANSACTIONS != 0
-
-    @property
-    def is_ansi(self) -> bool:
-        """Whether a transaction is always open."""
-        return self.open_warnings & _ANSI != 0
 
     @property
     def holds(self) -> bool:

@@ -96,7 +96,8 @@ class Statement:
         self._read_open: RowReader | None = None
         """What reads the tuples of the open cursor, if it is not the row reader."""
         self._making: Making | None = None
-        self._openings: dict[tuple[int, bool, bool, bool], tuple[bytes, bytes]] = {}
+        self._openings: dict[tuple[int, bool, bool, bool], tuple[bytes, bytes, bytes]] = {}
+        """What surrounds the parameters, and both parts together."""
         self._bind: EncodeRun | None = None
         self._executions: EncodeRun | None = None
         self._encoder: ParamEncoder | None = None
@@ -164,7 +165,8 @@ class Statement:
                   with a prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That
                   variable-width columns need no second group was observed on 12.10, 14.10 and 15.
         """
-        session, size = self.session, self._fetch_size(fetch_size)
+        session = self.session
+        size = self._fetch_size(fetch_size)
         self._read_open = read_rows if opening is None else opening(self)
         # A statement that may have to be opened a second time must not be gone by then.
         frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
@@ -194,7 +196,8 @@ class Statement:
 
     def _opening_group(self, params: Sequence[Value], size: int, hold: bool, frees_itself: bool) -> bytes:
         """The group that `open` sends; all of it but the parameters is remembered."""
-        self._check_usable()
+        if self.is_released or self.generation != self.session.generation:
+            self._check_usable()
         key = (size, hold, frees_itself, self._typed_once)
         around = self._openings.get(key)
         if around is None:
@@ -210,11 +213,13 @@ class Statement:
                 requests.put_ret_type(behind, self._ret_types)
             requests.put_fetch(behind, self.session.dialect, size)
             requests.put_eot(behind)
-            around = self._openings[key] = before.take(), behind.take()
-        before_params, behind_params = around
+            first, last = before.take(), behind.take()
+            around = self._openings[key] = first, last, first + last
+        before_params, behind_params, whole = around
         if not self.parameters:
-            check_count(0, params)
-            return before_params + behind_params
+            if params:
+                check_count(0, params)
+            return whole
         bound = Outbox()
         self._put_params(bound, params)
         return before_params + bound.data + behind_params

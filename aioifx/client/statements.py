@@ -94,7 +94,7 @@ class Statements:
 
     def _kept(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
         """A kept statement for the caller alone."""
-        if self._generation != self.session.generation:
+        if self._generation != self._session.generation:
             self.clear()
         kind: type[object] = type(sql)  # what is no text is refused when it is prepared
         statement = self._idle.get(sql) if kind is str else None
@@ -124,7 +124,8 @@ class Statements:
             statement.put_cursor_down()
         if (
             kept is not None
-            or not statement.is_usable
+            or statement.is_released
+            or statement.generation != self._session.generation
             or not self._keeps(statement.sql)
             or statement.kind in ABOUT_DATABASES
         ):
@@ -169,45 +170,59 @@ class Statements:
         *,
         once: bool = False,
     ) -> T:
-        """A whole call: the turn, a statement, its use; then it is given back."""
-        session = self.session
+        """A whole call: the turn, a statement, its use; then it is given back.
+
+        Args:     once: *use* cannot be repeated, so a stale statement is not prepared again.
+        """
+        session = self._session if not self._is_over else self.session
         if not session.enter_now():
             await session.__aenter__()
         try:
-            statement, result = await self.begin(sql, params, use, once=once)
+            may_repeat = not (once or session.in_transaction)
+            statement = self._kept(sql, params) or await self.prepare(sql, params)
+            try:
+                result = await use(statement)
+            except BaseException as error:
+                statement, result = await self._again(statement, error, may_repeat, params, use)
+            if not statement.returns_rows:
+                self.executed(statement)
             self.give_back(statement)
-            if statement.returns_rows:
-                session.autocommit_later()  # behind the cursor's CLOSE
-            elif session.is_ansi:
-                await session.autocommit()
+            if session.is_ansi:
+                if statement.returns_rows:
+                    session.autocommit_later()  # behind the cursor's CLOSE
+                else:
+                    await session.autocommit()
             return result
         finally:
             session.line.give_turn()
 
     async def begin(
-        self,
-        sql: str,
-        params: Sequence[Value] | None,
-        use: Callable[[Statement], Awaitable[T]],
-        *,
-        once: bool = False,
+        self, sql: str, params: Sequence[Value] | None, use: Callable[[Statement], Awaitable[T]]
     ) -> tuple[Statement, T]:
-        """Take a statement and use it; the caller gives it back. One that fails is given back or put down here.
-
-        Args:     once: *use* cannot be repeated, so a stale statement is not prepared again.
-        """
-        may_repeat = not (once or self._session.in_transaction)
+        """The first half of `run`: take a statement and use it. The caller has the turn, and gives both back."""
+        may_repeat = not self._session.in_transaction
         statement = self._kept(sql, params) or await self.prepare(sql, params)
         try:
             result = await use(statement)
         except BaseException as error:
-            self.failed(statement, error)
-            if not may_repeat or not self._is_stale(statement, error):
-                raise
-        else:
+            statement, result = await self._again(statement, error, may_repeat, params, use)
+        if not statement.returns_rows:
             self.executed(statement)
-            return statement, result
-        statement = await self.prepare(sql, params)
+        return statement, result
+
+    async def _again(
+        self,
+        statement: Statement,
+        error: BaseException,
+        may_repeat: bool,
+        params: Sequence[Value] | None,
+        use: Callable[[Statement], Awaitable[T]],
+    ) -> tuple[Statement, T]:
+        """Behind a failure: use the same text prepared anew, if that was the matter; one that fails is put away."""
+        self.failed(statement, error)
+        if not may_repeat or not self._is_stale(statement, error):
+            raise error
+        statement = await self.prepare(statement.sql, params)
         try:
             return statement, await use(statement)
         except BaseException as error:

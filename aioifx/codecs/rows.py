@@ -136,6 +136,8 @@ class RowDecoder:
             self._run = make_decoder(self._codecs, self.code_set, self.row_type)
         while True:
             pos = self._run(data, pos, end, rows)
+            if end - pos < TUPLE_HEAD or data[pos + 1] != TUPLE:
+                return pos
             size = _whole_tuple(data, pos, end)
             if not size:
                 return pos

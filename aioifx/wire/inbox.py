@@ -50,7 +50,7 @@ def _park() -> Generator[Park, None, None]:
 class Inbox:
     """All bytes that came and were not consumed; it belongs to the connection and outlives every parser."""
 
-    __slots__ = ("_dropped", "data", "eof", "limit", "pos")
+    __slots__ = ("data", "dropped", "eof", "limit", "pos")
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -58,12 +58,13 @@ class Inbox:
         self.eof = False
         self.limit = NO_LIMIT
         """`consumed` must not get past this; a parser that reads a message without a length sets it."""
-        self._dropped = 0
+        self.dropped = 0
+        """Bytes that were consumed and are not in `data` any more."""
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Append what came, in the place of what was consumed."""
         if self.pos:
-            self._dropped += self.pos
+            self.dropped += self.pos
             del self.data[: self.pos]
             self.pos = 0
         self.data += data
@@ -81,7 +82,7 @@ class Inbox:
     @property
     def consumed(self) -> int:
         """Bytes consumed since the connection began."""
-        return self._dropped + self.pos
+        return self.dropped + self.pos
 
     async def need(self, count: int) -> None:
         """Return once *count* unread bytes are here; until then the parser is parked.
