@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import NOT_NULL, Column, Row, SqlType, TypeCode
@@ -21,8 +21,6 @@ from aioifx.wire.inbox import NO_LIMIT, Inbox, padded
 from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
 from aioifx.wire.outbox import Outbox
-
-T = TypeVar("T")
 
 _I32: Final = Struct(">i")
 
@@ -215,7 +213,7 @@ XACTSTAT_EOT: Final = Struct(">3hH")
 
 _USUAL_END: Final = frozenset({_CLOSE, _INSERTDONE, _DONE})
 
-_new: Final[Callable[[type[T], tuple[int, ...]], T]] = tuple.__new__  # type: ignore[assignment]
+_new: Final[Callable[[Any, tuple[int, ...]], Any]] = tuple.__new__
 """A NamedTuple of its values, in a third of the time."""
 
 
