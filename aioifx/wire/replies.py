@@ -213,7 +213,7 @@ XACTSTAT_EOT: Final = Struct(">3hH")
 
 _USUAL_END: Final = frozenset({_CLOSE, _INSERTDONE, _DONE})
 
-_new: Final[Callable[[Any, tuple[int, ...]], Any]] = tuple.__new__
+_new: Final[Callable[[Any, tuple[int, ...]], Any]] = vars(tuple)["__new__"]
 """A NamedTuple of its values, in a third of the time."""
 
 
@@ -255,8 +255,9 @@ def _take_end(inbox: Inbox, dialect: Dialect, reply: Reply, tag: int) -> bool:
         reply.serials = Serials(int8_of(sign, low, high), *bigserial)
     if closes:
         reply.closed = True
-    reply.done = _new(Done, (warnings, count, rowid, serial))
-    reply.dones.append(reply.done)
+    done: Done = _new(Done, (warnings, count, rowid, serial))
+    reply.done = done
+    reply.dones.append(done)
     reply.cost = _new(Cost, (estimate, cost))
     inbox.pos = at
     return True
