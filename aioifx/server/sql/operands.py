@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -49,10 +49,6 @@ class Typed:
         if self.type is None:
             raise SqlFault(-201)
         return self.type
-
-    def as_type(self, type_: SqlType) -> Typed:
-        """The same text under another type with the same storage form."""
-        return replace(self, type=type_)
 
 
 NULL: Final = Typed("NULL", None)
