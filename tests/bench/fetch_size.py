@@ -23,8 +23,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import aioifx
 from tests.bench.page import DOCS, load, machine, size_name, table, write_into
@@ -260,11 +261,10 @@ def report(samples: Samples, rounds: int) -> dict[str, str]:
 
 def plot(samples: Samples, path: Path) -> None:
     """Rows per second over the size of the buffer, as SVG."""
-    import matplotlib
-
+    matplotlib: Any = import_module("matplotlib")  # type checkers need not have it
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "aioifx", "svg.fonttype": "none", "font.size": 9})
-    from matplotlib import pyplot
+    pyplot: Any = import_module("matplotlib.pyplot")
 
     shapes = sorted({case.shape for case in samples})
     figure, areas = pyplot.subplots(1, len(shapes), figsize=(4.6 * len(shapes), 3.4), squeeze=False)
