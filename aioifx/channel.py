@@ -13,15 +13,30 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
-from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.inbox import Inbox, Parser, Reader
 
 T = TypeVar("T")
 
 MAX_UNASKED: Final = 16 * 1024 * 1024
 """Bytes that may lie here while nobody expects anything; a peer that sends more does not speak SQLI."""
+
+
+class Expected(Generic[T]):
+    """What somebody expects to come next."""
+
+    __slots__ = ("came", "future", "parser", "reader")
+
+    future: asyncio.Future[T]
+    reader: Reader[T]
+    """Takes it, or makes its parser; needed where there is no parser from the beginning."""
+
+    def __init__(self, parser: Parser[T] | None, came: Callable[[T], None] | None = None) -> None:
+        self.parser = parser
+        self.came = came
+        """Gets it, whether or not somebody waits for it; what it raises is taken for the parser's."""
 
 
 class Channel(asyncio.Protocol):
@@ -33,7 +48,7 @@ class Channel(asyncio.Protocol):
         self.bytes_out = 0
         self.on_end: Callable[[], None] | None = None
         """Called once, when the channel has failed or was closed, and everybody who waited has been told."""
-        self._expected: deque[tuple[Parser[Any], asyncio.Future[Any], Callable[[Any], None] | None]] = deque()
+        self._expected: deque[Expected[Any]] = deque()
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
@@ -104,22 +119,24 @@ class Channel(asyncio.Protocol):
         assert self._transport is not None, "the channel was never connected"
         return self._transport
 
-    def expect(self, parser: Parser[T], came: Callable[[T], None] | None = None) -> asyncio.Future[T]:
+    def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
         """Queue *parser* for the next reply that nobody expects yet.
 
-        Args:     came: gets what the parser returns, whether or not somebody waits for it; what it raises is taken for
-                  the parser's.
         Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
         """
-        future: asyncio.Future[T] = asyncio.Future(loop=self._loop)
+        expected = Expected(parser)
+        self.queue(expected)
+        return expected.future
+
+    def queue(self, expected: Expected[Any]) -> None:
+        """`expect`, by whoever has more to remember of it; gives it its future."""
+        expected.future = asyncio.Future(loop=self._loop)
         if self.failure is not None:
-            parser.close()
-            _reject(future, _again(self.failure))
-            return future
-        self._expected.append((parser, future, came))
+            _reject(expected, _again(self.failure))
+            return
+        self._expected.append(expected)
         if len(self.inbox.data) > self.inbox.pos and len(self._expected) == 1:
             self._advance()
-        return future
 
     def send(self, data: bytes) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
@@ -183,21 +200,27 @@ class Channel(asyncio.Protocol):
     # -- parsers ------------------------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Step the parser at the head as far as the bytes reach, then the next one."""
+        """Read what the head of the queue expects as far as the bytes reach, then what the next one does."""
         inbox = self.inbox
         while self._expected and (len(inbox.data) > inbox.pos or inbox.eof):
-            parser, future, came = self._expected[0]
+            expected = self._expected[0]
             try:
-                try:
-                    parser.send(None)
-                    return  # parked: it needs more bytes
-                except StopIteration as stop:
-                    answer = stop.value
-                if came is not None:
-                    came(answer)
+                parser, answer = expected.parser, None
+                if parser is None:
+                    answer = expected.reader.take(inbox)
+                    if answer is None:
+                        parser = expected.parser = expected.reader.parser(inbox)
+                if parser is not None:
+                    try:
+                        parser.send(None)
+                        return  # parked: it needs more bytes
+                    except StopIteration as stop:
+                        answer = stop.value
+                if expected.came is not None:
+                    expected.came(answer)
             except (ConnectError, ConnectionLost, ProtocolError) as error:
                 self._expected.popleft()
-                _reject(future, error)
+                _reject(expected, error)
                 self._break(error)
                 return
             except (
@@ -206,12 +229,12 @@ class Channel(asyncio.Protocol):
                 self._expected.popleft()
                 defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
                 defect.__cause__ = error
-                _reject(future, defect)
+                _reject(expected, defect)
                 self._break(defect)
                 return
             self._expected.popleft()
-            if not future.done():
-                future.set_result(answer)
+            if not expected.future.done():
+                expected.future.set_result(answer)
         inbox.forget()
 
     def _break(self, error: DatabaseError) -> None:
@@ -224,15 +247,17 @@ class Channel(asyncio.Protocol):
         ended = self.failure is None
         self.failure = self.failure or error
         waiting, self._expected = self._expected, deque()
-        for parser, future, _ in waiting:
-            parser.close()
-            _reject(future, _again(error))
+        for expected in waiting:
+            _reject(expected, _again(error))
         if ended and self.on_end is not None:
             self.on_end()
 
 
-def _reject(future: asyncio.Future[Any], error: DatabaseError) -> None:
+def _reject(expected: Expected[Any], error: DatabaseError) -> None:
     """Give *error* to whoever waits; and if nobody does, it must not be logged as forgotten."""
+    if expected.parser is not None:
+        expected.parser.close()
+    future = expected.future
     if not future.done():
         future.set_exception(error)
         future.exception()

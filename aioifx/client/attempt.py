@@ -256,7 +256,7 @@ class Attempt:
             )
         if not dialect.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
-        session.dialect = dialect
+        session.speak(dialect)
         if not dialect.long_fetch:
             session.fetch_buffer.use_standard_size()
 

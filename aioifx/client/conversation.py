@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from aioifx.channel import Channel
 from aioifx.client.line import INTERRUPTED, Chore, Line, Stats, Ticket
+from aioifx.codecs.kernel import make_taker
 from aioifx.errors import ConnectionLost
 from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, RowReader, ServerError, read_reply
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader, RowReader, ServerError, read_reply
 
 _PROBE: Final = b"select first 1 tabid from informix.systables"
 
@@ -36,7 +37,7 @@ class Conversation:
         pipelining: bool = False,
     ) -> None:
         self.channel = channel
-        self.dialect = dialect
+        self.speak(dialect)
         self.stats = Stats()
         self.line = Line(
             channel,
@@ -49,6 +50,16 @@ class Conversation:
             pipelining=pipelining,
         )
         self._cursors = 0
+
+    def speak(self, dialect: Dialect) -> None:
+        """Use the layouts that were agreed on."""
+        self.dialect = dialect
+        self._take = make_taker(dialect)
+        self._usual_reader = self.reader()
+
+    def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
+        """What reads replies with rows, or of such a length; for as many of them as one likes."""
+        return ReplyReader(self.dialect, self._take, read_rows, limit)
 
     def check_open(self) -> None:
         """Raise what ended the session, if it has ended."""
@@ -72,53 +83,49 @@ class Conversation:
     async def exchange(
         self,
         outbox: Outbox,
-        read_rows: RowReader | None = None,
+        reader: ReplyReader | None = None,
         *,
-        limit: int = DEFAULT_LIMIT,
         done: Callable[[Reply], None] | None = None,
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
     ) -> Reply:
         """Send one group and wait for the reply to it. What the server says in it is not judged.
 
-        Args:     done: called with a reply that holds no error, even when nobody waits for it any more.
+        Args:     reader: for a reply with rows; see `reader`.
+                  done: called with a reply that holds no error, even when nobody waits for it any more.
                   orphaned: called with the reply if nobody waits for it any more.
                   running: the group runs a statement, which may be interrupted.
         Raises:   ConnectionLost, ProtocolError: the session has ended.
         """
-        ticket = self.submit(outbox, read_rows, limit=limit, done=done, orphaned=orphaned, running=running)
+        ticket = self.submit(outbox, reader, done=done, orphaned=orphaned, running=running)
         return await self.line.wait(ticket)
 
     def submit(
         self,
         outbox: Outbox,
-        read_rows: RowReader | None = None,
+        reader: ReplyReader | None = None,
         *,
-        limit: int = DEFAULT_LIMIT,
         done: Callable[[Reply], None] | None = None,
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
     ) -> Ticket[Reply]:
         """The first half of `exchange`: send, and wait for nothing."""
         requests.put_eot(outbox)
-        return self.submit_group(
-            outbox.take(), read_rows, limit=limit, done=done, orphaned=orphaned, running=running
-        )
+        return self.submit_group(outbox.take(), reader, done=done, orphaned=orphaned, running=running)
 
     def submit_group(
         self,
         group: bytes,
-        read_rows: RowReader | None = None,
+        reader: ReplyReader | None = None,
         *,
-        limit: int = DEFAULT_LIMIT,
         done: Callable[[Reply], None] | None = None,
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
     ) -> Ticket[Reply]:
         """`submit` for a whole group, SQ_EOT included."""
-        parser = read_reply(self.channel.inbox, self.dialect, read_rows, limit)
         told = self.observe if done is None else partial(self._told, done)
-        return self.line.submit(group, parser, told=told, running=running, orphaned=orphaned)
+        reader = reader or self._usual_reader
+        return self.line.submit(group, None, reader=reader, told=told, running=running, orphaned=orphaned)
 
     def _told(self, done: Callable[[Reply], None], reply: Reply) -> None:
         self.observe(reply)

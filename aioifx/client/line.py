@@ -16,11 +16,12 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
-from aioifx.channel import Channel
+from aioifx.channel import Channel, Expected
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire import requests
+from aioifx.wire.inbox import Parser, Reader
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 
@@ -46,16 +47,21 @@ class Stats:
     """Rows that came."""
 
 
-class Ticket(Generic[T]):
+class Ticket(Expected[T]):
     """An answer that is out."""
 
-    __slots__ = ("abandoned", "deadline", "future", "orphaned", "running", "told")
-
-    future: asyncio.Future[T]
+    __slots__ = ("abandoned", "deadline", "orphaned", "running", "told")
 
     def __init__(
-        self, running: bool, told: Callable[[T], None] | None, orphaned: Callable[[T], None] | None
+        self,
+        parser: Parser[T] | None,
+        came: Callable[[T], None],
+        running: bool,
+        told: Callable[[T], None] | None,
+        orphaned: Callable[[T], None] | None,
     ) -> None:
+        self.parser = parser
+        self.came = came
         self.running = running
         """Whether it is a statement's that may be interrupted."""
         self.told = told
@@ -275,32 +281,37 @@ class Line:
     def submit(
         self,
         request: bytes,
-        parser: Coroutine[Any, None, T],
+        parser: Parser[T] | None,
         *,
+        reader: Reader[T] | None = None,
         running: bool = False,
         told: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
     ) -> Ticket[T]:
         """Queue *parser* for the answer, then send *request*; waits for nothing.
 
-        Args:     running: the request runs a statement, which may be interrupted.
+        Args:     reader: takes the answer, or makes its parser, instead of one that is there already.
+                  running: the request runs a statement, which may be interrupted.
                   told: gets the answer when it comes, whether or not somebody waits for it. What it raises ends the
                   connection.
                   orphaned: gets the answer if nobody waits for it any more.
         Raises:   ConnectionLost: good-bye is said already, by another task.
         """
-        if self._leaving:
-            parser.close()
-            self.check_open()
         channel = self.channel
         inbox = channel.inbox
-        if not self._out and len(inbox.data) > inbox.pos:
+        are_unasked = not self._out and len(inbox.data) > inbox.pos
+        if self._leaving or are_unasked:
+            if parser is not None:
+                parser.close()
+            if self._leaving:
+                self.check_open()
             # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
-            parser.close()
             parser = self._unasked()
-        ticket: Ticket[T] = Ticket(running, told, orphaned)
+        ticket: Ticket[T] = Ticket(parser, self._came, running, told, orphaned)
+        if reader is not None:
+            ticket.reader = reader
         self._out.append(ticket)
-        ticket.future = channel.expect(parser, self._came)
+        channel.queue(ticket)
         if channel.failure is not None:
             self._ended()
         channel.send(request)
@@ -315,7 +326,7 @@ class Line:
         ticket = self._out[0]
         if ticket.told is not None:
             ticket.told(answer)
-        del self._out[0]
+        self._out.popleft()
         # Later: the channel is in the middle of what has come, and cannot be dropped from within.
         if ticket.orphaned is not None and (ticket.abandoned or ticket.future.cancelled()):
             self._untold += 1

@@ -25,7 +25,7 @@ from aioifx.wire import requests
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import Op, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, RowReader, by_field, in_runs
+from aioifx.wire.replies import Reply, ReplyReader, RowReader, by_field, in_runs
 
 _REPLY_SLACK: Final = 1 << 20
 
@@ -95,6 +95,7 @@ class Statement:
         self._readers: dict[type[Row], RowReader] = {}
         self._read_open: RowReader | None = None
         """What reads the tuples of the open cursor, if it is not the row reader."""
+        self._last_reader: ReplyReader | None = None
         self._making: Making | None = None
         self._openings: dict[tuple[int, bool, bool, bool], tuple[bytes, bytes, bytes]] = {}
         """What surrounds the parameters, and both parts together."""
@@ -189,10 +190,19 @@ class Statement:
         return rows
 
     def _submit_opening(self, group: bytes, size: int) -> Ticket[Reply]:
-        read_rows = self._read_open or self.row_reader()
+        reader = self._reply_reader(size)
         self.is_open = True  # from here on the server may have a cursor, whatever comes back
         self.exhausted = False
-        return self.session.submit_group(group, read_rows, limit=2 * size + _REPLY_SLACK, running=True)
+        return self.session.submit_group(group, reader, running=True)
+
+    def _reply_reader(self, size: int) -> ReplyReader:
+        """What reads the answer to a fetch of *size* bytes; most fetches are like the one before."""
+        read_rows = self._read_open or self.row_reader()
+        limit = 2 * size + _REPLY_SLACK
+        reader = self._last_reader
+        if reader is None or reader.limit != limit or reader.read_rows is not read_rows:
+            reader = self._last_reader = self.session.reader(read_rows, limit)
+        return reader
 
     def _opening_group(self, params: Sequence[Value], size: int, hold: bool, frees_itself: bool) -> bytes:
         """The group that `open` sends; all of it but the parameters is remembered."""
@@ -243,11 +253,9 @@ class Statement:
 
     def submit_fetch(self) -> Ticket[Reply]:
         """Ask for the next block and wait for nothing; `arrived` makes rows of the answer."""
-        return self._fetch(self._addressed(), self._fetch_size(), self._read_open or self.row_reader())
-
-    def _fetch(self, outbox: Outbox, size: int, read_rows: RowReader) -> Ticket[Reply]:
+        outbox, size = self._addressed(), self._fetch_size()
         requests.put_fetch(outbox, self.session.dialect, size)
-        return self.session.submit(outbox, read_rows, limit=2 * size + _REPLY_SLACK, running=True)
+        return self.session.submit(outbox, self._reply_reader(size), running=True)
 
     def _fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
@@ -298,8 +306,7 @@ class Statement:
         requests.put_scroll_fetch(outbox, kind, row, size)
         reply = await self.session.exchange(
             outbox,
-            self.row_reader(),
-            limit=2 * size + _REPLY_SLACK,
+            self.session.reader(self.row_reader(), 2 * size + _REPLY_SLACK),
             done=lambda reply: _check_scrolled(reply, row),
             running=True,
         )

@@ -14,6 +14,8 @@ from aioifx.codecs.generated import DISLIKED, DecodeRun
 from aioifx.codecs.packing import EncodeRun, Packer
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import Row, SqlType
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.replies import Cost, Done, Reply, Serials, TakeReply, TransactionState, take_nothing
 
 SWITCH: Final = "AIOIFX_SPEEDUPS"
 """0 in the environment forces pure Python."""
@@ -24,10 +26,10 @@ def _native_is_here() -> bool:
     if os.environ.get(SWITCH) == "0":
         return False
     try:
-        from aioifx._speedups import columns, params, rows
+        from aioifx._speedups import columns, params, replies, rows
     except ImportError:
         return False
-    return all((columns, params, rows))
+    return all((columns, params, replies, rows))
 
 
 NATIVE: Final = _native_is_here()
@@ -102,4 +104,27 @@ make_columns: Final = native_columns if NATIVE else pure_columns
 """Columns that grow by whole tuples, *most_bytes* of text or bytes in each at most.
 
 They leave to `columns.ColumnDecoder` what they dislike.
+"""
+
+
+# --- replies --------------------------------------------------------------------------------------------------------
+
+
+def native_taker(dialect: Dialect) -> TakeReply:
+    """See `make_taker`; only where the kernel is built."""
+    from aioifx._speedups import replies
+
+    layout = dialect.bigint, dialect.long_rowid
+    return replies.Taker(*layout, Reply, Done, Cost, Serials, TransactionState).take
+
+
+def pure_taker(dialect: Dialect) -> TakeReply:
+    """See `make_taker`."""
+    return take_nothing
+
+
+make_taker: Final = native_taker if NATIVE else pure_taker
+"""What takes usual replies in one go.
+
+It leaves to `wire.replies.read_reply` what is of another form, or not wholly here.
 """

@@ -12,11 +12,12 @@ import sys
 import types
 from collections.abc import Coroutine, Generator
 from struct import Struct
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from aioifx.errors import ConnectionLost, ProtocolError
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _I16: Final = Struct(">h")
 _U16: Final = Struct(">H")
@@ -40,6 +41,17 @@ KEPT: Final = 4096
 
 Parser: TypeAlias = Coroutine[Park, None, T]
 """A coroutine that is stepped with ``send(None)`` whenever bytes have come."""
+
+
+class Reader(Protocol[T_co]):
+    """What reads one thing from an inbox: without a parser, where it can."""
+
+    def take(self, inbox: Inbox, /) -> T_co | None:
+        """It, if all of it is here and it is one that can be taken at once; otherwise None, and nothing is consumed."""
+
+    def parser(self, inbox: Inbox, /) -> Parser[T_co]:
+        """What reads it, however it comes."""
+        ...
 
 
 @types.coroutine

@@ -17,7 +17,7 @@ from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import NOT_NULL, Column, Row, SqlType, TypeCode
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.fields import BindEntry, int8_of, put_int8, read_char, take_int8
-from aioifx.wire.inbox import NO_LIMIT, Inbox, padded
+from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser, padded
 from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
 from aioifx.wire.outbox import Outbox
@@ -161,6 +161,45 @@ def _empty() -> Reply:
 def in_runs(decode: RunDecoder) -> RowReader:
     """Wait for one whole tuple, then take all that are here: no await per row."""
     return RowReader(decode, None)
+
+
+TakeReply: TypeAlias = Callable[[Inbox, RunDecoder | None, int], Reply | None]
+"""Takes the next reply if it is wholly here, no longer than that, and of the form that most have (see `_take_end`).
+
+For any other: None, and nothing is consumed.
+"""
+
+
+def take_nothing(inbox: Inbox, decode: RunDecoder | None, limit: int) -> Reply | None:
+    """A `TakeReply` that leaves everything to `read_reply`."""
+    return None
+
+
+class ReplyReader:
+    """Reads replies of one kind: at once if that can be, otherwise as `read_reply` does."""
+
+    __slots__ = ("_decode", "_dialect", "_take", "limit", "read_rows")
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        take: TakeReply,
+        read_rows: RowReader | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> None:
+        self.read_rows = read_rows
+        self.limit = limit
+        self._dialect = dialect
+        self._take = take
+        self._decode = None if read_rows is None else read_rows.decode
+
+    def take(self, inbox: Inbox) -> Reply | None:
+        """The next reply, if it is one that can be taken at once; otherwise nothing is consumed."""
+        return self._take(inbox, self._decode, self.limit)
+
+    def parser(self, inbox: Inbox) -> Parser[Reply]:
+        """What reads the next reply, however it comes."""
+        return read_reply(inbox, self._dialect, self.read_rows, self.limit)
 
 
 async def read_reply(

@@ -1,0 +1,23 @@
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+_Reply = TypeVar("_Reply")
+
+class Taker(Generic[_Reply]):
+    """Takes whole replies ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT`` in the layouts of one connection."""
+
+    def __init__(
+        self,
+        bigint: bool,
+        long_rowid: bool,
+        reply: type[_Reply],
+        done: type[tuple[int, ...]],
+        cost: type[tuple[int, ...]],
+        serials: type[tuple[int, ...]],
+        transaction: type[tuple[int, ...]],
+        /,
+    ) -> None: ...
+    def take(
+        self, inbox: object, decode: Callable[[bytearray, int, int, list[Any]], int] | None, limit: int, /
+    ) -> _Reply | None:
+        """The reply that is next in the *inbox*, consumed; None, and nothing is, if it is left to others."""

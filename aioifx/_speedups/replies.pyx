@@ -1,0 +1,188 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: freethreading_compatible=True
+"""A whole reply of the usual form -> Reply, natively. Never: a row's values, an error's words; aioifx's modules.
+
+House rules:
+1. Native code never explains. What is not wholly here, or is of any other form, is left to aioifx.wire.replies, with
+   nothing consumed.
+2. Bytes of the network are never trusted: each message is framed within the buffer before it is looked at.
+3. The end is found first, by sizes alone, so that rows are decoded once; then the buffer is let go, and the shared
+   function decodes them.
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef enum:  # aioifx.wire.opcodes.Op
+    CLOSE = 10
+    EOT = 12
+    TUPLE = 14
+    DONE = 15
+    COST = 55
+    INSERTDONE = 94
+    XACTSTAT = 99
+
+cdef enum:
+    TUPLE_HEAD = 8
+    COST_SIZE = 10
+    XACTSTAT_SIZE = 8
+    MAX_TEXT = 67_108_864  # aioifx.wire.opcodes.MAX_TEXT
+
+cdef object new_tuple = tuple.__new__
+cdef object new_object = object.__new__
+
+
+cdef inline uint16_t u16(const uint8_t* p) noexcept nogil:
+    return <uint16_t>(p[0] << 8 | p[1])
+
+
+cdef inline int i16(const uint8_t* p) noexcept nogil:
+    return <signed char>p[0] * 256 + p[1]
+
+
+cdef inline uint32_t u32(const uint8_t* p) noexcept nogil:
+    return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | <uint32_t>p[3]
+
+
+cdef inline int32_t i32(const uint8_t* p) noexcept nogil:
+    return <int32_t>u32(p)
+
+
+cdef inline int64_t i64(const uint8_t* p) noexcept nogil:
+    return <int64_t>(<uint64_t>u32(p) << 32 | u32(p + 4))
+
+
+cdef struct Ending:  # ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``: what is in it
+    Py_ssize_t tuples  # where they end
+    Py_ssize_t size
+    bint closes
+    bint inserts
+    uint64_t serial8
+    int64_t bigserial
+    int warnings
+    int64_t rows
+    int64_t rowid
+    int32_t serial
+    int32_t estimate
+    int32_t cost
+    bint has_state
+    int event
+    int level
+    int previous
+
+
+@cython.final
+cdef class Taker:
+    """Takes replies in the layouts of one connection; `take` is a TakeReply of aioifx.wire.replies."""
+
+    cdef bint bigint
+    cdef bint long_rowid
+    cdef object reply
+    cdef object done
+    cdef object cost
+    cdef object serials
+    cdef object transaction
+
+    def __cinit__(self, bint bigint, bint long_rowid, reply, done, cost, serials, transaction):
+        self.bigint = bigint
+        self.long_rowid = long_rowid
+        self.reply = reply
+        self.done = done
+        self.cost = cost
+        self.serials = serials
+        self.transaction = transaction
+
+    def take(self, inbox, decode, Py_ssize_t limit):
+        """The reply that is next in the *inbox*, consumed; None, and nothing is, if it is left to others."""
+        cdef Ending ending
+        cdef Py_buffer buffer
+        cdef Py_ssize_t pos = inbox.pos
+        cdef bint is_usual
+        cdef list rows = []
+        data = inbox.data
+        PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
+        is_usual = 0 <= pos <= buffer.len and self._find(
+            <const uint8_t*>buffer.buf + pos, buffer.len - pos, &ending
+        )
+        PyBuffer_Release(&buffer)
+        if not is_usual or ending.size > limit:
+            return None
+        if ending.tuples:
+            if decode is None:
+                return None
+            try:
+                if decode(data, pos, pos + ending.tuples, rows) != pos + ending.tuples:
+                    return None
+            except Exception:  # the reference will raise it again, and say what is to be done
+                return None
+        inbox.pos = pos + ending.size
+        return self._reply(&ending, rows)
+
+    cdef bint _find(self, const uint8_t* p, Py_ssize_t rest, Ending* ending) noexcept nogil:
+        """Whether a usual reply is here, of which *rest* bytes are; then *ending* is filled."""
+        cdef const uint8_t* begin = p
+        cdef Py_ssize_t size
+        if rest < 2 or u16(p + rest - 2) != EOT:  # part of a long one, most likely
+            return False
+        while rest >= TUPLE_HEAD and u16(p) == TUPLE:
+            size = i32(p + 4)
+            if not 0 <= size <= MAX_TEXT:
+                return False
+            size += TUPLE_HEAD + (size & 1)
+            if size > rest:
+                return False
+            p += size
+            rest -= size
+        ending.tuples = p - begin
+        ending.closes = rest >= 2 and u16(p) == CLOSE
+        if ending.closes:
+            p += 2
+            rest -= 2
+        size = 20 if self.bigint else 12
+        ending.inserts = rest >= size and u16(p) == INSERTDONE
+        if ending.inserts:
+            if i16(p + 2) != 1 and i16(p + 2) != 0:
+                return False
+            ending.serial8 = (<uint64_t>u32(p + 8) << 32 | u32(p + 4)) if i16(p + 2) else 0
+            ending.bigserial = i64(p + 12) if self.bigint else 0
+            p += size
+            rest -= size
+        size = 24 if self.long_rowid else 16
+        if rest < size + COST_SIZE + 2 or u16(p) != DONE or u16(p + size) != COST:
+            return False
+        ending.warnings = u16(p + 2)
+        ending.rows = i64(p + 4) if self.long_rowid else i32(p + 4)
+        ending.rowid = i64(p + 12) if self.long_rowid else i32(p + 8)
+        ending.serial = i32(p + size - 4)
+        p += size
+        ending.estimate = i32(p + 2)
+        ending.cost = i32(p + 6)
+        p += COST_SIZE
+        rest -= size + COST_SIZE
+        ending.has_state = u16(p) == XACTSTAT
+        if ending.has_state:
+            if rest < XACTSTAT_SIZE + 2:
+                return False
+            ending.event = i16(p + 2)
+            ending.level = i16(p + 4)
+            ending.previous = i16(p + 6)
+            p += XACTSTAT_SIZE
+        ending.size = p + 2 - begin
+        return u16(p) == EOT
+
+    cdef object _reply(self, const Ending* ending, list rows):
+        reply = new_object(self.reply)
+        done = new_tuple(self.done, (ending.warnings, ending.rows, ending.rowid, ending.serial))
+        reply.rows = rows
+        reply.done = done
+        reply.dones = [done]
+        reply.blobs = []
+        reply.cost = new_tuple(self.cost, (ending.estimate, ending.cost))
+        if ending.closes:
+            reply.closed = True
+        if ending.inserts:
+            reply.serials = new_tuple(self.serials, (ending.serial8, ending.bigserial))
+        if ending.has_state:
+            reply.transaction = new_tuple(self.transaction, (ending.event, ending.level, ending.previous))
+        return reply
