@@ -27,16 +27,14 @@ MAX_UNASKED: Final = 16 * 1024 * 1024
 class Expected(Generic[T]):
     """What somebody expects to come next."""
 
-    __slots__ = ("came", "future", "parser", "reader")
+    # Without slots and __init__: one is made for every request, and most of what it may hold it does not.
 
     future: asyncio.Future[T]
     reader: Reader[T]
     """Takes it, or makes its parser; needed where there is no parser from the beginning."""
-
-    def __init__(self, parser: Parser[T] | None, came: Callable[[T], None] | None = None) -> None:
-        self.parser = parser
-        self.came = came
-        """Gets it, whether or not somebody waits for it; what it raises is taken for the parser's."""
+    parser: Parser[T] | None = None
+    came: Callable[[T], None] | None = None
+    """Gets it, whether or not somebody waits for it; what it raises is taken for the parser's."""
 
 
 class Channel(asyncio.Protocol):
@@ -124,7 +122,8 @@ class Channel(asyncio.Protocol):
 
         Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
         """
-        expected = Expected(parser)
+        expected: Expected[T] = Expected()
+        expected.parser = parser
         self.queue(expected)
         return expected.future
 

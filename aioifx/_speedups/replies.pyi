@@ -4,10 +4,12 @@ from typing import Any, Generic, TypeVar
 _Reply = TypeVar("_Reply")
 
 class Taker(Generic[_Reply]):
-    """Takes whole replies ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT`` in the layouts of one connection."""
+    """Takes whole replies ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT`` of one kind."""
 
     def __init__(
         self,
+        decode: Callable[[bytearray, int, int, list[Any]], int] | None,
+        limit: int,
         bigint: bool,
         long_rowid: bool,
         reply: type[_Reply],
@@ -17,7 +19,5 @@ class Taker(Generic[_Reply]):
         transaction: type[tuple[int, ...]],
         /,
     ) -> None: ...
-    def take(
-        self, inbox: object, decode: Callable[[bytearray, int, int, list[Any]], int] | None, limit: int, /
-    ) -> _Reply | None:
+    def take(self, inbox: object, /) -> _Reply | None:
         """The reply that is next in the *inbox*, consumed; None, and nothing is, if it is left to others."""

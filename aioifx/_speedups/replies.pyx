@@ -74,8 +74,10 @@ cdef struct Ending:  # ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``:
 
 @cython.final
 cdef class Taker:
-    """Takes replies in the layouts of one connection; `take` is a TakeReply of aioifx.wire.replies."""
+    """Takes replies of one kind; `take` is a TakeReply of aioifx.wire.replies."""
 
+    cdef object decode
+    cdef Py_ssize_t limit
     cdef bint bigint
     cdef bint long_rowid
     cdef object reply
@@ -84,7 +86,11 @@ cdef class Taker:
     cdef object serials
     cdef object transaction
 
-    def __cinit__(self, bint bigint, bint long_rowid, reply, done, cost, serials, transaction):
+    def __cinit__(
+        self, decode, Py_ssize_t limit, bint bigint, bint long_rowid, reply, done, cost, serials, transaction
+    ):
+        self.decode = decode
+        self.limit = limit
         self.bigint = bigint
         self.long_rowid = long_rowid
         self.reply = reply
@@ -93,7 +99,7 @@ cdef class Taker:
         self.serials = serials
         self.transaction = transaction
 
-    def take(self, inbox, decode, Py_ssize_t limit):
+    def take(self, inbox):
         """The reply that is next in the *inbox*, consumed; None, and nothing is, if it is left to others."""
         cdef Ending ending
         cdef Py_buffer buffer
@@ -106,13 +112,13 @@ cdef class Taker:
             <const uint8_t*>buffer.buf + pos, buffer.len - pos, &ending
         )
         PyBuffer_Release(&buffer)
-        if not is_usual or ending.size > limit:
+        if not is_usual or ending.size > self.limit:
             return None
         if ending.tuples:
-            if decode is None:
+            if self.decode is None:
                 return None
             try:
-                if decode(data, pos, pos + ending.tuples, rows) != pos + ending.tuples:
+                if self.decode(data, pos, pos + ending.tuples, rows) != pos + ending.tuples:
                     return None
             except Exception:  # the reference will raise it again, and say what is to be done
                 return None

@@ -54,12 +54,12 @@ class Conversation:
     def speak(self, dialect: Dialect) -> None:
         """Use the layouts that were agreed on."""
         self.dialect = dialect
-        self._take = make_taker(dialect)
         self._usual_reader = self.reader()
 
     def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
         """What reads replies with rows, or of such a length; for as many of them as one likes."""
-        return ReplyReader(self.dialect, self._take, read_rows, limit)
+        take = make_taker(self.dialect, None if read_rows is None else read_rows.decode, limit)
+        return ReplyReader(self.dialect, read_rows, limit, take)
 
     def check_open(self) -> None:
         """Raise what ended the session, if it has ended."""

@@ -50,25 +50,13 @@ class Stats:
 class Ticket(Expected[T]):
     """An answer that is out."""
 
-    __slots__ = ("abandoned", "deadline", "orphaned", "running", "told")
-
-    def __init__(
-        self,
-        parser: Parser[T] | None,
-        came: Callable[[T], None],
-        running: bool,
-        told: Callable[[T], None] | None,
-        orphaned: Callable[[T], None] | None,
-    ) -> None:
-        self.parser = parser
-        self.came = came
-        self.running = running
-        """Whether it is a statement's that may be interrupted."""
-        self.told = told
-        self.orphaned = orphaned
-        self.abandoned = False
-        self.deadline: float | None = None
-        """When whoever waits for it has waited for long enough."""
+    running: bool
+    """Whether it is a statement's that may be interrupted."""
+    told: Callable[[T], None] | None
+    orphaned: Callable[[T], None] | None
+    abandoned = False
+    deadline: float | None = None
+    """When whoever waits for it has waited for long enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,9 +295,12 @@ class Line:
                 self.check_open()
             # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
             parser = self._unasked()
-        ticket: Ticket[T] = Ticket(parser, self._came, running, told, orphaned)
+        ticket: Ticket[T] = Ticket()
+        ticket.parser = parser
         if reader is not None:
             ticket.reader = reader
+        ticket.came = self._came
+        ticket.running, ticket.told, ticket.orphaned = running, told, orphaned
         self._out.append(ticket)
         channel.queue(ticket)
         if channel.failure is not None:

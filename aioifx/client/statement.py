@@ -85,6 +85,7 @@ class Statement:
         self.reused = False
         """It was prepared for an earlier call, and what it names may have changed since."""
         self.generation = session.generation
+        self._asks_to_free = False
         self._frees_itself = False
         self._failed = False
         self._head = self._addressed().take()
@@ -169,13 +170,10 @@ class Statement:
         session = self.session
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows if opening is None else opening(self)
-        # A statement that may have to be opened a second time must not be gone by then.
-        frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
-        group = self._opening_group(params, size, hold, frees_itself)
+        group = self._opening_group(params, size, hold)
         if not session.admits_all:
             await self.admit()
         reply = await session.line.wait(self._submit_opening(group, size))
-        self._frees_itself = frees_itself  # now it is known whether there is a cursor that can take it along
         # Nothing of the result was consumed, and a cursor that is opened anew begins with its first row; just to fetch
         # again might pass over rows that were lost with the error. What a routine did would be done twice.
         if (
@@ -185,6 +183,22 @@ class Statement:
             and not session.work_lost
         ):
             return await self.open(params, hold=hold, read_rows=read_rows, opening=opening)
+        return self._opened(reply)
+
+    def _open_now(
+        self, params: Sequence[Value], read_rows: RowReader | None, fetch_size: int = 0
+    ) -> Ticket[Reply] | None:
+        """The first half of `open`; None where it has to wait for something else, or may have to be done again."""
+        session = self.session
+        if not session.admits_all or session.fetch_buffer.is_doubted:
+            return None
+        size = self._fetch_size(fetch_size)
+        self._read_open = read_rows
+        return self._submit_opening(self._opening_group(params, size, hold=False), size)
+
+    def _opened(self, reply: Reply) -> list[Row]:
+        """The second half."""
+        self._frees_itself = self._asks_to_free  # now it is known whether there is a cursor that can take it along
         rows = self.arrived(reply)
         self._typed_once = True
         return rows
@@ -204,10 +218,14 @@ class Statement:
             reader = self._last_reader = self.session.reader(read_rows, limit)
         return reader
 
-    def _opening_group(self, params: Sequence[Value], size: int, hold: bool, frees_itself: bool) -> bytes:
+    def _opening_group(self, params: Sequence[Value], size: int, hold: bool) -> bytes:
         """The group that `open` sends; all of it but the parameters is remembered."""
-        if self.is_released or self.generation != self.session.generation:
+        session = self.session
+        if self.is_released or self.generation != session.generation:
             self._check_usable()
+        # A statement that may have to be opened a second time must not be gone by then.
+        frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
+        self._asks_to_free = frees_itself
         key = (size, hold, frees_itself, self._typed_once)
         around = self._openings.get(key)
         if around is None:
@@ -221,7 +239,7 @@ class Statement:
             requests.put_id(behind, self.statement_id)
             if self._ret_types and not self._typed_once:
                 requests.put_ret_type(behind, self._ret_types)
-            requests.put_fetch(behind, self.session.dialect, size)
+            requests.put_fetch(behind, session.dialect, size)
             requests.put_eot(behind)
             first, last = before.take(), behind.take()
             around = self._openings[key] = first, last, first + last
@@ -324,7 +342,12 @@ class Statement:
     async def fetch_all(self, params: Sequence[Value], making: Making) -> list[Any]:
         """Every row, as it is made; of no block more is kept than that."""
         make = making.make
-        rows: list[Any] = await self.open(params, read_rows=making.read_rows)
+        opening = self._open_now(params, making.read_rows)
+        rows: list[Any] = (
+            await self.open(params, read_rows=making.read_rows)
+            if opening is None
+            else self._opened(await self.session.line.wait(opening))
+        )
         if make is not None:
             rows = list(map(make, rows))
         while not self.exhausted:
@@ -334,7 +357,11 @@ class Statement:
 
     async def fetch_first(self, params: Sequence[Value], making: Making = PLAIN) -> Any:
         """The first row, as it is made, or None; asks for as little as JDBC's least buffer holds."""
-        rows = await self.open(params, MIN_FETCH_SIZE, read_rows=making.read_rows)
+        opening = self._open_now(params, making.read_rows, MIN_FETCH_SIZE)
+        if opening is None:
+            rows = await self.open(params, MIN_FETCH_SIZE, read_rows=making.read_rows)
+        else:
+            rows = self._opened(await self.session.line.wait(opening))
         while not rows and not self.exhausted:
             rows = await self.fetch_block()
         if not rows:

@@ -15,7 +15,16 @@ from aioifx.codecs.packing import EncodeRun, Packer
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import Row, SqlType
 from aioifx.wire.dialect import Dialect
-from aioifx.wire.replies import Cost, Done, Reply, Serials, TakeReply, TransactionState, take_nothing
+from aioifx.wire.replies import (
+    Cost,
+    Done,
+    Reply,
+    RunDecoder,
+    Serials,
+    TakeReply,
+    TransactionState,
+    take_nothing,
+)
 
 SWITCH: Final = "AIOIFX_SPEEDUPS"
 """0 in the environment forces pure Python."""
@@ -110,21 +119,21 @@ They leave to `columns.ColumnDecoder` what they dislike.
 # --- replies --------------------------------------------------------------------------------------------------------
 
 
-def native_taker(dialect: Dialect) -> TakeReply:
+def native_taker(dialect: Dialect, decode: RunDecoder | None, limit: int) -> TakeReply:
     """See `make_taker`; only where the kernel is built."""
     from aioifx._speedups import replies
 
-    layout = dialect.bigint, dialect.long_rowid
-    return replies.Taker(*layout, Reply, Done, Cost, Serials, TransactionState).take
+    layouts = dialect.bigint, dialect.long_rowid
+    return replies.Taker(decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState).take
 
 
-def pure_taker(dialect: Dialect) -> TakeReply:
+def pure_taker(dialect: Dialect, decode: RunDecoder | None, limit: int) -> TakeReply:
     """See `make_taker`."""
     return take_nothing
 
 
 make_taker: Final = native_taker if NATIVE else pure_taker
-"""What takes usual replies in one go.
+"""What takes usual replies in one go, their tuples decoded, if they have no more bytes than *limit*.
 
 It leaves to `wire.replies.read_reply` what is of another form, or not wholly here.
 """

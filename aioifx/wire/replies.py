@@ -163,39 +163,30 @@ def in_runs(decode: RunDecoder) -> RowReader:
     return RowReader(decode, None)
 
 
-TakeReply: TypeAlias = Callable[[Inbox, RunDecoder | None, int], Reply | None]
-"""Takes the next reply if it is wholly here, no longer than that, and of the form that most have (see `_take_end`).
+TakeReply: TypeAlias = Callable[[Inbox], Reply | None]
+"""Takes the next reply if it is wholly here and of the form that most have; see `_take_end`.
 
 For any other: None, and nothing is consumed.
 """
 
 
-def take_nothing(inbox: Inbox, decode: RunDecoder | None, limit: int) -> Reply | None:
+def take_nothing(inbox: Inbox) -> Reply | None:
     """A `TakeReply` that leaves everything to `read_reply`."""
     return None
 
 
 class ReplyReader:
-    """Reads replies of one kind: at once if that can be, otherwise as `read_reply` does."""
+    """Reads replies of one kind, as many as one likes: at once where that can be, otherwise as `read_reply` does."""
 
-    __slots__ = ("_decode", "_dialect", "_take", "limit", "read_rows")
+    __slots__ = ("_dialect", "limit", "read_rows", "take")
 
     def __init__(
-        self,
-        dialect: Dialect,
-        take: TakeReply,
-        read_rows: RowReader | None = None,
-        limit: int = DEFAULT_LIMIT,
+        self, dialect: Dialect, read_rows: RowReader | None, limit: int, take: TakeReply = take_nothing
     ) -> None:
         self.read_rows = read_rows
         self.limit = limit
+        self.take = take
         self._dialect = dialect
-        self._take = take
-        self._decode = None if read_rows is None else read_rows.decode
-
-    def take(self, inbox: Inbox) -> Reply | None:
-        """The next reply, if it is one that can be taken at once; otherwise nothing is consumed."""
-        return self._take(inbox, self._decode, self.limit)
 
     def parser(self, inbox: Inbox) -> Parser[Reply]:
         """What reads the next reply, however it comes."""
