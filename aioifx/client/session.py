@@ -59,7 +59,7 @@ _UNKNOWN_OUTCOME: Final = "the COMMIT was on its way; whether it took effect is 
 _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
 """Errors that undo their own statement and nothing else (documented)."""
 
-_ABOUT_ROWS: Final = frozenset(
+ABOUT_ROWS: Final = frozenset(
     int(kind)
     for kind in (
         StatementType.SELECT,
@@ -291,7 +291,7 @@ class Session(Conversation):
 
     def executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
         """A statement of this type succeeded: follow what it did to the transaction, or to the open database."""
-        if statement_type in _ABOUT_ROWS:
+        if statement_type in ABOUT_ROWS:
             return
         if statement_type == StatementType.BEGIN_WORK:
             self.in_transaction, self._is_guarded = not self._doomed, False

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from aioifx.client.line import Ticket
 from aioifx.client.options import MIN_FETCH_SIZE
-from aioifx.client.session import Session, raise_for
+from aioifx.client.session import ABOUT_ROWS, Session, raise_for
 from aioifx.client.sqltext import scan
 from aioifx.codecs.kernel import make_encoder
 from aioifx.codecs.packing import EncodeRun, Taken
@@ -198,7 +198,9 @@ class Statement:
 
     def _opened(self, reply: Reply) -> list[Row]:
         """The second half."""
-        self._frees_itself = self._asks_to_free  # now it is known whether there is a cursor that can take it along
+        self._frees_itself = (
+            self._asks_to_free
+        )  # now it is known whether there is a cursor that can take it along
         rows = self.arrived(reply)
         self._typed_once = True
         return rows
@@ -248,9 +250,7 @@ class Statement:
             if params:
                 check_count(0, params)
             return whole
-        bound = Outbox()
-        self._put_params(bound, params)
-        return before_params + bound.data + behind_params
+        return self._with_params(before_params, params, behind_params)
 
     def _put_cursor(self, outbox: Outbox) -> None:
         """ID · CURNAME."""
@@ -384,15 +384,12 @@ class Statement:
         Source:   observed: JDBC, prepared.json
         """
         self._check_usable()
-        outbox = Outbox()
-        outbox.raw(self._head)
-        self._put_params(outbox, params)
-        outbox.raw(_EXECUTE_EOT)
+        group = self._with_params(self._head, params, _EXECUTE_EOT)
         session = self.session
         if not session.admits_all:
             await self.admit()
-        running = self.kind not in _CONTROLS
-        ticket = session.submit_group(outbox.take(), done=self._executed, running=running)
+        done = None if self.kind in ABOUT_ROWS else self._executed
+        ticket = session.submit_group(group, done=done, running=self.kind not in _CONTROLS)
         reply = await session.line.wait(ticket)
         if reply.error is not None:
             raise_for(reply, self.sql)
@@ -442,6 +439,12 @@ class Statement:
             raise InterfaceError("the statement is closed")
         if self.generation != self.session.generation:
             raise InterfaceError("the statement was prepared before another database was opened")
+
+    def _with_params(self, before: bytes, params: Sequence[Value], behind: bytes) -> bytes:
+        """A group: the parameters, and what surrounds them."""
+        bound = Outbox()
+        self._put_params(bound, params)
+        return before + bound.data + behind
 
     def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
         if not self.parameters:

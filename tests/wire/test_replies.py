@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx.codecs import kernel
 from aioifx.errors import ConnectionLost, DataError, ProtocolError
 from aioifx.sqltypes import Row
 from aioifx.wire import replies
@@ -18,11 +20,33 @@ from aioifx.wire.dialect import Dialect
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, RowReader, by_field, in_runs, read_reply
+from aioifx.wire.replies import (
+    Reply,
+    ReplyReader,
+    RowReader,
+    RunDecoder,
+    TakeReply,
+    by_field,
+    in_runs,
+    read_reply,
+)
 from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.frames import JDBC_FILES, frames, load
 from tests.wire.putting import messages_of, put_reply, raw_rows
 from tests.wire.strategies import damaged, dialects, merged, reply_bytes, reply_groups
+
+Taker = Callable[[Dialect, RunDecoder | None, int], TakeReply]
+"""As `kernel.make_taker`."""
+
+NATIVE = importlib.util.find_spec("aioifx._speedups.replies") is not None
+native_only = pytest.mark.skipif(not NATIVE, reason="the kernel is not built")
+takers = pytest.mark.parametrize(
+    "taker",
+    [
+        pytest.param(kernel.native_taker, id="native", marks=native_only),
+        pytest.param(kernel.pure_taker, id="pure"),
+    ],
+)
 
 DIALECT = Dialect()
 EOT = b"\0\x0c"
@@ -234,6 +258,134 @@ def test_so_does_one_that_is_not_quite_usual(data: st.DataObject, dialect: Diale
     accident = data.draw(damaged(usual_replies().map(lambda usual: usual[1])))
     for chunks in cuts(accident):
         assert outcome(reading(dialect), chunks) == by_the_long_way(dialect, chunks)
+
+
+# Law (taking): a reply that a taker takes says what it says when it is read message by message; any other one is left
+# alone. So it makes no difference to have one, native or not.
+
+
+def picky_rows(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+    """A run decoder that complains of every payload that begins with a byte above E0."""
+    begun = len(rows)
+    pos = raw_rows(data, pos, end, rows)
+    for at, (_, payload) in enumerate(rows[begun:], begun):
+        if isinstance(payload, bytes) and payload > b"\xe0":
+            del rows[at:]
+            raise DataError("no value")
+    return pos
+
+
+def taking(
+    taker: Taker, dialect: Dialect, rows: RowReader | None, limit: int = replies.DEFAULT_LIMIT
+) -> Callable[[Inbox], Parser[Reply]]:
+    """As `reading`, but what is here when the first bytes have come may be taken, as a channel does."""
+    reader = ReplyReader(dialect, rows, limit, taker(dialect, None if rows is None else rows.decode, limit))
+
+    async def parser(inbox: Inbox) -> Reply:
+        await inbox.need(1)
+        before, data = inbox.pos, bytes(inbox.data)
+        reply = reader.take(inbox)
+        if reply is not None:
+            return reply
+        assert (inbox.pos, bytes(inbox.data)) == (before, data)
+        return await reader.parser(inbox)
+
+    return parser
+
+
+def said(found: Outcome) -> str:
+    """All that it says, types included: a Done is no mere tuple. An error in a value has no equal but its text."""
+    return repr(found)
+
+
+READERS_OF_ROWS = [in_runs(raw_rows), in_runs(picky_rows), by_field(raw_row), None]
+
+
+@takers
+@given(usual_replies())
+def test_a_usual_reply_is_taken_and_says_the_same(taker: Taker, usual: tuple[Dialect, bytes]) -> None:
+    dialect, data = usual
+    for rows in READERS_OF_ROWS:
+        for chunks in cuts(data):
+            assert said(outcome(taking(taker, dialect, rows), chunks)) == said(
+                outcome(reading(dialect, rows), chunks)
+            )
+
+
+@takers
+@given(
+    st.one_of(
+        st.binary(max_size=300), damaged(reply_bytes()), damaged(usual_replies().map(lambda usual: usual[1]))
+    ),
+    dialects,
+    st.booleans(),
+)
+def test_whatever_else_comes_is_left_to_others_or_says_the_same(
+    taker: Taker, data: bytes, dialect: Dialect, eof: bool
+) -> None:
+    for rows in READERS_OF_ROWS:
+        for chunks in cuts(data):
+            assert said(outcome(taking(taker, dialect, rows), chunks, eof=eof)) == said(
+                outcome(reading(dialect, rows), chunks, eof=eof)
+            )
+
+
+@takers
+@given(usual_replies(), st.integers(0, 80))
+def test_a_reply_beyond_its_limit_is_not_taken(
+    taker: Taker, usual: tuple[Dialect, bytes], limit: int
+) -> None:
+    dialect, data = usual
+    rows = in_runs(raw_rows)
+    for chunks in cuts(data):
+        assert said(outcome(taking(taker, dialect, rows, limit), chunks)) == said(
+            outcome(reading(dialect, rows, limit), chunks)
+        )
+
+
+@takers
+@pytest.mark.parametrize("file", JDBC_FILES)
+def test_what_jdbc_accepts_is_taken_or_read_alike(taker: Taker, file: str) -> None:
+    for frame in frames(file):
+        if frame.side == "S" and not frame.is_event and not frame.is_login:
+            found = outcome(taking(taker, frame.dialect, in_runs(raw_rows)), [frame.data])
+            assert said(found) == said(outcome(reading(frame.dialect), [frame.data])), frame
+
+
+@native_only
+@pytest.mark.parametrize("long_rowid", [False, True])
+def test_of_several_replies_the_native_taker_takes_the_first_and_leaves_the_others(long_rowid: bool) -> None:
+    dialect = Dialect(long_rowid=long_rowid)
+    outbox = Outbox()
+    outbox.raw(row(b"abc") + row(b"defg"))
+    replies.put_closed(outbox)
+    replies.put_insertdone(outbox, dialect, replies.Serials(2**40, -7))
+    replies.put_done(outbox, dialect, replies.Done(0x8001, 2, -3, 4))
+    replies.put_cost(outbox, replies.Cost(5, -6))
+    replies.put_xactstat(outbox, replies.TransactionState(1, -2, 3))
+    replies.put_eot(outbox)
+    one = outbox.take()
+    inbox = Inbox()
+    inbox.feed(one * 3)
+    take = kernel.native_taker(dialect, raw_rows, len(one))
+    expected = feed(reading(dialect), [one])[0]
+    for place in (1, 2, 3):
+        assert repr(take(inbox)) == repr(expected)
+        assert inbox.pos == place * len(one)
+    assert take(inbox) is None
+
+
+@native_only
+def test_the_native_taker_does_not_even_decode_a_reply_whose_end_has_not_come() -> None:
+    def never(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
+        raise AssertionError("decoded twice")
+
+    inbox = Inbox()
+    inbox.feed(row(b"abc") + pack(">hhiii", 15, 0, 2, 0, 0))
+    assert kernel.native_taker(DIALECT, never, 1000)(inbox) is None
+    inbox.feed(EOT)  # without SQ_COST: not the usual end
+    assert kernel.native_taker(DIALECT, never, 1000)(inbox) is None
+    assert inbox.pos == 0
 
 
 # Law (garbage): anything gives a reply, a park, or ProtocolError; and that too does not depend on the cuts.
