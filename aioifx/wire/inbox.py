@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from struct import Struct
 from typing import Final, Protocol, TypeAlias, TypeVar
 
@@ -46,8 +46,10 @@ Parser: TypeAlias = Coroutine[Park, None, T]
 class Reader(Protocol[T_co]):
     """What reads one thing from an inbox: without a parser, where it can."""
 
-    def take(self, inbox: Inbox, /) -> T_co | None:
-        """It, if all of it is here and it is one that can be taken at once; otherwise None, and nothing is consumed."""
+    @property
+    def take(self) -> Callable[[Inbox], T_co | None]:
+        """Takes it, if all of it is here and it is one that can be taken at once; otherwise nothing is consumed."""
+        ...
 
     def parser(self, inbox: Inbox, /) -> Parser[T_co]:
         """What reads it, however it comes."""

@@ -178,8 +178,6 @@ def take_nothing(inbox: Inbox) -> Reply | None:
 class ReplyReader:
     """Reads replies of one kind, as many as one likes: at once where that can be, otherwise as `read_reply` does."""
 
-    __slots__ = ("_dialect", "limit", "read_rows", "take")
-
     def __init__(
         self, dialect: Dialect, read_rows: RowReader | None, limit: int, take: TakeReply = take_nothing
     ) -> None:
