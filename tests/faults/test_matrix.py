@@ -188,17 +188,22 @@ class Worker:
 
         Where what nobody waits for is not answered, such as the closing of a cursor, it says that it is not free.
         """
-        errors = (aioifx.ConnectionLost, aioifx.QueryTimeout) if trusted else (aioifx.Error,)
-        try:
-            async with asyncio.timeout(BOUND):
-                name = await conn.fetchval("select name[1,8] from thing where id = ?", 42)
-                if trusted:
-                    assert name == "thing 42"
-                    assert not conn.is_in_transaction()
-                    assert await conn.fetchval("select count(*) from thing") == ROWS
-        except errors as error:
-            if trusted or isinstance(error, (aioifx.ConnectionLost, aioifx.QueryTimeout)):
-                await eventually(conn.is_closed)
+        async with asyncio.timeout(BOUND):
+            while not conn.is_closed():
+                try:
+                    name = await conn.fetchval("select name[1,8] from thing where id = ?", 42)
+                    if trusted:
+                        assert name == "thing 42"
+                        assert not conn.is_in_transaction()
+                        assert await conn.fetchval("select count(*) from thing") == ROWS
+                    return
+                except aioifx.QueryTimeout:
+                    continue  # a machine with much to do is late, too: then it answers in the end, else it is dropped
+                except aioifx.ConnectionLost:
+                    await eventually(conn.is_closed)
+                except aioifx.Error:
+                    assert not trusted
+                    return
 
     async def written(self) -> int:
         """How many rows the case has left, when the server has done with it; they are removed."""
