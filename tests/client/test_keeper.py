@@ -177,7 +177,8 @@ async def test_a_pool_outlives_its_server(tmp_path: Any, caplog: pytest.LogCaptu
 async def test_an_outage_counts_once_however_many_wait_for_it(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lending, "FIRST_DELAY", 2.0)  # however slow the machine is, ten have failed before that
+    # However slow the machine is, ten have failed before that.
+    monkeypatch.setattr(lending, "FIRST_DELAY", 2.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]
