@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 KERNEL = "aioifx/_speedups/"
-MODULES = {"rows", "params", "columns"}
+MODULES = {path.stem for path in (Path(__file__).parents[1] / KERNEL).glob("*.pyx")}
 
 
 def built(names: set[str]) -> set[str]:
@@ -26,6 +26,7 @@ def check(right: bool, what: str) -> None:
 
 
 def main(directory: Path) -> None:
+    check(len(MODULES) > 0, f"{KERNEL} has no modules")
     (sdist,) = directory.glob("*.tar.gz")
     (pure,) = directory.glob("*-py3-none-any.whl")
     (native,) = set(directory.glob("*.whl")) - {pure}
