@@ -13,16 +13,16 @@ from aioifx.wire.dialect import Dialect
 from aioifx.wire.fields import int8_of
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import Op
-from aioifx.wire.replies import Done, Reply, Serials, ServerError, read_reply
-
-_INSERTDONE: Final = {False: Struct(">HhII"), True: Struct(">HhIIq")}
-"""SQ_INSERTDONE without and with bit 54; see `replies`."""
-
-_DONE_COST: Final = {False: Struct(">HHiiiHiiH"), True: Struct(">HHqqiHiiH")}
-"""SQ_DONE, SQ_COST and the next tag, without and with bit 70."""
-
-_XACTSTAT_EOT: Final = Struct(">3hH")
-"""The rest of SQ_XACTSTAT, and SQ_EOT."""
+from aioifx.wire.replies import (
+    DONE_COST,
+    INSERTDONE,
+    XACTSTAT_EOT,
+    Done,
+    Reply,
+    Serials,
+    ServerError,
+    read_reply,
+)
 
 _INSERTDONE_TAG: Final = Op.INSERTDONE.to_bytes(2, "big")
 _XACTSTAT_TAG: Final = Op.XACTSTAT.to_bytes(2, "big")
@@ -37,12 +37,12 @@ class _Layout:
     __slots__ = ("begin", "done", "rows", "size", "tags", "warnings")
 
     def __init__(self, dialect: Dialect, has_serials: bool, has_state: bool) -> None:
-        done_cost = _DONE_COST[dialect.long_rowid]
-        self.begin = _INSERTDONE[dialect.bigint].size if has_serials else 0
+        done_cost = DONE_COST[dialect.long_rowid]
+        self.begin = INSERTDONE[dialect.bigint].size if has_serials else 0
         """Where SQ_DONE begins."""
         self.done = done_cost
         behind = self.begin + done_cost.size
-        self.size = behind + (_XACTSTAT_EOT.size if has_state else 0)
+        self.size = behind + (XACTSTAT_EOT.size if has_state else 0)
         tags = {self.begin: Op.DONE, behind - 12: Op.COST, behind - 2: Op.XACTSTAT if has_state else Op.EOT}
         if has_serials:
             tags[0] = Op.INSERTDONE
@@ -137,7 +137,7 @@ def _take_alike(inbox: Inbox, dialect: Dialect, most: int, told: Executions) -> 
     else:
         told.rowcount += sum(chain.from_iterable(rows.iter_unpack(run)))
     if layout.begin:
-        told.serials = _serials(_INSERTDONE[dialect.bigint], run, last)
+        told.serials = _serials(INSERTDONE[dialect.bigint], run, last)
     inbox.pos = pos + count * size
 
 
@@ -171,7 +171,7 @@ def _take_usual(inbox: Inbox, dialect: Dialect, end: int, told: Executions) -> N
     Source:   observed: IDS 12.10 to 15; the order too
     """
     data, pos, stop = inbox.data, inbox.pos, len(inbox.data)
-    insertdone, done_cost = _INSERTDONE[dialect.bigint], _DONE_COST[dialect.long_rowid]
+    insertdone, done_cost = INSERTDONE[dialect.bigint], DONE_COST[dialect.long_rowid]
     unpack, size = done_cost.unpack_from, done_cost.size
     answered, rowcount, bits, done, inserted = told.answered, 0, 0, None, -1
     while answered < end:
@@ -185,9 +185,9 @@ def _take_usual(inbox: Inbox, dialect: Dialect, end: int, told: Executions) -> N
             break
         begin, at = at, at + size
         if tag == Op.XACTSTAT:
-            if stop - at < _XACTSTAT_EOT.size or _XACTSTAT_EOT.unpack_from(data, at)[3] != Op.EOT:
+            if stop - at < XACTSTAT_EOT.size or XACTSTAT_EOT.unpack_from(data, at)[3] != Op.EOT:
                 break
-            at += _XACTSTAT_EOT.size
+            at += XACTSTAT_EOT.size
         elif tag != Op.EOT:
             break
         if begin > pos:

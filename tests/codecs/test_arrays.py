@@ -11,22 +11,21 @@ from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, datetime
 from tests.codecs.samples import (
     BOOLEAN,
     BSON,
+    CHAR4,
+    DATE,
+    FLOAT,
+    INT8,
     INTEGER,
     JSON,
     LATIN1,
     LVARCHAR,
+    POINT,
+    SMALLFLOAT,
     UTF8,
+    VARCHAR,
     columns_of,
     decimal_type,
 )
-
-CHAR4 = SqlType(TypeCode.CHAR, 4)
-DATE = SqlType(TypeCode.DATE, 4)
-FLOAT = SqlType(TypeCode.FLOAT, 8)
-INT8 = SqlType(TypeCode.INT8, 10)
-SMALLFLOAT = SqlType(TypeCode.SMALLFLOAT, 4)
-VARCHAR = SqlType(TypeCode.VARCHAR, 40)
-POINT = SqlType(TypeCode.UDTVAR, 64, extended_id=2100, extended_name="point")
 
 
 def field_of(sql_type: SqlType, code_set: CodeSet = LATIN1) -> Field:

@@ -32,13 +32,19 @@ from aioifx.sqltypes import (
 )
 from tests.codecs.samples import (
     BOOLEAN,
+    CHAR4,
     CP1252,
     DATETIME_QUALIFIERS,
+    FLOAT,
+    INT8,
     INTEGER,
     INTERVAL_QUALIFIERS,
     LATIN1,
     LVARCHAR,
+    POINT,
+    SMALLFLOAT,
     UTF8,
+    VARCHAR,
     columns_of,
     decimal_type,
     tables,
@@ -47,13 +53,6 @@ from tests.codecs.samples import (
 from tests.codecs.test_arrays import datetime_of, interval_of
 from tests.codecs.test_rows import framed, is_large, sandwich
 
-CHAR4 = SqlType(TypeCode.CHAR, 4)
-DATE = SqlType(TypeCode.DATE, 4)
-FLOAT = SqlType(TypeCode.FLOAT, 8)
-INT8 = SqlType(TypeCode.INT8, 10)
-SMALLFLOAT = SqlType(TypeCode.SMALLFLOAT, 4)
-VARCHAR = SqlType(TypeCode.VARCHAR, 40)
-POINT = SqlType(TypeCode.UDTVAR, 64, extended_id=2100, extended_name="point")
 SJIS = code_set_of("ja_jp.sjis")
 
 NATIVE = importlib.util.find_spec("aioifx._speedups.columns") is not None
