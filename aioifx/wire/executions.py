@@ -10,7 +10,6 @@ from struct import Struct
 from typing import Final
 
 from aioifx.wire.dialect import Dialect
-from aioifx.wire.fields import int8_of
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import Op
 from aioifx.wire.replies import (
@@ -22,6 +21,7 @@ from aioifx.wire.replies import (
     Serials,
     ServerError,
     read_reply,
+    serials_at,
 )
 
 _INSERTDONE_TAG: Final = Op.INSERTDONE.to_bytes(2, "big")
@@ -137,7 +137,7 @@ def _take_alike(inbox: Inbox, dialect: Dialect, most: int, told: Executions) -> 
     else:
         told.rowcount += sum(chain.from_iterable(rows.iter_unpack(run)))
     if layout.begin:
-        told.serials = _serials(INSERTDONE[dialect.bigint], run, last)
+        told.serials = serials_at(dialect, run, last)
     inbox.pos = pos + count * size
 
 
@@ -158,11 +158,6 @@ def _united(run: bytes, places: Iterable[int], size: int) -> int:
             bits |= byte
         united = united << 8 | bits
     return united
-
-
-def _serials(insertdone: Struct, data: bytes | bytearray, pos: int) -> Serials:
-    _, sign, low, high, *bigserial = insertdone.unpack_from(data, pos)
-    return Serials(int8_of(sign, low, high), *bigserial)
 
 
 def _take_usual(inbox: Inbox, dialect: Dialect, end: int, told: Executions) -> None:
@@ -202,5 +197,5 @@ def _take_usual(inbox: Inbox, dialect: Dialect, end: int, told: Executions) -> N
         told.rowcount += rowcount
         told.warnings |= bits
         if inserted >= 0:
-            told.serials = _serials(insertdone, data, inserted)
+            told.serials = serials_at(dialect, data, inserted)
         inbox.pos = pos

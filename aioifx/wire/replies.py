@@ -239,6 +239,13 @@ DONE_COST: Final = {False: Struct(">HHiiiHiiH"), True: Struct(">HHqqiHiiH")}
 XACTSTAT_EOT: Final = Struct(">3hH")
 """The rest of SQ_XACTSTAT, and SQ_EOT."""
 
+
+def serials_at(dialect: Dialect, data: bytes | bytearray, pos: int) -> Serials:
+    """What the whole SQ_INSERTDONE at *pos* tells."""
+    _, sign, low, high, *bigserial = INSERTDONE[dialect.bigint].unpack_from(data, pos)
+    return Serials(int8_of(sign, low, high), *bigserial)
+
+
 _USUAL_END: Final = frozenset({_CLOSE, _INSERTDONE, _DONE})
 
 _new: Final[Callable[[Any, tuple[int, ...]], Any]] = vars(tuple)["__new__"]
@@ -279,8 +286,7 @@ def _take_end(inbox: Inbox, dialect: Dialect, reply: Reply, tag: int) -> bool:
     elif tag != _EOT:
         return False
     if inserted >= 0:
-        _, sign, low, high, *bigserial = INSERTDONE[dialect.bigint].unpack_from(data, inserted)
-        reply.serials = Serials(int8_of(sign, low, high), *bigserial)
+        reply.serials = serials_at(dialect, data, inserted)
     if closes:
         reply.closed = True
     done: Done = _new(Done, (warnings, count, rowid, serial))
