@@ -16,12 +16,21 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar, cast
 
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
-from aioifx.wire.inbox import Inbox, Parser, Reader
+from aioifx.wire.inbox import KEPT, Inbox, Parser, Reader
 
 T = TypeVar("T")
 
 MAX_UNASKED: Final = 16 * 1024 * 1024
 """Bytes that may lie here while nobody expects anything; a peer that sends more does not speak SQLI."""
+
+
+RECEIVED_AT_ONCE: Final = 64 * 1024
+"""Bytes for which asyncio makes room before it asks the system for what came.
+
+asyncio's own 256 KiB are above the size from which glibc maps memory anew and unmaps it behind each use: three system
+calls and a page fault for every reply, unless the process happens to have freed a larger block before. That costs more
+than all that we do for a small query.
+"""
 
 
 class Expected(Generic[T]):
@@ -33,8 +42,6 @@ class Expected(Generic[T]):
     reader: Reader[T]
     """Takes it, or makes its parser; needed where there is no parser from the beginning."""
     parser: Parser[T] | None = None
-    came: Callable[[T], None] | None = None
-    """Gets it, whether or not somebody waits for it; what it raises is taken for the parser's."""
 
 
 class Channel(asyncio.Protocol):
@@ -46,7 +53,11 @@ class Channel(asyncio.Protocol):
         self.bytes_out = 0
         self.on_end: Callable[[], None] | None = None
         """Called once, when the channel has failed or was closed, and everybody who waited has been told."""
-        self._expected: deque[Expected[Any]] = deque()
+        self.expected: deque[Any] = deque()
+        """What is expected, `Expected`, in the order in which it will come; `ask` appends."""
+        self.came: Callable[[Any, Any], None] | None = None
+        """Gets each of `expected` and what came for it, whether or not somebody waits for that; what it raises is taken
+        for the parser's."""
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
@@ -56,14 +67,16 @@ class Channel(asyncio.Protocol):
 
     def __repr__(self) -> str:
         state = "closed" if self.failure else "open" if self._transport else "new"
-        return f"<Channel {state}, {len(self._expected)} replies expected, {self.inbox.unread} bytes unread>"
+        return f"<Channel {state}, {len(self.expected)} replies expected, {self.inbox.unread} bytes unread>"
 
     # -- what the event loop calls ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(
-            asyncio.Transport, transport
-        )  # uvloop's transports do not inherit from asyncio's
+        # uvloop's transports do not inherit from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+        # Only asyncio's for plain sockets has it; the others have buffers of their own.
+        if hasattr(transport, "max_size"):
+            cast(Any, transport).max_size = RECEIVED_AT_ONCE
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
 
@@ -71,7 +84,7 @@ class Channel(asyncio.Protocol):
         self.bytes_in += len(data)
         self.inbox.feed(data)
         self._advance()
-        if len(self.inbox.data) > MAX_UNASKED and not self._expected and self.inbox.unread > MAX_UNASKED:
+        if len(self.inbox.data) > MAX_UNASKED and not self.expected and self.inbox.unread > MAX_UNASKED:
             self._break(ProtocolError(f"more than {MAX_UNASKED} bytes came that nobody asked for"))
 
     def eof_received(self) -> bool:
@@ -110,7 +123,7 @@ class Channel(asyncio.Protocol):
     @property
     def pending(self) -> int:
         """Replies that are expected and not complete."""
-        return len(self._expected)
+        return len(self.expected)
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -124,20 +137,22 @@ class Channel(asyncio.Protocol):
         """
         expected: Expected[T] = Expected()
         expected.parser = parser
-        self.queue(expected)
+        self.ask(expected, b"")
         return expected.future
 
-    def queue(self, expected: Expected[Any]) -> None:
-        """`expect`, by whoever has more to remember of it; gives it its future."""
+    def ask(self, expected: Expected[Any], request: bytes | bytearray) -> None:
+        """`expect` by whoever has more to remember of it, then `send` what asks for it; gives it its future."""
         expected.future = asyncio.Future(loop=self._loop)
         if self.failure is not None:
             _reject(expected, _again(self.failure))
             return
-        self._expected.append(expected)
-        if len(self.inbox.data) > self.inbox.pos and len(self._expected) == 1:
+        self.expected.append(expected)
+        if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
             self._advance()
+        if request:
+            self.send(request)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | bytearray) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
         if self.failure is None and self._transport is not None:
             self.bytes_out += len(data)
@@ -200,9 +215,9 @@ class Channel(asyncio.Protocol):
 
     def _advance(self) -> None:
         """Read what the head of the queue expects as far as the bytes reach, then what the next one does."""
-        inbox = self.inbox
-        while self._expected and (len(inbox.data) > inbox.pos or inbox.eof):
-            expected = self._expected[0]
+        inbox, queue = self.inbox, self.expected
+        while queue and (len(inbox.data) > inbox.pos or inbox.eof):
+            expected = queue[0]
             try:
                 parser, answer = expected.parser, None
                 if parser is None:
@@ -215,26 +230,28 @@ class Channel(asyncio.Protocol):
                         return  # parked: it needs more bytes
                     except StopIteration as stop:
                         answer = stop.value
-                if expected.came is not None:
-                    expected.came(answer)
+                if self.came is not None:
+                    self.came(expected, answer)
             except (ConnectError, ConnectionLost, ProtocolError) as error:
-                self._expected.popleft()
+                queue.popleft()
                 _reject(expected, error)
                 self._break(error)
                 return
             except (
                 Exception
             ) as error:  # a parser must not raise anything else: a defect, and the place is lost
-                self._expected.popleft()
+                queue.popleft()
                 defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
                 defect.__cause__ = error
                 _reject(expected, defect)
                 self._break(defect)
                 return
-            self._expected.popleft()
-            if not expected.future.done():
-                expected.future.set_result(answer)
-        inbox.forget()
+            queue.popleft()
+            future = expected.future
+            if not future.done():
+                future.set_result(answer)
+        if inbox.pos > KEPT:
+            inbox.forget()
 
     def _break(self, error: DatabaseError) -> None:
         self._fail(error)
@@ -245,7 +262,8 @@ class Channel(asyncio.Protocol):
         """Tell everybody who waits; keep the first reason for those who come later."""
         ended = self.failure is None
         self.failure = self.failure or error
-        waiting, self._expected = self._expected, deque()
+        waiting = [*self.expected]
+        self.expected.clear()
         for expected in waiting:
             _reject(expected, _again(error))
         if ended and self.on_end is not None:

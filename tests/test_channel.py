@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from aioifx import channel as channel_module
-from aioifx.channel import Channel
+from aioifx.channel import RECEIVED_AT_ONCE, Channel
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.handshake import read_login_reply
-from aioifx.wire.inbox import Inbox
+from aioifx.wire.inbox import KEPT, Inbox
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Done, Reply, put_done, put_eot, read_reply
 from aioifx.wire.requests import Begin, read_request
@@ -244,6 +244,37 @@ async def test_the_server_s_end_reads_requests_with_the_same_channel(pair: Pair)
     future = channel.expect(read_request(channel.inbox, DIALECT))
     channel.data_received(b"\0\x23\0\x0c")
     assert await future == [Begin()]
+
+
+async def test_little_that_was_consumed_is_kept_until_more_comes(pair: Pair) -> None:
+    channel, _ = pair
+
+    async def skip(count: int) -> None:
+        await channel.inbox.need(count)
+        channel.inbox.skip(count)
+
+    replies = [channel.expect(skip(KEPT)), channel.expect(skip(1))]
+    channel.data_received(bytes(KEPT))
+    await replies[0]
+    assert (channel.inbox.pos, len(channel.inbox.data)) == (KEPT, KEPT)
+    channel.data_received(bytes(1))
+    await replies[1]
+    assert (channel.inbox.consumed, len(channel.inbox.data)) == (KEPT + 1, 1)
+    last = channel.expect(skip(KEPT + 1))
+    channel.data_received(bytes(KEPT + 2))
+    await last
+    assert (channel.inbox.pos, channel.inbox.unread) == (0, 1)
+
+
+async def test_asyncio_makes_no_more_room_than_the_allocator_has_at_hand() -> None:
+    class Transport(asyncio.Transport):
+        max_size = 256 * 1024
+
+    with_room, without = Transport(), asyncio.Transport()
+    Channel().connection_made(with_room)
+    Channel().connection_made(without)
+    assert with_room.max_size == RECEIVED_AT_ONCE
+    assert not hasattr(without, "max_size")
 
 
 async def test_what_a_large_reply_has_taken_is_given_back_when_it_is_complete(pair: Pair) -> None:

@@ -29,8 +29,34 @@ cdef enum:
     XACTSTAT_SIZE = 8
     MAX_TEXT = 67_108_864  # aioifx.wire.opcodes.MAX_TEXT
 
-cdef object new_tuple = tuple.__new__
-cdef object new_object = object.__new__
+cdef extern from "Python.h":
+    ctypedef struct PyObject
+    ctypedef struct PyTypeObject:
+        PyObject* (*tp_alloc)(PyTypeObject*, Py_ssize_t) except NULL
+        PyObject* (*tp_new)(PyTypeObject*, PyObject*, PyObject*) except NULL
+    void PyTuple_SET_ITEM(PyObject*, Py_ssize_t, PyObject*)
+    PyObject* PyLong_FromLongLong(long long) except NULL
+    PyObject* PyLong_FromUnsignedLongLong(unsigned long long) except NULL
+    void Py_DECREF(PyObject*)
+
+
+cdef object owned(PyObject* made):
+    """The object of a new reference."""
+    value = <object>made
+    Py_DECREF(made)
+    return value
+
+
+cdef PyObject* new_tuple(object cls, Py_ssize_t size) except NULL:
+    """Of a subclass of tuple that adds nothing but names; its items are still to be set."""
+    cdef PyTypeObject* made = <PyTypeObject*><PyObject*>cls
+    return made.tp_alloc(made, size)
+
+
+cdef object new_object(object cls):
+    """Without __init__."""
+    cdef PyTypeObject* made = <PyTypeObject*><PyObject*>cls
+    return owned(made.tp_new(made, <PyObject*>(), NULL))
 
 
 cdef inline uint16_t u16(const uint8_t* p) noexcept nogil:
@@ -178,17 +204,33 @@ cdef class Taker:
         return u16(p) == EOT
 
     cdef object _reply(self, const Ending* ending, list rows):
+        cdef PyObject* made
         reply = new_object(self.reply)
-        done = new_tuple(self.done, (ending.warnings, ending.rows, ending.rowid, ending.serial))
+        made = new_tuple(self.done, 4)
+        done = owned(made)  # from here on it is seen to, also if an item cannot be made
+        PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.warnings))
+        PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.rows))
+        PyTuple_SET_ITEM(made, 2, PyLong_FromLongLong(ending.rowid))
+        PyTuple_SET_ITEM(made, 3, PyLong_FromLongLong(ending.serial))
         reply.rows = rows
         reply.done = done
         reply.dones = [done]
         reply.blobs = []
-        reply.cost = new_tuple(self.cost, (ending.estimate, ending.cost))
+        made = new_tuple(self.cost, 2)
+        reply.cost = owned(made)
+        PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.estimate))
+        PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.cost))
         if ending.closes:
             reply.closed = True
         if ending.inserts:
-            reply.serials = new_tuple(self.serials, (ending.serial8, ending.bigserial))
+            made = new_tuple(self.serials, 2)
+            reply.serials = owned(made)
+            PyTuple_SET_ITEM(made, 0, PyLong_FromUnsignedLongLong(ending.serial8))
+            PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.bigserial))
         if ending.has_state:
-            reply.transaction = new_tuple(self.transaction, (ending.event, ending.level, ending.previous))
+            made = new_tuple(self.transaction, 3)
+            reply.transaction = owned(made)
+            PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.event))
+            PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.level))
+            PyTuple_SET_ITEM(made, 2, PyLong_FromLongLong(ending.previous))
         return reply

@@ -11,14 +11,14 @@ from typing import Any, Self, TypeVar, overload
 from aioifx.client.cursor import Cursor
 from aioifx.client.delimited import TextFormat
 from aioifx.client.execute import (
+    TUPLES,
+    Rows,
     call_of,
     check_on_error,
     check_rows,
+    execute_statement,
     execute_text,
     executemany_statement,
-    fetch_made,
-    fetch_row,
-    fetch_rows,
     value_at,
 )
 from aioifx.client.feed import RowSource, feed_of
@@ -73,6 +73,7 @@ class Connection:
         self._is_lent = statements is not None
         self._address = address
         self._factory: RowFactory[Any] = row_factory or record_row
+        self._rows = Rows(self._factory)
         self.server_version = server_version
 
     def __repr__(self) -> str:
@@ -115,8 +116,8 @@ class Connection:
         """
         if named is not None:
             sql, args = _by_position(sql, args, named)
-        factory = row_factory or self._factory
-        return await self._statements.run(sql, args, lambda statement: fetch_rows(statement, args, factory))
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._statements.run(sql, args, rows.all)
 
     @overload
     async def fetchrow(self, sql: str, *args: Value, named: NamedValues | None = None) -> Record | None: ...
@@ -134,8 +135,8 @@ class Connection:
         """Run a query and return its first row, or None."""
         if named is not None:
             sql, args = _by_position(sql, args, named)
-        factory = row_factory or self._factory
-        return await self._statements.run(sql, args, lambda statement: fetch_made(statement, args, factory))
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._statements.run(sql, args, rows.first)
 
     async def fetchval(
         self, sql: str, *args: Value, named: NamedValues | None = None, column: int = 0
@@ -143,8 +144,7 @@ class Connection:
         """Run a query and return one value of its first row; None without rows."""
         if named is not None:
             sql, args = _by_position(sql, args, named)
-        row = await self._statements.run(sql, args, lambda statement: fetch_row(statement, args))
-        return value_at(row, column)
+        return value_at(await self._statements.run(sql, args, TUPLES.first), column)
 
     @overload
     def stream(
@@ -196,7 +196,9 @@ class Connection:
         """Run one statement. Rows that a query returns are counted and dropped."""
         if named is not None:
             sql, args = _by_position(sql, args, named)
-        return await execute_text(self._statements, sql, args)
+        if args:
+            return await self._statements.run(sql, args, execute_statement)
+        return await execute_text(self._statements, sql)
 
     async def executemany(self, sql: str, rows: ParamRows, *, on_error: str = "raise") -> ExecuteResult:
         """Run a statement once for each row of an iterable or async iterable, pipelined; none is collected.
@@ -213,7 +215,7 @@ class Connection:
         return await self._statements.run(
             sql,
             None,
-            lambda statement: executemany_statement(statement, rows, collect=collect),
+            lambda statement, _: executemany_statement(statement, rows, collect=collect),
             once=comes_but_once(rows, self._session),
         )
 

@@ -7,10 +7,10 @@ House rules:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from aioifx.channel import Channel
 from aioifx.client.line import INTERRUPTED, Chore, Line, Stats, Ticket
@@ -19,7 +19,7 @@ from aioifx.errors import ConnectionLost
 from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader, RowReader, ServerError, read_reply
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader, RowReader, ServerError
 
 _PROBE: Final = b"select first 1 tabid from informix.systables"
 
@@ -42,7 +42,7 @@ class Conversation:
         self.line = Line(
             channel,
             self.stats,
-            self._reply,
+            lambda: self._usual_reader,
             self.observe,
             self._probe,
             command_timeout=command_timeout,
@@ -58,8 +58,7 @@ class Conversation:
 
     def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
         """What reads replies with rows, or of such a length; for as many of them as one likes."""
-        take = make_taker(self.dialect, None if read_rows is None else read_rows.decode, limit)
-        return ReplyReader(self.dialect, read_rows, limit, take)
+        return ReplyReader(self.dialect, read_rows, limit, make_taker(self.dialect, read_rows, limit))
 
     def check_open(self) -> None:
         """Raise what ended the session, if it has ended."""
@@ -115,7 +114,7 @@ class Conversation:
 
     def submit_group(
         self,
-        group: bytes,
+        group: bytes | bytearray,
         reader: ReplyReader | None = None,
         *,
         done: Callable[[Reply], None] | None = None,
@@ -124,16 +123,14 @@ class Conversation:
     ) -> Ticket[Reply]:
         """`submit` for a whole group, SQ_EOT included."""
         told = self.observe if done is None else partial(self._told, done)
-        reader = reader or self._usual_reader
-        return self.line.submit(group, None, reader=reader, told=told, running=running, orphaned=orphaned)
+        return self.line.submit(
+            group, reader or self._usual_reader, told=told, running=running, orphaned=orphaned
+        )
 
     def _told(self, done: Callable[[Reply], None], reply: Reply) -> None:
         self.observe(reply)
         if reply.error is None:
             done(reply)
-
-    def _reply(self) -> Coroutine[Any, Any, Reply]:
-        return read_reply(self.channel.inbox, self.dialect)
 
     def observe(self, reply: Reply) -> None:
         """What every reply may change, whoever waits for it."""

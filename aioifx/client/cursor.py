@@ -110,9 +110,7 @@ class Cursor(Generic[R]):
         check_sequence(params, "parameters")
         self._reset()
         async with self._session:
-            self._statement, _ = await self._statements.begin(
-                sql, params, lambda statement: self._begin(statement, params)
-            )
+            self._statement, _ = await self._statements.begin(sql, params, self._begin)
             self._lingers = self._fetching and bool(_FOR_UPDATE.search(sql))
             if self._statement.exhausted and not self._lingers:
                 returns_rows = self._statement.returns_rows
@@ -147,7 +145,7 @@ class Cursor(Generic[R]):
         self._result = await self._statements.run(
             sql,
             None,
-            lambda statement: executemany_statement(statement, rows, collect=collect),
+            lambda statement, _: executemany_statement(statement, rows, collect=collect),
             once=comes_but_once(rows, self._statements.session),
         )
         return self

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from aioifx.client.identifiers import column_name, object_name
 from aioifx.client.pipeline import ParamRows, execute_many
@@ -17,7 +17,7 @@ from aioifx.client.sqltext import scan
 from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements
 from aioifx.errors import DatabaseError, InterfaceError
-from aioifx.rows import RowFactory
+from aioifx.rows import RowFactory, tuple_row
 from aioifx.sqltypes import Row, Value
 from aioifx.wire.executions import Executions
 
@@ -33,25 +33,29 @@ _COMMANDS: Final = frozenset(
 )
 
 
-def fetch_rows(statement: Statement, params: Sequence[Value], factory: RowFactory[R]) -> Awaitable[list[R]]:
-    """Every row; none for a statement that returns none, which is executed."""
-    if not statement.returns_rows:
-        return _executed(statement, params, [])
-    return statement.fetch_all(params, statement.making(factory))
+class Rows(Generic[R]):
+    """What calls that fetch do with their statement: rows as one factory makes them."""
+
+    __slots__ = ("_factory",)
+
+    def __init__(self, factory: RowFactory[R]) -> None:
+        self._factory = factory
+
+    def all(self, statement: Statement, params: Sequence[Value]) -> Awaitable[list[R]]:
+        """Every row; none for a statement that returns none, which is executed."""
+        if not statement.returns_rows:
+            return _executed(statement, params, [])
+        return statement.fetch_all(params, self._factory)
+
+    def first(self, statement: Statement, params: Sequence[Value]) -> Awaitable[R | None]:
+        """The first row, or None."""
+        if not statement.returns_rows:
+            return _executed(statement, params, None)
+        return statement.fetch_first(params, self._factory)
 
 
-def fetch_row(statement: Statement, params: Sequence[Value]) -> Awaitable[Row | None]:
-    """The first row, or None."""
-    if not statement.returns_rows:
-        return _executed(statement, params, None)
-    return statement.fetch_first(params)
-
-
-def fetch_made(statement: Statement, params: Sequence[Value], factory: RowFactory[R]) -> Awaitable[R | None]:
-    """The first row as the factory makes it, or None."""
-    if not statement.returns_rows:
-        return _executed(statement, params, None)
-    return statement.fetch_first(params, statement.making(factory))
+TUPLES: Final = Rows(tuple_row)
+"""Rows as plain tuples."""
 
 
 async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -> T:
@@ -78,11 +82,11 @@ async def execute_statement(statement: Statement, params: Sequence[Value]) -> Ex
     return result_of(statement.kind, reply.done, reply.serials, warnings=statement.warnings)
 
 
-async def execute_text(statements: Statements, sql: str, params: Sequence[Value]) -> ExecuteResult:
-    """Execute a statement once: in one round trip if it has no parameters and can return no rows."""
+async def execute_text(statements: Statements, sql: str) -> ExecuteResult:
+    """Execute a statement without parameters once: in one round trip if it can return no rows."""
     found = scan(sql)
-    if params or found.placeholders or found.verb not in _COMMANDS:
-        return await statements.run(sql, params, lambda statement: execute_statement(statement, params))
+    if found.placeholders or found.verb not in _COMMANDS:
+        return await statements.run(sql, (), execute_statement)
     session = statements.session
     async with session:
         try:

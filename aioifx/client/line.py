@@ -14,14 +14,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from aioifx.channel import Channel, Expected
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire import requests
-from aioifx.wire.inbox import Parser, Reader
+from aioifx.wire.inbox import Reader
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 
@@ -53,7 +53,7 @@ class Ticket(Expected[T]):
     running: bool
     """Whether it is a statement's that may be interrupted."""
     told: Callable[[T], None] | None
-    orphaned: Callable[[T], None] | None
+    orphaned: Callable[[T], None] | None = None
     abandoned = False
     deadline: float | None = None
     """When whoever waits for it has waited for long enough."""
@@ -72,7 +72,7 @@ class Chore:
 class Line:
     """The order in which one connection's requests leave. It belongs to one event loop.
 
-    Args:     read: makes the parser of one ordinary reply. told: gets those to chores as they come. probe: makes the
+    Args:     reader: gives what reads an ordinary reply. told: gets those to chores as they come. probe: makes the
               statement that takes the hit of a late urgent byte.
               command_timeout: seconds for a call, from its place in the queue to its last answer.
               cancel_timeout: seconds for what is left of a cancelled call; 0 drops the connection at once.
@@ -83,7 +83,7 @@ class Line:
         self,
         channel: Channel,
         stats: Stats,
-        read: Callable[[], Coroutine[Any, Any, Reply]],
+        reader: Callable[[], Reader[Reply]],
         told: Callable[[Reply], None],
         probe: Callable[[], Chore],
         *,
@@ -98,16 +98,18 @@ class Line:
         self.in_doubt = False
         """An urgent byte was sent, and neither a statement nor the probe behind it has shown that it was taken."""
         self._stats = stats
-        self._read = read
+        self._reader = reader
         self._told = told
         self._probe = probe
-        self._taken = False  # a turn that is taken may have no holder yet: it begins when chores are done
+        self._taken = False
+        self._begun = False  # a turn that is taken begins when chores are done
+        self._holder: asyncio.Task[Any] | None = None  # whose turn it is, if that was noted
         self._queued: deque[asyncio.Future[None]] = deque()
-        self._holder: asyncio.Task[Any] | None = None
         self._deadline: float | None = None
+        self._awaited: Ticket[Any] | None = None  # what the turn's holder waits for, or has waited for last
         self._clock: asyncio.TimerHandle | None = None
         self._clock_at = 0.0  # uvloop's handles do not tell when their time is past
-        self._out: deque[Ticket[Any]] = deque()
+        self._out: deque[Ticket[Any]] = channel.expected
         self._untold = 0  # answers that have come, and whose `orphaned` has not been called yet
         self._chores: deque[Chore] = deque()
         self._settled: asyncio.Future[None] | None = None
@@ -116,6 +118,7 @@ class Line:
         self._leaving = False
         self.on_end: Callable[[], None] | None = None
         """Called once, when the session has ended, by whichever side."""
+        channel.came = self._came
         channel.on_end = self._ended
 
     # -- open or not --------------------------------------------------------------------------------------------------
@@ -140,7 +143,10 @@ class Line:
     # -- turns --------------------------------------------------------------------------------------------------------
 
     def turn_now(self) -> bool:
-        """Take the turn if nothing stands in front of it; False if `take_turn` has to be awaited."""
+        """Take the turn if nothing stands in front of it; False if `take_turn` has to be awaited.
+
+        Whoever awaits code of the user's during the turn must `sign` it.
+        """
         if (
             self._taken
             or self._out
@@ -151,8 +157,7 @@ class Line:
             or self.channel.failure is not None
         ):
             return False
-        self._taken = True
-        self._holder = asyncio.current_task(self.channel.loop)
+        self._taken = self._begun = True
         if self.command_timeout is not None:
             self._deadline = self._new_deadline()
         return True
@@ -163,10 +168,11 @@ class Line:
         Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
                   InterfaceError: the task has the turn already, and would wait for itself.
         """
+        task = asyncio.current_task()
         if self.turn_now():
+            self._holder = task
             return
         self.check_open()
-        task = asyncio.current_task()
         if self._holder is not None and self._holder is task:
             raise InterfaceError(
                 "this task holds the connection already; the rows of an executemany must not use it"
@@ -182,13 +188,17 @@ class Line:
             except TimeoutError:
                 if not limit.expired():
                     raise
-                if self._holder is None and self._out and self._out[0].abandoned:
+                if not self._begun and self._out and self._out[0].abandoned:
                     self._lose_patience_later()  # what nobody waits for holds up those who do
                 raise QueryTimeout(
                     f"the connection was not free within {self.command_timeout:g} s; nothing was sent"
                 ) from None
             self._deadline = deadline
-        self._holder = task
+        self._begun, self._holder = True, task
+
+    def sign(self) -> None:
+        """Note who has the turn: if that task asks for it once more, it is told that it would wait for itself."""
+        self._holder = asyncio.current_task()
 
     async def _next_turn(self) -> None:
         if self._taken:
@@ -231,8 +241,12 @@ class Line:
 
     def give_turn(self) -> None:
         """The turn ends; chores are sent at once."""
-        self._holder = None
-        self._deadline = None
+        awaited = self._awaited
+        if awaited is not None:
+            self._awaited = None
+            if awaited.future.cancelled() and not awaited.abandoned:
+                self.abandon(awaited)
+        self._begun, self._holder, self._deadline = False, None, None
         if self._queued:
             self._pass_on()
         else:
@@ -268,56 +282,43 @@ class Line:
 
     def submit(
         self,
-        request: bytes,
-        parser: Parser[T] | None,
+        request: bytes | bytearray,
+        reader: Reader[T],
         *,
-        reader: Reader[T] | None = None,
         running: bool = False,
         told: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
     ) -> Ticket[T]:
-        """Queue *parser* for the answer, then send *request*; waits for nothing.
+        """Send *request*; waits for nothing.
 
-        Args:     reader: takes the answer, or makes its parser, instead of one that is there already.
-                  running: the request runs a statement, which may be interrupted.
+        Args:     reader: of the answer. running: the request runs a statement, which may be interrupted.
                   told: gets the answer when it comes, whether or not somebody waits for it. What it raises ends the
                   connection.
                   orphaned: gets the answer if nobody waits for it any more.
         Raises:   ConnectionLost: good-bye is said already, by another task.
         """
+        if self._leaving:
+            self.check_open()
         channel = self.channel
         inbox = channel.inbox
-        are_unasked = not self._out and len(inbox.data) > inbox.pos
-        if self._leaving or are_unasked:
-            if parser is not None:
-                parser.close()
-            if self._leaving:
-                self.check_open()
-            # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
-            parser = self._unasked()
         ticket: Ticket[T] = Ticket()
-        ticket.parser = parser
-        if reader is not None:
-            ticket.reader = reader
-        ticket.came = self._came
-        ticket.running, ticket.told, ticket.orphaned = running, told, orphaned
-        self._out.append(ticket)
-        channel.queue(ticket)
-        if channel.failure is not None:
-            self._ended()
-        channel.send(request)
+        ticket.reader, ticket.running, ticket.told = reader, running, told
+        if orphaned is not None:
+            ticket.orphaned = orphaned
+        if len(inbox.data) > inbox.pos and not self._out:
+            # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
+            ticket.parser = self._unasked()
+        channel.ask(ticket, request)
         return ticket
 
     async def _unasked(self) -> Any:
-        self._told(await self._read())
+        self._told(await self._reader().parser(self.channel.inbox))
         raise ProtocolError("the server sent a message that nobody asked for")
 
-    def _came(self, answer: Any) -> None:
+    def _came(self, ticket: Ticket[Any], answer: Any) -> None:
         """The oldest answer that was out is in."""
-        ticket = self._out[0]
         if ticket.told is not None:
             ticket.told(answer)
-        self._out.popleft()
         # Later: the channel is in the middle of what has come, and cannot be dropped from within.
         if ticket.orphaned is not None and (ticket.abandoned or ticket.future.cancelled()):
             self._untold += 1
@@ -330,19 +331,39 @@ class Line:
         orphaned(answer)
         self._pump()
 
-    async def wait(self, ticket: Ticket[T]) -> T:
-        """The answer; when the wait is cancelled, it is read all the same.
+    def answer(self, ticket: Ticket[T]) -> asyncio.Future[T]:
+        """What whoever has the turn awaits for the answer. When that is cancelled, it is read all the same.
 
-        Who has no turn, and waits for what was asked for ahead, has a clock of its own.
+        It is `wait` without a coroutine: the turn's end sees to what was cancelled. It is not for answers that leave
+        something behind, since one that comes in that very moment is told to nobody, not even to `orphaned`.
+
+        Raises:   QueryTimeout, by the future: it did not come within command_timeout.
+        """
+        self._stats.round_trips += 1
+        self._awaited = ticket
+        if self.command_timeout is not None:
+            # At login there are no turns yet.
+            ticket.deadline = deadline = self._deadline or self.channel.loop.time() + self.command_timeout
+            self._ring_at(deadline)
+        return ticket.future
+
+    async def wait(self, ticket: Ticket[T]) -> T:
+        """The answer, for whoever has the turn; when the wait is cancelled, it is read all the same.
 
         Raises:   QueryTimeout: it did not come within command_timeout.
         """
+        try:
+            return await self.answer(ticket)
+        except asyncio.CancelledError:
+            self.abandon(ticket)
+            raise
+
+    async def wait_outside(self, ticket: Ticket[T]) -> T:
+        """`wait`, by whoever has no turn, and so has a clock of its own: for what was asked for ahead."""
         self._stats.round_trips += 1
-        if self.command_timeout is not None:
-            has_turn = self._holder is asyncio.current_task()
-            ticket.deadline = self._deadline if has_turn else self._new_deadline()
-            if ticket.deadline is not None:
-                self._ring_at(ticket.deadline)
+        ticket.deadline = self._new_deadline()
+        if ticket.deadline is not None:
+            self._ring_at(ticket.deadline)
         try:
             return await ticket.future
         except asyncio.CancelledError:
@@ -458,7 +479,7 @@ class Line:
             self._chores.extend(chores)
             if not self.pipelining:
                 self._stats.round_trips += len(chores)
-            if self._holder is None:
+            if not self._begun:
                 self._pump()
 
     def soon(self, callback: Callable[..., None], *args: object) -> None:
@@ -477,7 +498,7 @@ class Line:
             if self._drain is not None:
                 self._interrupt()  # what is at the head now may be what nobody wants any more
             return
-        if self._untold or self._holder is not None:
+        if self._untold or self._begun:
             return
         if self._unanswered:
             self._unanswered, self.in_doubt = False, True
@@ -503,7 +524,7 @@ class Line:
         outbox = Outbox()
         chore.put(outbox)
         requests.put_eot(outbox)
-        ticket = self.submit(outbox.take(), self._read(), told=self._told, orphaned=chore.replied)
+        ticket = self.submit(outbox.take(), self._reader(), told=self._told, orphaned=chore.replied)
         ticket.abandoned = True
         return True
 
@@ -512,7 +533,6 @@ class Line:
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None
-        self._out.clear()
         self._chores.clear()
         self._unanswered = False
         self._pump()

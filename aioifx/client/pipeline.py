@@ -18,7 +18,7 @@ from aioifx.client.session import Session
 from aioifx.client.statement import Statement, check_sequence
 from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout, from_server
 from aioifx.sqltypes import Value
-from aioifx.wire.executions import Executions, read_executions
+from aioifx.wire.executions import Executions, ExecutionsReader
 from aioifx.wire.outbox import Outbox
 
 ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
@@ -83,10 +83,8 @@ class _Pipeline:
         """Send what was added."""
         if self.put:
             session = self.statement.session
-            parser = read_executions(
-                session.channel.inbox, session.dialect, self.put, self.told, session.observe
-            )
-            self.in_flight.append(session.line.submit(self.outbox.take(), parser, running=True))
+            reader = ExecutionsReader(session.dialect, self.put, self.told, session.observe)
+            self.in_flight.append(session.line.submit(self.outbox.take(), reader, running=True))
             self.put = 0
 
     async def drain_one(self) -> None:
@@ -159,6 +157,7 @@ async def execute_many(
     if statement.returns_rows:
         raise ProgrammingError("executemany is for statements that return no rows", sql=statement.sql)
     pipeline = _Pipeline(statement, collect)
+    statement.session.line.sign()  # *rows* may be awaited
     try:
         try:
             await _send_all(pipeline, rows)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from aioifx.client.execute import (
+    TUPLES,
     R,
+    Rows,
     check_rows,
     execute_statement,
     executemany_statement,
-    fetch_made,
-    fetch_row,
-    fetch_rows,
     value_at,
 )
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement
-from aioifx.client.statements import Statements
+from aioifx.client.statements import Statements, Use
 from aioifx.client.stream import Stream
 from aioifx.errors import InterfaceError
 from aioifx.rows import Record, RowFactory
@@ -36,6 +35,7 @@ class PreparedStatement:
         self._statements = statements
         self._statement = statement
         self._factory = factory
+        self._rows = Rows(factory)
         self._closed = False
 
     @property
@@ -67,8 +67,8 @@ class PreparedStatement:
     async def fetch(self, *args: Value, row_factory: RowFactory[R]) -> list[R]: ...
     async def fetch(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> list[Any]:
         """Every row."""
-        factory = row_factory or self._factory
-        return await self._run(lambda statement: fetch_rows(statement, args, factory))
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._run(args, rows.all)
 
     @overload
     async def fetchrow(self, *args: Value) -> Record | None: ...
@@ -76,21 +76,21 @@ class PreparedStatement:
     async def fetchrow(self, *args: Value, row_factory: RowFactory[R]) -> R | None: ...
     async def fetchrow(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> Any | None:
         """The first row, or None."""
-        factory = row_factory or self._factory
-        return await self._run(lambda statement: fetch_made(statement, args, factory))
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._run(args, rows.first)
 
     async def fetchval(self, *args: Value, column: int = 0) -> Value:
         """One value of the first row, or None."""
-        return value_at(await self._run(lambda statement: fetch_row(statement, args)), column)
+        return value_at(await self._run(args, TUPLES.first), column)
 
     async def execute(self, *args: Value) -> ExecuteResult:
         """Execute once; rows are counted and dropped."""
-        return await self._run(lambda statement: execute_statement(statement, args))
+        return await self._run(args, execute_statement)
 
     async def executemany(self, rows: ParamRows) -> ExecuteResult:
         """Execute once for each row, pipelined; see `Connection.executemany`."""
         check_rows(rows)
-        return await self._run(lambda statement: executemany_statement(statement, rows))
+        return await self._run((), lambda statement, _: executemany_statement(statement, rows))
 
     @overload
     def stream(self, *args: Value, prefetch: bool = True) -> Stream[Record]: ...
@@ -128,15 +128,15 @@ class PreparedStatement:
             raise InterfaceError("a stream of this prepared statement is still open; close it first")
         return self._statement
 
-    async def _run(self, use: Callable[[Statement], Awaitable[T]]) -> T:
+    async def _run(self, params: Sequence[Value], use: Use[T]) -> T:
         """A whole call: the turn, the use of the statement; its cursor is closed behind that."""
         session = self._session
-        if not session.enter_now():
+        if session.manners.due or not session.line.turn_now():
             await session.__aenter__()
         try:
             statement = self._ready()
             try:
-                result = await use(statement)
+                result = await use(statement, params)
                 self._statements.executed(statement)
             except BaseException:
                 statement.put_cursor_down()

@@ -71,6 +71,5 @@ def result_of(
     if kind == StatementType.INSERT:
         serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
     bits = 0 if kind in ABOUT_DATABASES else done.warnings | warnings
-    return ExecuteResult(
-        done.rows if rowcount is None else rowcount, serial, done.rowid, warnings_of(bits), errors
-    )
+    warned = warnings_of(bits) if bits else ()
+    return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, warned, errors)

@@ -44,7 +44,7 @@ from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.opcodes import OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ServerError, TransactionState, read_reply
+from aioifx.wire.replies import Reply, ServerError, TransactionState
 
 NOT_IN_TRANSACTION: Final = -255
 
@@ -136,10 +136,6 @@ class Session(Conversation):
         self._doomed = False  # a transaction was put down; its BEGIN may not be answered yet
 
     # -- turns --------------------------------------------------------------------------------------------------------
-
-    def enter_now(self) -> bool:
-        """Take the turn as ``async with session`` does, if nothing has to be awaited for it; False if it has."""
-        return not self.manners.due and self.line.turn_now()
 
     async def __aenter__(self) -> Self:
         """Take the turn: nobody else converses until it is given back.
@@ -503,11 +499,10 @@ class Session(Conversation):
         if self.is_open:
             outbox = Outbox()
             requests.put_exit(outbox)
-            parser = read_reply(self.channel.inbox, self.dialect)
-            farewell = self.line.submit(outbox.take(), parser)
+            farewell = self.line.submit(outbox.take(), self._usual_reader)
             self.line.leave()
             try:
-                await self.line.wait(farewell)
+                await self.line.wait_outside(farewell)
             except DatabaseError:
                 pass  # a server that closes without a farewell has closed all the same
         self.channel.close()

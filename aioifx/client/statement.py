@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from struct import pack
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.line import Ticket
 from aioifx.client.options import MIN_FETCH_SIZE
@@ -19,7 +19,7 @@ from aioifx.codecs.packing import EncodeRun, Taken
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, Step
 from aioifx.errors import DataError, InterfaceError, ProtocolError
-from aioifx.rows import RowFactory, row_type_of, tuple_row
+from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
 from aioifx.wire.inbox import Inbox
@@ -50,8 +50,25 @@ class Making(NamedTuple):
     """What is still to be done to each row; None for nothing: they are read as what they shall be."""
 
 
-PLAIN: Final = Making(tuple_row, None, None)
-"""As plain tuples."""
+class _Group(NamedTuple):
+    """What is sent again and again, with other parameters each time."""
+
+    before: bytes
+    """What stands in front of the parameters; all of it where there are none."""
+    behind: bytes
+    encode: EncodeRun | None
+    """Encodes parameters of the usual kind, with what surrounds them; None where there are none."""
+
+
+class _Opening(NamedTuple):
+    """What a usual opening sends and how its answer is read; most are like the one before."""
+
+    size: int
+    read_rows: RowReader | None
+    has_types: bool
+    """Whether the forms of values had been agreed on before."""
+    group: _Group
+    reader: ReplyReader
 
 
 class Statement:
@@ -91,16 +108,17 @@ class Statement:
         self._head = self._addressed().take()
         self._name: bytes | None = None
         self._ret_types = _wanted(self.columns)
-        self._typed_once = False
+        self._typed_once = not self._ret_types
+        """Whether the server knows in which forms values shall come."""
         self.verb = scan(sql).verb
         self._readers: dict[type[Row], RowReader] = {}
         self._read_open: RowReader | None = None
         """What reads the tuples of the open cursor, if it is not the row reader."""
         self._last_reader: ReplyReader | None = None
+        self._last_opening: _Opening | None = None
         self._making: Making | None = None
-        self._openings: dict[tuple[int, bool, bool, bool], tuple[bytes, bytes, bytes]] = {}
-        """What surrounds the parameters, and both parts together."""
-        self._bind: EncodeRun | None = None
+        self._openings: dict[tuple[int, bool, bool, bool], _Group] = {}
+        self._execution: _Group | None = None
         self._executions: EncodeRun | None = None
         self._encoder: ParamEncoder | None = None
         self._loose: ParamEncoder | None = None
@@ -128,7 +146,7 @@ class Statement:
                 row_type=row_type,
             )
             if self.session.read_ahead:
-                reader = in_runs(decoder)
+                reader = in_runs(decoder, decoder.usual)
             else:
                 reader = by_field(_field_reader(decoder.steps, row_type))
             self._readers[row_type] = reader
@@ -170,10 +188,13 @@ class Statement:
         session = self.session
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows if opening is None else opening(self)
-        group = self._opening_group(params, size, hold)
+        self._check_usable()
+        group = self._filled(self._opening_group(size, hold=hold), params)
         if not session.admits_all:
             await self.admit()
-        reply = await session.line.wait(self._submit_opening(group, size))
+        reader = self._reply_reader(size)
+        self.is_open, self.exhausted = True, False  # see `_open_now`
+        reply = await session.line.wait(session.submit_group(group, reader, running=True))
         # Nothing of the result was consumed, and a cursor that is opened anew begins with its first row; just to fetch
         # again might pass over rows that were lost with the error. What a routine did would be done twice.
         if (
@@ -183,33 +204,38 @@ class Statement:
             and not session.work_lost
         ):
             return await self.open(params, hold=hold, read_rows=read_rows, opening=opening)
-        return self._opened(reply)
+        return self.arrived(reply)
 
     def _open_now(
-        self, params: Sequence[Value], read_rows: RowReader | None, fetch_size: int = 0
+        self, params: Sequence[Value], read_rows: RowReader | None, size: int
     ) -> Ticket[Reply] | None:
-        """The first half of `open`; None where it has to wait for something else, or may have to be done again."""
+        """What `open` sends, where nothing has to be awaited first, or may have to be done again; otherwise None."""
         session = self.session
         if not session.admits_all or session.fetch_buffer.is_doubted:
             return None
-        size = self._fetch_size(fetch_size)
+        opening = self._last_opening
+        if (
+            opening is None
+            or opening.size != size
+            or opening.read_rows is not read_rows
+            or opening.has_types is not self._typed_once
+        ):
+            opening = self._opening(size, read_rows)
+        if self.is_released or self.generation != session.generation:
+            self._check_usable()
+        group = self._filled(opening.group, params)
         self._read_open = read_rows
-        return self._submit_opening(self._opening_group(params, size, hold=False), size)
-
-    def _opened(self, reply: Reply) -> list[Row]:
-        """The second half."""
-        self._frees_itself = (
-            self._asks_to_free
-        )  # now it is known whether there is a cursor that can take it along
-        rows = self.arrived(reply)
-        self._typed_once = True
-        return rows
-
-    def _submit_opening(self, group: bytes, size: int) -> Ticket[Reply]:
-        reader = self._reply_reader(size)
         self.is_open = True  # from here on the server may have a cursor, whatever comes back
         self.exhausted = False
-        return self.session.submit_group(group, reader, running=True)
+        return session.line.submit(group, opening.reader, running=True, told=session.observe)
+
+    def _opening(self, size: int, read_rows: RowReader | None) -> _Opening:
+        """The usual one, for fetches of *size* bytes or whatever a row needs."""
+        self._read_open = read_rows
+        enough = self._fetch_size(size)
+        group, reader = self._opening_group(enough, hold=False), self._reply_reader(enough)
+        opening = self._last_opening = _Opening(size, read_rows, self._typed_once, group, reader)
+        return opening
 
     def _reply_reader(self, size: int) -> ReplyReader:
         """What reads the answer to a fetch of *size* bytes; most fetches are like the one before."""
@@ -220,17 +246,15 @@ class Statement:
             reader = self._last_reader = self.session.reader(read_rows, limit)
         return reader
 
-    def _opening_group(self, params: Sequence[Value], size: int, hold: bool) -> bytes:
-        """The group that `open` sends; all of it but the parameters is remembered."""
+    def _opening_group(self, size: int, *, hold: bool) -> _Group:
+        """What `open` sends."""
         session = self.session
-        if self.is_released or self.generation != session.generation:
-            self._check_usable()
         # A statement that may have to be opened a second time must not be gone by then.
         frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
         self._asks_to_free = frees_itself
         key = (size, hold, frees_itself, self._typed_once)
-        around = self._openings.get(key)
-        if around is None:
+        group = self._openings.get(key)
+        if group is None:
             before, behind = Outbox(), Outbox()
             self._put_cursor(before)
             if hold:
@@ -239,18 +263,12 @@ class Statement:
                 requests.put_autofree(behind)
             requests.put_open(behind)
             requests.put_id(behind, self.statement_id)
-            if self._ret_types and not self._typed_once:
+            if not self._typed_once:
                 requests.put_ret_type(behind, self._ret_types)
             requests.put_fetch(behind, session.dialect, size)
             requests.put_eot(behind)
-            first, last = before.take(), behind.take()
-            around = self._openings[key] = first, last, first + last
-        before_params, behind_params, whole = around
-        if not self.parameters:
-            if params:
-                check_count(0, params)
-            return whole
-        return self._with_params(before_params, params, behind_params)
+            group = self._openings[key] = self._group(before.take(), behind.take())
+        return group
 
     def _put_cursor(self, outbox: Outbox) -> None:
         """ID · CURNAME."""
@@ -280,15 +298,29 @@ class Statement:
         return max(wanted or self.session.fetch_buffer.size, self.row_size)
 
     def arrived(self, reply: Reply) -> list[Row]:
-        """The rows of a fetch's answer, and what it says of the cursor."""
+        """The rows of a fetch's answer, and what it says of the cursor.
+
+        Source:   observed: JDBC, select.json: the last rows come with a DONE that counts rows, or with a cursor that
+                  the server has closed; an empty reply is the end on 12.10, 14.10 and 15
+        """
+        rows, done = reply.rows, reply.done
+        self._frees_itself = self._asks_to_free  # now it is known whether there is a cursor to take it along
         if reply.closed:
             self.is_open = False
-        self.exhausted = _is_last(reply)
+        self.exhausted = reply.closed or not rows or (done is not None and done.rows > 0)
+        if reply.error is not None or reply.bad_value is not None:
+            self._arrived_in_part(reply)
+        self._typed_once = True
+        return rows
+
+    def _arrived_in_part(self, reply: Reply) -> NoReturn:
+        """Raise what a fetch's answer says went wrong."""
         if reply.error is not None:
             self.exhausted = self._failed = True
-        if reply.error is not None or reply.bad_value is not None:
-            raise_for(reply, self.sql)
-        return reply.rows
+        elif not (reply.closed or reply.rows):
+            self.exhausted = reply.done is not None and reply.done.rows > 0
+        raise_for(reply, self.sql)
+        raise AssertionError("it says that nothing did")
 
     async def open_scroll(self, params: Sequence[Value], *, hold: bool) -> None:
         """Open a cursor that can be moved in; no row comes yet.
@@ -339,14 +371,18 @@ class Statement:
         if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
             self.is_open = False
 
-    async def fetch_all(self, params: Sequence[Value], making: Making) -> list[Any]:
+    async def fetch_all(self, params: Sequence[Value], factory: RowFactory[Any]) -> list[Any]:
         """Every row, as it is made; of no block more is kept than that."""
-        make = making.make
-        opening = self._open_now(params, making.read_rows)
+        session = self.session
+        making = self._making
+        if making is None or making.factory is not factory:
+            making = self.making(factory)
+        _, read_rows, make = making
+        ticket = self._open_now(params, read_rows, session.fetch_buffer.size)
         rows: list[Any] = (
-            await self.open(params, read_rows=making.read_rows)
-            if opening is None
-            else self._opened(await self.session.line.wait(opening))
+            await self.open(params, read_rows=read_rows)
+            if ticket is None
+            else self.arrived(await session.line.answer(ticket))
         )
         if make is not None:
             rows = list(map(make, rows))
@@ -355,18 +391,23 @@ class Statement:
             rows += block if make is None else map(make, block)
         return rows
 
-    async def fetch_first(self, params: Sequence[Value], making: Making = PLAIN) -> Any:
+    async def fetch_first(self, params: Sequence[Value], factory: RowFactory[Any]) -> Any:
         """The first row, as it is made, or None; asks for as little as JDBC's least buffer holds."""
-        opening = self._open_now(params, making.read_rows, MIN_FETCH_SIZE)
-        if opening is None:
-            rows = await self.open(params, MIN_FETCH_SIZE, read_rows=making.read_rows)
-        else:
-            rows = self._opened(await self.session.line.wait(opening))
+        making = self._making
+        if making is None or making.factory is not factory:
+            making = self.making(factory)
+        _, read_rows, make = making
+        ticket = self._open_now(params, read_rows, MIN_FETCH_SIZE)
+        rows = (
+            await self.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
+            if ticket is None
+            else self.arrived(await self.session.line.answer(ticket))
+        )
         while not rows and not self.exhausted:
             rows = await self.fetch_block()
         if not rows:
             return None
-        return rows[0] if making.make is None else making.make(rows[0])
+        return rows[0] if make is None else make(rows[0])
 
     async def count_rows(self, params: Sequence[Value]) -> int:
         """Fetch every row and keep none."""
@@ -383,14 +424,15 @@ class Statement:
         Wire:     ID · [BIND] · EXECUTE
         Source:   observed: JDBC, prepared.json
         """
-        self._check_usable()
-        group = self._with_params(self._head, params, _EXECUTE_EOT)
         session = self.session
+        if self.is_released or self.generation != session.generation:
+            self._check_usable()
+        group = self._filled(self._execution or self._execution_group(), params)
         if not session.admits_all:
             await self.admit()
         done = None if self.kind in ABOUT_ROWS else self._executed
         ticket = session.submit_group(group, done=done, running=self.kind not in _CONTROLS)
-        reply = await session.line.wait(ticket)
+        reply = await session.line.answer(ticket)
         if reply.error is not None:
             raise_for(reply, self.sql)
         return reply
@@ -410,9 +452,8 @@ class Statement:
         Returns:  how many were put, and the one that stopped it: `put_execution` tells what is the matter with it.
         """
         if self._executions is None:
-            bind = pack(">2H", Op.BIND, len(self.parameters)) if self.parameters else b""
-            self._executions = make_encoder(
-                self.parameters, self.session.code_set, self._head + bind, _EXECUTE_EOT
+            self._executions = self._execution_group().encode or make_encoder(
+                (), self.session.code_set, self._head, _EXECUTE_EOT
             )
         return self._executions(rows, outbox.data, limit)
 
@@ -440,22 +481,42 @@ class Statement:
         if self.generation != self.session.generation:
             raise InterfaceError("the statement was prepared before another database was opened")
 
-    def _with_params(self, before: bytes, params: Sequence[Value], behind: bytes) -> bytes:
-        """A group: the parameters, and what surrounds them."""
-        bound = Outbox()
-        self._put_params(bound, params)
-        return before + bound.data + behind
+    def _group(self, before: bytes, behind: bytes) -> _Group:
+        """One with parameters between *before* and *behind*, if the statement has any."""
+        types = self.parameters
+        if not types:
+            return _Group(before + behind, b"", None)
+        head = before + pack(">2H", Op.BIND, len(types))
+        return _Group(before, behind, make_encoder(types, self.session.code_set, head, behind))
+
+    def _execution_group(self) -> _Group:
+        if self._execution is None:
+            self._execution = self._group(self._head, _EXECUTE_EOT)
+        return self._execution
+
+    def _filled(self, group: _Group, params: Sequence[Value]) -> bytes | bytearray:
+        """*group* with these parameters."""
+        encode = group.encode
+        if encode is None:
+            if params:
+                check_count(0, params)
+            return group.before
+        filled = bytearray()
+        plain = params if params.__class__ in _PLAIN else tuple(params)
+        if encode(iter((plain,)), filled, 0)[0]:
+            return filled
+        outbox = Outbox()
+        outbox.raw(group.before)
+        self._put_params(outbox, params)
+        outbox.raw(group.behind)
+        return outbox.take()
 
     def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
-        if not self.parameters:
-            check_count(0, params)
-            return
-        if self._bind is None:
-            head = pack(">2H", Op.BIND, len(self.parameters))
-            self._bind = make_encoder(self.parameters, self.session.code_set, head, b"")
-        plain = params if params.__class__ in _PLAIN else tuple(params)
-        if self._bind(iter((plain,)), outbox.data, 0)[0] == 0:
+        """Encode parameters as the reference does, which also says what is wrong with them."""
+        if self.parameters:
             requests.put_bind(outbox, self._encode(params, row))
+        else:
+            check_count(0, params)
 
     def _encode(self, params: Sequence[Value], row: int | None) -> bytes:
         if self._encoder is None:
@@ -577,16 +638,6 @@ def _stored(kind: int, columns: int, parameters: int, sql: str) -> int:
     if kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
         return scan(sql).before_where
     return 0
-
-
-def _is_last(reply: Reply) -> bool:
-    """Whether no rows follow: DONE with rows, a reply without tuples, or a cursor that the server closed.
-
-    Source:   observed: JDBC, select.json; an empty reply is the end on 12.10, 14.10 and 15
-    """
-    if reply.closed or (not reply.rows and reply.bad_value is None):
-        return True
-    return reply.done is not None and reply.done.rows > 0
 
 
 def _check_scrolled(reply: Reply, asked: int) -> None:

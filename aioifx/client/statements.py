@@ -7,9 +7,8 @@ House rules:
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from aioifx.client.result import ABOUT_DATABASES
 from aioifx.client.session import Session
@@ -19,6 +18,9 @@ from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
 from aioifx.sqltypes import Value
 
 T = TypeVar("T")
+
+Use: TypeAlias = Callable[[Statement, Sequence[Value]], Awaitable[T]]
+"""What a call does with its statement and its parameters."""
 
 MAX_CACHED_TEXT: Final = 16 * 1024
 """Longer texts are generated ones, and would not come again."""
@@ -48,7 +50,7 @@ class Statements:
     def __init__(self, session: Session, size: int) -> None:
         self.size = size
         self._session = session
-        self._idle: OrderedDict[str, Statement] = OrderedDict()
+        self._idle: dict[str, Statement] = {}
         self._taken: set[Statement] = set()
         self._generation = session.generation
         self._is_over = False
@@ -97,12 +99,12 @@ class Statements:
         if self._generation != self._session.generation:
             self.clear()
         kind: type[object] = type(sql)  # what is no text is refused when it is prepared
-        statement = self._idle.get(sql) if kind is str else None
+        statement = self._idle.pop(sql, None) if kind is str else None
         if statement is None:
             return None
         if params is not None and len(params) != len(statement.parameters):
+            self._idle[sql] = statement
             check_count(len(statement.parameters), params)
-        del self._idle[sql]
         statement.reused = True
         self._taken.add(statement)
         return statement
@@ -110,33 +112,29 @@ class Statements:
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """A statement that is prepared now, whatever is kept."""
         statement = await prepare(self._session, sql, params)
-        statement.one_shot = not self._keeps(sql)
+        statement.one_shot = self.size <= 0 or len(sql) > MAX_CACHED_TEXT or statement.kind in ABOUT_DATABASES
         self._taken.add(statement)
         return statement
 
     def give_back(self, statement: Statement) -> None:
         """Keep a statement for the next call, or put it down."""
+        idle, sql = self._idle, statement.sql
         self._taken.discard(statement)
-        kept = self._idle.get(statement.sql)
-        if kept is statement:
+        if idle.get(sql) is statement:
             return  # its cursor was closed by one task while another fetched, and both give it back
         if statement.is_open:
             statement.put_cursor_down()
         if (
-            kept is not None
+            sql in idle
+            or statement.one_shot
             or statement.is_released
             or statement.generation != self._session.generation
-            or not self._keeps(statement.sql)
-            or statement.kind in ABOUT_DATABASES
         ):
             statement.put_down()
             return
-        self._idle[statement.sql] = statement
-        if len(self._idle) > self.size:
-            self._idle.popitem(last=False)[1].put_down()
-
-    def _keeps(self, sql: str) -> bool:
-        return self.size > 0 and len(sql) <= MAX_CACHED_TEXT
+        idle[sql] = statement
+        if len(idle) > self.size:
+            idle.pop(next(iter(idle))).put_down()
 
     def _drop(self, statement: Statement) -> None:
         self._taken.discard(statement)
@@ -146,7 +144,7 @@ class Statements:
 
     def executed(self, statement: Statement) -> None:
         """A statement of ours has succeeded: what is kept may name what it has changed."""
-        if statement.verb in _CHANGING:
+        if not statement.returns_rows and statement.verb in _CHANGING:
             self.clear()
 
     def executed_text(self, sql: str) -> None:
@@ -156,8 +154,10 @@ class Statements:
 
     def clear(self) -> None:
         """Put down every idle statement: what they name may have changed."""
-        while self._idle:
-            self._idle.popitem(last=False)[1].put_down()
+        idle = [*self._idle.values()]
+        self._idle.clear()
+        for statement in idle:
+            statement.put_down()
         self._generation = self._session.generation
 
     # -- using one ----------------------------------------------------------------------------------------------------
@@ -166,25 +166,27 @@ class Statements:
         self,
         sql: str,
         params: Sequence[Value] | None,
-        use: Callable[[Statement], Awaitable[T]],
+        use: Use[T],
         *,
         once: bool = False,
     ) -> T:
         """A whole call: the turn, a statement, its use; then it is given back.
 
-        Args:     once: *use* cannot be repeated, so a stale statement is not prepared again.
+        Args:     params: None where they are *use*'s own matter. once: *use* cannot be repeated, so a stale statement
+                  is not prepared again.
         """
         session = self._session if not self._is_over else self.session
-        if not session.enter_now():
+        # What `async with` does, without awaiting where nothing is to be awaited.
+        if session.manners.due or not session.line.turn_now():
             await session.__aenter__()
         try:
             may_repeat = not (once or session.in_transaction)
             statement = self._kept(sql, params) or await self.prepare(sql, params)
             try:
-                result = await use(statement)
+                result = await use(statement, params or ())
             except BaseException as error:
                 statement, result = await self._again(statement, error, may_repeat, params, use)
-            if not statement.returns_rows:
+            if statement.verb in _CHANGING:
                 self.executed(statement)
             self.give_back(statement)
             if session.is_ansi:
@@ -196,18 +198,15 @@ class Statements:
         finally:
             session.line.give_turn()
 
-    async def begin(
-        self, sql: str, params: Sequence[Value] | None, use: Callable[[Statement], Awaitable[T]]
-    ) -> tuple[Statement, T]:
+    async def begin(self, sql: str, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
         """The first half of `run`: take a statement and use it. The caller has the turn, and gives both back."""
         may_repeat = not self._session.in_transaction
         statement = self._kept(sql, params) or await self.prepare(sql, params)
         try:
-            result = await use(statement)
+            result = await use(statement, params)
         except BaseException as error:
             statement, result = await self._again(statement, error, may_repeat, params, use)
-        if not statement.returns_rows:
-            self.executed(statement)
+        self.executed(statement)
         return statement, result
 
     async def _again(
@@ -216,7 +215,7 @@ class Statements:
         error: BaseException,
         may_repeat: bool,
         params: Sequence[Value] | None,
-        use: Callable[[Statement], Awaitable[T]],
+        use: Use[T],
     ) -> tuple[Statement, T]:
         """Behind a failure: use the same text prepared anew, if that was the matter; one that fails is put away."""
         self.failed(statement, error)
@@ -224,7 +223,7 @@ class Statements:
             raise error
         statement = await self.prepare(statement.sql, params)
         try:
-            return statement, await use(statement)
+            return statement, await use(statement, params or ())
         except BaseException as error:
             self.failed(statement, error)
             raise

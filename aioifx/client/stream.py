@@ -173,21 +173,21 @@ class Stream(Generic[R]):
                     raise InterfaceError(
                         "another stream of this prepared statement is still open; close it first"
                     )
-                rows = await self._used(source, self._open(source))
+                rows = await self._used(source, self._open(source, self._params))
                 self._statement = source
             else:
                 self._statement, rows = await self._statements.begin(source, self._params, self._open)
             return rows
 
-    async def _open(self, statement: Statement) -> list[Row]:
+    async def _open(self, statement: Statement, params: Sequence[Value]) -> list[Row]:
         if not statement.returns_rows:
             raise InterfaceError("stream is for statements that return rows")
         hold = self._session.holds
         if self._receiver is not None:
-            return await statement.open(self._params, hold=hold, opening=self._receiver.opening)
+            return await statement.open(params, hold=hold, opening=self._receiver.opening)
         making = statement.making(self._factory)
         self._make = making.make
-        return await statement.open(self._params, hold=hold, read_rows=making.read_rows)
+        return await statement.open(params, hold=hold, read_rows=making.read_rows)
 
     async def _continue(self, statement: Statement) -> list[Row]:
         """The block that was asked for ahead, or one that is fetched now."""
@@ -200,7 +200,7 @@ class Stream(Generic[R]):
             return await self._used(statement, statement.fetch_block())
 
     async def _arrived(self, statement: Statement, ahead: Ticket[Reply]) -> list[Row]:
-        return statement.arrived(await self._session.line.wait(ahead))
+        return statement.arrived(await self._session.line.wait_outside(ahead))
 
     async def _used(self, statement: Statement, use: Awaitable[list[Row]]) -> list[Row]:
         """What *use* brings; when it fails, the statement is put away."""

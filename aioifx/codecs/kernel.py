@@ -19,7 +19,7 @@ from aioifx.wire.replies import (
     Cost,
     Done,
     Reply,
-    RunDecoder,
+    RowReader,
     Serials,
     TakeReply,
     TransactionState,
@@ -119,15 +119,18 @@ They leave to `columns.ColumnDecoder` what they dislike.
 # --- replies --------------------------------------------------------------------------------------------------------
 
 
-def native_taker(dialect: Dialect, decode: RunDecoder | None, limit: int) -> TakeReply:
+def native_taker(dialect: Dialect, read_rows: RowReader | None, limit: int) -> TakeReply:
     """See `make_taker`; only where the kernel is built."""
     from aioifx._speedups import replies
 
+    decode = None
+    if read_rows is not None:
+        decode = read_rows.decode if read_rows.usual is None else read_rows.usual()
     layouts = dialect.bigint, dialect.long_rowid
     return replies.Taker(decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState).take
 
 
-def pure_taker(dialect: Dialect, decode: RunDecoder | None, limit: int) -> TakeReply:
+def pure_taker(dialect: Dialect, read_rows: RowReader | None, limit: int) -> TakeReply:
     """See `make_taker`."""
     return take_nothing
 

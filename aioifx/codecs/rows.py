@@ -132,10 +132,9 @@ class RowDecoder:
 
         Raises:   ProtocolError, DataError: see house rules 2 and 3.
         """
-        if self._run is None:
-            self._run = make_decoder(self._codecs, self.code_set, self.row_type)
+        run = self._run or self.usual()
         while True:
-            pos = self._run(data, pos, end, rows)
+            pos = run(data, pos, end, rows)
             if end - pos < TUPLE_HEAD or data[pos + 1] != TUPLE:
                 return pos
             size = _whole_tuple(data, pos, end)
@@ -143,6 +142,12 @@ class RowDecoder:
                 return pos
             rows.append(self.decode_payload(_payload(data[pos : pos + size])))
             pos += size
+
+    def usual(self) -> DecodeRun:
+        """What decodes usual rows, and stops in front of any other."""
+        if self._run is None:
+            self._run = make_decoder(self._codecs, self.code_set, self.row_type)
+        return self._run
 
     def decode_payload(self, payload: bytes) -> Row:
         """One row from the bytes that SQ_TUPLE frames."""

@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Final
 
 from aioifx.wire.dialect import Dialect
-from aioifx.wire.inbox import Inbox
+from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.replies import (
     DONE_COST,
@@ -93,6 +93,23 @@ class Executions:
             self.done = reply.done
             self.serials = reply.serials or self.serials
         self.answered += 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionsReader:
+    """Reads the replies to *count* executions; see `read_executions`."""
+
+    dialect: Dialect
+    count: int
+    told: Executions
+    observe: Callable[[Reply], None]
+
+    def take(self, inbox: Inbox) -> None:
+        """They are left to the parser, which takes many at once."""
+
+    def parser(self, inbox: Inbox) -> Parser[None]:
+        """What reads them."""
+        return read_executions(inbox, self.dialect, self.count, self.told, self.observe)
 
 
 async def read_executions(

@@ -84,9 +84,8 @@ class Inbox:
         self.data += data
 
     def forget(self) -> None:
-        """Give the memory of consumed bytes back, if it is worth it: nobody knows when more will come."""
-        if self.pos > KEPT:
-            self.feed(b"")
+        """Give the memory of consumed bytes back: nobody knows when more will come. It is worth it from `KEPT` on."""
+        self.feed(b"")
 
     @property
     def unread(self) -> int:

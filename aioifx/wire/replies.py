@@ -57,6 +57,8 @@ class RowReader(NamedTuple):
     decode: RunDecoder | None
     read: Callable[[Inbox, list[Row]], Awaitable[None]] | None
     """Reads one whole SQ_TUPLE that stands next in the inbox, and appends what it held."""
+    usual: Callable[[], RunDecoder] | None = None
+    """Gives what decodes as *decode* does, but stops in front of a row that is not of the usual kind."""
 
 
 class Description(NamedTuple):
@@ -158,9 +160,9 @@ def _empty() -> Reply:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def in_runs(decode: RunDecoder) -> RowReader:
+def in_runs(decode: RunDecoder, usual: Callable[[], RunDecoder] | None = None) -> RowReader:
     """Wait for one whole tuple, then take all that are here: no await per row."""
-    return RowReader(decode, None)
+    return RowReader(decode, None, usual)
 
 
 TakeReply: TypeAlias = Callable[[Inbox], Reply | None]

@@ -15,7 +15,7 @@ from aioifx.channel import Channel
 from aioifx.client.line import INTERRUPT, INTERRUPTED, Chore, Line, Stats, Ticket
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, read_reply
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
 from tests.scripted import DIALECT, EOT, done, error, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -58,10 +58,13 @@ class Rig:
         self.channel = Channel()
         self.channel.connection_made(self.wire)
         self.channel.send_urgent = self._send_urgent  # type: ignore[method-assign]
+        self.reader = ReplyReader(DIALECT, None, DEFAULT_LIMIT)
         self.has_socket = True
         self.on_urgent: Callable[[], None] = lambda: None
         self.stats = Stats()
-        self.line = Line(self.channel, self.stats, self.read, self.told, lambda: self.chore(PROBE), **options)
+        self.line = Line(
+            self.channel, self.stats, lambda: self.reader, self.told, lambda: self.chore(PROBE), **options
+        )
 
     @property
     def sent(self) -> list[str]:
@@ -78,15 +81,12 @@ class Rig:
             self.on_urgent()
         return self.has_socket
 
-    def read(self) -> Coroutine[Any, Any, Reply]:
-        return read_reply(self.channel.inbox, DIALECT)
-
     def told(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
             self.line.was_interrupted()
 
     def submit(self, name: str, *, running: bool = True, **more: Any) -> Ticket[Reply]:
-        return self.line.submit(name.encode() + EOT, self.read(), told=self.told, running=running, **more)
+        return self.line.submit(name.encode() + EOT, self.reader, told=self.told, running=running, **more)
 
     def chore(self, name: str, **more: Any) -> Chore:
         def put(outbox: Outbox) -> None:
@@ -173,6 +173,54 @@ async def test_a_task_that_has_the_turn_is_refused_another_one(rigged: Rigged) -
             await rig.line.take_turn()
     async with rig.turn():
         pass
+
+
+async def test_a_turn_that_was_taken_at_once_is_refused_to_its_own_task_when_it_was_signed(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    assert rig.line.turn_now()
+    assert not rig.line.turn_now()
+    rig.line.sign()
+    with pytest.raises(InterfaceError, match="holds the connection already"):
+        await rig.line.take_turn()
+    rig.line.give_turn()
+    async with rig.turn():
+        pass
+
+
+async def test_an_answer_that_is_awaited_without_a_coroutine_is_abandoned_with_the_turn(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+
+    async def call() -> Reply:
+        async with rig.turn():
+            return await rig.line.answer(rig.submit("a"))
+
+    task = asyncio.ensure_future(call())
+    await until(lambda: rig.sent == ["a"])
+    assert rig.urgent == 0
+    await cancelled(task)
+    assert rig.urgent == 1
+    other = asyncio.ensure_future(call())
+    await settle()
+    assert rig.sent == ["a", "!"]  # nothing before the answer has come, and been read to its end
+    rig.answer(HIT)
+    await until(lambda: rig.sent == ["a", "!", "a"])
+    rig.answer()
+    assert (await other).done is not None
+    assert rig.stats.round_trips == 2
+
+
+async def test_an_answer_that_came_leaves_nothing_to_abandon(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        waiting = rig.line.answer(rig.submit("a"))
+        rig.answer()
+        assert (await waiting).done is not None
+    assert rig.line.is_free
+    assert rig.urgent == 0
 
 
 async def test_one_that_gives_up_in_the_queue_sends_nothing_and_holds_up_nobody(rigged: Rigged) -> None:

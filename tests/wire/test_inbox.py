@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.errors import ConnectionLost, ProtocolError
-from aioifx.wire.inbox import KEPT, PARK, Inbox, padded
+from aioifx.wire.inbox import PARK, Inbox, padded
 from tests.feeding import StillParked, cuts, feed, outcome
 
 
@@ -106,17 +106,6 @@ def test_a_large_piece_that_was_consumed_can_be_given_back_without_more_coming()
     inbox.forget()
     assert (bytes(inbox.data), inbox.pos, inbox.consumed) == (b"ab", 0, 8 * 1024 * 1024)
     assert sys.getsizeof(inbox.data) < 200, "the allocation, not only the length"
-
-
-def test_little_is_kept_until_more_comes() -> None:
-    inbox = Inbox()
-    inbox.feed(bytes(KEPT) + b"ab")
-    inbox.skip(KEPT)
-    inbox.forget()
-    assert (len(inbox.data), inbox.pos, inbox.consumed) == (KEPT + 2, KEPT, KEPT)
-    inbox.skip(1)
-    inbox.forget()
-    assert (bytes(inbox.data), inbox.pos, inbox.consumed) == (b"b", 0, KEPT + 1)
 
 
 def test_feeding_gives_back_the_memory_of_what_was_consumed() -> None:
