@@ -147,10 +147,12 @@ class Channel(asyncio.Protocol):
             _reject(expected, _again(self.failure))
             return
         self.expected.append(expected)
-        if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
+        inbox, transport = self.inbox, self._transport
+        if len(inbox.data) > inbox.pos and len(self.expected) == 1:
             self._advance()
-        if request:
-            self.send(request)
+        if request and transport is not None and self.failure is None:  # as `send`, without another call
+            self.bytes_out += len(request)
+            transport.write(request)
 
     def send(self, data: bytes | bytearray) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""

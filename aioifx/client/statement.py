@@ -223,7 +223,7 @@ class Statement:
             opening = self._opening(size, read_rows)
         if self.is_released or self.generation != session.generation:
             self._check_usable()
-        group = self._filled(opening.group, params)
+        group = self._filled(opening.group, params) if params or self.parameters else opening.group.before
         self._read_open = read_rows
         self.is_open = True  # from here on the server may have a cursor, whatever comes back
         self.exhausted = False

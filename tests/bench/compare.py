@@ -37,13 +37,12 @@ from tests.bench.workers import CHECKED, JdbcWorker, PythonWorker, Sample, Worke
 from tests.interop.jdbc import JdbcMissing, fetched
 
 REFERENCES: Final = ("informix-driver", "asyncpg", f"aioifx {aioifx.speedups}, rows")
-"""What ratios are of, unless told otherwise. Ping-pongs are compared with in any case, loop by loop."""
+"""What ratios are of, unless told otherwise. Ping-pongs are compared with in any case, each with its own."""
 PACKAGES: Final = ("informix-driver", "asyncpg", "psycopg", "uvloop", "pyarrow", "Cython")
 WARM_JVM: Final = 2.0
 """Seconds for which JDBC repeats a workload before the first round."""
 
 _JDBC: Final = ("fetch", "stream", "select-1", "insert", "many*", "connect")
-_PING_PONG: Final = {"asyncio": "ping-pong", "uvloop": "ping-pong uvloop"}
 
 
 def orders(rows: int, effort: float = 1.0) -> list[Order]:
@@ -94,6 +93,11 @@ class Result:
         values: list[float] = [getattr(sample, field) for sample in self.samples]
         return statistics.median(values)
 
+    def beyond(self, other: Result) -> float:
+        """Seconds of CPU that it takes more than *other*: the median of neighbours."""
+        both = zip(self.samples, other.samples, strict=True)
+        return statistics.median(own.cpu - theirs.cpu for own, theirs in both)
+
     def ratio(self, other: Result) -> str:
         """How many times as fast as *other*: neighbours' ratios."""
         ratios = sorted(
@@ -109,7 +113,9 @@ def python_peers(dsn: str, postgres: str | None) -> Iterator[Contestant]:
     """Every client written in Python."""
 
     def of(name: str, peer: str, dsn: str, loop: str = "asyncio", *, pure: bool = False) -> Contestant:
-        workloads = {"aioifx-tables": ("columns",), "ping-pong": ("select-1",)}.get(peer, ("*",))
+        workloads = ("select-1",) if peer.startswith("ping-pong") else ("*",)
+        if peer == "aioifx-tables":
+            workloads = ("columns",)
         return Contestant(name, lambda: PythonWorker(name, peer, dsn, loop, pure=pure), workloads)
 
     yield of("informix-driver", "informix-driver", dsn)
@@ -118,8 +124,9 @@ def python_peers(dsn: str, postgres: str | None) -> Iterator[Contestant]:
         if aioifx.speedups == "native":
             yield of(f"aioifx native{end}", "aioifx", dsn, loop)
         yield of(f"aioifx pure{end}", "aioifx", dsn, loop, pure=True)
-        yield of(_PING_PONG[loop], "ping-pong", dsn, loop)
+        yield of(f"ping-pong{end}", "ping-pong", dsn, loop)
         if postgres is not None:
+            yield of(f"ping-pong postgres{end}", "ping-pong-postgres", postgres, loop)
             yield of(f"asyncpg{end}", "asyncpg", postgres, loop)
             yield of(f"psycopg{end}", "psycopg", postgres, loop)
     yield of(f"aioifx {aioifx.speedups}, rows", "aioifx-tables", dsn)
@@ -240,11 +247,19 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 
+def ping_pong_of(peer: str) -> str:
+    """Who exchanges the same bytes with *peer*'s server, on its loop; on asyncio for one that has no loop."""
+    name = (
+        "ping-pong postgres" if peer.startswith(("asyncpg", "psycopg", "ping-pong postgres")) else "ping-pong"
+    )
+    return f"{name} uvloop" if peer.endswith(" uvloop") else name
+
+
 def table(results: Sequence[Result], references: Sequence[str]) -> Iterator[str]:
     """One workload as lines of Markdown."""
     by_name = {result.peer: result for result in results}
     columns = [name for name in references if name in by_name]
-    has_ping = not by_name.keys().isdisjoint(_PING_PONG.values())
+    pings = {name: by_name[name] for name in by_name if name.startswith("ping-pong")}
     order = results[0].order
     unit, scale = ("µs", 1e6) if order.rows == 1 else ("ns a row", 1e9)
     heads = [
@@ -255,16 +270,17 @@ def table(results: Sequence[Result], references: Sequence[str]) -> Iterator[str]
         "MiB added",
         *(f"x {name}" for name in columns),
     ]
-    heads += ["ping-pongs"] * has_ping
+    if pings:
+        heads += ["ping-pongs", f"own CPU, {unit}"]
     yield f"| {' | '.join(heads)} |"
     yield f"| --- |{' ---: |' * (len(heads) - 1)}"
     for result in results:
         cells = [result.peer, f"{result.median('wall') * scale:,.1f}", f"{result.median('cpu') * scale:,.1f}"]
         cells += [f"{result.median(field) / 2**20:.1f}" for field in ("memory", "added")]
         cells += [result.ratio(by_name[name]) for name in columns]
-        if has_ping:
-            ping = by_name.get(_PING_PONG["uvloop" if result.peer.endswith("uvloop") else "asyncio"])
-            cells.append(ping.ratio(result) if ping else "")
+        if pings:
+            ping = pings.get(ping_pong_of(result.peer))
+            cells += [ping.ratio(result), f"{result.beyond(ping) * scale:,.1f}"] if ping else ["", ""]
         yield f"| {' | '.join(cells)} |"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from aioifx.wire.dialect import OFFER, SERVER_MASK, Dialect
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.outbox import Outbox
 from tests.bench.peers import POOL, WORKERS, Missing, Order, Peer, Work, in_turns
+from tests.bench.ping_pong import PingPong
 from tests.bench.shapes import NARROW, SELECT_ONE, Shape
 
 
@@ -283,39 +283,15 @@ class InformixDriverAio(InformixDriver):
         return lambda: in_turns([call] * WORKERS)
 
 
-class PingPong(Peer):
-    """No client: what aioifx sends for a cached SELECT 1, from a bare Protocol, to the same server and back."""
+class InformixPingPong(PingPong):
+    """What aioifx sends for a cached SELECT 1."""
 
-    async def open(self) -> None:
+    def address(self) -> tuple[str, int]:
         options = aioifx.parse_dsn(self.dsn)
-        loop = asyncio.get_running_loop()
-        self.transport, self.protocol = await loop.create_connection(_Waiting, options.host, options.port)
-        *first, self.request = _spoken(options.server)
-        for request in first:
-            await self.exchange(request)
+        return options.host, options.port
 
-    async def close(self) -> None:
-        self.transport.close()
-
-    async def exchange(self, request: bytes) -> None:
-        answered = self.protocol.expect()
-        self.transport.write(request)
-        await answered
-
-    async def rows(self, shape: Shape, count: int) -> list[Any]:
-        raise Missing("no rows")
-
-    async def fetch(self, order: Order) -> Work:
-        raise Missing("no rows")
-
-    connect = concurrent = fetch
-
-    async def select_1(self, order: Order) -> Work:
-        async def work() -> int:
-            await self.exchange(self.request)
-            return 1
-
-        return work
+    def spoken(self) -> list[bytes]:
+        return _spoken(aioifx.parse_dsn(self.dsn).server)
 
 
 def _spoken(server: str) -> list[bytes]:
@@ -340,18 +316,3 @@ def _spoken(server: str) -> list[bytes]:
     requests.put_fetch(outbox, dialect, 4096)
     requests.put_eot(outbox)
     return [*sent, outbox.take()]
-
-
-class _Waiting(asyncio.Protocol):
-    """One answer at a time, in one piece."""
-
-    def __init__(self) -> None:
-        self.answered: asyncio.Future[None] | None = None
-
-    def expect(self) -> asyncio.Future[None]:
-        self.answered = asyncio.get_running_loop().create_future()
-        return self.answered
-
-    def data_received(self, data: bytes) -> None:
-        if self.answered is not None and not self.answered.done():
-            self.answered.set_result(None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.compare import Result, compare, main, named, orders, table
+from tests.bench.compare import Result, compare, main, named, orders, ping_pong_of, table
 from tests.bench.peers import Missing, Order
 from tests.bench.shapes import Shape
 from tests.bench.workers import Sample, Worker
@@ -27,8 +27,24 @@ def test_a_ratio_is_that_of_neighbours() -> None:
 def test_a_table_has_a_line_for_each_peer() -> None:
     ours, theirs, ping = result("ours", 1e-5), result("theirs", 4e-5), result("ping-pong", 0.5e-5)
     head, _, first, *_ = table([ours, theirs, ping], ["theirs", "nobody"])
-    assert head == "| select-1 | µs | CPU, µs | MiB | MiB added | x theirs | ping-pongs |"
-    assert first == "| ours | 10.0 | 5.0 | 3.0 | 1.0 | 4.00 [4.00-4.00] | 2.00 [2.00-2.00] |"
+    assert head == "| select-1 | µs | CPU, µs | MiB | MiB added | x theirs | ping-pongs | own CPU, µs |"
+    assert first == "| ours | 10.0 | 5.0 | 3.0 | 1.0 | 4.00 [4.00-4.00] | 2.00 [2.00-2.00] | 2.5 |"
+
+
+@pytest.mark.parametrize(
+    ("peer", "ping"),
+    [
+        ("aioifx native", "ping-pong"),
+        ("aioifx pure uvloop", "ping-pong uvloop"),
+        ("informix-driver aio", "ping-pong"),
+        ("asyncpg", "ping-pong postgres"),
+        ("psycopg uvloop", "ping-pong postgres uvloop"),
+        ("ping-pong postgres uvloop", "ping-pong postgres uvloop"),
+        ("ping-pong", "ping-pong"),
+    ],
+)
+def test_a_client_is_measured_by_the_ping_pong_of_its_own_server_and_loop(peer: str, ping: str) -> None:
+    assert ping_pong_of(peer) == ping
 
 
 def test_patterns_name_beginnings() -> None:

@@ -22,9 +22,15 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from aioifx.sqltypes import Row
-from tests.bench.informix_peers import Aioifx, AioifxTables, InformixDriver, InformixDriverAio, PingPong
+from tests.bench.informix_peers import (
+    Aioifx,
+    AioifxTables,
+    InformixDriver,
+    InformixDriverAio,
+    InformixPingPong,
+)
 from tests.bench.peers import Missing, Order, Peer
-from tests.bench.postgres_peers import Asyncpg, Psycopg
+from tests.bench.postgres_peers import Asyncpg, PostgresPingPong, Psycopg
 from tests.bench.shapes import NARROW, SELECT_ONE, SHAPES, Shape
 
 CHECKED: Final = 60
@@ -37,7 +43,8 @@ PEERS: Final[dict[str, type[Peer]]] = {
     "informix-driver-aio": InformixDriverAio,
     "asyncpg": Asyncpg,
     "psycopg": Psycopg,
-    "ping-pong": PingPong,
+    "ping-pong": InformixPingPong,
+    "ping-pong-postgres": PostgresPingPong,
 }
 
 Answer: TypeAlias = dict[str, Any]
@@ -256,8 +263,18 @@ def pinned(cpus: set[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+def settle_heap() -> None:
+    """Bring the allocator into the state in which asyncio receives without system calls for memory.
+
+    glibc maps each of asyncio's 256 KiB anew, unless the process has freed a mapped block of that size before: a matter
+    of chance, which would cost one client half of its speed and spare another one.
+    """
+    bytes(1 << 20)
+
+
 def main() -> None:
     name, dsn, loop = sys.argv[1:]
+    settle_heap()
     factory = None
     if loop == "uvloop":
         import uvloop
