@@ -42,6 +42,7 @@ PACKAGES: Final = ("informix-driver", "asyncpg", "psycopg", "uvloop", "pyarrow",
 WARM_JVM: Final = 2.0
 """Seconds for which JDBC repeats a workload before the first round."""
 
+_PARTLY: Final = {"aioifx-tables": ("columns",), "aioifx-tuples": ("fetch",)}
 _JDBC: Final = ("fetch", "stream", "select-1", "insert", "many*", "connect")
 
 
@@ -113,9 +114,7 @@ def python_peers(dsn: str, postgres: str | None) -> Iterator[Contestant]:
     """Every client written in Python."""
 
     def of(name: str, peer: str, dsn: str, loop: str = "asyncio", *, pure: bool = False) -> Contestant:
-        workloads = ("select-1",) if peer.startswith("ping-pong") else ("*",)
-        if peer == "aioifx-tables":
-            workloads = ("columns",)
+        workloads = ("select-1",) if peer.startswith("ping-pong") else _PARTLY.get(peer, ("*",))
         return Contestant(name, lambda: PythonWorker(name, peer, dsn, loop, pure=pure), workloads)
 
     yield of("informix-driver", "informix-driver", dsn)
@@ -124,6 +123,7 @@ def python_peers(dsn: str, postgres: str | None) -> Iterator[Contestant]:
         if aioifx.speedups == "native":
             yield of(f"aioifx native{end}", "aioifx", dsn, loop)
         yield of(f"aioifx pure{end}", "aioifx", dsn, loop, pure=True)
+        yield of(f"aioifx pure, tuples{end}", "aioifx-tuples", dsn, loop, pure=True)
         yield of(f"ping-pong{end}", "ping-pong", dsn, loop)
         if postgres is not None:
             yield of(f"ping-pong postgres{end}", "ping-pong-postgres", postgres, loop)

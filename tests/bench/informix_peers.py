@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import aioifx
+from aioifx.rows import tuple_row
 from aioifx.wire import requests
 from aioifx.wire.dialect import OFFER, SERVER_MASK, Dialect
 from aioifx.wire.handshake import LoginRequest, put_login
@@ -93,6 +94,14 @@ class Aioifx(Peer):
             return int(table.num_rows)
 
         return work
+
+
+class AioifxTuples(Aioifx):
+    """Ours, with plain tuples for rows, as informix-driver and psycopg give them."""
+
+    async def rows(self, shape: Shape, count: int) -> list[Any]:
+        rows: list[Any] = await self.conn.fetch(shape.select(count), row_factory=tuple_row)
+        return rows
 
 
 class AioifxTables(Aioifx):

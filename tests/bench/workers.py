@@ -25,6 +25,7 @@ from aioifx.sqltypes import Row
 from tests.bench.informix_peers import (
     Aioifx,
     AioifxTables,
+    AioifxTuples,
     InformixDriver,
     InformixDriverAio,
     InformixPingPong,
@@ -39,6 +40,7 @@ CHECKED: Final = 60
 PEERS: Final[dict[str, type[Peer]]] = {
     "aioifx": Aioifx,
     "aioifx-tables": AioifxTables,
+    "aioifx-tuples": AioifxTuples,
     "informix-driver": InformixDriver,
     "informix-driver-aio": InformixDriverAio,
     "asyncpg": Asyncpg,
