@@ -147,12 +147,10 @@ class Channel(asyncio.Protocol):
             _reject(expected, _again(self.failure))
             return
         self.expected.append(expected)
-        inbox, transport = self.inbox, self._transport
-        if len(inbox.data) > inbox.pos and len(self.expected) == 1:
+        if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
             self._advance()
-        if request and transport is not None and self.failure is None:  # as `send`, without another call
-            self.bytes_out += len(request)
-            transport.write(request)
+        if request:
+            self.send(request)
 
     def send(self, data: bytes | bytearray) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""

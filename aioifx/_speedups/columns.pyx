@@ -764,6 +764,8 @@ cdef class Columns:
             elif column.op == TAKE_SINGLE:
                 word = four(at)
                 is_set = word != 0xFFFFFFFFU
+                if word & 0x7FFFFFFFU > 0x7F800000U:  # a NaN is a quiet one, as from any conversion to a double
+                    word |= 0x00400000U
                 (<uint32_t *> column.values)[row] = word if is_set else 0
             elif column.op == TAKE_INT8:
                 bits = <uint64_t> four(at + 2) | (<uint64_t> four(at + 6) << 32)

@@ -28,7 +28,7 @@ class Block:
     """The index of the first one, from 0."""
     rows: list[Row]
     """Kept until the server has taken them: a row that it refuses has to be looked for."""
-    messages: bytearray
+    messages: bytes | bytearray
 
 
 def check_block(block: int | None) -> None:

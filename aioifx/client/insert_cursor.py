@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from struct import Struct
+from struct import Struct, pack
 from typing import Final
 
 from aioifx.client.line import Ticket
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement, wanted_type
-from aioifx.codecs.generated import TUPLE_HEAD
+from aioifx.codecs.generated import Frame
 from aioifx.codecs.rows import RowEncoder
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Row, TypeCode
@@ -29,9 +29,8 @@ MAX_ROWS: Final = 0x7FFF
 
 _PUT: Final = Struct(">HiH")
 """SQ_PUT: tag, bytes of one row, rows."""
-_TUPLE_SIZE: Final = Struct(">4xi")
-"""SQ_TUPLE up to the row: as many bytes as _PUT has."""
-assert _PUT.size == _TUPLE_SIZE.size == TUPLE_HEAD
+_ONE: Final = Frame(pack(">H", Op.PUT), pack(">H", 1))
+"""SQ_PUT for one row."""
 
 _VARYING: Final = (TypeCode.VARCHAR, TypeCode.NVARCHAR)
 
@@ -62,34 +61,23 @@ class InsertCursor:
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
             padded_varchar=not self._session.dialect.variable_varchar,
+            frame=None if self.one_size else _ONE,
         )
         self._row_size = sum(step.width for step in self._encoder.steps)
 
     # -- rows -> bytes ------------------------------------------------------------------------------------------------
 
-    def encode(self, rows: Sequence[Row], first: int) -> bytearray:
+    def encode(self, rows: Sequence[Row], first: int) -> bytes | bytearray:
         """Rows as `messages` takes them.
 
         Args:     first: the index of the first of them, for errors.
         Raises:   InterfaceError: a row has more or fewer values. DataError: a value does not fit. They name the row.
         """
         try:
-            data = bytearray(self._encoder.encode(rows))
+            return self._encoder.encode(rows)
         except Exception:
             self._explain(rows, first)
             raise
-        if self.one_size:
-            # What is left without the heads: their bytes go one by one, each from all rows at once.
-            stride = TUPLE_HEAD + self._row_size + (self._row_size & 1)
-            for gone in range(TUPLE_HEAD):
-                del data[:: stride - gone]
-            return data
-        pos = 0
-        while pos < len(data):
-            (size,) = _TUPLE_SIZE.unpack_from(data, pos)
-            _PUT.pack_into(data, pos, Op.PUT, size, 1)
-            pos += TUPLE_HEAD + size + (size & 1)
-        return data
 
     def _explain(self, rows: Sequence[Row], first: int) -> None:
         """Raise what is wrong with the first row that cannot be encoded."""
@@ -101,13 +89,13 @@ class InsertCursor:
             except DataError as error:
                 raise DataError(f"row {index}, {error}", row_index=index) from None
 
-    def messages(self, data: bytearray, count: int) -> bytearray:
+    def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:
         """SQ_PUT for *count* rows that have been encoded, MAX_ROWS at most."""
-        return bytearray(_PUT.pack(Op.PUT, self._row_size, count)) + data if self.one_size else data
+        return _PUT.pack(Op.PUT, self._row_size, count) + data if self.one_size else data
 
     # -- the conversation ---------------------------------------------------------------------------------------------
 
-    def submit(self, messages: bytearray) -> Ticket[Reply]:
+    def submit(self, messages: bytes | bytearray) -> Ticket[Reply]:
         """Open the cursor and put rows; waits for nothing.
 
         Source:   observed: JDBC opens anew for each batch, behind a COMMIT. That OPEN closes a cursor that is still

@@ -50,8 +50,9 @@ class Codec:
     Args:
         kind:   what generated code may know of it.
         head:   bytes that tell the size of the rest; 0 for a field of fixed width.
-        width:  bytes of the whole field when it is fixed; for a text type its capacity; else 0.
+        width:  bytes of the whole field when it is fixed; else 0.
         detail: what *kind* needs to know besides: an encoded length, or whether blanks are stripped.
+        capacity: bytes that a text of varying size may have; 0 for as many as one likes.
     """
 
     kind: Kind
@@ -60,6 +61,7 @@ class Codec:
     decode: Decode
     encode: Encode
     detail: int = 0
+    capacity: int = 0
 
     def rest(self, head: bytes) -> int:
         """How many bytes of the field follow its first *self.head* bytes."""

@@ -13,7 +13,7 @@ import datetime as dt
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
 from aioifx.codecs.numbers import FLOAT, INT8, SMALLFLOAT
@@ -32,12 +32,22 @@ DecodeWindow: TypeAlias = Callable[..., int]
 """A window that begins with a tuple, rows, their class -> how many bytes of the window were decoded."""
 
 EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
-"""Rows -> pieces of SQ_TUPLE messages; what it dislikes it gives to the callable."""
+"""Rows -> pieces of them, frames included; what it dislikes it gives to the callable."""
 
 TUPLE: Final = 14
 TUPLE_HEAD: Final = 8
 """Tag, warnings, size (observed: gbase8s_messages.json)."""
 _HEAD: Final = struct.Struct(">hxxi")
+
+
+class Frame(NamedTuple):
+    """What stands in front of a row: its size in four bytes, and these around that."""
+
+    before: bytes
+    behind: bytes
+
+
+TUPLE_FRAME: Final = Frame(struct.pack(">hh", TUPLE, 0), b"")
 
 DISLIKED: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
 
@@ -321,9 +331,11 @@ _DAYS: Final = _Cache(lambda day: int.from_bytes(DATE.encode(day), "big", signed
 class _Encoder:
     """Collects the pieces of one encoding function; a piece is a packed run of fixed fields, or a variable field."""
 
-    def __init__(self, codecs: Sequence[Codec]) -> None:
+    def __init__(self, codecs: Sequence[Codec], frame: Frame | None) -> None:
         self.names: dict[str, Any] = {
             "Disliked": DISLIKED,
+            "before": frame.before if frame else b"",
+            "behind": frame.behind if frame else b"",
             "DAYS": _DAYS,
             "refuse": _refuse,
             "null_double": struct.unpack(">d", b"\xff" * 8)[0],
@@ -333,8 +345,10 @@ class _Encoder:
         self.variable = [index for index, codec in enumerate(codecs) if codec.head]
         self.fixed_size = sum(codec.width for codec in codecs if not codec.head)
         self.pieces: list[str] = []
-        self.form = ">hhi"
-        self.values = [str(TUPLE), "0", "size"]
+        self.form, self.values = ">", list[str]()
+        if frame is not None:
+            self.form = f">{len(frame.before)}si{len(frame.behind)}s"
+            self.values = ["before", "size", "behind"]
         for index, codec in enumerate(codecs):
             self.names[f"encode{index}"] = codec.encode
             if codec.head:
@@ -438,7 +452,7 @@ def _message_size(data: bytearray, pos: int, end: int) -> int:
 
 
 @lru_cache(maxsize=512)
-def encode_run_for(codecs: tuple[Codec, ...]) -> EncodeRun:
-    """The encoding function for rows of these codecs."""
-    encoder = _Encoder(codecs)
+def encode_run_for(codecs: tuple[Codec, ...], frame: Frame | None = TUPLE_FRAME) -> EncodeRun:
+    """The encoding function for rows of these codecs, each in its *frame*, if they have any."""
+    encoder = _Encoder(codecs, frame)
     return _compiled(encoder.source(), encoder.names)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Literal, TypeAlias
 
 from aioifx.codecs import generated
 from aioifx.codecs.arrays import MOST_BYTES, Columns, Field, PureColumns
 from aioifx.codecs.base import Codec
 from aioifx.codecs.forms import forms_for
-from aioifx.codecs.generated import DISLIKED, DecodeRun
+from aioifx.codecs.generated import DISLIKED, DecodeRun, Frame
 from aioifx.codecs.packing import EncodeRun, Packer
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import Row, SqlType
@@ -35,10 +35,10 @@ def _native_is_here() -> bool:
     if os.environ.get(SWITCH) == "0":
         return False
     try:
-        from aioifx._speedups import columns, params, replies, rows
+        from aioifx._speedups import columns, params, replies, rows, tuples
     except ImportError:
         return False
-    return all((columns, params, replies, rows))
+    return all((columns, params, replies, rows, tuples))
 
 
 NATIVE: Final = _native_is_here()
@@ -66,6 +66,39 @@ make_decoder: Final = native_decoder if NATIVE else pure_decoder
 """What decodes rows of these codecs into tuples, or into a subclass of tuple that adds nothing but methods.
 
 It leaves to `rows.RowDecoder` what it dislikes.
+"""
+
+
+EncodeRows: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], bytes | bytearray]
+"""Rows -> all of them, one behind the other, each padded to even; a row that it dislikes is the callable's."""
+
+
+def native_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
+    """See `make_row_encoder`; only where the kernel is built."""
+    from aioifx._speedups import tuples
+
+    before, behind = frame or (None, None)
+    run = tuples.Encoder(codecs, code_set.codec, code_set.errors_in_writing, before, behind).run
+
+    def encode(rows: Iterable[Row], reference: Callable[[Row], bytes]) -> bytearray:
+        data, source = bytearray(), iter(rows)
+        while (left := run(source, data)) is not None:
+            data += reference(left[0])
+        return data
+
+    return encode
+
+
+def pure_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
+    """See `make_row_encoder`."""
+    run = generated.encode_run_for(tuple(codecs), frame)
+    return lambda rows, reference: b"".join(run(rows, reference))
+
+
+make_row_encoder: Final = native_row_encoder if NATIVE else pure_row_encoder
+"""What encodes rows of these codecs, each with *frame* in front, or bare.
+
+It leaves to `rows.RowEncoder` what it dislikes.
 """
 
 

@@ -18,8 +18,8 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from aioifx.codecs.base import Codec
-from aioifx.codecs.generated import TUPLE, TUPLE_HEAD, DecodeRun, EncodeRun, encode_run_for
-from aioifx.codecs.kernel import make_decoder
+from aioifx.codecs.generated import TUPLE, TUPLE_FRAME, TUPLE_HEAD, DecodeRun, Frame
+from aioifx.codecs.kernel import EncodeRows, make_decoder, make_row_encoder
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, ProtocolError
@@ -174,26 +174,37 @@ def _payload(message: bytearray) -> bytes:
 
 
 class RowEncoder:
-    """Encodes the rows of one result; made once for its columns.
+    """Encodes the rows of one result, or of one table; made once for its columns.
 
+    Args:     padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
+              frame: what stands in front of each row: a whole SQ_TUPLE's, another, or nothing.
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
-    __slots__ = ("_codecs", "_run", "steps")
+    __slots__ = ("_code_set", "_encode", "_frame", "steps")
 
-    def __init__(self, columns: Sequence[Column], code_set: CodeSet, *, padded_varchar: bool = False) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        code_set: CodeSet,
+        *,
+        padded_varchar: bool = False,
+        frame: Frame | None = TUPLE_FRAME,
+    ) -> None:
         self.steps = steps_for(columns, code_set, padded_varchar=padded_varchar)
-        self._codecs = tuple(step.codec for step in self.steps)
-        self._run: EncodeRun | None = None
+        self._code_set = code_set
+        self._frame = frame
+        self._encode: EncodeRows | None = None
 
-    def encode(self, rows: Iterable[Row]) -> bytes:
-        """Complete SQ_TUPLE messages.
+    def encode(self, rows: Iterable[Row]) -> bytes | bytearray:
+        """Rows, one behind the other, each padded to even.
 
         Raises:   DataError: a value does not fit its column; names the column.
         """
-        if self._run is None:
-            self._run = encode_run_for(self._codecs)
-        return b"".join(self._run(rows, self._message))
+        if self._encode is None:
+            codecs = [step.codec for step in self.steps]
+            self._encode = make_row_encoder(codecs, self._code_set, self._frame)
+        return self._encode(rows, self._framed)
 
     def encode_payload(self, row: Row) -> bytes:
         """One row as SQ_TUPLE frames it, and as SQ_PUT carries it."""
@@ -207,6 +218,9 @@ class RowEncoder:
                 raise DataError(f"column {step.name!r}: {error}") from None
         return b"".join(parts)
 
-    def _message(self, row: Row) -> bytes:
+    def _framed(self, row: Row) -> bytes:
         payload = self.encode_payload(row)
-        return _HEAD.pack(TUPLE, 0, len(payload)) + payload + b"\0" * (len(payload) & 1)
+        framed = payload + b"\0" * (len(payload) & 1)
+        if self._frame is None:
+            return framed
+        return self._frame.before + len(payload).to_bytes(4, "big") + self._frame.behind + framed

@@ -210,7 +210,8 @@ def varchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
             raise DataError(f"text of {len(data)} bytes does not fit {sql_type}")
         return _HEADS[len(data)] + data
 
-    return Codec(Kind.VARCHAR, VARCHAR_HEAD, 0, decode, encode)
+    capacity = min(sql_type.size or MAX_VARCHAR, MAX_VARCHAR)
+    return Codec(Kind.VARCHAR, VARCHAR_HEAD, 0, decode, encode, capacity=capacity)
 
 
 def padded_varchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
@@ -244,7 +245,7 @@ def lvarchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
         data = text(value)
         return b"\0" + len(data).to_bytes(4, "big") + data
 
-    return Codec(Kind.LVARCHAR, ENVELOPE_HEAD, 0, decode, encode)
+    return Codec(Kind.LVARCHAR, ENVELOPE_HEAD, 0, decode, encode, capacity=sql_type.size or 0)
 
 
 def opaque(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:

@@ -101,7 +101,7 @@ class Portions:
         self._kept, self._kept_rows = data[sent:], rows - sent_rows
         return data[:sent], sent_rows, self._ended and not self._kept
 
-    def encode(self, rows: list[StoredRow]) -> bytes:
+    def encode(self, rows: list[StoredRow]) -> bytes | bytearray:
         """SQ_TUPLE messages of rows in storage form."""
         try:
             return self._encoder.encode(self._loaded(rows))

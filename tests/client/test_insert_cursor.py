@@ -100,7 +100,7 @@ def test_what_is_put_reads_as_the_rows_it_was(data: st.DataObject) -> None:
     row = st.tuples(*(st.none() | VALUES[column] for column in columns))
     rows = data.draw(st.lists(row, min_size=1, max_size=9))
 
-    async def encoded() -> bytearray:
+    async def encoded() -> bytes | bytearray:
         async with inserting(*columns) as cursor:
             return cursor.messages(cursor.encode(rows, 0), len(rows))
 

@@ -303,6 +303,18 @@ def test_whatever_bytes_come_native_and_pure_say_the_same(code_set: CodeSet, dat
     assert outcome("native", columns, tuples, code_set) == outcome("pure", columns, tuples, code_set)
 
 
+@kernels
+@pytest.mark.parametrize("bits", ["7f800001", "ffbfffff", "7fc00000", "7f800000", "ff7fffff"])
+def test_a_signalling_nan_is_quiet_in_the_column(kernel: str, bits: str) -> None:
+    # Found by hypothesis: a conversion to double makes it quiet, and copying the bytes does not.
+    tuples = bytearray(bytes.fromhex("000e 0000 00000004" + bits))
+    found = outcome(kernel, [Column("f", SqlType(TypeCode.SMALLFLOAT, 4))], tuples, LATIN1)
+    pattern = int(bits, 16)
+    is_nan = pattern & 0x7FFFFFFF > 0x7F800000
+    expected = (pattern | is_nan << 22).to_bytes(4, sys.byteorder)
+    assert expected in [part for part in found[4][0][1] if isinstance(part, bytes)]
+
+
 BASE_100 = [
     *(decimal_type(16, 2), decimal_type(5, 3), decimal_type(32, 0), decimal_type(32, 31), decimal_type(17)),
     *(

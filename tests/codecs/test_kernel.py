@@ -1,15 +1,17 @@
-"""The contract of a DecodeRun, for each of the two: where it stops, what it leaves alone, what a row is made of."""
+"""What native and pure owe alike. Of a DecodeRun: where it stops, what it leaves alone, what a row is made of. Of
+EncodeRows: what is handed back, and that nothing is lost or left."""
 
 from __future__ import annotations
 
 import datetime as dt
 import gc
 import os
+import random
 import subprocess
 import sys
 import tracemalloc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -18,7 +20,7 @@ import pytest
 
 from aioifx.codecs import kernel
 from aioifx.codecs.base import Codec, Kind
-from aioifx.codecs.generated import DecodeRun
+from aioifx.codecs.generated import TUPLE_FRAME, DecodeRun, Frame
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import CodeSet
@@ -26,6 +28,7 @@ from aioifx.errors import DataError
 from aioifx.rows import Record, record_maker
 from aioifx.sqltypes import Column, Datetime, IntervalYM, Row, SqlType, TypeCode, Unit, datetime_qualifier
 from tests.codecs.samples import BOOLEAN, CP1252, INTEGER, LATIN1, LVARCHAR, UTF8, columns_of, decimal_type
+from tests.fuzz import differential_tuples
 from tests.fuzz.differential_rows import case, difference
 
 try:
@@ -454,3 +457,120 @@ def test_the_differential_cases_are_worth_their_time() -> None:
     assert sum(isinstance(ending, int) for ending, _ in decoded) > 80
     assert sum(isinstance(ending, tuple) for ending, _ in decoded) > 40
     assert sum(len(rows) for _, rows in decoded) > 200
+
+
+# --- rows -> bytes --------------------------------------------------------------------------------------------------
+
+ENCODERS = [
+    pytest.param(kernel.native_row_encoder, marks=built, id="native"),
+    pytest.param(kernel.pure_row_encoder, id="pure"),
+]
+both_ways = pytest.mark.parametrize("make", ENCODERS)
+
+MakeEncoder = Callable[..., kernel.EncodeRows]
+
+
+def never(row: Row) -> bytes:
+    raise AssertionError(row)
+
+
+def choices(number: int) -> bytes:
+    choose = random.Random(number)
+    return choose.randbytes(choose.choice((20, 100, 400)))
+
+
+@pytest.mark.parametrize("numbers", CHUNKS, ids=lambda numbers: f"{numbers.start}-{numbers.stop}")
+def test_any_rows_are_the_same_bytes_from_each(numbers: range) -> None:
+    # Law (differential): see tests/fuzz/differential_tuples.py, which goes on for as long as it is told.
+    for number in numbers:
+        differential_tuples.rows(choices(number))
+
+
+def test_the_differential_rows_are_worth_their_time() -> None:
+    assert sum(differential_tuples.rows(choices(number)) for number in range(200)) > 400
+
+
+@both_ways
+def test_usual_rows_need_no_reference(make: MakeEncoder) -> None:
+    encode = make(codecs_of(*TYPES), LATIN1, TUPLE_FRAME)
+    shape = record_maker(columns_of(*TYPES))(ROW)
+    rows = [ROW, NULLS, shape] * 500  # more than the first buffer holds
+    assert bytes(encode(iter(rows), never)) == bytes(messages(rows, *TYPES))
+    assert bytes(encode([], never)) == b""
+
+
+@both_ways
+def test_a_long_text_finds_room(make: MakeEncoder) -> None:
+    text = "\u00e4" * 100_001
+    lvarchar = SqlType(TypeCode.UDTVAR, 1_000_000, extended_id=1, extended_name="lvarchar")
+    for code_set, size in ((LATIN1, 100_001), (UTF8, 200_002)):
+        data = bytes(make(codecs_of(lvarchar, code_set=code_set), code_set, TUPLE_FRAME)([(text,)], never))
+        assert data[4:13] == (size + 5).to_bytes(4, "big") + b"\0" + size.to_bytes(4, "big")
+        assert data[13 : 13 + size] == text.encode(code_set.codec)
+
+
+@both_ways
+def test_rows_are_padded_to_even_in_any_frame(make: MakeEncoder) -> None:
+    rows: list[Row] = [("a",), ("bc",)]
+    frames = {None: b"\1a\2bc\0", Frame(b"\0\x11", b"\0\1"): b"\0\x11\0\0\0\2\0\1\1a\0\x11\0\0\0\3\0\1\2bc\0"}
+    for frame, expected in frames.items():
+        assert bytes(make(codecs_of(VARCHAR20), LATIN1, frame)(rows, never)) == expected
+
+
+@both_ways
+def test_what_is_handed_back_is_put_where_it_belongs(make: MakeEncoder) -> None:
+    rows: list[Any] = [(1,), ("x",), (2, 3), (-(2**31),), (2**70,), (), (4,)]
+    handed_back: list[Row] = []
+
+    def reference(row: Row) -> bytes:
+        handed_back.append(row)
+        return b"?"
+
+    data = make(codecs_of(INTEGER), LATIN1, None)(rows, reference)
+    assert bytes(data) == b"\0\0\0\1?????\0\0\0\4"
+    assert handed_back == rows[1:6]
+
+
+@both_ways
+def test_what_the_source_or_a_codec_raises_gets_out(make: MakeEncoder) -> None:
+    def source() -> Iterator[Row]:
+        yield (1,)
+        raise KeyError("source")
+
+    def interrupted(value: Any) -> bytes:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyError, match="source"):
+        make(codecs_of(INTEGER), LATIN1, TUPLE_FRAME)(source(), never)
+    codec = Codec(Kind.OTHER, 0, 4, bytes, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make((codec,), LATIN1, TUPLE_FRAME)([(1,)], never)
+
+
+@built
+def test_a_codec_that_gives_no_bytes_is_not_believed() -> None:
+    four: Any = bytearray(4)
+    codec = Codec(Kind.OTHER, 0, 4, bytes, lambda value: four)
+    encode = kernel.native_row_encoder((codec,), LATIN1, None)
+    assert bytes(encode([(1,)], lambda row: b"reference")) == b"reference"
+
+
+@built
+def test_a_frame_that_is_no_head_of_a_row_is_refused() -> None:
+    with pytest.raises(ValueError, match="a head of another size"):
+        kernel.native_row_encoder((), LATIN1, Frame(b"12345", b""))
+
+
+@both_ways
+@pytest.mark.parametrize("code_set", [LATIN1, UTF8, CP1252], ids=lambda code_set: code_set.name)
+def test_encoding_again_and_again_leaves_nothing_behind(make: MakeEncoder, code_set: CodeSet) -> None:
+    text: Row = (*ROW[:-1], "\u00e4" * 20)
+    rows: list[Any] = [text, NULLS, (1, 2), text, (*ROW[:-1], "\ud800"), (*ROW[:-2], object(), "")]
+    codecs = codecs_of(*TYPES, code_set=code_set)
+
+    def encode() -> None:
+        make(codecs, code_set, TUPLE_FRAME)(rows, lambda row: b"")
+
+    before = sys.getrefcount(text[-1])
+    assert growth(encode) < 2000
+    assert sys.getrefcount(text[-1]) < before + 10  # of hundreds of runs

@@ -55,9 +55,11 @@ def speedups(request: pytest.FixtureRequest) -> Iterator[None]:
     """The whole of this file is about either of them."""
     if request.param == "native":
         pytest.importorskip("aioifx._speedups.rows", exc_type=ImportError)
-    make = {"native": kernel.native_decoder, "pure": kernel.pure_decoder}[request.param]
+    decoder = {"native": kernel.native_decoder, "pure": kernel.pure_decoder}[request.param]
+    encoder = {"native": kernel.native_row_encoder, "pure": kernel.pure_row_encoder}[request.param]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aioifx.codecs.rows.make_decoder", make)
+        patch.setattr("aioifx.codecs.rows.make_decoder", decoder)
+        patch.setattr("aioifx.codecs.rows.make_row_encoder", encoder)
         yield
 
 
@@ -68,7 +70,7 @@ def framed(payload: bytes, warnings: int = 0) -> bytes:
 
 
 def decoded(
-    types: tuple[SqlType, ...], data: bytes, code_set: CodeSet = LATIN1, **options: Any
+    types: tuple[SqlType, ...], data: bytes | bytearray, code_set: CodeSet = LATIN1, **options: Any
 ) -> tuple[list[Row], int]:
     rows: list[Row] = []
     pos = RowDecoder(columns_of(*types), code_set, **options)(bytearray(data), 0, len(data), rows)

@@ -61,7 +61,7 @@ def _types() -> Iterator[SqlType | None]:
 TYPES: Final = tuple(_types())
 
 
-class _Source:
+class Source:
     """Bytes as choices."""
 
     def __init__(self, data: bytes) -> None:
@@ -80,37 +80,37 @@ class _Source:
         return self.take(1)[0] % limit
 
 
-def _integer(source: _Source) -> int:
+def _integer(source: Source) -> int:
     size = source.below(11)
     return int.from_bytes(source.take(size), "big", signed=True)
 
 
-def _edge(source: _Source) -> int:
+def _edge(source: Source) -> int:
     return (1 if source.below(2) else -1) * (1 << source.below(66)) + source.below(3) - 1
 
 
-def _float(source: _Source) -> float:
+def _float(source: Source) -> float:
     value: float = unpack(">d", source.take(8))[0]
     return value
 
 
-def _decimal(source: _Source) -> Decimal:
+def _decimal(source: Source) -> Decimal:
     digits = tuple(byte % 10 for byte in source.take(source.below(40)))
     if not source.below(8):
         return Decimal(("NaN", "-sNaN12", "Infinity", "-0.00")[source.below(4)])
     return Decimal((source.below(2), digits, source.below(256) - 128))
 
 
-def _price(source: _Source) -> Decimal:
+def _price(source: Source) -> Decimal:
     return Decimal(_integer(source)).scaleb(-source.below(7))
 
 
-def _text(source: _Source) -> str:
+def _text(source: Source) -> str:
     characters = "\0aZ 9.-\x7f\x80\xe4\xff\u20ac\uff71\udc80\U0001f600"
     return "".join(characters[byte % len(characters)] for byte in source.take(source.below(60)))
 
 
-def _moment(source: _Source) -> dt.datetime:
+def _moment(source: Source) -> dt.datetime:
     seconds = int.from_bytes(source.take(5), "big") % 315_537_897_599
     zone = dt.UTC if not source.below(20) else None
     moment = dt.datetime(1, 1, 1, tzinfo=zone) + dt.timedelta(seconds=seconds)
@@ -119,7 +119,7 @@ def _moment(source: _Source) -> dt.datetime:
     )
 
 
-MAKERS: Final[tuple[Callable[[_Source], Any], ...]] = (
+MAKERS: Final[tuple[Callable[[Source], Any], ...]] = (
     lambda source: None,
     lambda source: bool(source.below(2)),
     _integer,
@@ -142,7 +142,7 @@ MAKERS: Final[tuple[Callable[[_Source], Any], ...]] = (
 
 def parameters(data: bytes) -> None:
     """Types and rows made of these bytes, encoded in runs by every encoder that there is; the bytes must agree."""
-    source = _Source(data)
+    source = Source(data)
     code_set = CODE_SETS[source.below(len(CODE_SETS))]
     types = tuple(TYPES[source.below(len(TYPES))] for _ in range(1 + source.below(6)))
     rows: list[Any] = []
