@@ -99,6 +99,8 @@ class Statement:
         """Nothing may be asked of it any more: the server may have given its id to another statement."""
         self.one_shot = False
         """Nobody will execute it a second time."""
+        self.may_be_kept = False
+        """Somebody else may execute it, when whoever has it gives it back."""
         self.reused = False
         """It was prepared for an earlier call, and what it names may have changed since."""
         self.generation = session.generation

@@ -112,7 +112,9 @@ class Statements:
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """A statement that is prepared now, whatever is kept."""
         statement = await prepare(self._session, sql, params)
-        statement.one_shot = self.size <= 0 or len(sql) > MAX_CACHED_TEXT or statement.kind in ABOUT_DATABASES
+        is_short = self.size > 0 and len(sql) <= MAX_CACHED_TEXT
+        statement.one_shot = not is_short
+        statement.may_be_kept = is_short and statement.kind not in ABOUT_DATABASES
         self._taken.add(statement)
         return statement
 
@@ -126,7 +128,7 @@ class Statements:
             statement.put_cursor_down()
         if (
             sql in idle
-            or statement.one_shot
+            or not statement.may_be_kept
             or statement.is_released
             or statement.generation != self._session.generation
         ):
@@ -183,7 +185,7 @@ class Statements:
             may_repeat = not (once or session.in_transaction)
             statement = self._kept(sql, params) or await self.prepare(sql, params)
             try:
-                result = await use(statement, params or ())
+                result = await use(statement, () if params is None else params)
             except BaseException as error:
                 statement, result = await self._again(statement, error, may_repeat, params, use)
             if statement.verb in _CHANGING:
@@ -223,7 +225,7 @@ class Statements:
             raise error
         statement = await self.prepare(statement.sql, params)
         try:
-            return statement, await use(statement, params or ())
+            return statement, await use(statement, () if params is None else params)
         except BaseException as error:
             self.failed(statement, error)
             raise

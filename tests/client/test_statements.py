@@ -233,6 +233,25 @@ async def test_a_prepared_statement_is_nobody_elses_until_it_is_closed() -> None
             await statement.fetch()
 
 
+async def test_a_prepared_statement_of_a_text_that_is_too_long_is_not_kept() -> None:
+    async with talking(first_use(2, 1), release(2), statement_cache_size=10) as (conn, _):
+        async with await conn.prepare(QUERY + " " * MAX_CACHED_TEXT) as statement:
+            assert await statement.fetch() == [(1,)]
+        assert len(conn._statements) == 0
+
+
+async def test_a_prepared_statement_that_opens_a_database_is_not_kept() -> None:
+    async with talking(
+        (PREPARE, described(2, kind=StatementType.DATABASE)),
+        ("Id(2) Execute", done(warnings=LOGGED) + EOT),
+        release(2),
+        statement_cache_size=10,
+    ) as (conn, _):
+        async with await conn.prepare("database other") as statement:
+            await statement.execute()
+        assert len(conn._statements) == 0
+
+
 @pytest.mark.parametrize("args", [(), (1, 2)])
 async def test_a_wrong_number_of_parameters_leaves_the_kept_statement_kept(args: tuple[int, ...]) -> None:
     async with talking(inserting(2), inserted(2), inserted(2), statement_cache_size=10) as (conn, peer):
