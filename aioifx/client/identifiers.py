@@ -7,11 +7,13 @@ from typing import Final
 
 from aioifx.errors import InterfaceError
 
-_IDENTIFIER: Final = r"(?: [^\W\d][\w$]*+ | \" (?:[^\"\0]|\"\")++ \" )"
+# Groups give back what they have, and need not: CPython before 3.11.5 forgets where a possessive one began that has
+# another repetition in it (gh-106052). There is but one way to match a name, so that nothing is tried twice.
+_IDENTIFIER: Final = r"(?: [^\W\d][\w$]*+ | \" (?:[^\"\0]|\"\")+ \" )"
 _OBJECT: Final = re.compile(
     rf"""
-    (?: [^\W\d][\w$]*+ (?: @ [^\W\d][\w$.-]*+ )?+ : )?+   # database, and its server
-    (?: (?: {_IDENTIFIER} | '[^'\0]++' ) \. )?+             # owner, in either quotes or none
+    (?: [^\W\d][\w$]*+ (?: @ [^\W\d][\w$.-]*+ )? : )?   # database, and its server
+    (?: (?: {_IDENTIFIER} | '[^'\0]++' ) \. )?            # owner, in either quotes or none
     {_IDENTIFIER}
     """,
     re.VERBOSE,

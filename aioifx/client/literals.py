@@ -252,7 +252,7 @@ def _float_formatter(sql_type: SqlType) -> Format:
     return lambda value: repr(float(float_value(value, name)))
 
 
-_AMOUNT: Final = re.compile(r"([+-]?+)(\d{1,3}(?:,\d{3})++|\d++)(\.\d*+)?+", re.ASCII)
+_AMOUNT: Final = re.compile(r"([+-]?+)(\d{1,3}(?:,\d{3})+|\d++)(\.\d*+)?+", re.ASCII)
 
 
 def _without_currency(text: str, sql_type: SqlType) -> str:

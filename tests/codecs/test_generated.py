@@ -17,9 +17,9 @@ def refuse(row: Row) -> bytes:
 
 
 def test_the_same_shape_is_compiled_once() -> None:
-    again = codecs_for(columns_of(*TYPES), LATIN1)
-    assert decode_run_for(CODECS, LATIN1) is decode_run_for(again, LATIN1)
-    assert encode_run_for(CODECS) is encode_run_for(again)
+    codecs, again = (codecs_for(columns_of(*TYPES), LATIN1) for _ in range(2))
+    assert decode_run_for(codecs, LATIN1) is decode_run_for(again, LATIN1)
+    assert encode_run_for(codecs) is encode_run_for(again)
 
 
 def test_names_of_columns_do_not_reach_the_source() -> None:
