@@ -193,7 +193,8 @@ class Channel(asyncio.Protocol):
     def close(self) -> None:
         """Close once everything is written. Whoever still waits is told that the connection was closed."""
         self._fail(ConnectionLost("the connection was closed"))
-        if self._transport is not None:
+        # Once only: one with TLS that was closed twice cannot be dropped any more (CPython before 3.11.5 raises).
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
 
     @property

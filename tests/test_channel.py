@@ -266,6 +266,27 @@ async def test_little_that_was_consumed_is_kept_until_more_comes(pair: Pair) -> 
     assert (channel.inbox.pos, channel.inbox.unread) == (0, 1)
 
 
+async def test_a_transport_that_is_closing_is_not_closed_again() -> None:
+    class Transport(asyncio.Transport):
+        closed = aborted = 0
+
+        def is_closing(self) -> bool:
+            return bool(self.closed)
+
+        def close(self) -> None:
+            self.closed += 1
+
+        def abort(self) -> None:
+            self.aborted += 1
+
+    channel, transport = Channel(), Transport()
+    channel.connection_made(transport)
+    channel.close()
+    channel.close()
+    channel.abort()
+    assert (transport.closed, transport.aborted) == (1, 1)
+
+
 async def test_asyncio_makes_no_more_room_than_the_allocator_has_at_hand() -> None:
     class Transport(asyncio.Transport):
         max_size = 256 * 1024
