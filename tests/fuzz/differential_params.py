@@ -11,7 +11,7 @@ import datetime as dt
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from struct import unpack
 from typing import Any, Final
@@ -203,20 +203,23 @@ def _compare(run: EncodeRun, rows: list[Any], expected: list[bytes | None], *, h
     assert done == len(rows)
 
 
-def main() -> int:
+def go_on(
+    law: Callable[[bytes], object], description: str | None, makers: Iterable[Callable[..., Any]]
+) -> int:
+    """The command line of such a module: *law* with one input of random bytes after another, for as long as it says."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
     given = parser.parse_args()
     seed = random.randrange(1 << 32) if given.seed is None else given.seed
     choose, end, count = random.Random(seed), time.monotonic() + given.seconds, 0
-    print(f"seed {seed}, {', '.join(make.__name__ for make in encoders())}")
+    print(f"seed {seed}, {', '.join(make.__name__ for make in makers)}")
     while time.monotonic() < end:
         data = choose.randbytes(choose.choice((20, 100, 400, 2000)))
         try:
-            parameters(data)
+            law(data)
         except BaseException:
             print(f"input {data.hex()}")
             raise
@@ -226,4 +229,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(go_on(parameters, __doc__, encoders()))

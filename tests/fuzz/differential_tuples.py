@@ -6,10 +6,7 @@ bytes, so atheris can guide what it calls `rows`.
 
 from __future__ import annotations
 
-import argparse
-import random
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -20,7 +17,7 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import Error, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType
-from tests.fuzz.differential_params import CODE_SETS, MAKERS, TYPES, Source
+from tests.fuzz.differential_params import CODE_SETS, MAKERS, TYPES, Source, go_on
 
 FRAMES: Final = (TUPLE_FRAME, Frame(b"\0\x11", b"\0\1"), None)
 
@@ -104,27 +101,5 @@ def _compare(encode: EncodeRows, found: list[Any], expected: list[bytes | None])
     assert {index for index, piece in enumerate(expected) if piece is None} <= {*handed_back}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=None)
-    given = parser.parse_args()
-    seed = random.randrange(1 << 32) if given.seed is None else given.seed
-    choose, end, count = random.Random(seed), time.monotonic() + given.seconds, 0
-    print(f"seed {seed}, {', '.join(make.__name__ for make in encoders())}")
-    while time.monotonic() < end:
-        data = choose.randbytes(choose.choice((20, 100, 400, 2000)))
-        try:
-            rows(data)
-        except BaseException:
-            print(f"input {data.hex()}")
-            raise
-        count += 1
-    print(f"{count} inputs, no difference")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(go_on(rows, __doc__, encoders()))
