@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -295,9 +295,7 @@ async def lab(*arguments: str) -> tuple[int, str]:
         async with asyncio.timeout(50):
             printed, complaints = await process.communicate()
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
+        await end(process)
     assert complaints.decode() == ""
     assert process.returncode is not None
     return process.returncode, printed.decode()
@@ -346,6 +344,7 @@ def texts_in(directory: Path) -> dict[str, str]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", "trap '' INT; exec \"$@\"", "sh"),  # as a background job: SIGINT is ignored at first
         *(sys.executable, "-W", "error", "-u", "-m", "examples.bulk_read_lab", "--out", str(tmp_path)),
         *("--rows", "2000", "--runs", "1000", "--strategies", "processes"),
         cwd=ROOT,
@@ -365,9 +364,19 @@ async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, number: sig
             assert await process.stderr.read() == b""
             assert await process.wait() == 128 + number
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
+        await end(process)
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    """End a lab that still runs; it ends the processes that it has started, unless it is killed."""
+    if process.returncode is None:
+        process.terminate()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await process.communicate()
+    if process.returncode is None:
+        process.kill()
+        await process.communicate()
 
 
 RUN = Run(

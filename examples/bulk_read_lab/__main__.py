@@ -79,15 +79,34 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 async def main(given: argparse.Namespace) -> int:
-    """Run, sum up, report. A SIGTERM ends it, and the processes that it has started.
+    """Run, sum up, report. SIGTERM and SIGINT end it, and the processes that it has started.
 
-    Returns:  the exit code: 0 if every run saw every row.
+    Returns:  the exit code: 0 if every run saw every row, 128 and the signal's number if a signal has ended it.
     """
-    plan: Plan = given.plan
     this = asyncio.current_task()
     assert this is not None
-    with suppress(NotImplementedError):  # Windows
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
+    received: list[signal.Signals] = []
+
+    def end(number: signal.Signals) -> None:
+        received.append(number)
+        this.cancel()
+
+    with suppress(NotImplementedError):  # Windows; there SIGINT is a KeyboardInterrupt
+        # A handler for SIGINT as well: a background job of a shell starts with SIGINT ignored, and then Python
+        # raises no KeyboardInterrupt.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+    try:
+        return await work(given)
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        return 128 + received[0]
+
+
+async def work(given: argparse.Namespace) -> int:
+    """Run, or read what earlier runs have left; then report."""
+    plan: Plan = given.plan
     if given.only_report:
         summary = read_summary(plan.out)
     else:
@@ -106,7 +125,5 @@ if __name__ == "__main__":
         sys.exit(asyncio.run(main(parse())))
     except LabFailed as failure:
         sys.exit(str(failure))
-    except asyncio.CancelledError:
-        sys.exit(128 + signal.SIGTERM)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
