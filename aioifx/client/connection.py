@@ -410,7 +410,7 @@ class Connection:
         Raises:   ConnectionLost, QueryTimeout: it did not come to rest.
         """
         while not self.is_at_rest:
-            async with self._session.bare_turn():
+            async with self._session.bare_turn(settled=True):
                 self._session.leave_as_new()
 
     def keep_as_new(self) -> None:

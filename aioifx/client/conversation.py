@@ -69,9 +69,12 @@ class Conversation:
         return self.line.is_open
 
     @asynccontextmanager
-    async def bare_turn(self) -> AsyncGenerator[None, None]:
-        """The turn and nothing else. ``async with session`` also sets what is due of isolation and lock mode."""
-        await self.line.take_turn()
+    async def bare_turn(self, *, settled: bool = False) -> AsyncGenerator[None, None]:
+        """The turn and nothing else. ``async with session`` also sets what is due of isolation and lock mode.
+
+        Args:     settled: every answer is in, with `pipelining` as well.
+        """
+        await self.line.take_turn(settled=settled)
         try:
             yield
         finally:

@@ -162,9 +162,10 @@ class Line:
             self._deadline = self._new_deadline()
         return True
 
-    async def take_turn(self) -> None:
+    async def take_turn(self, *, settled: bool = False) -> None:
         """Return when it is the caller's turn, every answer is in and every chore done.
 
+        Args:     settled: wait for that with `pipelining` as well, which otherwise leaves it to the next request.
         Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
                   InterfaceError: the task has the turn already, and would wait for itself.
         """
@@ -178,13 +179,14 @@ class Line:
                 "this task holds the connection already; the rows of an executemany must not use it"
             )
         deadline = self._new_deadline()
+        pipelined = self.pipelining and not settled
         if deadline is None:
-            await self._next_turn()
+            await self._next_turn(pipelined)
         else:
             limit = asyncio.timeout_at(deadline)
             try:
                 async with limit:
-                    await self._next_turn()
+                    await self._next_turn(pipelined)
             except TimeoutError:
                 if not limit.expired():
                     raise
@@ -200,15 +202,15 @@ class Line:
         """Note who has the turn: if that task asks for it once more, it is told that it would wait for itself."""
         self._holder = asyncio.current_task()
 
-    async def _next_turn(self) -> None:
+    async def _next_turn(self, pipelined: bool) -> None:
         if self._taken:
             await self._place_in_queue()
         self._taken = True
         try:
-            if self.pipelining and self._drain is None:
+            if pipelined and self._drain is None:
                 self._send_chores()
             # More than once: before this task wakes up, another one may have put something else down.
-            while self._is_busy and self.is_open and not (self.pipelining and self._drain is None):
+            while self._is_busy and self.is_open and not (pipelined and self._drain is None):
                 self._settled = asyncio.get_running_loop().create_future()
                 self._pump()
                 await self._settled

@@ -495,6 +495,22 @@ async def test_with_pipelining_chores_leave_with_the_next_request_and_nobody_wai
     assert rig.stats.round_trips == 1
 
 
+async def test_with_pipelining_who_wants_it_settled_waits_for_every_chore(rigged: Rigged) -> None:
+    rig = rigged(pipelining=True)
+    async with rig.turn():
+        rig.line.later(rig.chore("close"), rig.chore("release"))
+    task = asyncio.ensure_future(rig.line.take_turn(settled=True))
+    await settle()
+    assert rig.sent == ["close"]
+    rig.answer(EOT)
+    await settle()
+    assert rig.sent == ["close", "release"]
+    assert not task.done()
+    rig.answer(EOT)
+    await task
+    rig.line.give_turn()
+
+
 async def test_with_pipelining_an_answer_that_is_being_interrupted_is_waited_for_all_the_same(
     rigged: Rigged,
 ) -> None:

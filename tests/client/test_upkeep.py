@@ -236,3 +236,38 @@ async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: S
             slot.connection._session.channel.abort()
         assert await pool.fetchval("select count(*) from log") == 0
         await pool.wait_ready(20)
+
+
+# -- pipelining -------------------------------------------------------------------------------------------------------
+
+
+async def _begun(conn: Connection) -> None:
+    await conn.execute("begin work")
+
+
+async def _streamed(conn: Connection) -> None:
+    async for _ in conn.stream("select id, name from thing"):
+        break
+
+
+async def _prepared(conn: Connection) -> None:
+    await conn.prepare("select id from thing")
+
+
+async def _with_a_setting(conn: Connection) -> None:
+    await conn.execute("set lock mode to wait 3")
+
+
+@pytest.mark.parametrize("leave", [_begun, _streamed, _prepared, _with_a_setting])
+@pytest.mark.parametrize("pipelining", [False, True])
+async def test_what_is_left_open_is_cleared_up_with_pipelining_too(
+    server: Server, pipelining: bool, leave: Callable[[Connection], Awaitable[None]]
+) -> None:
+    async with pooled(server, pipelining=pipelining) as pool:
+        for _ in range(2):
+            async with pool.acquire() as conn:
+                await leave(conn)
+        async with pool.acquire() as conn:
+            assert not conn.is_in_transaction()
+            assert await conn.fetchval("select count(*) from log") == 0
+        assert pool.stats().opened == 1
