@@ -27,7 +27,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
     parser.add_argument(
         "--database",
         action="append",
-        metavar="NAME",
+        metavar="NAME[:LOCALE]",
         help="made if it does not exist; may be repeated; sysmaster always exists (default demo)",
     )
     parser.add_argument("--user", help="the only user that may log in (default: anybody)")
@@ -41,7 +41,9 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         help="of the databases that are made (default %(default)s)",
     )
     parser.add_argument(
-        "--db-locale", default=DEFAULT_LOCALE, help="of the databases that are made (default %(default)s)"
+        "--db-locale",
+        default=DEFAULT_LOCALE,
+        help="of databases made without a LOCALE of their own, and of clients without DB_LOCALE (default %(default)s)",
     )
     parser.add_argument(
         "--directory", type=Path, metavar="DIR", help="keeps the databases (default: a temporary one)"

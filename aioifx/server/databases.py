@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from aioifx.codecs.text import code_set_of
+from aioifx.errors import InterfaceError
 from aioifx.server import catalog
 from aioifx.server.connections import connect
 from aioifx.server.locks import WriterLock
@@ -50,6 +51,14 @@ def numbered_locale(locale: str) -> str:
     code_set_of(locale)
     language, _, name = locale.partition(".")
     return f"{language}.{_CODE_SET_NUMBERS.get(name.lower(), name)}"
+
+
+def have_one_code_set(first: str, second: str) -> bool:
+    """Whether text of two locales is the same bytes; never true of a locale whose code set is unknown."""
+    try:
+        return code_set_of(first).codec == code_set_of(second).codec
+    except InterfaceError:
+        return False
 
 
 class LogMode(StrEnum):
@@ -102,7 +111,7 @@ class Databases:
         locale: str = DEFAULT_LOCALE,
         routines: Routines | None = None,
     ) -> None:
-        """Find what *directory* holds; *locale* is for databases that are made from now on.
+        """Find what *directory* holds; *locale* is the server's, for databases that are made without another one.
 
         Raises:   ValueError: a file in it is not a database of this server.
                   InterfaceError: the locale's code set is unknown.
@@ -110,7 +119,8 @@ class Databases:
         self.routines = routines or Routines()
         """Written in Python; every database has them."""
         self._lock = threading.Lock()
-        self._locale = numbered_locale(locale)
+        self.locale: Final = numbered_locale(locale)
+        """DB_LOCALE of the server: of new databases and of clients that name none."""
         self._temporary = None
         if directory is None:
             self._temporary = TemporaryDirectory(prefix="aioifx-", ignore_cleanup_errors=True)
@@ -129,18 +139,20 @@ class Databases:
         with self._lock:
             return sorted(self._known.values(), key=lambda database: database.name)
 
-    def create(self, name: str, log_mode: LogMode, owner: str) -> Database:
-        """Make an empty database.
+    def create(self, name: str, log_mode: LogMode, owner: str, locale: str = "") -> Database:
+        """Make an empty database, which keeps its locale.
 
         Raises:   SqlFault: -330, it exists; -354, its name is none (assumed: the SQLCODE).
+                  InterfaceError: the locale's code set is unknown.
         """
         if not is_database_name(name):
             raise SqlFault(-354, token=name)
+        locale = numbered_locale(locale) if locale else self.locale
         with self._lock:
             if name in self._known:
                 raise SqlFault(-330, -100, token=name)
             path = self._directory / f"{name}{_SUFFIX}"
-            database = Database(name, path, log_mode, owner, date.today(), self._locale)
+            database = Database(name, path, log_mode, owner, date.today(), locale)
             _fill(database)
             self._known[name] = database
             return database

@@ -61,15 +61,12 @@ class Desk:
         identity: Identity,
         code_set: CodeSet,
         *,
-        database_locale: str = "",
         statement_limit: int,
         fetch_limit: FetchLimit | None = None,
     ) -> None:
-        """Args:     database_locale: DB_LOCALE of the login, empty if the client gave none."""
         self.engine = engine
         self.identity = identity
         self.code_set = code_set
-        self.database_locale = database_locale
         self.dialect = Dialect(encoding=code_set.codec)
         self.fetch_limit = fetch_limit or FetchLimit()
         self.outbox = Outbox()

@@ -20,7 +20,7 @@ from aioifx.server.callouts import RoutineRows, called
 from aioifx.server.connections import connect
 from aioifx.server.controls import Event, Outcome, control
 from aioifx.server.cursors import Cursor
-from aioifx.server.databases import Database, Databases, LogMode
+from aioifx.server.databases import Database, Databases, LogMode, have_one_code_set
 from aioifx.server.interrupts import Interrupts
 from aioifx.server.loads import insert_each
 from aioifx.server.locks import LockRefused
@@ -70,8 +70,10 @@ class Engine:
         settings: Settings,
         *,
         delimident: bool = False,
+        database_locale: str = "",
         clock: Callable[[], datetime] = datetime.now,
     ) -> None:
+        """Args:     database_locale: DB_LOCALE of the client, empty if it named none."""
         self.settings = settings
         self.manners = Manners()
         self.options: dict[str, str | None] = {}
@@ -80,6 +82,7 @@ class Engine:
         self._roster = roster
         self._member = member
         self._clock = clock
+        self._database_locale = database_locale
         self._current: Workspace | None = None
         self._planner = Planner(databases, settings, delimident=delimident)
         self._fault: SqlFault | None = None
@@ -119,10 +122,16 @@ class Engine:
     def open_database(self, name: str) -> Database:
         """Make *name* the current database; what was open before is rolled back and closed.
 
-        Raises:   SqlFault: -329, there is none.
+        A client that names no DB_LOCALE is given the server's.
+        Source:   documented: GLS guide, locale information for the database; observed: a client whose code set differs
+                  is refused with -23197 (a JDBC client without DB_LOCALE, a database in cp1250).
+
+        Raises:   SqlFault: -329, there is none; -23197, its code set is not that of the client's DB_LOCALE.
         """
         database = self._databases.open(name.strip().lower())
         try:
+            if not have_one_code_set(self._database_locale or self._databases.locale, database.locale):
+                raise SqlFault(-23197)
             self.close_database()
             self._current = Workspace(database, self._connect(database), self.manners, self._interrupts.take)
         except BaseException:
@@ -441,9 +450,9 @@ class Engine:
     # -- control -------------------------------------------------------------------------------------------------------
 
     def create_database(self, name: str, log_mode: LogMode, *, if_not_exists: bool) -> Database:
-        """CREATE DATABASE: the new one is open afterwards."""
+        """CREATE DATABASE: the new one has the client's DB_LOCALE (documented: GLS guide), and is open afterwards."""
         if not (if_not_exists and name in self.database_names):
-            self._databases.create(name, log_mode, self.settings.user)
+            self._databases.create(name, log_mode, self.settings.user, self._database_locale)
         return self.open_database(name)
 
     def drop_database(self, name: str, *, if_exists: bool) -> None:

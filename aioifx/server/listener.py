@@ -12,8 +12,16 @@ from typing import Final
 from urllib.parse import quote
 
 from aioifx.channel import Channel
+from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
-from aioifx.server.databases import DEFAULT_LOCALE, SYSMASTER, Databases, LogMode, is_database_name
+from aioifx.server.databases import (
+    DEFAULT_LOCALE,
+    SYSMASTER,
+    Databases,
+    LogMode,
+    is_database_name,
+    numbered_locale,
+)
 from aioifx.server.desk import FetchLimit, Identity
 from aioifx.server.portions import LARGEST_PORTION
 from aioifx.server.roster import Roster
@@ -37,7 +45,10 @@ class ServerOptions:
     """How a server is set up; the command line and `running` both make one."""
 
     databases: tuple[str, ...] = ("demo",)
-    """Made if they do not exist. sysmaster always exists."""
+    """Made if they do not exist, each with the locale that follows its name, as in ``shop:en_US.utf8``.
+
+    Without one it is *db_locale*. sysmaster always exists.
+    """
     host: str = "127.0.0.1"
     port: int = 0
     """0 for any that is free."""
@@ -52,7 +63,7 @@ class ServerOptions:
     seed: str | None = None
     """SQL statements, ended by ``;``, for the first database."""
     db_locale: str = DEFAULT_LOCALE
-    """Of the databases that are made."""
+    """Of databases that are made without a locale of their own, and of clients that name no DB_LOCALE."""
     ssl: SSLContext | None = None
     mask: bytes = SERVER_MASK
     """Capability bits that the server answers with."""
@@ -65,15 +76,36 @@ class ServerOptions:
 
     def __post_init__(self) -> None:
         """Raises:   InterfaceError: an option is wrong."""
-        for name in self.databases:
-            if not is_database_name(name.lower()):
+        for name, locale in map(_parts_of, self.databases):
+            if not is_database_name(name):
                 raise InterfaceError(f"database: {name!r} is not the name of a database")
+            if locale:
+                _check_locale("database", locale)
+        _check_locale("db_locale", self.db_locale)
         if not 0 <= self.port <= 0xFFFF:
             raise InterfaceError(f"port: {self.port} is not a port")
         if self.fetch_limit < 1:
             raise InterfaceError("fetch_limit: must be a number of bytes")
         if self.fetch_refusal > 0:
             raise InterfaceError("fetch_refusal: must be a negative SQLCODE, or 0")
+
+    @property
+    def first_database(self) -> str:
+        """The name of the one that the seed fills and the address names."""
+        return _parts_of(self.databases[0])[0] if self.databases else SYSMASTER
+
+
+def _parts_of(database: str) -> tuple[str, str]:
+    """``name:locale`` -> name, locale; empty where there is none."""
+    name, _, locale = database.partition(":")
+    return name.lower(), locale
+
+
+def _check_locale(option: str, locale: str) -> None:
+    try:
+        code_set_of(locale)
+    except InterfaceError as error:
+        raise InterfaceError(f"{option}: {error}") from None
 
 
 class Server:
@@ -102,7 +134,7 @@ class Server:
         """Make the databases, run the seed, and listen.
 
         Raises:   OSError: the port is taken. DatabaseError: the seed failed.
-                  ValueError: the directory holds other things.
+                  ValueError: the directory holds other things, or a database of another locale.
         """
         self._closing = False
         try:
@@ -117,16 +149,17 @@ class Server:
     def _prepare(self) -> None:
         options = self.options
         self._databases = databases = Databases(options.directory, options.db_locale, self._routines)
-        known = set(databases.names)
         owner = options.user or _OWNER
-        if SYSMASTER not in known:
+        if SYSMASTER not in databases.names:
             databases.create(SYSMASTER, LogMode.LOGGED, _OWNER)
-        for name in options.databases:
-            if name.lower() not in known | {SYSMASTER}:
-                databases.create(name.lower(), options.log_mode, owner)
+        for name, locale in map(_parts_of, options.databases):
+            if name not in databases.names:
+                databases.create(name, options.log_mode, owner, locale)
+            kept = databases.find(name).locale
+            if locale and numbered_locale(locale) != kept:
+                raise ValueError(f"database: the locale of {name} is {kept}, not {locale}")
         if options.seed is not None:
-            first = options.databases[0] if options.databases else SYSMASTER
-            run_script(options.seed, first, databases, self._roster, owner)
+            run_script(options.seed, options.first_database, databases, self._roster, owner)
 
     def register(
         self,
@@ -184,14 +217,18 @@ class Server:
 
     @property
     def dsn(self) -> str:
-        """How a client reaches the first database."""
+        """How a client reaches the first database; its locales are named unless they are the default."""
+        assert self._databases is not None, "the server has not been started"
         options = self.options
         user = quote(options.user or _OWNER, safe="")
         password = f":{quote(options.password, safe='')}" if options.password is not None else ""
         host = f"[{options.host}]" if ":" in options.host else options.host
-        database = options.databases[0].lower() if options.databases else SYSMASTER
         name = self._rules.identity.name
-        return f"informix://{user}{password}@{host}:{self.port}/{database}?server={name}"
+        kept = self._databases.find(options.first_database).locale
+        locale = "" if kept == DEFAULT_LOCALE else f"&client_locale={kept}&db_locale={kept}"
+        return (
+            f"informix://{user}{password}@{host}:{self.port}/{options.first_database}?server={name}{locale}"
+        )
 
     async def close(self) -> None:
         """Stop listening, end all sessions, wipe what was temporary."""
@@ -273,14 +310,16 @@ async def running(
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
 
-    Args:     database: one name or several; the DSN names the first.
+    Args:     database: one name or several, each with its locale if it is to have one of its own, as in
+                  ``shop:en_US.utf8``; the DSN names the first.
               seed: SQL statements for the first database, ended by ``;``.
               user, password: None lets everybody in. server_name: None accepts every DBSERVERNAME.
-              log_mode, db_locale: of the databases that are made; "logged", "unlogged" or "ansi".
+              log_mode: of the databases that are made; "logged", "unlogged" or "ansi".
+              db_locale: of databases that are made without one, and of clients that name no DB_LOCALE.
               directory: keeps the databases; None for a temporary place.
               routines: procedures and functions written in Python; see `Routine`.
     Raises:   InterfaceError: an option is wrong. DatabaseError: a statement of the seed failed.
-              OSError: the port is taken.
+              OSError: the port is taken. ValueError: the directory holds other things.
     """
     names = (database,) if isinstance(database, str) else tuple(database)
     try:

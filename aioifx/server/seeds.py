@@ -18,7 +18,8 @@ def run_script(script: str, database: str, databases: Databases, roster: Roster,
     """
     member = roster.enter(user)
     settings = Settings(user=user, session_id=member.session_id, routines=databases.routines)
-    engine = Engine(databases, roster, member, settings)
+    locale = databases.find(database).locale
+    engine = Engine(databases, roster, member, settings, database_locale=locale)
     try:
         engine.open_database(database)
         for index, text in enumerate(split_script(script)):

@@ -190,8 +190,10 @@ class Session:
                 raise SqlFault(_BAD_USER)
         if rules.only_own_name and login.server != self._own_name:
             raise SqlFault(_BAD_SERVER)
+        environment = _environment_of(login)
         try:
-            return code_set_of(_environment_of(login).get("CLIENT_LOCALE", _DEFAULT_LOCALE))
+            code_set_of(environment.get("DB_LOCALE") or _DEFAULT_LOCALE)
+            return code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
         except InterfaceError:
             raise SqlFault(_BAD_LOCALE) from None
 
@@ -212,12 +214,12 @@ class Session:
             member,
             settings,
             delimident=environment.get("DELIMIDENT", "n").lower() not in ("n", "no", "0"),
+            database_locale=environment.get("DB_LOCALE", ""),
         )
         desk = Desk(
             self._engine,
             self._rules.identity,
             code_set,
-            database_locale=environment.get("DB_LOCALE", ""),
             statement_limit=self._rules.statement_limit,
             fetch_limit=self._rules.fetch_limit,
         )

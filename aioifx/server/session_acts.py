@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioifx.codecs.text import code_set_of
-from aioifx.errors import InterfaceError
 from aioifx.server.databases import Database
 from aioifx.server.desk import Act, Desk
 from aioifx.server.sql.fault import SqlFault
@@ -44,24 +42,13 @@ def leave(desk: Desk, message: requests.Exit) -> None:
 def open_database(desk: Desk, name: str) -> Database:
     """Open *name*, which may be followed by ``@server``.
 
-    Raises:   SqlFault: -329, there is none; -23197, it has another code set than the client says.
+    Raises:   SqlFault: -329, there is none; -23197, it has another code set than the client's DB_LOCALE.
     """
     name, _, server = name.partition("@")
     if server and server != desk.identity.name:
         raise SqlFault(-908, token=server)
     desk.close_all()
-    database = desk.engine.open_database(name)
-    if desk.database_locale and not _have_one_code_set(desk.database_locale, database.locale):
-        desk.engine.close_database()
-        raise SqlFault(-23197)
-    return database
-
-
-def _have_one_code_set(first: str, second: str) -> bool:
-    try:
-        return code_set_of(first).codec == code_set_of(second).codec
-    except InterfaceError:
-        return False
+    return desk.engine.open_database(name)
 
 
 def choose_database(desk: Desk, message: requests.DbOpen) -> None:

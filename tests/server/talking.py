@@ -41,10 +41,24 @@ class House:
             if name not in self.databases.names:
                 self.databases.create(name, mode, "informix")
 
-    def engine(self, database: str = "demo", *, user: str = "anna", delimident: bool = False) -> Engine:
+    def engine(
+        self,
+        database: str = "demo",
+        *,
+        user: str = "anna",
+        delimident: bool = False,
+        database_locale: str = "",
+    ) -> Engine:
         member = self.roster.enter(user, "desk", 12)
         settings = Settings(user=user, session_id=member.session_id, routines=self.databases.routines)
-        engine = Engine(self.databases, self.roster, member, settings, delimident=delimident)
+        engine = Engine(
+            self.databases,
+            self.roster,
+            member,
+            settings,
+            delimident=delimident,
+            database_locale=database_locale,
+        )
         self._engines.append(engine)
         if database:
             engine.open_database(database)
@@ -117,7 +131,6 @@ class Talk:
         engine: Engine,
         code_set: CodeSet = LATIN_1,
         *,
-        database_locale: str = "",
         statement_limit: int = 100,
         fetch_limit: FetchLimit | None = None,
     ) -> None:
@@ -126,7 +139,6 @@ class Talk:
             engine,
             identity,
             code_set,
-            database_locale=database_locale,
             statement_limit=statement_limit,
             fetch_limit=fetch_limit,
         )

@@ -105,6 +105,14 @@ def test_locales_are_stored_with_numbers(given: str, stored: str) -> None:
     assert numbered_locale(given) == stored
 
 
+def test_a_database_may_have_a_locale_that_is_not_the_servers() -> None:
+    databases = Databases(locale="en_US.utf8")
+    databases.create("plain", LogMode.LOGGED, "anna", "en_US.8859-1")
+    databases.create("shop", LogMode.LOGGED, "anna")
+    assert [database.locale for database in databases.all()] == ["en_US.819", "en_US.57372"]
+    databases.close()
+
+
 def test_an_unknown_locale_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(InterfaceError, match="klingon"):
         Databases(tmp_path / "data", "tlh.klingon")

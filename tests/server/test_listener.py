@@ -132,9 +132,45 @@ async def test_a_wrong_option_is_named() -> None:
         ServerOptions(fetch_limit=0)
     with pytest.raises(InterfaceError, match="fetch_refusal: must be a negative SQLCODE, or 0"):
         ServerOptions(fetch_refusal=406)
-    with pytest.raises(InterfaceError, match="klingon"):
+    with pytest.raises(InterfaceError, match=r"^db_locale: code set 'klingon' of locale 'tlh\.klingon'"):
         async with running(db_locale="tlh.klingon"):
             pass
+    with pytest.raises(InterfaceError, match=r"^database: code set 'klingon' of locale 'tlh\.klingon'"):
+        ServerOptions(("shop:tlh.klingon",))
+    with pytest.raises(InterfaceError, match=r"^database: code set missing in locale 'utf8'"):
+        ServerOptions(("shop:utf8",))
+
+
+async def test_databases_of_one_server_have_locales_of_their_own(tmp_path: Path) -> None:
+    options = ServerOptions(
+        ("greek:el_GR.utf8", "plain"), directory=tmp_path, seed="CREATE TABLE λόγος (n INT)"
+    )
+    async with serve(options) as server:
+        assert server.dsn.endswith("/greek?server=ol_aioifx&client_locale=el_GR.57372&db_locale=el_GR.57372")
+        async with aioifx.connect(server.dsn) as conn:
+            await conn.execute("INSERT INTO λόγος VALUES (1)")
+        with pytest.raises(aioifx.LocaleError) as refused:
+            await aioifx.connect(server.dsn, db_locale="en_US.819")
+        assert refused.value.sqlcode == -23197
+        async with aioifx.connect(
+            server.dsn, database="plain", client_locale="en_US.819", db_locale="en_US.819"
+        ) as conn:
+            rows = await conn.fetch("SELECT dbs_dbsname, dbs_collate FROM sysmaster:sysdbslocale")
+            assert {name: locale.rstrip() for name, locale in rows} == {
+                "greek": "el_GR.57372",
+                "plain": "en_US.819",
+                "sysmaster": "en_US.819",
+            }
+    async with serve(ServerOptions(("greek",), directory=tmp_path)) as server:
+        assert server.dsn.endswith("&db_locale=el_GR.57372")
+    with pytest.raises(ValueError, match=r"the locale of greek is el_GR\.57372, not en_US\.819"):
+        async with running("greek:en_US.819", directory=tmp_path):
+            pass
+
+
+async def test_the_locale_of_running_is_in_its_address() -> None:
+    async with running(db_locale="en_US.utf8") as dsn, aioifx.connect(dsn) as conn:
+        assert await conn.fetchval("SELECT '€' FROM sysmaster:sysdual") == "€"
 
 
 async def test_a_taken_port_is_an_os_error() -> None:

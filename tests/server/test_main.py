@@ -27,10 +27,10 @@ def test_every_option_is_taken(tmp_path: Path) -> None:
     script = tmp_path / "seed.sql"
     script.write_text("CREATE TABLE t (a INTEGER);", encoding="utf-8")
     options = parse_arguments(
-        "--host 0.0.0.0 --port 1234 --database a --database b --user u --password p --server-name ol_demo"
+        "--host 0.0.0.0 --port 1234 --database a --database b:en_US.utf8 --user u --password p --server-name ol_demo"
         f" --log-mode ansi --db-locale en_US.utf8 --directory {tmp_path} --seed {script}".split()
     )
-    assert (options.host, options.port, options.databases) == ("0.0.0.0", 1234, ("a", "b"))
+    assert (options.host, options.port, options.databases) == ("0.0.0.0", 1234, ("a", "b:en_US.utf8"))
     assert (options.user, options.password, options.server_name) == ("u", "p", "ol_demo")
     assert (options.log_mode, options.db_locale, options.directory) == (LogMode.ANSI, "en_US.utf8", tmp_path)
     assert options.seed == "CREATE TABLE t (a INTEGER);"
@@ -44,6 +44,8 @@ def test_every_option_is_taken(tmp_path: Path) -> None:
         ["--seed", "/no/such/file"],
         ["--port", "70000"],
         ["--database", "../x"],
+        ["--database", "a:klingon"],
+        ["--db-locale", "klingon"],
     ],
 )
 def test_a_wrong_option_ends_the_program_with_a_sentence(

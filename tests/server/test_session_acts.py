@@ -77,13 +77,36 @@ def test_an_unknown_database_is_minus_329(talk: Talk) -> None:
 
 
 def test_a_database_of_another_code_set_is_minus_23197(home: House) -> None:
-    assert error_of(Talk(home.engine(""), UTF_8, database_locale="en_US.utf8").open_database()) == (
-        -23197,
-        0,
-        "",
-    )
-    assert Talk(home.engine(""), database_locale="en_US.8859-1").open_database().error is None
+    utf8 = Talk(home.engine("", database_locale="en_US.utf8"), UTF_8)
+    assert error_of(utf8.open_database()) == (-23197, 0, "")
+    assert error_of(utf8.command("DATABASE demo")) == (-23197, 0, "")
+    assert Talk(home.engine("", database_locale="en_US.8859-1")).open_database().error is None
+
+
+def test_a_client_without_db_locale_is_given_the_servers(home: House) -> None:
+    home.databases.create("greek", LogMode.LOGGED, "anna", "el_GR.utf8")
     assert Talk(home.engine(""), UTF_8).open_database().error is None
+    assert error_of(Talk(home.engine(""), UTF_8).open_database("greek")) == (-23197, 0, "")
+
+
+def test_a_refused_database_leaves_the_open_one_as_it_is(home: House) -> None:
+    home.databases.create("greek", LogMode.LOGGED, "anna", "el_GR.utf8")
+    talk = Talk(home.engine())
+    assert error_of(talk.command("DATABASE greek")) == (-23197, 0, "")
+    assert talk.select("SELECT DBINFO('dbname') FROM systables WHERE tabid = 1")[0][0].rstrip() == "demo"
+
+
+def test_a_created_database_has_the_clients_db_locale(home: House) -> None:
+    assert Talk(home.engine("", database_locale="el_GR.utf8")).command("CREATE DATABASE greek").error is None
+    assert Talk(home.engine("")).command("CREATE DATABASE plain").error is None
+    rows = Talk(home.engine("sysmaster")).select("SELECT dbs_dbsname, dbs_collate FROM sysdbslocale")
+    locales = {name.rstrip(): locale.rstrip() for name, locale in rows}
+    assert locales == {
+        "demo": "en_US.819",
+        "greek": "el_GR.57372",
+        "plain": "en_US.819",
+        "sysmaster": "en_US.819",
+    }
 
 
 def test_the_server_lists_its_databases_and_its_version(talk: Talk) -> None:
