@@ -8,6 +8,7 @@ House rules:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import ipaddress
 import os
@@ -98,6 +99,8 @@ async def reach(
         places = await _places(address)
     except (OSError, UnicodeError) as error:  # a host's name that cannot be encoded is a UnicodeError
         raise ConnectError(f"could not connect to {address}: {_reason(error)}", sqlstate="08001") from error
+    if not places:
+        raise ConnectError(f"could not connect to {address}: the name has no address", sqlstate="08001")
     race = Staggered(
         [partial(_connect, address, place, context, hint) for place in places],
         NEXT_ADDRESS_AFTER,
@@ -109,12 +112,21 @@ async def reach(
         await race.close()
     if channel is None:
         raise _all_refused(race.errors)
+    if keepalive:
+        _keep_alive(channel)
+    return channel
+
+
+def _keep_alive(channel: Channel) -> None:
+    """Set the socket's options; the event loop has turned off Nagle's algorithm by itself.
+
+    A peer may have reset the connection already. The socket then is closed or takes no options, and the next read tells
+    why: that must not be told as an error of the option.
+    """
     own = channel.transport.get_extra_info("socket")
     if own is not None:
-        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if keepalive:
+        with contextlib.suppress(OSError):
             own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return channel
 
 
 def _all_refused(errors: list[ConnectError]) -> ConnectError:
@@ -146,6 +158,12 @@ async def _connect(address: Address, place: str, context: ssl.SSLContext | None,
         raise ConnectError(
             f"could not connect to {where}: {_reason(error)}{hint if answered else ''}", sqlstate="08001"
         ) from error
+    if (
+        not channel.is_open
+    ):  # reset meanwhile; or cut off in the handshake, which asyncio may take for its end
+        raise ConnectError(
+            f"could not connect to {address}: it closed the connection at once", sqlstate="08001"
+        )
     return channel
 
 

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import socket
 import ssl as tls
+import struct
 import traceback
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -697,6 +698,44 @@ async def test_a_server_with_which_tls_is_never_agreed_does_not_keep_the_next_wa
         async with aioifx.connect(**options) as conn:
             assert f"127.0.0.1:{other.port}" in repr(conn)
         await asyncio.wait_for(quiet.gone.wait(), 10)
+
+
+class Resetting(asyncio.Protocol):
+    """Accepts and resets at once, as a load balancer does that has no server left."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        linger = struct.pack("ii", 1, 0)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        transport.abort()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@contextlib.asynccontextmanager
+async def resetting() -> AsyncIterator[int]:
+    server = await asyncio.get_running_loop().create_server(Resetting, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
+async def test_a_host_that_accepts_and_resets_is_a_connect_error(encrypted: bool) -> None:
+    async with resetting() as port:
+        for _ in range(20):
+            with pytest.raises(ConnectError, match=f"127.0.0.1:{port}"):
+                await _connect(port, ssl=encrypted)
+            with pytest.raises(ConnectError, match=f"127.0.0.1:{port}"):
+                async with aioifx.create_pool(**options_for(port, ssl=encrypted)):
+                    pass
+
+
+async def test_behind_a_host_that_accepts_and_resets_comes_the_next() -> None:
+    peers = [answering() for _ in range(20)]
+    async with resetting() as port, listening(*peers) as listener:
+        for _ in peers:
+            async with aioifx.connect(**to_all([port, listener.port])) as conn:
+                assert f"127.0.0.1:{listener.port}" in repr(conn)
 
 
 @pytest.mark.parametrize("sqlcode", [-761, -27002, -908])

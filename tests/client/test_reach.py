@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from aioifx.channel import Channel
 from aioifx.client.reach import Staggered, reach
 from aioifx.client.route import Address
 from aioifx.errors import ConnectError
-from tests.scripted import Peer, listening, until
+from tests.scripted import Peer, listening, pipe, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -196,6 +199,43 @@ async def test_an_address_is_not_looked_up(known: Any) -> None:
     assert known["asked"] == []
 
 
+async def test_a_name_without_an_address_says_so(known: Any) -> None:
+    known["db.example"] = []
+    with pytest.raises(ConnectError, match=r"^could not connect to db\.example:1: the name has no address$"):
+        await reach(Address("db.example", 1))
+
+
 async def test_a_name_that_nobody_knows_says_so(known: Any) -> None:
     with pytest.raises(ConnectError, match=r"^could not connect to db9\.example:1: .*not known"):
         await reach(Address("db9.example", 1))
+
+
+# -- peers that reset -------------------------------------------------------------------------------------------------
+
+
+async def test_a_socket_that_takes_no_options_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: object, *args: object) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr("asyncio.trsock.TransportSocket.setsockopt", refuse)
+    async with listening(Peer()) as listener:
+        channel = await reach(Address("127.0.0.1", listener.port))
+        assert channel.is_open
+        channel.abort()
+        await channel.wait_closed()
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["handshake cut off", "reset at once"])
+async def test_a_connection_that_has_ended_already_is_none(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def create_connection(self: object, factory: Callable[[], Channel], *args: Any, **more: Any) -> Any:
+        channel = factory()
+        if begun:
+            pipe(channel, Peer())
+            channel.connection_lost(ConnectionResetError())
+        return None, channel
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", create_connection)
+    with pytest.raises(ConnectError, match=r"^could not connect to 127\.0\.0\.1:1: it closed the connection"):
+        await reach(Address("127.0.0.1", 1))
