@@ -23,6 +23,8 @@ RowFactory: TypeAlias = Callable[[Sequence[Column]], Callable[[Row], R]]
 
 _SHAPES: Final = 256
 """Shapes of records remembered; a shape is the names of its columns."""
+_MOST_COMPILED: Final = 500
+"""Columns that a function is compiled for. To compile one for 32,767 takes half a second."""
 
 _at: Final[Callable[[Row, Any], Value]] = vars(tuple)["__getitem__"]
 _new_namedtuple: Callable[[str, Sequence[str]], Any] = namedtuple  # type checkers want its fields written out
@@ -149,7 +151,10 @@ def dict_row(columns: Sequence[Column]) -> Callable[[Row], dict[str, Value]]:
 
 @lru_cache(maxsize=_SHAPES)
 def _dict_maker(names: tuple[str, ...]) -> Callable[[Row], dict[str, Value]]:
-    make: Callable[[Row], dict[str, Value]] = _compiled(len(names), _display(_first_places(names)), {})
+    places = _first_places(names)
+    if len(names) > _MOST_COMPILED:
+        return lambda row: dict(zip(places, map(row.__getitem__, places.values()), strict=True))
+    make: Callable[[Row], dict[str, Value]] = _compiled(len(names), _display(places), {})
     return make
 
 
@@ -187,15 +192,15 @@ def namedtuple_row(columns: Sequence[Column]) -> Callable[[Row], Any]:
 
 @lru_cache(maxsize=_SHAPES)
 def _namedtuple(names: tuple[str, ...]) -> Callable[[Row], Any]:
-    fields: list[str] = []
+    fields: dict[str, None] = {}
     for number, name in enumerate(names, 1):
         field = mended = _mended(name, number)
         repetition = 1
         while field in fields:
             repetition += 1
             field = f"{mended}_{repetition}"
-        fields.append(field)
-    make: Callable[[Row], Any] = _new_namedtuple("Row", fields)._make
+        fields[field] = None
+    make: Callable[[Row], Any] = _new_namedtuple("Row", [*fields])._make
     return make
 
 

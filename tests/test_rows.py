@@ -166,6 +166,12 @@ def test_dict_row_makes_a_new_dict_of_each_row() -> None:
     assert make((1, "pen")) is not make((1, "pen"))
 
 
+def test_dict_row_makes_dicts_of_very_many_columns() -> None:
+    names = [f"c{number}" for number in range(32_766)]
+    row = (*range(32_766), "second")
+    assert dict_row(columns(*names, "c0"))(row) == dict(zip(names, row, strict=False))
+
+
 def test_dict_row_takes_the_first_of_two_columns_with_one_name() -> None:
     assert dict_row(columns("id", "id", "n"))((1, 2, 3)) == {"id": 1, "n": 3}
 

@@ -23,7 +23,7 @@ from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
 from aioifx.wire.inbox import Inbox
-from aioifx.wire.opcodes import Op, StatementType
+from aioifx.wire.opcodes import MAX_COLUMNS, Op, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ReplyReader, RowReader, by_field, in_runs
 
@@ -572,6 +572,8 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     Source:   observed: JDBC, prepared.json; JDBC asks for parameters even where there are none
     """
     placeholders = scan(sql).placeholders
+    if placeholders > MAX_COLUMNS:
+        raise InterfaceError(f"{placeholders} parameters: a statement takes {MAX_COLUMNS} at most")
     if params is not None:
         check_count(placeholders, params)
     session.check(sql)

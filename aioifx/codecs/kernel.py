@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from aioifx.codecs import generated
@@ -11,9 +11,9 @@ from aioifx.codecs.arrays import MOST_BYTES, Columns, Field, PureColumns
 from aioifx.codecs.base import Codec
 from aioifx.codecs.forms import forms_for
 from aioifx.codecs.generated import DISLIKED, DecodeRun, Frame
-from aioifx.codecs.packing import EncodeRun, Packer
+from aioifx.codecs.packing import EncodeRun, Packer, Taken
 from aioifx.codecs.text import CodeSet
-from aioifx.sqltypes import Row, SqlType
+from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.replies import (
     Cost,
@@ -41,6 +41,11 @@ def _native_is_here() -> bool:
     return all((columns, params, replies, rows, tuples))
 
 
+MOST_COMPILED: Final = 500
+"""Columns or parameters that a function is compiled for. To compile one for 32,767 takes seconds."""
+MOST_NATIVE: Final = 8_000
+"""Parameters that a native encoder is made for. To make one takes about 2 microseconds for each."""
+
 NATIVE: Final = _native_is_here()
 
 speedups: Final[Literal["native", "pure"]] = "native" if NATIVE else "pure"
@@ -59,6 +64,8 @@ def native_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Ro
 
 def pure_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
     """See `make_decoder`."""
+    if len(codecs) > MOST_COMPILED:
+        return lambda data, pos, end, rows: pos
     return generated.make_decoder(tuple(codecs), code_set, row_type)
 
 
@@ -91,6 +98,8 @@ def native_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame 
 
 def pure_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
     """See `make_row_encoder`."""
+    if len(codecs) > MOST_COMPILED:
+        return lambda rows, reference: b"".join(map(reference, rows))
     run = generated.encode_run_for(tuple(codecs), frame)
     return lambda rows, reference: b"".join(run(rows, reference))
 
@@ -109,13 +118,24 @@ def native_encoder(types: Sequence[SqlType | None], code_set: CodeSet, head: byt
     """See `make_encoder`; only where the kernel is built."""
     from aioifx._speedups import params
 
-    forms = [forms_for(sql_type, code_set) for sql_type in types]
+    if len(types) > MOST_NATIVE:
+        return _take_none
+    known = {sql_type: forms_for(sql_type, code_set) for sql_type in set(types)}
+    forms = [known[sql_type] for sql_type in types]
     return params.Encoder(forms, code_set.codec, code_set.errors_in_writing, head, tail)
 
 
 def pure_encoder(types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes) -> EncodeRun:
     """See `make_encoder`."""
+    if len(types) > MOST_COMPILED:
+        return _take_none
     return Packer(tuple(types), code_set, head, tail)
+
+
+def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> Taken:
+    """Every execution is the reference's."""
+    row = next(rows, None)
+    return 0, None if row is None else (row,)
 
 
 make_encoder: Final = native_encoder if NATIVE else pure_encoder

@@ -16,8 +16,7 @@ from aioifx.codecs.temporal import datetime_decoder, interval_decoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, ProtocolError
 from aioifx.sqltypes import FLOATING_SCALE, SqlType, TypeCode, Value
-
-_MAX_PARAMETERS: Final = 32_767
+from aioifx.wire.opcodes import MAX_COLUMNS
 
 
 class ParamEncoder:
@@ -29,9 +28,10 @@ class ParamEncoder:
     __slots__ = ("_binders", "_count")
 
     def __init__(self, types: Sequence[SqlType | None], code_set: CodeSet) -> None:
-        if len(types) > _MAX_PARAMETERS:
-            raise InterfaceError(f"{len(types)} parameters: SQLI takes {_MAX_PARAMETERS}")
-        self._binders = tuple(binder_for(sql_type, code_set) for sql_type in types)
+        if len(types) > MAX_COLUMNS:
+            raise InterfaceError(f"{len(types)} parameters: a statement takes {MAX_COLUMNS} at most")
+        known = {sql_type: binder_for(sql_type, code_set) for sql_type in set(types)}
+        self._binders = tuple([known[sql_type] for sql_type in types])
         self._count = len(types).to_bytes(2, "big")
 
     def encode(self, params: Sequence[Value], *, row: int | None = None) -> bytes:

@@ -95,11 +95,14 @@ def codecs_for(
     Raises:   NotSupportedError: names the column and its type.
     """
     found: list[Codec] = []
+    known: dict[SqlType, Codec] = {}
     for column in columns:
-        try:
-            found.append(
-                codec_for(column.type, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
-            )
-        except NotSupportedError as error:
-            raise NotSupportedError(f"column {column.name!r}: {error}") from None
+        codec = known.get(column.type)
+        if codec is None:
+            try:
+                codec = codec_for(column.type, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
+            except NotSupportedError as error:
+                raise NotSupportedError(f"column {column.name!r}: {error}") from None
+            known[column.type] = codec
+        found.append(codec)
     return tuple(found)

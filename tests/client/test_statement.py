@@ -609,6 +609,50 @@ async def test_the_first_row_asks_for_the_least_buffer_and_for_no_more_than_one_
         assert await conn.fetchrow("select c1 from t") == (7,)
 
 
+MARKS = ", ".join("?" * 32_768)
+VERY_MANY = tuple(range(32_768))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda conn: conn.fetch(f"select c1 from t where c1 in ({MARKS})", *VERY_MANY),
+        lambda conn: conn.fetchrow(f"select c1 from t where c1 in ({MARKS})", *VERY_MANY),
+        lambda conn: conn.execute(f"delete from t where c1 in ({MARKS})", *VERY_MANY),
+        lambda conn: conn.execute(f"delete from t where c1 in ({MARKS})"),
+        lambda conn: conn.executemany(f"delete from t where c1 in ({MARKS})", [VERY_MANY]),
+        lambda conn: conn.prepare(f"select c1 from t where c1 in ({MARKS})"),
+        lambda conn: conn.cursor().execute(f"select c1 from t where c1 in ({MARKS})", VERY_MANY),
+        lambda conn: conn.cursor(scroll=True).execute(f"select c1 from t where c1 in ({MARKS})", VERY_MANY),
+        lambda conn: anext(conn.stream(f"select c1 from t where c1 in ({MARKS})", *VERY_MANY)),
+        lambda conn: conn.load("t", [VERY_MANY]),
+        lambda conn: conn.call("p", *VERY_MANY),
+        lambda conn: conn.fetch(
+            "select c1 from t where c1 in (" + ", ".join(f":{n}" for n in range(1, 32_769)) + ")",
+            named=VERY_MANY,
+        ),
+    ],
+)
+async def test_more_parameters_than_a_count_can_tell_are_refused(
+    call: Callable[[Connection], Awaitable[object]],
+) -> None:
+    async with talking() as (conn, _):
+        with pytest.raises(InterfaceError, match="32768 parameters: a statement takes 32767 at most"):
+            await call(conn)
+
+
+async def test_as_many_parameters_as_a_count_can_tell_are_sent() -> None:
+    sql = f"delete from t where c1 in ({MARKS[3:]})"
+    async with talking(
+        (PREPARE, described(0, kind=StatementType.DELETE)),
+        (None, takes(*[INTEGER] * 32_767)),
+        (None, done(7) + EOT),
+        release(0),
+    ) as (conn, peer):
+        assert (await conn.execute(sql, *VERY_MANY[1:])).rowcount == 7
+        assert peer.groups[2].count(bytes.fromhex("0002 0000 0a00")) == 32_767
+
+
 async def test_a_query_that_is_executed_has_its_rows_counted() -> None:
     async with talking(
         (PREPARE, described(0, C1)),

@@ -574,3 +574,32 @@ def test_encoding_again_and_again_leaves_nothing_behind(make: MakeEncoder, code_
     before = sys.getrefcount(text[-1])
     assert growth(encode) < 2000
     assert sys.getrefcount(text[-1]) < before + 10  # of hundreds of runs
+
+
+@pytest.mark.parametrize("make", [kernel.native_encoder, kernel.pure_encoder])
+def test_executions_of_very_many_parameters_are_the_references(make: Any) -> None:
+    if make is kernel.native_encoder and not kernel.NATIVE:
+        pytest.skip("the kernel is not built")
+    encode = make([INTEGER] * 32_767, UTF8, b"", b"")
+    row, data = tuple(range(32_767)), bytearray()
+    assert encode(iter((row,)), data, 0) == (0, (row,))
+    assert encode(iter(()), data, 0) == (0, None)
+    assert data == b""
+
+
+def test_rows_of_very_many_columns_are_the_same_from_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = columns_of(*[INTEGER, LVARCHAR] * 16_383, INTEGER)
+    row = tuple([number if number % 2 else f"text {number}" for number in range(1, 32_768)])
+    whole = RowEncoder(columns, UTF8).encode([row, row])
+    assert (
+        kernel.pure_row_encoder([step.codec for step in RowEncoder(columns, UTF8).steps], UTF8, TUPLE_FRAME)(
+            [row, row], RowEncoder(columns, UTF8)._framed
+        )
+        == whole
+    )
+    rows: list[Row] = []
+    assert RowDecoder(columns, UTF8)(bytearray(whole), 0, len(whole), rows) == len(whole)
+    assert rows == [row, row]
+    monkeypatch.setattr("aioifx.codecs.rows.make_decoder", kernel.pure_decoder)
+    assert RowDecoder(columns, UTF8)(bytearray(whole), 0, len(whole), rows) == len(whole)
+    assert rows == [row] * 4
