@@ -96,3 +96,9 @@ def test_a_columns_width_is_what_it_takes_in_a_row(declared: str, width: int) ->
     column: ColumnDef = Workbench(f"CREATE TABLE t (c {declared})").table("t").columns[0]
     assert isinstance(column.type, SqlType)
     assert width_of(column) == width
+
+
+def test_a_constraint_has_the_owner_that_it_was_given() -> None:
+    bench = Workbench('CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT "ledger".pk_t, n INT CHECK (n > 0))')
+    found = bench.rows("SELECT constrname, TRIM(owner) FROM sysconstraints ORDER BY constrid")
+    assert found == [("pk_t", "ledger"), ("c100_2", "ann")]

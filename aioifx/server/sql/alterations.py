@@ -143,10 +143,10 @@ class _Alteration:
             Step(f"DELETE FROM {self.table.source} WHERE CASE WHEN {condition} THEN {fail} END")
         )
 
-    def _drop_constraint(self, name: tree.Name) -> None:
-        constraint = next((each for each in self.table.constraints if each.name == name.text), None)
-        if constraint is None:
-            raise SqlFault(-623, token=name.text, offset=name.offset)
+    def _drop_constraint(self, name: tree.QualifiedName) -> None:
+        constraint = next((each for each in self.table.constraints if each.name == name.name), None)
+        if constraint is None or name.owner not in ("", constraint.owner):
+            raise SqlFault(-623, token=name.name, offset=name.offset)
         if constraint.kind in (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE):
             self._free_children(constraint)
         was_key = constraint.kind is ConstraintKind.REFERENCES

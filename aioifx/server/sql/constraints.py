@@ -112,7 +112,7 @@ class TableBuilder:
     """The constraints in the order in which they came."""
     new_indexes: list[Index] = field(default_factory=list[Index])
 
-    def not_null(self, column: str, name: tree.Name | None) -> None:
+    def not_null(self, column: str, name: tree.QualifiedName | None) -> None:
         """NOT NULL on one column."""
         if not self.table.is_temp:
             self._add(ConstraintKind.NOT_NULL, name, (column,))
@@ -138,18 +138,21 @@ class TableBuilder:
                 raise SqlFault(-217, token=name.text, offset=name.offset)
         return tuple(name.text for name in names)
 
-    def _add(self, kind: ConstraintKind, name: tree.Name | None, columns: tuple[str, ...]) -> Constraint:
+    def _add(
+        self, kind: ConstraintKind, name: tree.QualifiedName | None, columns: tuple[str, ...]
+    ) -> Constraint:
         if name is not None and self.table.is_temp:
             raise SqlFault(-576, offset=name.offset)
         constrid = self.next_constrid
         self.next_constrid += 1
-        called = name.text if name is not None else f"{_LETTERS[kind]}{self.table.tabid}_{constrid}"
+        called = name.name if name is not None else f"{_LETTERS[kind]}{self.table.tabid}_{constrid}"
         taken = self.context.schema.constraint(called) is not None or any(
             each.name == called for each in self.table.constraints
         )
         if name is not None and taken:
             raise SqlFault(-743, token=called, offset=name.offset)
-        constraint = Constraint(constrid, called, self.table.owner, kind, columns)
+        owner = (name.owner if name is not None else "") or self.table.owner
+        constraint = Constraint(constrid, called, owner, kind, columns)
         self._put(constraint)
         return constraint
 
@@ -170,7 +173,11 @@ class TableBuilder:
         self._key(ConstraintKind.PRIMARY, node.name, columns)
 
     def _key(
-        self, kind: ConstraintKind, name: tree.Name | None, columns: tuple[str, ...], is_unique: bool = True
+        self,
+        kind: ConstraintKind,
+        name: tree.QualifiedName | None,
+        columns: tuple[str, ...],
+        is_unique: bool = True,
     ) -> Constraint:
         """A constraint with an index: one that is there already, or one of its own.
 

@@ -27,11 +27,13 @@ class Place(Enum):
     FROM = auto()
     SUBQUERY = auto()
     PART = auto()
+    """One side of a recursive common table's UNION; in any other UNION a part stands where the whole does."""
     VIEW = auto()
 
 
 _COUNTED: Final = frozenset({Place.STATEMENT, Place.FROM})
 _Item: TypeAlias = tuple[str, Typed, tree.Expression | None]
+_Counts: TypeAlias = Sequence[tree.Number | tree.Parameter]
 _OPERATORS: Final = {"union": "UNION", "intersect": "INTERSECT", "minus": "EXCEPT"}
 
 
@@ -101,16 +103,16 @@ class QueryTranslator:
     def _body(self, body: tree.QueryBody, scope: Scope, place: Place) -> Rows:
         match body:
             case tree.Select():
-                if place is not Place.STATEMENT and (body.skip or body.first):
-                    raise SqlFault(-944, offset=body.offset)
-                return self._select(body, scope)[0]
+                skip, first = self._counts(_given(body.skip), _given(body.first), place)
+                rows = self._select(body, scope)[0]
+                return Relation(rows, limit=_limit(skip, first)) if skip or first else rows
             case tree.SetOperation():
-                return self._combined(body, scope)
+                return self._combined(body, scope, place)
             case tree.Query():
-                return self.query(body, scope, Place.FROM)
+                return self.query(body, scope, Place.FROM if place is Place.PART else place)
 
-    def _combined(self, node: tree.SetOperation, scope: Scope) -> Combined:
-        left, right = self._body(node.left, scope, Place.PART), self._body(node.right, scope, Place.PART)
+    def _combined(self, node: tree.SetOperation, scope: Scope, place: Place) -> Combined:
+        left, right = self._body(node.left, scope, place), self._body(node.right, scope, place)
         if len(left.outputs) != len(right.outputs):
             raise SqlFault(-317, offset=node.operator_offset)
         outputs: list[Typed] = []
@@ -201,8 +203,11 @@ class QueryTranslator:
         return f" ORDER BY {', '.join(keys)}" if keys else ""
 
     def _limits(self, query: tree.Query, head: tree.Select | None, place: Place) -> tuple[str, str]:
-        skips = [each for each in (head.skip if head else None, query.skip) if each is not None]
-        firsts = [each for each in (head.first if head else None, query.limit) if each is not None]
+        skips = _given(head.skip if head else None, query.skip)
+        firsts = _given(head.first if head else None, query.limit)
+        return self._counts(skips, firsts, place)
+
+    def _counts(self, skips: _Counts, firsts: _Counts, place: Place) -> tuple[str, str]:
         for each in (skips, firsts):
             if len(each) > 1:
                 raise SqlFault(-201, offset=each[1].offset)
@@ -210,7 +215,7 @@ class QueryTranslator:
             raise SqlFault(-944, offset=(skips or firsts)[0].offset)
         return self._count(skips), self._count(firsts)
 
-    def _count(self, nodes: Sequence[tree.Number | tree.Parameter]) -> str:
+    def _count(self, nodes: _Counts) -> str:
         if not nodes:
             return ""
         (node,) = nodes
@@ -219,6 +224,10 @@ class QueryTranslator:
         if not isinstance(node.value, int):
             raise SqlFault(-201, offset=node.offset)
         return str(node.value)
+
+
+def _given(*counts: tree.Number | tree.Parameter | None) -> _Counts:
+    return [each for each in counts if each is not None]
 
 
 def _limit(skip: str, first: str) -> str:

@@ -663,7 +663,7 @@ class Default(Node):
 class NotNull(Node):
     """``NOT NULL [CONSTRAINT name]``"""
 
-    name: Name | None = None
+    name: QualifiedName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -671,7 +671,7 @@ class PrimaryKey(Node):
     """``PRIMARY KEY [(columns)] [CONSTRAINT name]``"""
 
     columns: tuple[Name, ...]
-    name: Name | None = None
+    name: QualifiedName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -679,7 +679,7 @@ class Unique(Node):
     """``UNIQUE [(columns)] [CONSTRAINT name]``"""
 
     columns: tuple[Name, ...]
-    name: Name | None = None
+    name: QualifiedName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -688,7 +688,7 @@ class Check(Node):
 
     condition: Expression
     text: str
-    name: Name | None = None
+    name: QualifiedName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -702,7 +702,7 @@ class ForeignKey(Node):
     parent: QualifiedName
     parent_columns: tuple[Name, ...]
     cascade: bool = False
-    name: Name | None = None
+    name: QualifiedName | None = None
 
 
 Constraint: TypeAlias = PrimaryKey | Unique | Check | ForeignKey
@@ -767,7 +767,7 @@ class AddConstraint(Node):
 class DropConstraint(Node):
     """``DROP CONSTRAINT name``, one of them for each name."""
 
-    name: Name
+    name: QualifiedName
 
 
 AlterAction: TypeAlias = AddColumn | DropColumn | ModifyColumn | AddConstraint | DropConstraint

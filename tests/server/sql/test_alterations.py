@@ -76,6 +76,7 @@ def test_a_modified_columns_values_are_assigned_anew() -> None:
         ("ADD CONSTRAINT FOREIGN KEY (n) REFERENCES nowhere", (-206, "nowhere")),
         ("ADD CONSTRAINT PRIMARY KEY (n)", (-577, "")),
         ("DROP CONSTRAINT nope", (-623, "nope")),
+        ("DROP CONSTRAINT 'nobody'.ck", (-623, "ck")),
     ],
 )
 def test_an_alteration_that_is_wrong_says_why_and_changes_nothing(

@@ -100,6 +100,7 @@ def test_a_temporary_table_is_the_sessions_own() -> None:
         ("CREATE VIEW w AS SELECT k FROM x", -206, "x"),
         ("CREATE VIEW w AS SELECT nope FROM t", -217, "nope"),
         ("CREATE VIEW w AS SELECT FIRST 1 k FROM t", -944, ""),
+        ("CREATE VIEW w AS SELECT k FROM t UNION SELECT FIRST 1 k FROM t", -944, ""),
         ("DROP VIEW t", -206, "t"),
         ("DROP VIEW nowhere", -206, "nowhere"),
         ("CREATE SYNONYM t FOR v", -310, "t"),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser.sessions import parse_database_name
+from aioifx.server.sql.parser.sessions import parse_database_name, parse_grantee
 from aioifx.server.sql.parser.storage import parse_index_storage
 from aioifx.server.sql.parser.stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.parser.tables import parse_alter_table, parse_create_table, parse_if_not_exists
@@ -222,7 +222,7 @@ def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:
 
 def _create_role(s: TokenStream, offset: int) -> CreateRole:
     if_not_exists = parse_if_not_exists(s)
-    return CreateRole(offset, s.name(), if_not_exists)
+    return CreateRole(offset, parse_grantee(s), if_not_exists)
 
 
 def _create_database(s: TokenStream, offset: int) -> CreateDatabase:

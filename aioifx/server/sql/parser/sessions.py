@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.parser.stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.parser.types import parse_type
 from aioifx.server.sql.tokens import Kind
 from aioifx.server.sql.tree import (
     BeginWork,
@@ -147,12 +148,17 @@ _TABLE_RIGHTS: Final = (
 )
 
 
+_LANGUAGES: Final = ("spl", "c", "java")
+_KINDS: Final = ("language", "type", "procedure", "function", "routine")
+"""What rights may be on, told by a word before the name."""
+
+
 def parse_grant(s: TokenStream) -> Grant:
     """Read GRANT of rights or roles."""
     offset = s.expect("grant").offset
     privileges, target = _privileges(s)
     s.expect("to")
-    grantees = s.listed(_grantee)
+    grantees = s.listed(parse_grantee)
     option = s.accept("with", "grant", "option") is not None
     _grantor(s)
     return Grant(offset, privileges, target, grantees, option)
@@ -163,7 +169,7 @@ def parse_revoke(s: TokenStream) -> Revoke:
     offset = s.expect("revoke").offset
     privileges, target = _privileges(s)
     s.expect("from")
-    grantees = s.listed(_grantee)
+    grantees = s.listed(parse_grantee)
     if target is not None:
         s.accept_any("cascade", "restrict")
     _grantor(s)
@@ -184,12 +190,21 @@ def _privileges(s: TokenStream) -> tuple[tuple[Privilege, ...], QualifiedName | 
         return privileges, None
     if any(each.name not in _TABLE_RIGHTS for each in privileges):
         raise s.refusal(start)
-    if s.at_any("language", "type") and s.at_name(1) and not s.at_any("to", "from", ahead=1):
-        raise s.unsupported(f"ON {s.token.text.upper()}")
+    is_kind = (s.at_name(1) or s.ahead(1).kind is Kind.STRING) and not s.at_any("to", "from", ahead=1)
+    if is_kind and s.at_any(*_KINDS) and s.take().text == "language" and not s.at_any(*_LANGUAGES):
+        raise s.refusal()
     target = parse_qualified_name(s)
     if s.at("("):
-        raise s.unsupported("ROUTINE SIGNATURE")
+        _signature(s)
     return privileges, target
+
+
+def _signature(s: TokenStream) -> None:
+    """Read the types of a routine's parameters; no two of the server's routines have the same name."""
+    s.expect("(")
+    if not s.at(")"):
+        s.listed(parse_type)
+    s.expect(")")
 
 
 def _privilege(s: TokenStream) -> Privilege:
@@ -204,7 +219,8 @@ def _privilege(s: TokenStream) -> Privilege:
     return Privilege(name.offset, name.text, columns)
 
 
-def _grantee(s: TokenStream) -> Name:
+def parse_grantee(s: TokenStream) -> Name:
+    """Read the name of a user or role, with or without quotes."""
     if s.token.kind is Kind.STRING:
         token = s.take()
         return Name(token.offset, token.text)
@@ -213,7 +229,7 @@ def _grantee(s: TokenStream) -> Name:
 
 def _grantor(s: TokenStream) -> None:
     if s.accept("as"):
-        _grantee(s)
+        parse_grantee(s)
 
 
 # --- Statistics --------------------------------------------------------------

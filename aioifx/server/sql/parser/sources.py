@@ -88,9 +88,13 @@ def _alias_and_columns(s: TokenStream) -> tuple[Name | None, tuple[Name, ...]]:
 
 def parse_from_item(s: TokenStream) -> FromItem:
     """Read one entry of a FROM list."""
-    if s.at("outer") and (s.at("(", ahead=1) or (s.at_name(1) and not at_clause(s, 1))):
+    if s.at("outer") and (s.at("(", ahead=1) or _at_table_name(s, 1)):
         return _outer_tables(s)
     return _joined(s)
+
+
+def _at_table_name(s: TokenStream, ahead: int) -> bool:
+    return s.ahead(ahead).kind is Kind.STRING or (s.at_name(ahead) and not at_clause(s, ahead))
 
 
 def _outer_tables(s: TokenStream) -> OuterTables:

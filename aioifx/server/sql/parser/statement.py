@@ -7,6 +7,7 @@ House rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -102,11 +103,14 @@ def _require_height(statement: Statement) -> None:
 def split_script(text: str) -> list[str]:
     """The statements of a script, ended by ``;``, without it. Routine bodies keep theirs.
 
+    The lines with which dbschema begins its output are no statement.
+
     Raises:   SqlFault: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
     statements: list[str] = []
     begun: list[Token] = []
-    for token in tokenize(text):
+    banner = _BANNER.match(text)
+    for token in tokenize(_blanked(banner[0]) + text[banner.end() :] if banner else text):
         ends = token.kind is Kind.END or (token.kind is Kind.SYMBOL and token.text == ";")
         if not ends or (token.kind is not Kind.END and _in_routine(begun)):
             begun.append(token)
@@ -114,6 +118,17 @@ def split_script(text: str) -> list[str]:
             statements.append(text[begun[0].offset - 1 : begun[-1].end - 1])
             begun = []
     return statements
+
+
+_BANNER: Final = re.compile(
+    r"\s*DBSCHEMA Schema Utility[^\n]*(?:\n(?:Copyright|Software Serial Number)[^\n]*)*"
+)
+"""Observed: in dbschema's output on stdout, of releases from 7.31 to 14.10."""
+
+
+def _blanked(text: str) -> str:
+    """Blanks in the place of a text, so that offsets behind it stay as they are."""
+    return re.sub(r"[^\n]", " ", text)
 
 
 def _in_routine(begun: list[Token]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from aioifx.server.sql.parser.primaries import parse_number, parse_primary
 from aioifx.server.sql.parser.storage import EXTRA_COLUMNS, LockMode, parse_lock_mode, parse_table_storage
-from aioifx.server.sql.parser.stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.parser.stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.parser.types import parse_declared_type
 from aioifx.server.sql.tokens import Kind
 from aioifx.server.sql.tree import (
@@ -36,6 +36,7 @@ from aioifx.server.sql.tree import (
     NotNull,
     Null,
     PrimaryKey,
+    QualifiedName,
     SessionConstant,
     String,
     Unary,
@@ -189,18 +190,20 @@ def _reference(s: TokenStream, offset: int, columns: tuple[Name, ...]) -> Foreig
     return ForeignKey(offset, columns, parent, parent_columns, cascade, _constraint_name(s))
 
 
-def _constraint_name(s: TokenStream) -> Name | None:
-    """Read ``CONSTRAINT name`` and the constraint's mode."""
-    name: Name | None = None
-    if s.accept("constraint"):
-        name = s.name()
-        if s.accept("."):
-            name = s.name()
+def _constraint_name(s: TokenStream) -> QualifiedName | None:
+    """Read ``CONSTRAINT [owner.]name`` and the constraint's mode."""
+    name = _owned_name(s) if s.accept("constraint") else None
     if s.at_any("disabled", "filtering"):
         raise s.unsupported(s.token.text.upper())
     s.accept("enabled")
     s.accept("novalidate")
     return name
+
+
+def _owned_name(s: TokenStream) -> QualifiedName:
+    offset = s.token.offset
+    owner = parse_owner(s)
+    return QualifiedName(offset, s.name().text, owner)
 
 
 # --- ALTER TABLE -------------------------------------------------------------
@@ -268,14 +271,14 @@ def _added_column(s: TokenStream) -> AddColumn:
 
 
 def _dropped(s: TokenStream) -> tuple[AlterAction, ...]:
-    if s.at("constraint") and (s.at("(", ahead=1) or s.at_name(1)):
+    if s.at("constraint") and (s.at("(", ahead=1) or s.at_name(1) or s.ahead(1).kind is Kind.STRING):
         s.take()
         return s.enclosed(_dropped_constraint) if s.at("(") else (_dropped_constraint(s),)
     return s.enclosed(_dropped_column) if s.at("(") else (_dropped_column(s),)
 
 
 def _dropped_constraint(s: TokenStream) -> DropConstraint:
-    name = s.name()
+    name = _owned_name(s)
     return DropConstraint(name.offset, name)
 
 

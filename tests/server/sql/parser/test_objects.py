@@ -204,7 +204,7 @@ def test_objects(text: str, expected: str) -> None:
         ("create sequence s ^restart with 1", (-201, "")),
         ("create sequence s nomaxvalue ^maxvalue 3", (-201, "")),
         ("create sequence s ^foo", (-201, "")),
-        ("create role if not exists ^'r'", (-201, "")),
+        ("create role if not exists ^7", (-201, "")),
         ("create database d with log ^mode ansi", (-999, "MODE ANSI")),
         ("create ^procedure p() end procedure", (-999, "CREATE PROCEDURE")),
         ("create ^dba function f() returning int; return 1; end function", (-999, "CREATE DBA FUNCTION")),

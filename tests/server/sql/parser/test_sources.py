@@ -52,6 +52,10 @@ from tests.server.sql.shapes import fault_of, statement_shape
             "(Select([a], [a, OuterTables([b, c])]))",
         ),
         (
+            "select a from a, outer \"i\".b, outer('i'.c cc)",
+            "(Select([a], [a, OuterTables([i.b]), OuterTables([i.c AS cc])]))",
+        ),
+        (
             "select a from a, outer (b bb, outer c)",
             "(Select([a], [a, OuterTables([b AS bb, OuterTables([c])])]))",
         ),

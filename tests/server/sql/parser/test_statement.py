@@ -253,6 +253,14 @@ def test_law_a_cut_statement_gives_a_tree_or_a_fault(text: str, size: int) -> No
         ("create dba function f() x; end function;b", ["create dba function f() x; end function", "b"]),
         ("CREATE TABLE procedure (a INT); b", ["CREATE TABLE procedure (a INT)", "b"]),
         ("EXECUTE PROCEDURE p(); b", ["EXECUTE PROCEDURE p()", "b"]),
+        ("\nDBSCHEMA Schema Utility       INFORMIX-SQL Version 14.10.FC7\n\n{ TABLE }\na;", ["a"]),
+        (
+            "DBSCHEMA Schema Utility  INFORMIX-SQL Version 7.31\nCopyright (C) 1998\n"
+            "Software Serial Number AAA#E0\na; b",
+            ["a", "b"],
+        ),
+        ("a; DBSCHEMA Schema Utility", ["a", "DBSCHEMA Schema Utility"]),
+        ("DBSCHEMA Schema Utility", []),
     ],
 )
 def test_a_script_is_cut_at_its_semicolons(script: str, statements: list[str]) -> None:

@@ -27,7 +27,7 @@ from tests.server.sql.shapes import fault_of, statement_shape
             "references p (k) on delete cascade constraint fk, c int check (c > 0) constraint ck, n int "
             "not null constraint nn)",
             "CreateTable(t, [ColumnDef(k, SERIAL, [PrimaryKey([k], pk)], 10), ColumnDef(u, INTEGER, "
-            "[Unique([u], uq)]), ColumnDef(r, INTEGER, [ForeignKey([r], p, [k], cascade, fk)]), "
+            "[Unique([u], o.uq)]), ColumnDef(r, INTEGER, [ForeignKey([r], p, [k], cascade, fk)]), "
             "ColumnDef(c, INTEGER, [Check(Comparison(>, c, 0), c > 0, ck)]), ColumnDef(n, INTEGER, "
             "NotNull(nn))])",
         ),
@@ -114,13 +114,17 @@ from tests.server.sql.shapes import fault_of, statement_shape
             "AlterTable(t, [AddColumn(ColumnDef(constraint, INTEGER))])",
         ),
         (
+            'alter table "i".t add constraint (foreign key (a) references "i".p on delete cascade constraint "i".fk)',
+            "AlterTable(i.t, [AddConstraint(ForeignKey([a], i.p, cascade, i.fk))])",
+        ),
+        (
             "alter table t drop c",
             "AlterTable(t, [DropColumn(c)])",
         ),
         (
-            "alter table t drop (a, b), drop constraint n, drop constraint (m, o)",
-            "AlterTable(t, [DropColumn(a), DropColumn(b), DropConstraint(n), DropConstraint(m), "
-            "DropConstraint(o)])",
+            "alter table t drop (a, b), drop constraint 'i'.n, drop constraint (m, p.o)",
+            "AlterTable(t, [DropColumn(a), DropColumn(b), DropConstraint(i.n), "
+            "DropConstraint(m), DropConstraint(p.o)])",
         ),
         (
             "alter table t drop constraint",
@@ -200,7 +204,7 @@ def test_a_columns_constraint_names_the_column() -> None:
     statement = parse("CREATE TABLE t (a INT PRIMARY KEY CONSTRAINT pk_t)")
     assert isinstance(statement, tree.CreateTable)
     (constraint,) = statement.columns[0].constraints
-    assert constraint == tree.PrimaryKey(23, (tree.Name(17, "a"),), tree.Name(46, "pk_t"))
+    assert constraint == tree.PrimaryKey(23, (tree.Name(17, "a"),), tree.QualifiedName(46, "pk_t"))
 
 
 def test_a_serial_starts_where_it_says() -> None:
