@@ -73,7 +73,7 @@ class Attempt:
             self._channel = await reach(
                 self.address,
                 context,
-                keepalive=options.keepalive and self.address.keepalive,
+                keepalive=options.keepalive_times if self.address.keepalive else None,
                 hint=self.hint,
             )
         except ConnectError as error:
@@ -184,8 +184,11 @@ class Attempt:
         """
         if reply.type == LoginType.ACCEPT and reply.sqlcode == 0:
             return
-        if reply.sqlcode == 0:
-            raise ConnectError(f"{self.where} refused the login and gave no reason", sqlstate="08004")
+        if reply.sqlcode == 0:  # observed: most commonly a wrong password (14.10)
+            raise AuthenticationError(
+                f"{self.where} refused the login and gave no reason; most often user or password is wrong",
+                sqlstate="28000",
+            )
         token = {
             _UNKNOWN_SERVER: self.address.server,
             -951: self.options.user,

@@ -13,7 +13,7 @@ import os
 import ssl as tls
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict, cast
 
 from aioifx.client.dsn import split_dsn
 from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
@@ -31,6 +31,9 @@ MIN_FETCH_SIZE: Final = 4096
 MAX_FETCH_SIZE: Final = 2**31 - 1
 MAX_STATEMENTS: Final = 10_000
 """A statement's id is a short, and a server has a limit of its own (-257, documented)."""
+
+_KEEPALIVE: Final = (60, 10, 6)
+"""A server that has gone is noticed after two minutes; the system's own numbers make that two hours."""
 
 _MAX_TEXT: Final = 1024
 """Bytes of a user, password, server or database name: far above Informix's own limits."""
@@ -68,7 +71,7 @@ class OptionFields(TypedDict, total=False):
     fetch_size: int | None
     statement_cache_size: int | None
     pipelining: bool | None
-    keepalive: bool | None
+    keepalive: bool | tuple[int, int, int] | None
     strip_char: bool | None
     row_factory: RowFactory[Any] | None
 
@@ -133,8 +136,9 @@ class ConnectOptions:
     """Statements that stay prepared at the server between calls; 0: none, so that there is no hidden state."""
     pipelining: bool = False
     """Whether what nobody waits for (CLOSE, RELEASE) leaves together with the next request; see "What is sent"."""
-    keepalive: bool = True
-    """Whether TCP notices that the server's machine has gone."""
+    keepalive: bool | tuple[int, int, int] = True
+    """Whether TCP notices that the server's machine has gone. Three numbers: seconds without traffic until it asks,
+    seconds between two questions, questions without an answer that end the connection."""
     strip_char: bool = False
     """Whether CHAR and NCHAR lose the blanks that they are padded with."""
     row_factory: RowFactory[Any] | None = None
@@ -173,7 +177,7 @@ class ConnectOptions:
         isolation_words(self.isolation)
         lock_mode_words(self.lock_wait)
         _check_flag("pipelining", self.pipelining)
-        _check_flag("keepalive", self.keepalive)
+        _check_keepalive(self.keepalive)
         _check_flag("strip_char", self.strip_char)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InterfaceError("ssl: must be None, True, False or an ssl.SSLContext")
@@ -214,6 +218,13 @@ class ConnectOptions:
     def code_set(self) -> CodeSet:
         """How text looks in bytes on this connection."""
         return code_set_of(self.locale, self.encoding_errors)
+
+    @property
+    def keepalive_times(self) -> tuple[int, int, int] | None:
+        """Idle seconds, interval and count of keepalive; None: there is none."""
+        if isinstance(self.keepalive, bool):
+            return _KEEPALIVE if self.keepalive else None
+        return self.keepalive
 
     def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
         """What TLS is done with, None for plain TCP. Made at the first call: it reads the system's certificates.
@@ -351,6 +362,8 @@ def _from_text(name: str, text: str) -> object:
             raise InterfaceError(f"{name}: must be a number of seconds") from None
     if name == "lock_wait":
         return _lock_wait_from_text(text)
+    if name == "keepalive" and "," in text:
+        return tuple(_whole_from_text(name, part.strip()) for part in text.split(","))
     if name in ("ssl", "keepalive", "strip_char", "pipelining", "autocommit", "read_only"):
         if text.lower() not in _FLAGS:
             raise InterfaceError(f"{name}: must be true or false")
@@ -429,6 +442,25 @@ def _check_whole(name: str, value: object, low: int, high: int) -> None:
 def _check_seconds(name: str, value: object) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
         raise InterfaceError(f"{name}: must be a number of seconds above 0")
+
+
+def _check_keepalive(value: object) -> None:
+    """Source:   documented: Linux takes at most 32767 seconds and 127 questions"""
+    limits = (32767, 32767, 127)
+    if isinstance(value, bool):
+        return
+    if (
+        not isinstance(value, tuple)
+        or len(cast(tuple[object, ...], value)) != 3
+        or not all(
+            isinstance(number, int) and 1 <= number <= limit
+            for number, limit in zip(cast(tuple[object, ...], value), limits, strict=True)
+        )
+    ):
+        raise InterfaceError(
+            "keepalive: must be True, False, or three numbers: seconds until the first question, seconds between two "
+            f"(both up to {limits[0]}), and how many (up to {limits[2]})"
+        )
 
 
 def _check_flag(name: str, value: object) -> None:

@@ -88,11 +88,17 @@ class Staggered(Generic[T]):
 
 
 async def reach(
-    address: Address, context: ssl.SSLContext | None = None, *, keepalive: bool = True, hint: str = ""
+    address: Address,
+    context: ssl.SSLContext | None = None,
+    *,
+    keepalive: tuple[int, int, int] | None = None,
+    hint: str = "",
 ) -> Channel:
     """A channel to *address*, over TCP and, with a context, TLS.
 
-    Args:     hint: what may be the matter when something answers, but not as it should.
+    Args:     keepalive: seconds without traffic until TCP asks whether the peer is there, seconds between two
+              questions, questions without an answer that end the connection. None: TCP does not ask.
+              hint: what may be the matter when something answers, but not as it should.
     Raises:   ConnectError: nobody is there, or the wrong one.
     """
     try:
@@ -112,21 +118,39 @@ async def reach(
         await race.close()
     if channel is None:
         raise _all_refused(race.errors)
-    if keepalive:
-        _keep_alive(channel)
+    if keepalive is not None:
+        _keep_alive(channel, *keepalive)
     return channel
 
 
-def _keep_alive(channel: Channel) -> None:
-    """Set the socket's options; the event loop has turned off Nagle's algorithm by itself.
+_KEEPIDLE: Final = getattr(socket, "TCP_KEEPIDLE", getattr(socket, "TCP_KEEPALIVE", None))
+_KEEPINTVL: Final = getattr(socket, "TCP_KEEPINTVL", None)
+_KEEPCNT: Final = getattr(socket, "TCP_KEEPCNT", None)
+_USER_TIMEOUT: Final = getattr(socket, "TCP_USER_TIMEOUT", None)
+"""Milliseconds that sent bytes may stay unacknowledged; keepalive does not begin while there are some (documented: RFC
+5482, tcp(7))."""
+
+
+def _keep_alive(channel: Channel, idle: int, interval: int, count: int) -> None:
+    """Let TCP find out that the peer's machine has gone.
 
     A peer may have reset the connection already. The socket then is closed or takes no options, and the next read tells
-    why: that must not be told as an error of the option.
+    why: that is no error of the option.
     """
     own = channel.transport.get_extra_info("socket")
-    if own is not None:
-        with contextlib.suppress(OSError):
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if own is None:
+        return
+    with contextlib.suppress(OSError):
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        (_KEEPIDLE, idle),
+        (_KEEPINTVL, interval),
+        (_KEEPCNT, count),
+        (_USER_TIMEOUT, 1000 * (idle + interval * count)),
+    ):
+        if option is not None:  # the platform has it
+            with contextlib.suppress(OSError):
+                own.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _all_refused(errors: list[ConnectError]) -> ConnectError:

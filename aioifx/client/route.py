@@ -92,7 +92,9 @@ def _place(text: str) -> tuple[str, int | None]:
 
 
 def _host(text: str) -> str:
-    if not text or any(character.isspace() or character in _NO_HOST for character in text):
+    if not text or any(
+        character.isspace() or character in _NO_HOST or not character.isprintable() for character in text
+    ):
         raise InterfaceError("host: must be names or addresses, separated by commas")
     return text
 
@@ -107,13 +109,17 @@ def _port(text: str) -> int:
 
 
 def redirect_target(text: str) -> Address | None:
-    """Where a login reply redirects to; None when the text is not of the form that is known.
+    """Where a login reply redirects to; None when the text is not of a form that is known.
 
-    Source:   assumed: ``label=server|host|port``, as one client reads it; no capture shows it
+    Source:   observed: JDBC follows exactly three parts, server, host and port, split at ``|``, ``:`` or ``=``.
+              assumed: ``label=server|host|port``, as one other client reads it; no capture shows what a server sends
     """
-    server, *place = text.rpartition("=")[2].split("|")
-    if len(place) != 2 or not server.strip():
+    parts = re.split("[|:=]", text)
+    if len(parts) != 3:
+        parts = text.rpartition("=")[2].split("|")
+    if len(parts) != 3 or not parts[0].strip():
         return None
+    server, *place = parts
     try:
         return Address(_host(place[0].strip()), _port(place[1].strip()), server.strip())
     except InterfaceError:

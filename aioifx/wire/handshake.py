@@ -247,7 +247,7 @@ async def read_login_reply(inbox: Inbox) -> LoginReply:
     reader.skip(8 + 4 + 8 + 4)  # network
     block = reader.u16()
     if block == LoginBlock.REDIRECT:
-        # assumed: label=server|host|port in a login string; one client reads it so, no capture shows it
+        # assumed: a login string; JDBC and one other client read it so, no capture shows what a server sends
         reader.skip(2)
         return reply._replace(redirect=reader.text())
     if block != LoginBlock.RESULT:

@@ -370,7 +370,8 @@ async def test_a_locale_that_does_not_match_is_a_locale_error(sqlcode: int) -> N
 
 async def test_a_reject_without_a_reason_is_one_all_the_same() -> None:
     refused = await failing(Peer([(None, accepted(type=LoginType.REJECT))], with_login=True))
-    assert type(refused) is ConnectError and "no reason" in str(refused)
+    assert type(refused) is AuthenticationError and "no reason; most often user or password" in str(refused)
+    assert refused.sqlstate == "28000"
 
 
 async def test_an_accept_with_a_code_is_a_reject() -> None:
@@ -631,6 +632,30 @@ async def test_the_socket_does_not_wait_to_fill_its_packets() -> None:
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
+def keepalive_of(sock: Any) -> list[int]:
+    names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+    tcp = [sock.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in names]
+    return [sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), *tcp]
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the platform lacks the options")
+@pytest.mark.parametrize(
+    ("keepalive", "found"),
+    [
+        (True, [1, 60, 10, 6, 120_000]),
+        ((5, 2, 3), [1, 5, 2, 3, 11_000]),
+        (False, None),
+    ],
+)
+async def test_tcp_is_told_when_to_give_the_server_up(keepalive: Any, found: list[int] | None) -> None:
+    peer = Peer([*login(), GOODBYE], with_login=True)
+    async with listening(peer) as listener:
+        async with aioifx.connect(**options_for(listener.port, keepalive=keepalive)) as conn:
+            sock = conn._session.channel.transport.get_extra_info("socket")
+            with socket.socket() as untouched:
+                assert keepalive_of(sock) == (found or keepalive_of(untouched))
+
+
 # -- several servers --------------------------------------------------------------------------------------------------
 
 SECONDARY = LOGGED | OpenWarning.SECONDARY
@@ -721,13 +746,14 @@ async def resetting() -> AsyncIterator[int]:
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
 async def test_a_host_that_accepts_and_resets_is_a_connect_error(encrypted: bool) -> None:
+    context = tls.create_default_context() if encrypted else False
     async with resetting() as port:
-        for _ in range(20):
+        for _ in range(10):
             with pytest.raises(ConnectError, match=f"127.0.0.1:{port}"):
-                await _connect(port, ssl=encrypted)
-            with pytest.raises(ConnectError, match=f"127.0.0.1:{port}"):
-                async with aioifx.create_pool(**options_for(port, ssl=encrypted)):
-                    pass
+                await _connect(port, ssl=context)
+        with pytest.raises(ConnectError, match=f"127.0.0.1:{port}"):
+            async with aioifx.create_pool(**options_for(port, ssl=context)):
+                pass
 
 
 async def test_behind_a_host_that_accepts_and_resets_comes_the_next() -> None:
@@ -745,7 +771,7 @@ async def test_behind_a_server_that_takes_nobody_comes_the_next(sqlcode: int) ->
             assert f"127.0.0.1:{found[1]}" in repr(conn)
 
 
-@pytest.mark.parametrize("sqlcode", [-951, -952])
+@pytest.mark.parametrize("sqlcode", [-951, -952, 0])
 async def test_what_one_server_says_of_the_password_is_final(sqlcode: int) -> None:
     second = answering()
     async with ports(rejecting(sqlcode), second) as found:

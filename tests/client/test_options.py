@@ -183,6 +183,13 @@ def test_a_port_that_is_known_to_have_tls_or_none_decides_over_what_is_not_said(
     assert options(ssl=mine).ssl_context(False) is None
 
 
+def test_keepalive_is_three_numbers_unless_it_is_off() -> None:
+    assert resolve("HOST=h;SERVER=s", {}).keepalive_times == (60, 10, 6)
+    assert resolve("HOST=h;SERVER=s", {"keepalive": False}).keepalive_times is None
+    assert resolve("HOST=h;SERVER=s", {"keepalive": (5, 2, 3)}).keepalive_times == (5, 2, 3)
+    assert parse_dsn("informix://h/d?server=s&keepalive=5,2,3").keepalive == (5, 2, 3)
+
+
 def test_keywords_and_fields_are_the_same_names() -> None:
     names = {field.name for field in dataclasses.fields(ConnectOptions) if field.init}
     assert set(OptionFields.__annotations__) == names
@@ -243,7 +250,10 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"connect_timeout": float("nan")}, "connect_timeout: "),
         ({"connect_timeout": float("inf")}, "connect_timeout: "),
         ({"connect_timeout": "20"}, "connect_timeout: "),
-        ({"keepalive": 1}, "keepalive: must be True or False"),
+        ({"keepalive": 1}, "keepalive: must be True, False, or three numbers"),
+        ({"keepalive": (60, 10)}, "keepalive: must be True, False, or three numbers"),
+        ({"keepalive": (60, 0, 6)}, "keepalive: must be True, False, or three numbers"),
+        ({"keepalive": (60, 10, 128)}, "keepalive: must be True, False, or three numbers"),
         ({"strip_char": "no"}, "strip_char: must be True or False"),
         ({"autocommit": 1}, "autocommit: must be True or False"),
         ({"read_only": "yes"}, "read_only: must be True or False"),

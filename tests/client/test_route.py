@@ -92,6 +92,15 @@ def test_a_redirect_names_server_host_and_port() -> None:
     assert redirect_target("g=ol_other|db7|9090") == redirect_target("ol_other|db7|9090") == expected
 
 
+@pytest.mark.parametrize("text", ["ol|db7|9090", "ol:db7:9090", "ol=db7|9090", "ol=db7:9090", "ol|db7=9090"])
+def test_a_redirect_is_three_parts_as_jdbc_splits_them(text: str) -> None:
+    assert redirect_target(text) == Address("db7", 9090, "ol")
+
+
+def test_a_redirect_may_name_an_ipv6_address_between_bars() -> None:
+    assert redirect_target("g=ol|::1|9090") == redirect_target("ol|::1|9090") == Address("::1", 9090, "ol")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -106,6 +115,10 @@ def test_a_redirect_names_server_host_and_port() -> None:
         "g=ol|db7|0",
         "g=ol|db7|99999",
         "g=ol|db7|9090|x",
+        "g:ol:db7:9090",
+        "ol:db7",
+        "ol=db7=x",
+        "ol|d\0b7|9090",
         "g=ol|u@db7|9090",
         "g=ol|db 7|9090",
         "g=ol|a,b|9090",
