@@ -754,6 +754,38 @@ async def test_what_has_no_answer_is_refused_by_number_and_place(
         assert await conn.fetchval(f"SELECT 1 {DUAL}") == 1
 
 
+@pytest.mark.parametrize(
+    ("call", "parameters", "value", "type_"),
+    [
+        ("LPAD('é', 3, 'ü')", (), "üüé", "VARCHAR(12)"),
+        ("LPAD(?::VARCHAR(20), 5, ?)", ("é", "日"), "日日日日é", "VARCHAR(20)"),
+        ("RPAD(?::VARCHAR(20), 100, '日')", ("a",), "a" + 99 * "日", "LVARCHAR(400)"),
+        ("REPLACE('aa', 'a', 'é')", (), "éé", "LVARCHAR(32739)"),
+        ("UPPER('ɐé')", (), "ɐÉ", "CHAR(4)"),
+        ("ASCII('é')", (), 0xC3, "INTEGER"),
+        ("ASCII(?::CHAR(1))", ("A",), 65, "INTEGER"),
+        ("CHARINDEX('日', 'a日', ?)", (1,), 2, "INTEGER"),
+        ("SUBSTRING_INDEX(?::VARCHAR(20), '日', ?)", ("a日b日c", -1), "c", "VARCHAR(20)"),
+        ("TO_CHAR(?::DECIMAL(8,2), ?)", (Decimal("-1234.5"), "-#,###.&&"), "-1,234.50", "VARCHAR(255)"),
+        ("TO_NUMBER(?)", ("$12.50",), Decimal("12.5"), "DECIMAL(32)"),
+        ("ROUND(DEGREES(?), 1)", (1.0,), 57.3, "FLOAT"),
+        ("TRUNC(RADIANS(90), 2)", (), 1.57, "FLOAT"),
+    ],
+)
+async def test_functions_take_literals_and_parameters_in_utf8(
+    call: str, parameters: tuple[object, ...], value: object, type_: str
+) -> None:
+    utf8 = "en_US.utf8"
+    async with (
+        running(db_locale=utf8) as dsn,
+        aioifx.connect(dsn, client_locale=utf8, db_locale=utf8) as conn,
+    ):
+        assert await conn.fetchval(f"SELECT {call} {DUAL}", *parameters) == value
+        async with await conn.prepare(f"SELECT {call} {DUAL}") as statement:
+            assert [tuple(row) for row in await statement.fetch(*parameters)] == [(value,)]
+            assert str(statement.columns[0].type) == type_
+
+
 async def test_the_catalog_is_read_as_on_any_server() -> None:
     async with running() as dsn, aioifx.connect(dsn) as conn:
         rows, told = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from aioifx.server.sql import tree
@@ -10,6 +11,7 @@ from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import Context
 from aioifx.server.sql.operands import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.server.sql.routines import CATALOG_ROUTINES, ROUTINES, Kind
+from aioifx.server.sql.strings import widest_character
 from aioifx.server.sql.texts import string
 from aioifx.server.sql.types import (
     BIGINT,
@@ -22,7 +24,9 @@ from aioifx.server.sql.types import (
     datetime,
     decimal,
     family_of,
+    is_national,
     plain,
+    size_of,
     varchar,
 )
 from aioifx.sqltypes import SqlType, Unit
@@ -52,14 +56,21 @@ def call(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed
     special = _SPECIAL.get(node.name)
     if special is not None and node.routine.owner == "":
         return special(translator, node, hint)
-    routine = CATALOG_ROUTINES.get(node.name) if node.routine.owner else ROUTINES.get(node.name)
+    routine = (None if node.routine.owner else ROUTINES.get(node.name)) or CATALOG_ROUTINES.get(node.name)
     if routine is None:
         return _registered(translator, node)
     if not routine.required <= len(node.arguments) <= len(routine.kinds):
         raise SqlFault(-664, token=node.name, offset=node.offset)
     pairs = zip(routine.kinds, node.arguments, strict=False)
     arguments = [_argument(translator, kind, argument) for kind, argument in pairs]
-    return routine.build(arguments)
+    result = routine.build(arguments)
+    return _widened(result, translator.context.settings.code_set) if routine.counts_characters else result
+
+
+def _widened(value: Typed, code_set: str) -> Typed:
+    """A text whose size is its number of characters, with room for their bytes."""
+    type_ = value.known_type
+    return replace(value, type=varchar(size_of(type_) * widest_character(code_set), is_national(type_)))
 
 
 def _registered(translator: Translator, node: tree.Call) -> Typed:

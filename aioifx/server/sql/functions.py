@@ -24,6 +24,8 @@ from zero, -1226. FLOAT: -1223. Division by zero: -1202
     ifx_round(number, n, R)  ifx_trunc      n may be negative
     ifx_pow(number, number)  ifx_root  ifx_atan2  ifx_sqrt(number)  ifx_exp  ifx_ln  ifx_log10
     ifx_sin(number)  ifx_cos  ifx_tan  ifx_asin  ifx_acos  ifx_atan         all of these give FLOAT
+    ifx_degrees(number)  ifx_radians        FLOAT
+    ifx_to_number(text)         TO_NUMBER: DECIMAL, without a currency symbol
     ifx_bitand(number, number)  ifx_bitor  ifx_bitxor  ifx_bitandnot  ifx_bitnot(number)    integers
     ifx_hex(number)             text: 0x and 8 or 16 digits
 
@@ -42,6 +44,8 @@ Strings: give CHAR operands through ifx_text where blanks count
     ifx_subscript(text, n, n)   c[n,n]: bytes; write c[n] as (n, n)
     ifx_left(text, n)  ifx_right  ifx_space(n)
     ifx_instr(text, part[, start[, nth]])   INTEGER, 0 when not found
+    ifx_charindex(part, text[, start])      INTEGER, 0 when not found
+    ifx_substring_index(text, part, n)      before the nth part, or behind it from the end
     ifx_ascii(text)  ifx_chr(n)
 
 Dates and times: d is a DATE, dt a DATE or DATETIME of type T, i an INTERVAL
@@ -233,6 +237,10 @@ def _octet_length(settings: Settings, text: str | None) -> Stored:
     return strings.octet_length(text, settings.code_set)
 
 
+def _ascii(settings: Settings, text: str | None) -> Stored:
+    return strings.ascii_code(text, settings.code_set)
+
+
 def _subscript(settings: Settings, text: str | None, first: int, last: int) -> Stored:
     return strings.subscript(text, first, last, settings.code_set)
 
@@ -284,6 +292,9 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_acos", 1, numerics.maths(math.acos)),
     FunctionSpec("ifx_atan", 1, numerics.maths(math.atan)),
     FunctionSpec("ifx_atan2", 2, numerics.maths(math.atan2)),
+    FunctionSpec("ifx_degrees", 1, numerics.maths(math.degrees)),
+    FunctionSpec("ifx_radians", 1, numerics.maths(math.radians)),
+    FunctionSpec("ifx_to_number", 1, numerics.to_number),
     FunctionSpec("ifx_bitand", 2, numerics.bits(int.__and__)),
     FunctionSpec("ifx_bitor", 2, numerics.bits(int.__or__)),
     FunctionSpec("ifx_bitxor", 2, numerics.bits(int.__xor__)),
@@ -291,7 +302,7 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_bitnot", 1, numerics.bits(int.__invert__)),
     FunctionSpec("ifx_hex", 1, numerics.hexadecimal),
     # strings
-    FunctionSpec("ifx_ascii", 1, strings.ascii_code),
+    FunctionSpec("ifx_ascii", 1, _ascii, True),
     FunctionSpec("ifx_chr", 1, strings.character),
     FunctionSpec("ifx_length", 1, _length, True),
     FunctionSpec("ifx_char_length", 1, strings.char_length),
@@ -316,6 +327,8 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_right", 2, strings.right),
     FunctionSpec("ifx_space", 1, strings.space),
     *_specs("ifx_instr", strings.instr, 2, 3, 4),
+    *_specs("ifx_charindex", strings.charindex, 2, 3),
+    FunctionSpec("ifx_substring_index", 3, strings.substring_index),
     # dates and times
     FunctionSpec("ifx_today", 0, moments.today, True),
     FunctionSpec("ifx_current", 1, moments.current, True),

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from aioifx.server.sql import calendars, dates, datetimes, formats
+from aioifx.server.sql import calendars, dates, datetimes, formats, masks
 from aioifx.server.sql.datetimes import full_form, qualifier_of, span
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.decimals import decimal_of
 from aioifx.server.sql.intervals import interval_qualifier
 from aioifx.server.sql.numerics import whole
 from aioifx.server.sql.settings import Settings
@@ -77,11 +77,11 @@ def difference(settings: Settings, left: Value, left_type: int, right: Value, ri
 
 
 def to_char(settings: Settings, value: Value, number: int, pattern: str | None) -> Stored:
-    """TO_CHAR(x, format) of a DATE or DATETIME; formats of numbers are -999."""
+    """TO_CHAR(x, format): of a number by a mask, of a DATE or DATETIME by directives."""
     if value is None or pattern is None:
         return None
     if form_of(numbered_type(number)) in NUMBER_FORMS:
-        raise SqlFault(-999, token="TO_CHAR")
+        return masks.format_number(decimal_of(value), pattern)
     return formats.format_moment(calendars.moment_of(value, number, settings), pattern)
 
 

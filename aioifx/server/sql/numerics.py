@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 import struct
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
@@ -25,6 +26,7 @@ from aioifx.server.sql.decimals import (
     decimal_of,
     decimal_text,
     fit_decimal,
+    parse_decimal,
     round_decimal,
     truncate_decimal,
 )
@@ -271,6 +273,18 @@ def bits(function: Callable[..., int]) -> Callable[..., Stored]:
         return None if None in numbers else _BIGINT.check(function(*map(whole, numbers)))
 
     return compute
+
+
+_CURRENCY: Final = re.compile(r" *([+-]?) *\$?(.*)", re.DOTALL)
+
+
+def to_number(text: Value) -> Stored:
+    """TO_NUMBER of a text: the number that it is, a currency symbol before it apart."""
+    if text is None:
+        return None
+    match = _CURRENCY.fullmatch(text)
+    assert match is not None
+    return decimal_text(fit_decimal(parse_decimal(match[1] + match[2]), MAX_DIGITS, None))
 
 
 def hexadecimal(number: Value) -> Stored:

@@ -55,6 +55,8 @@ class Routine(NamedTuple):
     kinds: tuple[Kind, ...]
     required: int
     build: Builder
+    counts_characters: bool = False
+    """Whether the size of its result is a number of characters, which may have several bytes each."""
 
 
 # --- Builders ---------------------------------------------------------------------------------------------------------
@@ -101,6 +103,13 @@ def _shortened(name: str) -> Builder:
     return build
 
 
+def _spaces(arguments: Sequence[Typed]) -> Typed:
+    """SPACE: as long as the number says."""
+    length = arguments[0].constant
+    size = length if isinstance(length, int) else types.LVARCHAR_LIMIT
+    return Typed(_written("ifx_space", arguments), varchar(size), _nullable(arguments))
+
+
 def _padded(name: str) -> Builder:
     """LPAD and RPAD: as long as the number says."""
 
@@ -124,6 +133,7 @@ def _replaced(arguments: Sequence[Typed]) -> Typed:
         isinstance(old.constant, str)
         and isinstance(new.constant, str)
         and len(new.constant) <= len(old.constant)
+        and len(new.constant.encode("utf-8", "replace")) <= len(old.constant.encode("utf-8", "replace"))
     )
     type_ = varchar(size_of(source) if shorter else types.LVARCHAR_LIMIT, is_national(source))
     return Typed(_written("ifx_replace", arguments), type_, _nullable(arguments))
@@ -268,16 +278,18 @@ ROUTINES: Final[dict[str, Routine]] = {
     "octet_length": Routine((_TEXT,), 1, _fixed("ifx_octet_length", INTEGER)),
     "ltrim": Routine((_TEXT, _TEXT), 1, _shortened("ifx_ltrim")),
     "rtrim": Routine((_TEXT, _TEXT), 1, _shortened("ifx_rtrim")),
-    "lpad": Routine((_TEXT, _COUNT, _TEXT), 2, _padded("ifx_lpad")),
-    "rpad": Routine((_TEXT, _COUNT, _TEXT), 2, _padded("ifx_rpad")),
+    "lpad": Routine((_TEXT, _COUNT, _TEXT), 2, _padded("ifx_lpad"), counts_characters=True),
+    "rpad": Routine((_TEXT, _COUNT, _TEXT), 2, _padded("ifx_rpad"), counts_characters=True),
     "replace": Routine((_TEXT, _TEXT, _TEXT), 2, _replaced),
     "substr": Routine((_TEXT, _COUNT, _COUNT), 2, _shortened("ifx_substr")),
     "substring": Routine((_TEXT, _COUNT, _COUNT), 2, _shortened("ifx_substring")),
     "left": Routine((_TEXT, _COUNT), 2, _shortened("ifx_left")),
     "right": Routine((_TEXT, _COUNT), 2, _shortened("ifx_right")),
     "concat": Routine((_TEXT, _TEXT), 2, _joined),
-    "space": Routine((_COUNT,), 1, _fixed("ifx_space", varchar(255))),
+    "space": Routine((_COUNT,), 1, _spaces),
     "instr": Routine((_TEXT, _TEXT, _COUNT, _COUNT), 2, _fixed("ifx_instr", INTEGER)),
+    "charindex": Routine((_TEXT, _TEXT, _COUNT), 2, _fixed("ifx_charindex", INTEGER)),
+    "substring_index": Routine((_TEXT, _TEXT, _COUNT), 3, _like_first("ifx_substring_index")),
     "ascii": Routine((_TEXT,), 1, _fixed("ifx_ascii", INTEGER)),
     "chr": Routine((_COUNT,), 1, _fixed("ifx_chr", varchar(1))),
     "hex": Routine((_NUMBER,), 1, _fixed("ifx_hex", varchar(18))),
@@ -308,6 +320,7 @@ ROUTINES: Final[dict[str, Routine]] = {
     "next_day": Routine((_MOMENT, _TEXT), 2, _moved("ifx_next_day")),
     "months_between": Routine((_MOMENT, _MOMENT), 2, _months_between),
     "to_char": Routine((_SPAN, _TEXT), 1, _to_char),
+    "to_number": Routine((_TEXT,), 1, _fixed("ifx_to_number", decimal())),
     "to_date": Routine((_TEXT, _TEXT), 1, _to_date),
 } | {
     name: Routine((_NUMBER,), 1, _fixed(f"ifx_{sqlite}", FLOAT))
@@ -323,6 +336,8 @@ ROUTINES: Final[dict[str, Routine]] = {
         ("asin", "asin"),
         ("acos", "acos"),
         ("atan", "atan"),
+        ("degrees", "degrees"),
+        ("radians", "radians"),
     )
 }
 

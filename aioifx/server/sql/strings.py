@@ -17,6 +17,9 @@ _NOT_IN_CODE_SET: Final = -23103
 _LONGEST: Final = 32739
 """Bytes of the longest LVARCHAR; nothing pads beyond it."""
 
+_WIDEST: Final = 4
+"""Bytes of a character of UTF-8 or GB18030; no code set has longer ones."""
+
 
 def encoded(text: str, code_set: str) -> bytes:
     """The bytes of a text in the database; what its code set lacks is -23103, never a question mark."""
@@ -81,11 +84,20 @@ def char_length(text: str | None) -> int | None:
 
 
 def _by_letter(text: str, change: Callable[[str], str]) -> str:
-    """Changed letter by letter: one whose other case is two letters stays, so that the length does."""
+    """Changed letter by letter: one whose other case is two letters or more bytes stays, so that the size does."""
     changed = change(text)
-    if len(changed) == len(text):
+    if _fits(changed, text):
         return changed
-    return "".join(new if len(new) == 1 else old for old, new in ((c, change(c)) for c in text))
+    return "".join(new if _fits(new, old) else old for old, new in ((c, change(c)) for c in text))
+
+
+def _fits(new: str, old: str) -> bool:
+    return len(new) == len(old) and len(new.encode("utf-8", "replace")) <= len(old.encode("utf-8", "replace"))
+
+
+def widest_character(code_set: str) -> int:
+    """Bytes that a character of a code set may have."""
+    return 1 if len("\u3042".encode(code_set, "replace")) == 1 else _WIDEST
 
 
 def upper(text: str | None) -> str | None:
@@ -220,9 +232,30 @@ def instr(text: str | None, part: str | None, start: int | None = 1, nth: int | 
     return place + 1
 
 
-def ascii_code(text: str | None) -> int | None:
-    """ASCII: the code of the first character; NULL for an empty text."""
-    return ord(text[0]) if text else None
+def charindex(part: str | None, text: str | None, start: int | None = 1) -> int | None:
+    """CHARINDEX: place of the first occurrence from *start* on, or 0; a start before the text is its beginning."""
+    if text is None or part is None or start is None:
+        return None
+    return text.find(part, max(start, 1) - 1) + 1
+
+
+def substring_index(text: str | None, delimiter: str | None, count: int | None) -> str | None:
+    """SUBSTRING_INDEX: what stands before the *count*-th delimiter, or behind it, counted from the end.
+
+    The whole text when it has fewer; NULL for a count of 0 (documented). assumed: no text is an empty delimiter.
+    """
+    if text is None or delimiter is None or not count:
+        return None
+    pieces = text.split(delimiter) if delimiter else [text]
+    return delimiter.join(pieces[:count] if count > 0 else pieces[count:])
+
+
+def ascii_code(text: str | None, code_set: str) -> int | None:
+    """ASCII: the code of the first character; NULL for an empty text.
+
+    assumed: of a character with several bytes, the first one.
+    """
+    return encoded(text[0], code_set)[0] if text else None
 
 
 def character(code: int | None) -> str | None:

@@ -65,6 +65,20 @@ BENCH = Workbench(
         ("LAST_DAY(day)", date(2026, 5, 31), "DATE"),
         ("MONTHS_BETWEEN(MDY(6,4,2026), day)", Decimal(1), "DECIMAL(32)"),
         ("TO_CHAR(at, '%Y/%m')", "2026/05", "VARCHAR(255)"),
+        ("TO_CHAR(d)", "4.56", "VARCHAR(255)"),
+        ("TO_CHAR(k, '---&')", "  -7", "VARCHAR(255)"),
+        ("TO_CHAR(f, '<<<.&&')", "2.50", "VARCHAR(255)"),
+        ("TO_NUMBER('$100.00')", Decimal(100), "DECIMAL(32)"),
+        ("TO_NUMBER(k)", Decimal(-7), "DECIMAL(32)"),
+        ("SPACE(300)", 300 * " ", "LVARCHAR(300)"),
+        ("CHARINDEX('l', v)", 3, "INTEGER"),
+        ("CHARINDEX('l', v, 4)", 4, "INTEGER"),
+        ("SUBSTRING_INDEX(v, 'l', 1)", "He", "VARCHAR(20)"),
+        ("SUBSTRING_INDEX('a.b', '.', -1)", "b  ", "CHAR(3)"),
+        ("DEGREES(0)", 0.0, "FLOAT"),
+        ("RADIANS(180)", 3.141592653589793, "FLOAT"),
+        ("schema_coltypename(262, 0)", "serial", "VARCHAR(40)"),
+        ("informix.schema_coltypename(0, 0)", "char", "VARCHAR(40)"),
         ("TO_DATE('2026-05-04', '%Y-%m-%d')", datetime(2026, 5, 4), "DATETIME YEAR TO FRACTION(5)"),
     ],
 )
@@ -72,6 +86,22 @@ def test_a_function_has_informixs_value_and_type(call: str, value: Value, type_:
     ((found,),) = BENCH.rows(f"SELECT {call} FROM t")
     assert found == value
     assert BENCH.described(f"SELECT {call} FROM t") == [("(expression)", type_)]
+
+
+@pytest.mark.parametrize(
+    ("call", "sqlcode"),
+    [
+        ("TO_NUMBER(c || '1')", -1213),
+        ("TO_NUMBER('')", -1213),
+        ("TO_NUMBER(day)", -1213),
+        ("TO_CHAR(d, '999')", -999),
+        ("DEGREES('x')", -1213),
+        ("CHARINDEX('l')", -664),
+        ("SUBSTRING_INDEX(v, 'l')", -664),
+    ],
+)
+def test_a_function_refuses_what_it_cannot_take(call: str, sqlcode: int) -> None:
+    assert BENCH.fault(f"SELECT {call} FROM t")[0] == sqlcode
 
 
 _SAMPLES = {
@@ -89,6 +119,7 @@ _OWN_SAMPLES = {
     "trunc": "2.5, 1",
     "to_char": "TODAY, '%Y'",
     "to_date": "'2026', '%Y'",
+    "to_number": "'$7'",
     "hex": "255",
     "mod": "7.5, 2.5",
 }

@@ -165,9 +165,58 @@ def test_instr(part: str, start: int, nth: int, place: int) -> None:
     assert strings.instr("banana", part, start, nth) == place
 
 
+@pytest.mark.parametrize(
+    ("part", "start", "place"),
+    [("na", 1, 3), ("na", 4, 5), ("na", 6, 0), ("na", -3, 3), ("x", 1, 0), ("a", 9, 0)],
+)
+def test_charindex(part: str, start: int, place: int) -> None:
+    assert strings.charindex(part, "banana", start) == place
+
+
+def test_charindex_of_null_is_null() -> None:
+    assert strings.charindex(None, "a") is None
+    assert strings.charindex("a", None) is None
+    assert strings.charindex("a", "a", None) is None
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "count", "piece"),
+    [
+        (".", 1, "www"),
+        (".", 2, "www.ibm"),
+        (".", 3, "www.ibm.com"),
+        (".", -1, "com"),
+        (".", -2, "ibm.com"),
+        (".", -9, "www.ibm.com"),
+        (".", 0, None),
+        ("", 1, "www.ibm.com"),
+        (None, 1, None),
+    ],
+)
+def test_substring_index(delimiter: str | None, count: int, piece: str | None) -> None:
+    assert strings.substring_index("www.ibm.com", delimiter, count) == piece
+
+
+def test_a_letter_keeps_its_case_when_the_other_one_has_more_bytes() -> None:
+    assert strings.upper("\u0250b") == "\u0250B"
+    assert strings.lower("\u0391\u03a3") == "\u03b1\u03c2"
+
+
+def test_characters_of_a_code_set_have_up_to_so_many_bytes() -> None:
+    assert [strings.widest_character(each) for each in ("latin-1", "cp1252", "utf-8", "gb18030")] == [
+        1,
+        1,
+        4,
+        4,
+    ]
+
+
 def test_codes_and_characters() -> None:
-    assert strings.ascii_code("A") == 65
-    assert strings.ascii_code("") is None
+    assert strings.ascii_code("A", "utf-8") == 65
+    assert strings.ascii_code("", "utf-8") is None
+    assert strings.ascii_code("é", "latin-1") == 0xE9
+    assert strings.ascii_code("é", "utf-8") == 0xC3
+    assert fault_of(strings.ascii_code, "€", "latin-1") == -23103
     assert strings.character(65) == "A"
     assert strings.character(None) is None
     assert fault_of(strings.character, 256) == -1226
