@@ -699,6 +699,10 @@ The server's host does not know the client's.
 The server runs, and takes no sessions of ordinary users at the moment.
 > Wait; its administrator ends quiescent or administration mode with onmode -m.
 
+-25571
+The server cannot create a user thread: it has as many sessions as LIMITNUMSESSIONS allows, or lacks memory.
+> Close connections that nobody uses, or make pools smaller; onstat -g ses shows who holds them.
+
 -27001
 The connection ended while the login was under way. A server that is starting, full, or behind a proxy does that.
 > Try again; look at the limits on sessions, and whether the port speaks SQLI, not DRDA or TLS.

@@ -575,6 +575,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -932: Rule(ConnectError, "08001", "network call failed", retryable=True),
     -954: Rule(ConnectError, "08004", "client is not known to the server"),
     -1809: Rule(ConnectError, "08004", "the server refused the connection"),
+    -25571: Rule(ConnectError, "08004", "the server has no room for another session", retryable=True),
     -25588: Rule(ConnectError, "08001", "the application cannot connect to server {}"),
     -25596: Rule(ConnectError, "08001", "name of the server is not in sqlhosts"),
     -25599: Rule(ConnectError, "08001", "nobody listens at the server's address", retryable=True),

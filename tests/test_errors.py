@@ -230,7 +230,7 @@ def test_every_lock_error_is_worth_another_try_and_nothing_else_but_a_few() -> N
     others = {
         code for code, rule in SQLCODES.items() if rule.retryable and rule.error is not errors.RowLocked
     }
-    assert others == {-710, -425, -907, -908, -930, -932, -25599, -27001}
+    assert others == {-710, -425, -907, -908, -930, -932, -25571, -25599, -27001}
 
 
 @pytest.mark.parametrize("sqlcode", [-458, -268, -201, -457, -951, 0])

@@ -5,15 +5,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from aioifx.errors import Error, InterfaceError
 from aioifx.server.databases import DEFAULT_LOCALE, LogMode
 from aioifx.server.listener import ServerOptions, serve
+
+_DEFAULTS: Final = ServerOptions()
+
+PASSWORD: Final = "AIOIFX_SERVER_PASSWORD"
+"""The environment variable that holds the password, when no option names it."""
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
@@ -31,7 +38,16 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         help="made if it does not exist; may be repeated; sysmaster always exists (default demo)",
     )
     parser.add_argument("--user", help="the only user that may log in (default: anybody)")
-    parser.add_argument("--password", help="that user's password (default: any)")
+    secret = parser.add_mutually_exclusive_group()
+    secret.add_argument(
+        "--password", help="that user's password (default: any); other users may see it in ps"
+    )
+    secret.add_argument(
+        "--password-file",
+        type=Path,
+        metavar="FILE",
+        help=f"its first line is the password; without both, it is that of the environment variable {PASSWORD}, if set",
+    )
     parser.add_argument("--server-name", help="the only DBSERVERNAME that is accepted (default: any)")
     parser.add_argument(
         "--log-mode",
@@ -51,17 +67,42 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
     parser.add_argument(
         "--seed", type=Path, metavar="SCRIPT.sql", help="SQL for the first database, run at the start"
     )
+    parser.add_argument(
+        "--login-timeout",
+        type=float,
+        default=_DEFAULTS.login_timeout,
+        metavar="SECONDS",
+        help="for a client's login, and its TLS handshake (default %(default)g)",
+    )
+    parser.add_argument(
+        "--max-sessions",
+        type=int,
+        default=_DEFAULTS.max_sessions,
+        metavar="N",
+        help="sessions at a time (default %(default)s)",
+    )
     parser.add_argument("--verbose", action="store_true", help="log sessions")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING)
-    try:
-        seed = given.seed.read_text(encoding="utf-8") if given.seed else None
-    except (OSError, UnicodeDecodeError) as error:
-        parser.error(f"--seed: {error}")
+    seed = _text_of(parser, "--seed", given.seed)
+    if given.password_file is not None:
+        given.password = (_text_of(parser, "--password-file", given.password_file) or "").partition("\n")[0]
+    elif given.password is None:
+        given.password = os.environ.get(PASSWORD)
     try:
         return _options(given, seed)
     except InterfaceError as error:
-        parser.error(f"--{error}")
+        option, _, what = str(error).partition(":")
+        parser.error(f"--{option.replace('_', '-')}:{what}")
+
+
+def _text_of(parser: argparse.ArgumentParser, option: str, path: Path | None) -> str | None:
+    try:
+        return None if path is None else path.read_text(encoding="utf-8")
+    except OSError as error:
+        parser.error(f"{option}: {error}")
+    except UnicodeDecodeError as error:  # which would show bytes of the file
+        parser.error(f"{option}: {path} is not UTF-8 at byte {error.start}")
 
 
 def _options(given: argparse.Namespace, seed: str | None) -> ServerOptions:
@@ -76,6 +117,8 @@ def _options(given: argparse.Namespace, seed: str | None) -> ServerOptions:
         directory=given.directory,
         seed=seed,
         db_locale=given.db_locale,
+        login_timeout=given.login_timeout,
+        max_sessions=given.max_sessions,
     )
 
 
@@ -87,7 +130,7 @@ async def main(options: ServerOptions) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
     async with serve(options) as server:
-        print(f"aioifx.server is ready: {server.dsn}", flush=True)
+        print(f"aioifx.server is ready: {server.printable_dsn}", flush=True)
         await stop.wait()
 
 

@@ -118,7 +118,6 @@ class Desk:
             self.code_set,
             padded_varchar=self.has_padded_varchar,
             single=single,
-            database_codec=self.engine.settings.code_set,
             largest=self.fetch_limit.size,
         )
 

@@ -69,6 +69,10 @@ class ServerOptions:
     """Capability bits that the server answers with."""
     routines: tuple[Routine, ...] = ()
     """Procedures and functions written in Python, for all databases."""
+    login_timeout: float = 10.0
+    """Seconds that a client has for its login, and before that for its TLS handshake; then it is dropped."""
+    max_sessions: int = 1000
+    """Sessions at a time; a login beyond them is refused with -25571."""
     fetch_limit: int = LARGEST_PORTION
     """Bytes of rows in one reply, however large the fetch buffer that the client names is."""
     fetch_refusal: int = 0
@@ -84,6 +88,10 @@ class ServerOptions:
         _check_locale("db_locale", self.db_locale)
         if not 0 <= self.port <= 0xFFFF:
             raise InterfaceError(f"port: {self.port} is not a port")
+        if not self.login_timeout > 0:
+            raise InterfaceError(f"login_timeout: expected seconds above 0, got {self.login_timeout!r}")
+        if self.max_sessions < 1:
+            raise InterfaceError(f"max_sessions: expected 1 or more, got {self.max_sessions!r}")
         if self.fetch_limit < 1:
             raise InterfaceError("fetch_limit: must be a number of bytes")
         if self.fetch_refusal > 0:
@@ -127,6 +135,8 @@ class Server:
             self.options.user,
             self.options.password,
             only_own_name=self.options.server_name is not None,
+            login_timeout=self.options.login_timeout,
+            max_sessions=self.options.max_sessions,
             fetch_limit=FetchLimit(self.options.fetch_limit, self.options.fetch_refusal),
         )
 
@@ -139,8 +149,13 @@ class Server:
         self._closing = False
         try:
             await asyncio.to_thread(self._prepare)
+            options = self.options
             self._listener = await asyncio.get_running_loop().create_server(
-                self._accept, self.options.host, self.options.port, ssl=self.options.ssl
+                self._accept,
+                options.host,
+                options.port,
+                ssl=options.ssl,
+                ssl_handshake_timeout=options.login_timeout if options.ssl else None,
             )
         except BaseException:
             await self.close()
@@ -218,17 +233,22 @@ class Server:
     @property
     def dsn(self) -> str:
         """How a client reaches the first database; its locales are named unless they are the default."""
+        return self._dsn(None if self.options.password is None else quote(self.options.password, safe=""))
+
+    @property
+    def printable_dsn(self) -> str:
+        """`dsn` with ``***`` in place of the password."""
+        return self._dsn(None if self.options.password is None else "***")
+
+    def _dsn(self, password: str | None) -> str:
         assert self._databases is not None, "the server has not been started"
         options = self.options
-        user = quote(options.user or _OWNER, safe="")
-        password = f":{quote(options.password, safe='')}" if options.password is not None else ""
+        user = quote(options.user or _OWNER, safe="") + ("" if password is None else f":{password}")
         host = f"[{options.host}]" if ":" in options.host else options.host
         name = self._rules.identity.name
         kept = self._databases.find(options.first_database).locale
         locale = "" if kept == DEFAULT_LOCALE else f"&client_locale={kept}&db_locale={kept}"
-        return (
-            f"informix://{user}{password}@{host}:{self.port}/{options.first_database}?server={name}{locale}"
-        )
+        return f"informix://{user}@{host}:{self.port}/{options.first_database}?server={name}{locale}"
 
     async def close(self) -> None:
         """Stop listening, end all sessions, wipe what was temporary."""

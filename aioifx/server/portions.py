@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
 from struct import Struct
 from typing import Final
 
@@ -17,7 +18,7 @@ from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.spool import StoredRow
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.values import loader
-from aioifx.sqltypes import Column, Row
+from aioifx.sqltypes import Column, Row, TypeCode
 from aioifx.wire.inbox import padded
 from aioifx.wire.replies import TUPLE_HEAD
 
@@ -29,6 +30,8 @@ LARGEST_PORTION: Final = 16 * 1024 * 1024
 _FULL: Final = 0.9
 """A buffer filled this far is sent; one more round for the rest would cost more than it saves."""
 
+_PADDED: Final = (TypeCode.CHAR, TypeCode.NCHAR)
+_UNPADDED: Final = methodcaller("rstrip", " ")
 _NOT_IN_CODE_SET: Final = -23103
 _SIZE: Final = Struct(">i")
 
@@ -58,7 +61,6 @@ class Portions:
         *,
         padded_varchar: bool,
         single: bool,
-        database_codec: str,
         largest: int = LARGEST_PORTION,
     ) -> None:
         """Args:     single: one row at a time, so that the row sent last is the one that the client stands on.
@@ -69,7 +71,8 @@ class Portions:
             self._encoder = RowEncoder(columns, code_set, padded_varchar=padded_varchar)
         except NotSupportedError as error:
             raise SqlFault(-999, token=str(error)) from None
-        loaders = [loader(column.type, database_codec) for column in columns]
+        # The encoder pads CHAR anew: a blank less where text has more bytes here than in the database.
+        loaders = [_UNPADDED if column.type.code in _PADDED else loader(column.type) for column in columns]
         self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
         self.widths = [
             step.width or step.head + (column.type.size or column.type.length)

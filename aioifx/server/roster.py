@@ -40,6 +40,10 @@ class Roster:
         with self._lock:
             self._members.pop(member.session_id, None)
 
+    def __len__(self) -> int:
+        """How many sessions there are."""
+        return len(self._members)
+
     def members(self) -> list[Member]:
         """All sessions, oldest first."""
         with self._lock:

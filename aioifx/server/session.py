@@ -12,13 +12,14 @@ import hmac
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from aioifx.channel import Channel
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.errors import ConnectError, ConnectionLost, InterfaceError, ProtocolError
+from aioifx.errors import ConnectError, ConnectionLost, DataError, InterfaceError, ProtocolError
 from aioifx.server.conversation import Conversation
 from aioifx.server.databases import Databases
 from aioifx.server.desk import Desk, FetchLimit, Identity
@@ -51,9 +52,14 @@ READ_AHEAD: Final = 1024 * 1024
 BATCH_BYTES: Final = 64 * 1024
 """No further group is read in the same turn behind so many bytes."""
 
+CLOSING_SECONDS: Final = 10.0
+"""How long a client may take to read its last answers when its session has ended."""
+
 _BAD_USER: Final = -951
 _BAD_SERVER: Final = -761
 _BAD_LOCALE: Final = -23101
+_NO_ROOM: Final = -25571
+"""Cannot create a user thread (documented: what LIMITNUMSESSIONS refuses a session with)."""
 _DEFAULT_LOCALE: Final = "en_US.8859-1"
 _SERIAL_NUMBER: Final = b"Software Serial Number AAA#B000000"  # as in every accept seen (observed)
 
@@ -65,9 +71,13 @@ class Rules:
     identity: Identity
     user: str | None = None
     """None: anybody."""
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     only_own_name: bool = False
     """Whether a client must ask for the server by its name."""
+    login_timeout: float = 10.0
+    """Seconds in which a login request has to be complete."""
+    max_sessions: int = 1000
+    """Sessions at a time."""
     statement_limit: int = STATEMENT_LIMIT
     fetch_limit: FetchLimit | None = None
 
@@ -148,6 +158,8 @@ class Session:
             if self._thread is not None:
                 self._thread.shutdown()
             self._channel.close()
+            if self._channel.unsent:
+                self._channel.loop.call_later(CLOSING_SECONDS, self._channel.abort)
 
     async def _in_thread(self, work: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
         assert self._thread is not None
@@ -157,7 +169,14 @@ class Session:
     # -- login ---------------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        login = await self._channel.expect(read_login(self._channel.inbox))
+        limit = asyncio.timeout(self._rules.login_timeout)
+        try:
+            async with limit:
+                login = await self._channel.expect(read_login(self._channel.inbox))
+        except TimeoutError:
+            logger.info("a client was dropped: no login within %g s", self._rules.login_timeout)
+            self._channel.abort()
+            return
         try:
             code_set = self._admit(login)
             conversation = await self._begin(login, code_set)
@@ -182,25 +201,29 @@ class Session:
     def _admit(self, login: LoginRequest) -> CodeSet:
         """The code set of a client that may come in.
 
-        Raises:   SqlFault: -951, wrong user or password; -761, wrong server name; -23101, unknown locale.
+        Raises:   SqlFault: -951, wrong user or password; -761, wrong server name; -23101, unknown locale; -25571, too
+                  many sessions.
         """
         rules = self._rules
-        for given, wanted in ((login.user, rules.user), (login.password, rules.password)):
-            if wanted is not None and not hmac.compare_digest(given, wanted.encode()):
-                raise SqlFault(_BAD_USER)
-        if rules.only_own_name and login.server != self._own_name:
-            raise SqlFault(_BAD_SERVER)
         environment = _environment_of(login)
         try:
             code_set_of(environment.get("DB_LOCALE") or _DEFAULT_LOCALE)
-            return code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
+            code_set = code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
         except InterfaceError:
             raise SqlFault(_BAD_LOCALE) from None
+        for given, wanted in ((login.user, rules.user), (login.password, rules.password)):
+            if wanted is not None and not _is_same(given, wanted, code_set):
+                raise SqlFault(_BAD_USER)
+        if rules.only_own_name and login.server != self._own_name:
+            raise SqlFault(_BAD_SERVER)
+        if len(self._roster) >= rules.max_sessions:
+            raise SqlFault(_NO_ROOM)
+        return code_set
 
     async def _begin(self, login: LoginRequest, code_set: CodeSet) -> Conversation:
         """Make the session's thread, and in it the session."""
         member = self._roster.enter(
-            login.user.decode("latin-1"), login.host.decode("latin-1"), login.process_id
+            self._rules.user or _user_of(login, code_set), login.host.decode("latin-1"), login.process_id
         )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aioifx-session-{member.session_id}")
         environment = _environment_of(login)
@@ -272,6 +295,25 @@ class Session:
 def _changes_reading(group: Sequence[Request]) -> bool:
     """Whether what follows *group* can only be read when it has been answered: other layouts, or nothing at all."""
     return any(isinstance(message, (Protocols, Exit)) for message in group)
+
+
+def _is_same(given: bytes, wanted: str, code_set: CodeSet) -> bool:
+    """Whether *given* is *wanted* in the client's code set, in Latin-1 or in UTF-8.
+
+    Source:   observed: JDBC sends users and passwords in Latin-1 whatever its locale is
+    """
+    same = False
+    for codec in (code_set.codec, "latin-1", "utf-8"):
+        with suppress(UnicodeEncodeError):
+            same |= hmac.compare_digest(given, wanted.encode(codec))
+    return same
+
+
+def _user_of(login: LoginRequest, code_set: CodeSet) -> str:
+    try:
+        return code_set.decode(login.user)
+    except DataError:
+        return login.user.decode("latin-1")
 
 
 def _environment_of(login: LoginRequest) -> dict[str, str]:

@@ -128,6 +128,10 @@ async def test_a_wrong_option_is_named() -> None:
         ServerOptions(("../demo",))
     with pytest.raises(InterfaceError, match="port: -1 is not a port"):
         ServerOptions(port=-1)
+    with pytest.raises(InterfaceError, match="login_timeout: expected seconds above 0, got 0"):
+        ServerOptions(login_timeout=0)
+    with pytest.raises(InterfaceError, match="max_sessions: expected 1 or more, got 0"):
+        ServerOptions(max_sessions=0)
     with pytest.raises(InterfaceError, match="fetch_limit: must be a number of bytes"):
         ServerOptions(fetch_limit=0)
     with pytest.raises(InterfaceError, match="fetch_refusal: must be a negative SQLCODE, or 0"):
@@ -208,6 +212,26 @@ async def test_the_same_bytes_run_inside_tls() -> None:
         assert (await caller.command("CREATE TABLE t (a INTEGER)")).error is None
         channel.close()
         await channel.wait_closed()
+
+
+async def test_a_handshake_that_does_not_come_is_not_waited_for() -> None:
+    authority = trustme.CA()
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(ours)
+    async with serve(ServerOptions(ssl=ours, login_timeout=0.05)) as server, calling(server) as caller:
+        await caller.until_lost()
+
+
+async def test_the_password_is_in_the_dsn_and_nowhere_else() -> None:
+    options = ServerOptions(user="müller", password="pässwört €")
+    async with serve(options) as server:
+        assert server.dsn.startswith("informix://m%C3%BCller:p%C3%A4ssw%C3%B6rt%20%E2%82%AC@127.0.0.1:")
+        assert server.printable_dsn.startswith("informix://m%C3%BCller:***@127.0.0.1:")
+        for text in (repr(options), repr(server._rules), server.printable_dsn):
+            assert "pässwört" not in text and "p%C3" not in text
+        utf8 = {"client_locale": "en_US.utf8", "db_locale": "en_US.819"}
+        async with aioifx.connect(server.dsn, **utf8) as conn:
+            assert (await conn.fetchval("SELECT USER FROM sysmaster:sysdual")).rstrip() == "müller"
 
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}

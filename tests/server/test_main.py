@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from aioifx import connect
 from aioifx.server.__main__ import parse_arguments
 from aioifx.server.databases import LogMode
 
@@ -28,10 +29,12 @@ def test_every_option_is_taken(tmp_path: Path) -> None:
     script.write_text("CREATE TABLE t (a INTEGER);", encoding="utf-8")
     options = parse_arguments(
         "--host 0.0.0.0 --port 1234 --database a --database b:en_US.utf8 --user u --password p --server-name ol_demo"
+        " --login-timeout 2.5 --max-sessions 7"
         f" --log-mode ansi --db-locale en_US.utf8 --directory {tmp_path} --seed {script}".split()
     )
     assert (options.host, options.port, options.databases) == ("0.0.0.0", 1234, ("a", "b:en_US.utf8"))
     assert (options.user, options.password, options.server_name) == ("u", "p", "ol_demo")
+    assert (options.login_timeout, options.max_sessions) == (2.5, 7)
     assert (options.log_mode, options.db_locale, options.directory) == (LogMode.ANSI, "en_US.utf8", tmp_path)
     assert options.seed == "CREATE TABLE t (a INTEGER);"
 
@@ -45,6 +48,10 @@ def test_every_option_is_taken(tmp_path: Path) -> None:
         ["--port", "70000"],
         ["--database", "../x"],
         ["--database", "a:klingon"],
+        ["--login-timeout", "0"],
+        ["--max-sessions", "0"],
+        ["--password-file", "/no/such/file"],
+        ["--password-file", "x", "--password", "y"],
         ["--db-locale", "klingon"],
     ],
 )
@@ -55,6 +62,21 @@ def test_a_wrong_option_ends_the_program_with_a_sentence(
         parse_arguments(wrong)
     assert ended.value.code == 2
     assert wrong[0] in capsys.readouterr().err
+
+
+def test_the_password_comes_from_a_file_or_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes("pässwörd \r\nanother line\n".encode())
+    monkeypatch.setenv("AIOIFX_SERVER_PASSWORD", "of the environment")
+    assert parse_arguments(["--password-file", str(secret)]).password == "pässwörd "
+    assert parse_arguments(["--password", "given"]).password == "given"
+    assert parse_arguments([]).password == "of the environment"
+    secret.write_bytes(b"p\xe4ss")
+    with pytest.raises(SystemExit):
+        parse_arguments(["--password-file", str(secret)])
+    assert "is not UTF-8 at byte 1" in capsys.readouterr().err
 
 
 @asynccontextmanager
@@ -74,6 +96,19 @@ async def program(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+async def test_the_password_is_not_printed() -> None:
+    async with program("--port", "0", "--user", "app", "--password", "se/cret") as process:
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+        address = line.split()[-1]
+        assert "informix://app:***@127.0.0.1:" in line
+        async with connect(address, password="se/cret") as conn:
+            assert (await conn.fetchval("SELECT USER FROM sysmaster:sysdual")).rstrip() == "app"
+        process.send_signal(signal.SIGTERM)
+        rest, errors = await process.communicate()
+        assert (rest, errors) == (b"", b"")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -23,7 +23,7 @@ FIXED = (Column("n", SqlType(TypeCode.INTEGER, 4)), Column("b", SqlType(TypeCode
 
 
 def portions(columns: tuple[Column, ...] = COLUMNS, *, single: bool = False) -> Portions:
-    return Portions(columns, LATIN_1, padded_varchar=False, single=single, database_codec="latin-1")
+    return Portions(columns, LATIN_1, padded_varchar=False, single=single)
 
 
 def source(rows: list[StoredRow]) -> Callable[[int], tuple[list[StoredRow], bool]]:
@@ -69,9 +69,7 @@ def test_rows_of_fixed_width_fill_the_buffer_to_the_last_row() -> None:
 
 
 def test_a_portion_is_no_larger_than_the_server_bears() -> None:
-    made = Portions(
-        FIXED, LATIN_1, padded_varchar=False, single=False, database_codec="latin-1", largest=3 * 20
-    )
+    made = Portions(FIXED, LATIN_1, padded_varchar=False, single=False, largest=3 * 20)
     assert made.take(source([(n, n) for n in range(100)]), 2**31 - 1)[1:] == (3, False)
 
 
@@ -118,3 +116,15 @@ def test_a_type_that_is_not_served_is_refused_by_name() -> None:
         portions((Column("picture", SqlType(TypeCode.BYTE, 56)),))
     assert raised.value.sqlcode == -999
     assert "picture" in raised.value.token
+
+
+def test_char_is_padded_in_the_code_set_of_the_client() -> None:
+    made = Portions(
+        (Column("c", SqlType(TypeCode.CHAR, 7)),),
+        code_set_of("en_US.utf8"),
+        padded_varchar=False,
+        single=False,
+    )
+    assert made.encode([("Müller",), ("Müller ",), ("a",), ("",)]).count(b"M\xc3\xbcller") == 2
+    with pytest.raises(SqlFault):
+        made.encode([("Müllers",)])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from aioifx.channel import MAX_UNASKED, Channel
 from aioifx.codecs.rows import RowDecoder
+from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectionLost
 from aioifx.server import session
 from aioifx.server.conversation import Conversation
@@ -161,6 +163,69 @@ async def test_a_wrong_user_or_password_is_refused_and_the_connection_closed(
         if sqlcode:
             assert reply.version == b""
             await caller.until_lost()
+
+
+@pytest.mark.parametrize("password", ["pässwörd", "p€ss", "ключ"])
+@pytest.mark.parametrize("locale", ["en_US.8859-1", "en_US.utf8", "en_US.8859-15", "ru_RU.CP1251"])
+async def test_a_password_outside_ascii_is_taken_as_the_client_writes_it(password: str, locale: str) -> None:
+    async with serve(ServerOptions(user="müller", password=password)) as server:
+        for codec in (code_set_of(locale).codec, "latin-1", "utf-8"):
+            try:
+                user, given = "müller".encode(codec), password.encode(codec)
+            except UnicodeEncodeError:
+                continue
+            for wrong in (b"", b"?"):
+                async with calling(server) as caller:
+                    environment = ((b"CLIENT_LOCALE", locale.encode()),)
+                    reply = await caller.login(user, given + wrong, environment=environment)
+                    assert reply.sqlcode == (-951 if wrong else 0)
+
+
+async def test_a_client_that_does_not_log_in_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "aioifx.server")
+    async with serve(ServerOptions(login_timeout=0.05)) as server:
+        for begun in (b"", b"\x00", b"\x01\x0e\x01\x3d"):
+            async with calling(server) as caller:
+                caller.send(begun)
+                await caller.until_lost()
+        await soon(lambda: not server._sessions and not server._connections)
+        assert {record.getMessage() for record in caplog.records} == {
+            "a client was dropped: no login within 0.05 s"
+        }
+        async with calling(server) as caller:
+            await caller.begin()
+            assert code_of(await caller.command("CREATE TABLE t (a INT)")) == (0, 0)
+
+
+async def test_a_login_beyond_the_last_session_is_refused() -> None:
+    async with serve(ServerOptions(max_sessions=2)) as server:
+        async with calling(server) as one, calling(server) as two:
+            await one.begin()
+            await two.begin()
+            async with calling(server) as idle, calling(server) as third:
+                reply = await third.login()
+                assert (reply.type, reply.sqlcode) == (LoginType.REJECT, -25571)
+                await third.until_lost()
+                one.channel.abort()
+                await soon(lambda: len(server.stats.sessions) == 1)
+                await idle.begin()
+
+
+async def test_a_client_that_does_not_read_its_last_answers_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "CLOSING_SECONDS", 0.05)
+    seed = "CREATE TABLE t (a CHAR(30000)); INSERT INTO t VALUES ('')"
+    async with serve(ServerOptions(seed=seed)) as server, calling(server) as caller:
+        await caller.begin()
+        statement_id = await caller.prepare("SELECT a FROM t")
+        caller.channel.transport.pause_reading()
+        for _ in range(300):
+            caller.put_open(statement_id)
+        requests.put_exit(caller.outbox)
+        caller.send()
+        await soon(lambda: server._ended.groups)
+        await soon(lambda: not server._connections)
 
 
 async def test_a_wrong_server_name_is_refused_with_the_right_one() -> None:
