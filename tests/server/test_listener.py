@@ -229,8 +229,7 @@ async def test_the_password_is_in_the_dsn_and_nowhere_else() -> None:
         assert server.printable_dsn.startswith("informix://m%C3%BCller:***@127.0.0.1:")
         for text in (repr(options), repr(server._rules), server.printable_dsn):
             assert "pässwört" not in text and "p%C3" not in text
-        utf8 = {"client_locale": "en_US.utf8", "db_locale": "en_US.819"}
-        async with aioifx.connect(server.dsn, **utf8) as conn:
+        async with aioifx.connect(server.dsn, client_locale="en_US.utf8", db_locale="en_US.819") as conn:
             assert (await conn.fetchval("SELECT USER FROM sysmaster:sysdual")).rstrip() == "müller"
 
 
