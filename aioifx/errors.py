@@ -84,7 +84,7 @@ class DatabaseError(Error):
     Attributes:
         sqlcode:    Informix's SQLCODE, negative; 0 when no server spoke.
         isamcode:   the reason behind it, or 0.
-        sqlstate:   five characters; the server sends none, so it is derived from the codes.
+        sqlstate:   five characters; derived from the codes, unless a routine in C gave one (-937).
         offset:     character position in the SQL text, from 1; 0 when the server names none.
         token:      what the server put into its message: a table, a column, a constraint ("owner.name").
         sql:        the statement, when it is known.
@@ -922,9 +922,14 @@ def from_server(
     token: str = "",
     sql: str | None = None,
     row_index: int | None = None,
+    sqlstate: str = "",
+    text: str = "",
 ) -> DatabaseError:
-    """The exception for what the server answered; a note shows the place in *sql* that *offset* names."""
-    message = describe_codes(sqlcode, isamcode, token)
+    """The exception for what the server answered; a note shows the place in *sql* that *offset* names.
+
+    Args:     sqlstate: the server's own, where it sends one. text: its whole message, which stands for the token then.
+    """
+    message = describe_codes(sqlcode, isamcode, visible(text or token))
     if row_index is not None:
         message = f"row {row_index}: {message}"
     error = class_for(sqlcode, isamcode)
@@ -934,6 +939,7 @@ def from_server(
         message,
         sqlcode=sqlcode,
         isamcode=isamcode,
+        sqlstate=sqlstate.strip("\0 "),
         offset=offset,
         token=token,
         sql=sql,
@@ -965,19 +971,19 @@ def point_at(sql: str, offset: int) -> str:
     end = min((found for mark in "\r\n" if (found := sql.find(mark, pos)) >= 0), default=len(sql))
     first, last = max(start, pos - _CONTEXT), min(end, pos + _CONTEXT)
     before = "..." if first > start else ""
-    before += _visible(sql[first:pos])
-    line = before + _visible(sql[pos:last]) + ("..." if last < end else "")
+    before += visible(sql[first:pos])
+    line = before + visible(sql[pos:last]) + ("..." if last < end else "")
     place = f"column {pos - start + 1}"
     if start or end < len(sql):
         ends = sql.count("\n", 0, start) + sql.count("\r", 0, start) - sql.count("\r\n", 0, start)
         place = f"line {ends + 1}, {place}"
     # What is zero cells wide stands on the character before it, and the caret with it.
-    under = _width(before) - (1 if before and pos < end and not _width(_visible(sql[pos])) else 0)
+    under = _width(before) - (1 if before and pos < end and not _width(visible(sql[pos])) else 0)
     return f"SQL, {place}:\n{_MARGIN}{line}\n{_MARGIN}{' ' * under}^"
 
 
-def _visible(text: str) -> str:
-    """Tabs as four blanks; what no terminal shows, or what would turn its lines about, as Python writes it."""
+def visible(text: str) -> str:
+    """*text* for people: tabs as four blanks; control characters and what turns lines about as Python writes them."""
     if text.isprintable():
         return text
     return "".join(

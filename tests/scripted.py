@@ -101,11 +101,12 @@ def insert_done(serial8: int = 0, bigserial: int = 0) -> bytes:
     return _built(lambda outbox: replies.put_insertdone(outbox, Dialect(), Serials(serial8, bigserial)))
 
 
-def error(sqlcode: int, isamcode: int = 0, *, offset: int = 0, token: str = "") -> bytes:
+def error(
+    sqlcode: int, isamcode: int = 0, *, offset: int = 0, token: str = "", sqlstate: str = "", text: str = ""
+) -> bytes:
     """ERR; what follows it is the caller's."""
-    return _built(
-        lambda outbox: replies.put_error(outbox, Dialect(), ServerError(sqlcode, isamcode, offset, token))
-    )
+    told = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
+    return _built(lambda outbox: replies.put_error(outbox, Dialect(), told))
 
 
 def column(name: str, code: int, length: int = 0, **more: Any) -> Column:

@@ -185,6 +185,8 @@ cdef class Taker:
             return False
         ending.warnings = u16(p + 2)
         ending.rows = i64(p + 4) if self.long_rowid else i32(p + 4)
+        if ending.rows < 0:
+            return False
         ending.rowid = i64(p + 12) if self.long_rowid else i32(p + 8)
         ending.serial = i32(p + size - 4)
         p += size

@@ -79,7 +79,9 @@ async def execute_statement(statement: Statement, params: Sequence[Value]) -> Ex
         count = await statement.count_rows(params)
         return result_of(statement.kind, None, rowcount=count)
     reply = await statement.execute(params)
-    return result_of(statement.kind, reply.done, reply.serials, warnings=statement.warnings)
+    return result_of(
+        statement.kind, reply.done, reply.serials, warnings=statement.warnings, warned=reply.warnings
+    )
 
 
 async def execute_text(statements: Statements, sql: str) -> ExecuteResult:
@@ -97,7 +99,7 @@ async def execute_text(statements: Statements, sql: str) -> ExecuteResult:
         statements.executed_text(sql)
         await session.autocommit()
     kind = reply.description.statement_type if reply.description else 0
-    return result_of(kind, reply.done, reply.serials)
+    return result_of(kind, reply.done, reply.serials, warned=reply.warnings)
 
 
 def call_of(
@@ -172,6 +174,7 @@ def _summary(statement: Statement, told: Executions, errors: tuple[DatabaseError
         told.done,
         told.serials,
         warnings=told.warnings | statement.warnings,
+        warned=told.warned,
         rowcount=told.rowcount,
         errors=errors,
     )

@@ -105,7 +105,7 @@ class InsertCursor:
         requests.put_curname(outbox, self._name)
         requests.put_open(outbox)
         if not self._are_types_known:
-            requests.put_ret_type(outbox, self._types, direction=0)
+            requests.put_ret_type(outbox, self._session.dialect, self._types, direction=0)
             self._are_types_known = True
         outbox.raw(messages)
         self.statement.is_open = True

@@ -24,10 +24,10 @@ from aioifx.client.identifiers import column_name, object_name
 from aioifx.client.insert_cursor import InsertCursor
 from aioifx.client.pipeline import execute_many
 from aioifx.client.result import ExecuteResult, result_of
-from aioifx.client.session import was_abandoned
+from aioifx.client.session import failure_of, was_abandoned
 from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements
-from aioifx.errors import DatabaseError, Error, InterfaceError, from_server
+from aioifx.errors import DatabaseError, Error, InterfaceError
 from aioifx.wire.executions import Executions
 from aioifx.wire.replies import ServerError
 
@@ -152,6 +152,7 @@ class _Load:
             told.done,
             told.serials,
             warnings=told.warnings | self._statement.warnings,
+            warned=told.warned,
             rowcount=told.rowcount,
         )
 
@@ -298,11 +299,4 @@ class _Load:
         return None
 
     def _error(self, told: ServerError, row_index: int | None = None) -> DatabaseError:
-        return from_server(
-            told.sqlcode,
-            told.isamcode,
-            offset=told.offset,
-            token=told.token,
-            sql=self._statement.sql,
-            row_index=row_index,
-        )
+        return failure_of(told, self._statement.sql, row_index)

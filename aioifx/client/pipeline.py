@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from aioifx.client.line import Ticket
-from aioifx.client.session import Session
+from aioifx.client.session import Session, failure_of
 from aioifx.client.statement import Statement, check_sequence
-from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout, from_server
+from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout
 from aioifx.sqltypes import Value
 from aioifx.wire.executions import Executions, ExecutionsReader
 from aioifx.wire.outbox import Outbox
@@ -117,14 +117,7 @@ class _Pipeline:
         for refused in self.refused:  # the server counts without them
             if refused.row_index is not None and refused.row_index <= index:
                 index += 1
-        return from_server(
-            error.sqlcode,
-            error.isamcode,
-            offset=error.offset,
-            token=error.token,
-            sql=self.statement.sql,
-            row_index=index,
-        )
+        return failure_of(error, self.statement.sql, index)
 
     def failures(self) -> tuple[DatabaseError, ...]:
         """All errors, in the rows' order."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from aioifx.errors import DatabaseError, Warning
+from aioifx.errors import DatabaseError, Warning, visible
 from aioifx.wire.opcodes import StatementType
-from aioifx.wire.replies import Done, Serials
+from aioifx.wire.replies import Done, Serials, ServerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +60,19 @@ def result_of(
     serials: Serials | None = None,
     *,
     warnings: int = 0,
+    warned: Iterable[ServerError] = (),
     rowcount: int | None = None,
     errors: tuple[DatabaseError, ...] = (),
 ) -> ExecuteResult:
     """The result that the last SQ_DONE and SQ_INSERTDONE of an execution stand for.
 
-    Args:     kind: the statement's type. warnings: bits from its preparation.
+    Args:     kind: the statement's type. warnings: bits from its preparation. warned: what routines said.
     """
     done = done or Done()
     serial: int | None = None
     if kind == StatementType.INSERT:
         serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
     bits = 0 if kind in ABOUT_DATABASES else done.warnings | warnings
-    warned = warnings_of(bits) if bits else ()
-    return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, warned, errors)
+    told = warnings_of(bits) if bits else ()
+    told += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
+    return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, told, errors)

@@ -203,8 +203,7 @@ class Session(Conversation):
         """What cannot be rolled back ends the connection: whatever came next would be part of it."""
         error = reply.error
         if error is not None and error.sqlcode != NOT_IN_TRANSACTION:
-            failure = from_server(error.sqlcode, error.isamcode, token=error.token)
-            self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {failure}"))
+            self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {failure_of(error)}"))
 
     def leave_savepoint(self, name: bytes) -> None:
         """Put a savepoint down that nobody will finish: what happened behind it is rolled back."""
@@ -511,17 +510,24 @@ class Session(Conversation):
 
 def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
     """Raise what a reply says went wrong: the server's error first, then a value that could not be decoded."""
-    if (error := reply.error) is not None:
-        raise from_server(
-            error.sqlcode,
-            error.isamcode,
-            offset=error.offset,
-            token=error.token,
-            sql=sql,
-            row_index=row_index,
-        )
+    if reply.error is not None:
+        raise failure_of(reply.error, sql, row_index)
     if reply.bad_value is not None:
         raise reply.bad_value
+
+
+def failure_of(error: ServerError, sql: str | None = None, row_index: int | None = None) -> DatabaseError:
+    """The exception for what SQ_ERR says."""
+    return from_server(
+        error.sqlcode,
+        error.isamcode,
+        offset=error.offset,
+        token=error.token,
+        sql=sql,
+        row_index=row_index,
+        sqlstate=error.sqlstate,
+        text=error.text,
+    )
 
 
 def was_abandoned(error: BaseException) -> bool:

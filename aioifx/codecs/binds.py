@@ -91,11 +91,13 @@ def _even(data: bytes) -> bytes:
     return data + b"\0" if len(data) & 1 else data
 
 
-def _head(code: int, name: str, indicator: int, precision: int) -> bytes:
+def _head(code: int, name: str, indicator: int, precision: int, owner: str = "") -> bytes:
     if not is_named(code):
         return _SHORTS.pack(code, indicator, precision)
-    text = name.encode("latin-1", "replace")  # names of types are ASCII but for delimited ones
-    owner_and_name = b"\0\0" + len(text).to_bytes(2, "big") + _even(text)
+    owner_and_name = b""
+    for word in (owner, name):
+        text = word.encode("latin-1", "replace")  # names of types are ASCII but for delimited ones
+        owner_and_name += len(text).to_bytes(2, "big") + _even(text)
     return code.to_bytes(2, "big") + owner_and_name + Struct(">hh").pack(indicator, precision)
 
 
@@ -254,7 +256,9 @@ def _usual_time(value: dt.time) -> bytes | None:
 
 
 def _boolean_binder(sql_type: SqlType) -> Binder:
-    head = _head(TypeCode.BOOLEAN, _boolean_name(sql_type), 0, _BOOLEAN_PRECISION)
+    head = _head(
+        TypeCode.BOOLEAN, _boolean_name(sql_type), 0, _BOOLEAN_PRECISION, _owner_of(sql_type, "boolean")
+    )
     true, false = head + b"\0\0\0\1\1\0", head + b"\0\0\0\1\0\0"
 
     def bind(value: Value) -> bytes:
@@ -267,6 +271,11 @@ def _boolean_binder(sql_type: SqlType) -> Binder:
 
 def _boolean_name(sql_type: SqlType) -> str:
     return "" if sql_type.code == TypeCode.BOOLEAN and not sql_type.extended_name else "boolean"
+
+
+def _owner_of(sql_type: SqlType, name: str) -> str:
+    """The described owner of the type *name*; nobody's for a DISTINCT type of another name that is sent as it."""
+    return sql_type.owner if sql_type.extended_name == name else ""
 
 
 _NUMBERS: Final[Mapping[int, Binder]] = {
@@ -335,17 +344,19 @@ def _only_null(null: bytes, sql_type: SqlType) -> Binder:
 def _null(sql_type: SqlType) -> bytes:
     """NULL by the target's type, the client's code where it has one of its own (observed: binds.json, setNull).
 
-    That opaque types other than BLOB and CLOB go as 44, too, and SERIAL as INTEGER, is assumed.
+    Owner and name are those of the description (observed: owners15.json, for opaque types other than BLOB and CLOB,
+    too). That SERIAL goes as INTEGER is assumed.
     """
     kind = sql_type.kind
     if kind == TypeCode.BOOLEAN:
-        return _head(kind, _boolean_name(sql_type), -1, 0)
+        return _head(kind, _boolean_name(sql_type), -1, 0, _owner_of(sql_type, "boolean"))
     if kind == TypeCode.LVARCHAR:
-        return _head(kind, "lvarchar" if sql_type.code == TypeCode.UDTVAR else "", -1, 0)
+        name = "lvarchar" if sql_type.code == TypeCode.UDTVAR else ""
+        return _head(kind, name, -1, 0, _owner_of(sql_type, name))
     if kind == TypeCode.SERIAL:
         return _head(TypeCode.INTEGER, "", -1, 0)
     code = TypeCode.OPAQUE if kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED) else kind
-    return _head(code, sql_type.extended_name, -1, 0)
+    return _head(code, sql_type.extended_name, -1, 0, sql_type.owner)
 
 
 # --- by Python type -------------------------------------------------------------------------------------------------

@@ -80,11 +80,14 @@ class Executions:
     """The last one's that succeeded."""
     serials: Serials | None = None
     """The last that came."""
+    warned: dict[ServerError, None] = field(default_factory=dict[ServerError, None])
+    """What routines warned of, each once."""
     failures: list[tuple[int, ServerError]] = field(default_factory=list[tuple[int, ServerError]])
     """Index and error of each that failed."""
 
     def add(self, reply: Reply) -> None:
         """Count one reply."""
+        self.warned.update(dict.fromkeys(reply.warnings))
         if reply.error is not None:
             self.failures.append((self.answered, reply.error))
         elif reply.done is not None:
@@ -143,12 +146,14 @@ def _take_alike(inbox: Inbox, dialect: Dialect, most: int, told: Executions) -> 
     for at, byte in layout.tags:
         if run[at::size].count(byte) != count:
             return
+    places, rows = layout.rows
+    if max(run[places[0] :: size]) > 0x7F:
+        return  # a negative number of rows, for the reader of one reply to refuse
     last = (count - 1) * size
     done = layout.done.unpack_from(run, last + layout.begin)[1:5]
     told.answered += count
     told.done = Done(*done)
     told.warnings |= _united(run, layout.warnings, size)
-    places, rows = layout.rows
     if all(run[at::size].count(run[at]) == count for at in places):
         told.rowcount += count * done[1]
     else:
@@ -193,7 +198,7 @@ def _take_usual(inbox: Inbox, dialect: Dialect, end: int, told: Executions) -> N
         if stop - at < size:
             break
         done_tag, warnings, rows, rowid, serial, cost_tag, _, _, tag = unpack(data, at)
-        if done_tag != Op.DONE or cost_tag != Op.COST:
+        if done_tag != Op.DONE or cost_tag != Op.COST or rows < 0:
             break
         begin, at = at, at + size
         if tag == Op.XACTSTAT:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import NOT_NULL, Column, Row, SqlType, TypeCode
 from aioifx.wire.dialect import Dialect
-from aioifx.wire.fields import BindEntry, int8_of, put_int8, read_char, take_int8
+from aioifx.wire.fields import BindEntry, int8_of, put_int8, read_block, read_char, take_int8
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser, padded
 from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
 from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
@@ -111,6 +111,10 @@ class ServerError(NamedTuple):
     isamcode: int = 0
     offset: int = 0
     token: str = ""
+    sqlstate: str = ""
+    """Empty where the server sends none."""
+    text: str = ""
+    """The whole message, where the server sends one."""
 
 
 @dataclass
@@ -146,6 +150,10 @@ class Reply:
     """SQ_FPROUTINE: what a routine returned."""
     error: ServerError | None = None
     """The first error; the rest of the group was read all the same."""
+    warnings: tuple[ServerError, ...] = ()
+    """SQ_ERR 0: what a routine warned of."""
+    no_rows: ServerError | None = None
+    """SQ_ERR 100: nothing was changed, or there are no more rows."""
     bad_value: DataError | None = None
     """The first value that could not be decoded; `rows` ends in front of its row."""
 
@@ -274,7 +282,7 @@ def _take_end(inbox: Inbox, dialect: Dialect, reply: Reply, tag: int) -> bool:
     if stop - at < done_cost.size:
         return False
     done_tag, warnings, count, rowid, serial, cost_tag, estimate, cost, tag = done_cost.unpack_from(data, at)
-    if done_tag != _DONE or cost_tag != _COST:
+    if done_tag != _DONE or cost_tag != _COST or count < 0:
         return False
     at += done_cost.size
     if tag == _XACTSTAT:
@@ -486,6 +494,8 @@ async def _read_done(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
         reply.done = Done(warnings, inbox.i64(), inbox.i64(), inbox.i32())
     else:
         reply.done = Done(warnings, inbox.i32(), inbox.i32(), inbox.i32())
+    if reply.done.rows < 0:
+        raise ProtocolError(f"SQ_DONE with {reply.done.rows} rows")
     reply.dones.append(reply.done)
 
 
@@ -501,19 +511,36 @@ async def _read_insertdone(inbox: Inbox, dialect: Dialect, reply: Reply) -> None
     reply.serials = Serials(take_int8(inbox), inbox.i64() if dialect.bigint else 0)
 
 
+_NO_ROWS: Final = 100
+_WITHOUT_TOKEN: Final = -368
+_WITH_TEXT: Final = frozenset({0, -937})
+
+
 async def _read_error(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     """SQ_ERR.
 
-    Wire:     2 sqlcode · 2 isam · 2|4 offset · CHAR token
-    Source:   observed: IDS 12.10 to 15 (int offset), 11.50 (short). Other layouts of -368, -619, -937 and 100 are
-              reported by one reader of byte code and confirmed by nobody; they are not assumed here.
+    Wire:     2 sqlcode · 2 isam · 2|4 offset · CHAR token; -368 ends with the offset; 0 and -937 go on after the token:
+              5 SQLSTATE · pad · CHAR text
+    Source:   observed: IDS 12.10 to 15 (int offset), 11.50 (short); JDBC, errors15.json: -368, -937, 0 and 100. JDBC
+              reads all other codes from -1 to -30000 in the ordinary layout. That -937 is raised by routines in C, and
+              100 means "no rows", is documented.
     """
     await inbox.need(8 if dialect.long_text else 6)
     sqlcode, isamcode = inbox.i16(), inbox.i16()
     offset = inbox.i32() if dialect.long_text else inbox.i16()
-    token = await _read_name(inbox, dialect)
-    if reply.error is None:
-        reply.error = ServerError(sqlcode, isamcode, offset, token)
+    token = sqlstate = text = ""
+    if sqlcode != _WITHOUT_TOKEN:
+        token = await _read_name(inbox, dialect)
+    if sqlcode in _WITH_TEXT:
+        sqlstate = (await read_block(inbox, 5)).decode("latin-1")
+        text = await _read_name(inbox, dialect)
+    error = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
+    if sqlcode == _NO_ROWS:
+        reply.no_rows = error
+    elif not sqlcode:
+        reply.warnings += (error,)
+    elif reply.error is None:
+        reply.error = error
 
 
 async def _read_xactstat(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
@@ -697,7 +724,11 @@ def put_error(outbox: Outbox, dialect: Dialect, error: ServerError) -> None:
         outbox.i32(error.offset)
     else:
         outbox.i16(min(error.offset, 0x7FFF))
-    outbox.char(error.token.encode(dialect.encoding, "replace"))
+    if error.sqlcode != _WITHOUT_TOKEN:
+        outbox.char(error.token.encode(dialect.encoding, "replace"))
+    if error.sqlcode in _WITH_TEXT:
+        outbox.block(error.sqlstate.encode("latin-1", "replace")[:5].ljust(5, b"\0"))
+        outbox.char(error.text.encode(dialect.encoding, "replace"))
 
 
 def put_xactstat(outbox: Outbox, state: TransactionState) -> None:

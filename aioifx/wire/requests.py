@@ -343,11 +343,11 @@ def put_describe_input(outbox: Outbox) -> None:
     outbox.u16(Op.CIDESCRIBE)
 
 
-def put_ret_type(outbox: Outbox, types: Sequence[SqlType], direction: int = 1) -> None:
+def put_ret_type(outbox: Outbox, dialect: Dialect, types: Sequence[SqlType], direction: int = 1) -> None:
     """SQ_RET_TYPE: the form in which each column is wanted.
 
     Wire:     2 opcode · 2 direction · 2 columns · per column 2 type · [owner · name] · 4 length
-    Source:   observed: JDBC, select.json
+    Source:   observed: JDBC, select.json; that owner and name are those of the description: owners15.json
     """
     outbox.u16(Op.RET_TYPE)
     outbox.i16(direction)
@@ -355,8 +355,8 @@ def put_ret_type(outbox: Outbox, types: Sequence[SqlType], direction: int = 1) -
     for sqltype in types:
         outbox.u16(sqltype.code)
         if is_named(sqltype.code):
-            outbox.char(sqltype.owner.encode("ascii"))
-            outbox.char(sqltype.extended_name.encode("ascii", "replace"))
+            outbox.char(sqltype.owner.encode(dialect.encoding, "replace"))
+            outbox.char(sqltype.extended_name.encode(dialect.encoding, "replace"))
         outbox.i32(sqltype.length)
 
 
@@ -521,13 +521,12 @@ async def _read_ret_type(inbox: Inbox, dialect: Dialect) -> RetType:
     for _ in range(count):
         await inbox.need(2)
         code = inbox.u16()
-        owner = name = b""
+        owner = name = ""
         if is_named(code):
-            owner, name = await read_char(inbox), await read_char(inbox)
+            owner = (await read_char(inbox)).decode(dialect.encoding, "replace")
+            name = (await read_char(inbox)).decode(dialect.encoding, "replace")
         await inbox.need(4)
-        types.append(
-            SqlType(code, inbox.i32(), owner=owner.decode("latin-1"), extended_name=name.decode("latin-1"))
-        )
+        types.append(SqlType(code, inbox.i32(), owner=owner, extended_name=name))
     return RetType(direction, tuple(types))
 
 

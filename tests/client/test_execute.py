@@ -21,6 +21,7 @@ from aioifx.server import Routine, running
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
     ANSI,
+    BEGIN,
     C1,
     CHUNKINGS,
     COMMAND,
@@ -52,6 +53,7 @@ from tests.scripted import (
 pytestmark = pytest.mark.usefixtures("tidy")
 
 commit_of_jdbc = b"\0\x13" + EOT
+NO_ROWS = error(100) + EOT
 
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
@@ -96,6 +98,72 @@ async def test_what_fails_is_told_with_all_codes_and_not_followed_by_a_commit(
             "23000",
         )
         assert (caught.value.token, caught.value.sql, caught.value.row_index) == ("u100_1", sql, None)
+
+
+async def test_an_error_of_a_routine_in_c_has_its_own_sqlstate_and_text() -> None:
+    async with talking(
+        [*played("errors15", "command_937"), (COMMAND, executed(0, StatementType.DELETE, 2))]
+    ) as (
+        conn,
+        _,
+    ):
+        with pytest.raises(DatabaseError, match=r"boom text \(SQLCODE -937\)") as caught:
+            await conn.execute("delete from fail")
+        assert (caught.value.sqlcode, caught.value.sqlstate) == (-937, "U0001")
+        assert caught.value.connection_usable
+        assert (await conn.execute("delete from t")).rowcount == 2
+
+
+async def test_an_error_without_a_token_is_read_to_its_end() -> None:
+    async with talking(played("errors15", "command_368")[:1]) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.execute("delete from fail")
+        assert (caught.value.sqlcode, caught.value.offset, caught.value.token) == (-368, 7, "")
+
+
+async def test_what_a_routine_warns_of_is_a_warning_of_the_result() -> None:
+    async with talking(played("errors15", "command_0")) as (conn, _):
+        result = await conn.execute("delete from fail")
+    assert [(str(warning), warning.sqlstate) for warning in result.warnings] == [("warn text", "01U01")]
+
+
+async def test_that_there_were_no_rows_is_no_error() -> None:
+    async with talking(played("errors15", "command_100")[:1]) as (conn, _):
+        assert (await conn.execute("delete from fail")).rowcount == 0
+
+
+async def test_no_rows_for_one_execution_does_not_end_an_executemany() -> None:
+    warning = error(0, sqlstate="01U01", text="warn") + EOT
+    one = done(1) + EOT
+    async with talking(
+        [
+            (PREPARE, described(0, kind=StatementType.DELETE)),
+            ("Id(0) DescribeInput", takes(INTEGER)),
+            BEGIN,
+            ("Id(0) Bind Execute", one),
+            ("Id(0) Bind Execute", NO_ROWS),
+            ("Id(0) Bind Execute", warning),
+            ("Id(0) Bind Execute", warning),
+            ("Id(0) Bind Execute", one),
+            COMMIT,
+            release(0),
+        ]
+    ) as (conn, _):
+        result = await conn.executemany("delete from t where a = ?", [(n,) for n in range(5)])
+    assert result.rowcount == 2
+    assert [str(warning) for warning in result.warnings] == ["warn"]
+
+
+@pytest.mark.parametrize(("case", "rows"), [("fetch_100", []), ("fetch_rows_100", [(1,), (2,)])])
+async def test_that_there_are_no_more_rows_ends_a_fetch_and_keeps_its_rows(
+    case: str, rows: list[tuple[int]]
+) -> None:
+    """A difference on purpose: JDBC fetches once more. The server has said that nothing is left."""
+    prepare, (_, answer), _, *rest = played("errors15", case)
+    async with talking(
+        [prepare, (opening(0, 4096), answer), *rest], fetch_size=4096, statement_cache_size=0
+    ) as (conn, _):
+        assert [tuple(row) for row in await conn.fetch("select * from tt")] == rows
 
 
 @pytest.mark.parametrize(

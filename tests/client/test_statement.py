@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from aioifx.client.connection import Connection
+from aioifx.client.statement import _wanted
 from aioifx.errors import (
     ConnectionLost,
     DataError,
@@ -26,9 +27,13 @@ from aioifx.errors import (
 )
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.opcodes import StatementType
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import read_reply
 from aioifx.wire.requests import CurName
+from tests.feeding import feed
 from tests.scripted import (
     C1,
     CHUNKINGS,
@@ -497,8 +502,11 @@ async def test_a_boolean_is_asked_for_as_jdbc_asks_for_it() -> None:
     frame = next(f for f in frames("put") if f.side == "C" and b"boolean" in f.data and b"\0\x64" in f.data)
     wanted = ret_type_in(frame.data)
     assert wanted == bytes.fromhex("002d 0000 0007 626f6f6c65616e 00 00000001")
+    ownerless = column(
+        "flag", TypeCode.UDTFIXED, 1, extended_id=5, extended_name="boolean"
+    )  # as the rig described it
     async with talking(
-        (PREPARE, described(2, FLAG)),
+        (PREPARE, described(2, ownerless)),
         ("Id(2) CurName Open Id(2) RetType(1) Fetch", raw_row(b"\0\0\0\0\1\1") + done(1) + EOT),
         closing(2),
     ) as (conn, peer):
@@ -964,6 +972,38 @@ async def test_a_bad_value_before_the_end_of_rows_closes_the_cursor() -> None:
             await conn.fetch("select name from t")
 
 
+@pytest.mark.parametrize("case", ["ret_type_owner", "ret_type_no_owner"])
+def test_the_forms_that_are_asked_for_name_the_owners_that_were_described(case: str) -> None:
+    _, prepared, _, _, asked, *_ = [frame.data for frame in frames("owners15") if frame.case == case]
+    described, _ = feed(lambda inbox: read_reply(inbox, Dialect()), [prepared])
+    assert described.description is not None
+    outbox = Outbox()
+    requests.put_ret_type(outbox, Dialect(), _wanted(described.description.columns))
+    assert outbox.take() == asked[4:].removesuffix(b"\0\x09\0\0\x20\0\0\0" + EOT)
+
+
+@pytest.mark.parametrize("case", ["bind_owner", "bind_no_owner"])
+async def test_parameters_name_the_owners_that_were_described(case: str) -> None:
+    async with talking(played("owners15", case), statement_cache_size=0) as (conn, _):
+        for sql, value in (
+            ("insert into boolt values (?)", True),
+            ("insert into lvt values (?)", "x"),
+            ("insert into jsont values (?)", "{}"),
+        ):
+            async with await conn.prepare(sql) as statement:
+                await statement.execute(value)
+                await statement.execute(None)
+                if value is True:
+                    await statement.execute(None)
+
+
+def test_nothing_is_asked_for_where_a_column_is_a_row_or_a_collection() -> None:
+    """Without any SQ_RET_TYPE they come as text (observed: 12.10, 14.10 and 15)."""
+    assert [form.code for form in _wanted([C1, FLAG])] == [TypeCode.INTEGER, TypeCode.BOOLEAN]
+    for kind in (TypeCode.ROW, TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION):
+        assert _wanted([C1, FLAG, column("c", kind)]) == ()
+
+
 async def test_a_column_that_cannot_be_decoded_is_refused_before_the_cursor_opens() -> None:
     blob = column("b", TypeCode.UDTFIXED, 72, extended_id=10, owner="informix", extended_name="blob")
     async with talking((PREPARE, described(2, blob)), release(2)) as (conn, _):
@@ -971,10 +1011,12 @@ async def test_a_column_that_cannot_be_decoded_is_refused_before_the_cursor_open
             await conn.fetch("select b from t")
 
 
-async def test_a_prepare_without_a_description_is_a_protocol_error() -> None:
-    async with talking((PREPARE, done() + EOT)) as (conn, _):
-        with pytest.raises(ProtocolError, match="describe"):
+@pytest.mark.parametrize("answer", [EOT, done() + EOT, error(100) + EOT, error(0) + EOT])
+async def test_a_prepare_without_a_description_ends_the_connection(answer: bytes) -> None:
+    async with talking((PREPARE, answer)) as (conn, _):
+        with pytest.raises(ProtocolError, match="describe") as caught:
             await conn.fetch("select c1 from t")
+        assert conn.is_closed() and not caught.value.connection_usable
 
 
 # -- wrong input: nothing is sent -------------------------------------------------------------------------------------
@@ -1083,6 +1125,13 @@ async def test_a_row_whose_fields_do_not_fill_it_ends_the_connection(
         assert conn.is_closed()
         with pytest.raises(ConnectionLost):
             await conn.fetch("select c1 from t")
+
+
+async def test_a_negative_number_of_rows_ends_the_connection_not_the_patience() -> None:
+    async with talking((PREPARE, described(2, C1)), (opening(2), ints(1) + done(-7) + EOT)) as (conn, _):
+        with pytest.raises(ProtocolError, match="-7 rows"):
+            await conn.fetch("select c1 from t")
+        assert conn.is_closed()
 
 
 async def test_a_block_that_does_not_end_is_cut_off() -> None:

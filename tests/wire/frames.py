@@ -16,8 +16,8 @@ from aioifx.wire.dialect import Dialect
 VECTORS = Path(__file__).parents[1] / "vectors"
 
 JDBC_FILES = (
-    "batch", "callable", "cancel", "errors", "lob", "login", "metadata", "prepared", "protocols15", "put",
-    "scroll", "select", "session", "transactions",
+    "batch", "callable", "cancel", "errors", "errors15", "lob", "login",
+    "metadata", "owners15", "prepared", "protocols15", "put", "scroll", "select", "session", "transactions",
 )  # fmt: skip
 
 

@@ -92,7 +92,7 @@ def put_request(outbox: Outbox, dialect: Dialect, message: Request) -> None:
         case requests.Rollback(0):
             requests.put_rollback(outbox)
         case requests.RetType(direction, types):
-            requests.put_ret_type(outbox, types, direction)
+            requests.put_ret_type(outbox, dialect, types, direction)
         case requests.AutoGenKeys(kind, columns):
             put_autogenkeys(outbox, kind, columns)
         case requests.DbOpen(name, 0):
@@ -202,6 +202,9 @@ def put_reply_message(outbox: Outbox, dialect: Dialect, tag: int, reply: Reply) 
             {Op.EOT: replies.put_eot, Op.CLOSE: replies.put_closed, Op.EXIT: requests.put_exit}[Op(tag)](
                 outbox
             )
+        case Op.ERR:
+            (error,) = filter(None, (reply.error, reply.no_rows, *reply.warnings))
+            replies.put_error(outbox, dialect, error)
         case _:
             in_dialect, put, value = _PUT[tag](reply)
             assert value is not None
@@ -210,7 +213,6 @@ def put_reply_message(outbox: Outbox, dialect: Dialect, tag: int, reply: Reply) 
 
 _PUT: Final[dict[int, Callable[[Reply], tuple[bool, Callable[..., None], Any]]]] = {
     Op.DESCRIBE: lambda reply: (True, replies.put_describe, reply.description),
-    Op.ERR: lambda reply: (True, replies.put_error, reply.error),
     Op.DONE: lambda reply: (True, replies.put_done, reply.done),
     Op.TUPID: lambda reply: (False, replies.put_tupid, reply.row_number),
     Op.DBLIST: lambda reply: (True, replies.put_dblist, reply.names),

@@ -26,6 +26,7 @@ block = st.binary(max_size=20)
 name = st.binary(min_size=1, max_size=20)
 text = st.text(st.characters(max_codepoint=255), max_size=12)
 word = text.filter(lambda value: "\0" not in value)
+sqlstate = st.text(st.characters(max_codepoint=127), min_size=5, max_size=5)
 ascii_text = st.text(st.characters(max_codepoint=127), max_size=12)
 
 dialects = st.builds(
@@ -156,10 +157,21 @@ sqltypes = st.one_of(
 columns = st.builds(Column, word, sqltypes, st.booleans(), i32)
 
 
+def errors(*fields: st.SearchStrategy[Any]) -> st.SearchStrategy[replies.ServerError]:
+    """Errors with these fields; the others are empty. `st.builds` would fill them, too."""
+    return st.tuples(*fields).map(lambda values: replies.ServerError(*values))
+
+
+def _is_ordinary(sqlcode: int) -> bool:
+    """Whether SQ_ERR with this code has the layout that most have."""
+    return sqlcode not in (0, 100, -368, -937)
+
+
 def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Reply]]:
     """For each tag, replies that hold one message of it and nothing else."""
     row_size = st.integers(0, MAX_TEXT) if dialect.long_tuple else st.integers(0, 0x7FFF)
-    rows = i64 if dialect.long_rowid else i32
+    rowid = i64 if dialect.long_rowid else i32
+    rows = st.integers(0, 2**63 - 1 if dialect.long_rowid else 2**31 - 1)
     int8 = st.integers(1 - 2**64, 2**64 - 1)
     bigserial = i64 if dialect.bigint else st.just(0)
     described = st.builds(
@@ -169,7 +181,7 @@ def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Re
     read = st.binary(max_size=20).map(lambda data: objects.ObjectData(0, len(data), data))
     written = i32.map(lambda size: objects.ObjectData(2, size))
     failed = st.integers(-(2**31), -1).map(lambda size: objects.ObjectData(0, size))
-    done = st.builds(replies.Done, u16, rows, rows, i32)
+    done = st.builds(replies.Done, u16, rows, rowid, i32)
 
     def one(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[replies.Reply]:
         return values.map(lambda value: replies.Reply(**{field: value}))
@@ -177,7 +189,13 @@ def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Re
     return {
         Op.DESCRIBE: one("description", described),
         Op.CLOSE: st.just(replies.Reply(closed=True)),
-        Op.ERR: one("error", st.builds(replies.ServerError, i16, i16, offset, text)),
+        Op.ERR: st.one_of(
+            one("error", errors(i16.filter(_is_ordinary), i16, offset, text)),
+            one("error", errors(st.just(-937), i16, offset, text, sqlstate, text)),
+            one("error", errors(st.just(-368), i16, offset)),
+            one("no_rows", errors(st.just(100), i16, offset, text)),
+            one("warnings", st.tuples(errors(st.just(0), i16, offset, text, sqlstate, text))),
+        ),
         Op.TUPLE: one("rows", st.tuples(u16, block).map(lambda row: [row])),
         Op.DONE: done.map(lambda value: replies.Reply(done=value, dones=[value])),
         Op.TUPID: one("row_number", i32),
@@ -216,6 +234,8 @@ def merged(messages: list[tuple[int, replies.Reply]]) -> replies.Reply:
                 whole.done = part.done or whole.done
             case Op.ERR:
                 whole.error = whole.error or part.error
+                whole.warnings += part.warnings
+                whole.no_rows = part.no_rows or whole.no_rows
             case _:
                 fresh = replies.Reply()
                 changed = {

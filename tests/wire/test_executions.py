@@ -100,7 +100,8 @@ int64s = st.integers(-(2**63) + 1, 2**63 - 1)
 @st.composite
 def answers_of(draw: st.DrawFn, dialect: Dialect) -> list[Answer]:
     wide = int64s if dialect.long_rowid else int32s
-    dones = st.builds(Done, st.integers(0, 0xFFFF), wide, wide, int32s)
+    rows = st.integers(0, 2**63 - 1 if dialect.long_rowid else 2**31 - 1)
+    dones = st.builds(Done, st.integers(0, 0xFFFF), rows, wide, int32s)
     all_serials = st.builds(Serials, int64s, int64s if dialect.bigint else st.just(0))
     states = st.builds(TransactionState, *[st.integers(-(2**15), 2**15 - 1)] * 3)
     errors = st.builds(
@@ -149,7 +150,7 @@ def test_long_runs_of_one_form_are_counted_as_the_general_reader_counts_them(
     dialect: Dialect, data: Any
 ) -> None:
     """Law (columns): so many replies of one form are counted at once, and what is unlike them ends that."""
-    wide = int64s if dialect.long_rowid else int32s
+    wide = st.integers(0, 2**63 - 1 if dialect.long_rowid else 2**31 - 1)
     rows = data.draw(st.sampled_from([st.just(1), st.integers(0, 300), wide]))
     warnings = data.draw(st.sampled_from([st.just(0), st.sampled_from([0, 1, 0x100, 0x8001])]))
     serials, state = data.draw(st.booleans()), data.draw(st.booleans())
@@ -192,6 +193,17 @@ def test_no_more_is_taken_than_was_asked_for(count: int, more: int) -> None:
         parser.send(None)
     assert stop.value.value.rowcount == count
     assert inbox.unread * (count + more) == len(data) * more
+
+
+@every_dialect
+@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("alike", [False, True])
+def test_a_negative_number_of_rows_is_a_protocol_error(dialect: Dialect, count: int, alike: bool) -> None:
+    answers = [Answer(done=Done(rows=-7 if alike else 1)) for _ in range(count)]
+    answers[-1] = Answer(done=Done(rows=-7))
+    raw = sent(answers, dialect)
+    for chunks in cuts(raw):
+        assert outcome(lambda inbox: _counted(inbox, dialect, count), chunks) == Outcome(error=ProtocolError)
 
 
 # -- examples ---------------------------------------------------------------------------------------------------------

@@ -109,9 +109,9 @@ def test_everything_jdbc_accepts_is_read_at_any_cut_and_put_back_byte_for_byte(f
 
 # How many there are; a file that shrinks, or a loader that skips, must not pass unnoticed.
 SERVER_FRAMES = {
-    "batch": 94, "callable": 23, "cancel": 13, "errors": 43, "lob": 85, "login": 46, "metadata": 200,
-    "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83, "select": 238, "session": 225,
-    "transactions": 60,
+    "batch": 94, "callable": 23, "cancel": 13, "errors": 43, "errors15": 21, "lob": 85, "login": 46,
+    "metadata": 200, "owners15": 42, "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83, "select": 238,
+    "session": 225, "transactions": 60,
 }  # fmt: skip
 
 
@@ -223,9 +223,10 @@ def usual_replies(draw: st.DrawFn) -> tuple[Dialect, bytes]:
     if draw(st.booleans()):
         serials = replies.Serials(draw(small), draw(small) if dialect.bigint else 0)
         replies.put_insertdone(outbox, dialect, serials)
-    replies.put_done(
-        outbox, dialect, replies.Done(draw(st.integers(0, 0xFFFF)), draw(small), draw(small), draw(small))
+    done = replies.Done(
+        draw(st.integers(0, 0xFFFF)), draw(st.integers(0, 2**31 - 1)), draw(small), draw(small)
     )
+    replies.put_done(outbox, dialect, done)
     replies.put_cost(outbox, replies.Cost(draw(small), draw(small)))
     if draw(st.booleans()):
         replies.put_xactstat(outbox, replies.TransactionState(*draw(st.tuples(*[st.integers(-9, 9)] * 3))))
@@ -363,6 +364,19 @@ def test_a_reply_beyond_its_limit_is_not_taken(
         assert said(outcome(taking(taker, dialect, rows, limit), chunks)) == said(
             outcome(reading(dialect, rows, limit), chunks)
         )
+
+
+@takers
+@pytest.mark.parametrize("long_rowid", [False, True])
+def test_a_negative_number_of_rows_is_a_protocol_error(taker: Taker, long_rowid: bool) -> None:
+    dialect = Dialect(long_rowid=long_rowid)
+    outbox = Outbox()
+    outbox.raw(row(b"ab"))
+    replies.put_done(outbox, dialect, replies.Done(rows=-7))
+    replies.put_cost(outbox, replies.Cost())
+    replies.put_eot(outbox)
+    for chunks in cuts(outbox.take()):
+        assert outcome(taking(taker, dialect, in_runs(raw_rows)), chunks) == Outcome(error=ProtocolError)
 
 
 @takers
@@ -601,6 +615,21 @@ def test_the_first_error_is_kept_and_the_reply_is_read_to_its_end() -> None:
         reply, _ = feed(reading(), chunks)
         assert reply.error == replies.ServerError(-268, -100, 0, "owner.u1")
         assert reply.transaction == replies.TransactionState(2, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("command_368", Reply(error=replies.ServerError(-368, 0, 7))),
+        ("command_937", Reply(error=replies.ServerError(-937, 0, 7, "tok", "U0001", "boom text"))),
+        ("command_0", Reply(warnings=(replies.ServerError(0, 0, 7, "tok", "01U01", "warn text"),))),
+        ("command_100", Reply(no_rows=replies.ServerError(100, 0, 7, "tok"))),
+    ],
+)
+def test_an_error_of_a_special_code_has_a_layout_of_its_own(case: str, expected: Reply) -> None:
+    data = next(frame.data for frame in frames("errors15") if frame.case == case and frame.side == "S")
+    for chunks in cuts(data):
+        assert feed(reading(), chunks)[0] == expected
 
 
 def test_a_session_may_end_anywhere() -> None:

@@ -71,9 +71,9 @@ def test_everything_jdbc_sends_is_read_and_put_back_byte_for_byte(file: str) -> 
 
 # How many there are; a file that shrinks, or a loader that skips, must not pass unnoticed.
 CLIENT_FRAMES = {
-    "batch": 94, "callable": 23, "cancel": 13, "errors": 44, "lob": 85, "login": 46, "metadata": 200,
-    "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83, "select": 238, "session": 225,
-    "transactions": 60,
+    "batch": 94, "callable": 23, "cancel": 13, "errors": 44, "errors15": 21, "lob": 85, "login": 46,
+    "metadata": 200, "owners15": 42, "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83, "select": 238,
+    "session": 225, "transactions": 60,
 }  # fmt: skip
 
 
@@ -96,6 +96,7 @@ def read_messages(data: bytes, dialect: Dialect) -> list[Request]:
 
 NAMES: dict[type, str] = {
     requests.Prepare: "PREPARE",
+    requests.RetType: "RET_TYPE",
     requests.Command: "COMMAND",
     requests.CurName: "CURNAME",
     requests.Id: "ID",
@@ -325,7 +326,9 @@ def test_rollback_and_scroll_fetch_have_every_field_that_the_server_waits_for() 
 
 def test_a_wanted_type_is_named_only_where_names_travel() -> None:
     outbox = Outbox()
-    requests.put_ret_type(outbox, [SqlType(2, 4), SqlType(44, 72, extended_name="blob"), SqlType(52, 8)])
+    requests.put_ret_type(
+        outbox, DIALECT, [SqlType(2, 4), SqlType(44, 72, extended_name="blob"), SqlType(52, 8)]
+    )
     assert outbox.take() == bytes.fromhex(
         "0064 0001 0003  0002 00000004  002c 0000 0004 626c6f62 00000048  0034 00000008"
     )
