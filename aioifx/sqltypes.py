@@ -6,6 +6,7 @@ SQ_DESCRIBE replies of 12.10, 14.10 and 15.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import total_ordering
@@ -121,6 +122,17 @@ class Qualifier(NamedTuple):
     def is_year_month(self) -> bool:
         """Whether an INTERVAL of this qualifier counts months rather than time."""
         return self.last <= Unit.MONTH
+
+    @property
+    def datetime_class(self) -> type[dt.datetime | dt.date | dt.time | Datetime]:
+        """What a DATETIME of this qualifier comes as: a standard class if only its finest fields are missing."""
+        if self.first == Unit.YEAR and self.last >= Unit.HOUR:
+            return dt.datetime
+        if self.first == Unit.YEAR and self.last == Unit.DAY:
+            return dt.date
+        if self.first == Unit.HOUR and self.last >= Unit.MINUTE:
+            return dt.time
+        return Datetime
 
     def datetime_text(self) -> str:
         """As it is written behind DATETIME: ``YEAR TO FRACTION(3)``."""
@@ -243,9 +255,12 @@ class Column:
     """Offset in a row whose variable columns are all full; of no use behind a variable column."""
 
 
+_EPOCH_OF_STRPTIME: Final = dt.datetime(1900, 1, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Datetime:
-    """A DATETIME whose qualifier no Python class has, such as HOUR TO MINUTE: the fields it has, and no others.
+    """A DATETIME whose qualifier no Python class has, such as YEAR TO MONTH: the fields it has, and no others.
 
     Fields outside the qualifier are None. *scale* is the number of digits that FRACTION has; it says how the value
     is written and takes no part in comparisons.
@@ -284,15 +299,34 @@ class Datetime:
 
     def __str__(self) -> str:
         """The Informix literal, ``DATETIME(12:30) HOUR TO MINUTE``."""
+        return f"DATETIME({self._text(' ')}) {self.qualifier.datetime_text()}"
+
+    def isoformat(self) -> str:
+        """The fields as ISO 8601 writes them, those that are missing left out: ``2026-05`` of YEAR TO MONTH."""
+        return self._text("T")
+
+    def to_datetime(self, default: dt.datetime = _EPOCH_OF_STRPTIME) -> dt.datetime:
+        """A datetime of these fields; *default* has those that are missing, 1900-01-01 as in strptime.
+
+        Raises:   DataError: there is no such day, such as 29 February in a year that is no leap year.
+        """
+        names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+        present = {name: value for name, value in zip(names, self.fields, strict=True) if value is not None}
+        try:
+            return default.replace(**present)  # type: ignore[arg-type]  # integers all
+        except ValueError as error:
+            raise DataError(f"Datetime that is no date: {error}") from None
+
+    def _text(self, before_hour: str) -> str:
         text = ""
         for unit in self.qualifier.units:
             value = self.fields[list(Unit).index(unit)] or 0
             if unit == Unit.FRACTION:
                 text += "." + f"{value:06d}"[: self.scale]
             else:
-                mark = _MARKS[unit] if text else ""
-                text += f"{mark}{value:0{4 if unit == Unit.YEAR else 2}d}"
-        return f"DATETIME({text}) {self.qualifier.datetime_text()}"
+                mark = before_hour if unit == Unit.HOUR else _MARKS[unit]
+                text += f"{mark if text else ''}{value:0{4 if unit == Unit.YEAR else 2}d}"
+        return text
 
 
 _RANGES: Final = {

@@ -54,12 +54,11 @@ VALUES: tuple[Any, ...] = (
     ),
     *(dt.datetime(1969, 12, 31, 23, 59, 58), dt.datetime(2024, 2, 29, 1, 2, 3, 456_780)),
     *(dt.datetime(2000, 1, 1, 0, 0, 0, 500_000), dt.time(0, 0, 1), dt.time(23, 59, 59, 990_000)),
-    *(aioifx.Datetime(hour=7, minute=5), -dt.timedelta(days=3, microseconds=10), aioifx.IntervalYM(-2, -3)),
+    *(dt.time(7, 5), -dt.timedelta(days=3, microseconds=10), aioifx.IntervalYM(-2, -3)),
     *("ab", "na\xefve", True, "a note"),
 )
 ARROW_VALUES = {
     "measure": 1.5,
-    "at": "07:05",
     "age": -27,
     "code": "ab    ",
 }
@@ -79,7 +78,7 @@ TYPES = {
     "tick": pa.timestamp("ms"),
     "opens": pa.time32("s"),
     "laps": pa.time32("ms"),
-    "at": pa.utf8(),
+    "at": pa.time32("s"),
     "span": pa.duration("us"),
     "age": pa.int32(),
     "code": pa.utf8(),

@@ -22,7 +22,7 @@ TOP_LEVEL = {"pyproject.toml", "aioifx", "tests", "examples", "docs", "compose.y
 BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
 
 # Tests of the whole rather than of one module.
-WHOLE = {"test_bulk_read_lab.py", "test_docs.py", "test_examples.py", "test_layout.py"}
+WHOLE = {"test_bulk_read_lab.py", "test_docs.py", "test_examples.py", "test_layout.py", "test_values.py"}
 WHOLE_ROOMS = {
     "bench", "budget", "cancellation", "faults", "fuzz", "interop", "live", "services", "soak", "volume",
 }  # fmt: skip

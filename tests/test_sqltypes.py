@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,6 +129,50 @@ def test_a_datetime_has_the_fields_it_was_given_and_no_others() -> None:
     assert str(Datetime(1, 2)) == "DATETIME(0001-02) YEAR TO MONTH"
     assert str(Datetime(day=3, hour=4)) == "DATETIME(03 04) DAY TO HOUR"
     assert str(Datetime(second=5, microsecond=120000, scale=2)) == "DATETIME(05.12) SECOND TO FRACTION(2)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Datetime(2026, 5), "2026-05"),
+        (Datetime(7), "0007"),
+        (Datetime(month=5, day=4), "05-04"),
+        (Datetime(day=4, hour=9, minute=30), "04T09:30"),
+        (Datetime(hour=9), "09"),
+        (Datetime(minute=1, second=2, microsecond=340_000, scale=2), "01:02.34"),
+    ],
+)
+def test_a_datetime_in_iso_8601_has_the_fields_that_there_are(value: Datetime, text: str) -> None:
+    assert value.isoformat() == text
+
+
+def test_a_datetime_becomes_one_of_pythons_with_the_fields_of_another() -> None:
+    assert Datetime(2026, 5).to_datetime() == dt.datetime(2026, 5, 1)
+    assert Datetime(hour=9).to_datetime() == dt.datetime(1900, 1, 1, 9)
+    leap = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+    assert Datetime(month=2, day=29).to_datetime(default=leap) == leap.replace(month=2, day=29)
+    with pytest.raises(DataError, match="Datetime that is no date: day is out of range for month"):
+        Datetime(month=2, day=29).to_datetime()
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (Unit.YEAR, Unit.YEAR, Datetime),
+        (Unit.YEAR, Unit.MONTH, Datetime),
+        (Unit.YEAR, Unit.DAY, dt.date),
+        (Unit.YEAR, Unit.HOUR, dt.datetime),
+        (Unit.YEAR, Unit.MINUTE, dt.datetime),
+        (Unit.YEAR, Unit.SECOND, dt.datetime),
+        (Unit.MONTH, Unit.SECOND, Datetime),
+        (Unit.HOUR, Unit.HOUR, Datetime),
+        (Unit.HOUR, Unit.MINUTE, dt.time),
+        (Unit.HOUR, Unit.SECOND, dt.time),
+        (Unit.MINUTE, Unit.SECOND, Datetime),
+    ],
+)
+def test_a_qualifier_tells_the_class_of_its_values(first: Unit, last: Unit, expected: type) -> None:
+    assert datetime_qualifier(first, last).datetime_class is expected
 
 
 def test_the_digits_of_a_fraction_take_no_part_in_comparisons() -> None:

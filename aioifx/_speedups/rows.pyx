@@ -107,9 +107,9 @@ cdef enum Kind:  # aioifx.codecs.base.Kind, number by number
     LVARCHAR = 14
 
 cdef enum Way:  # how a field is decoded: kinds, and what becomes of the others
-    WAY_OF_MOMENT = 20  # DATETIME with a year and a second: datetime
+    WAY_OF_MOMENT = 20  # DATETIME with a year and an hour: datetime
     WAY_OF_DAY  # YEAR TO DAY: date
-    WAY_OF_CLOCK  # from HOUR to SECOND or further: time
+    WAY_OF_CLOCK  # from HOUR to MINUTE or further: time
     WAY_OF_SPAN  # INTERVAL without years and months: timedelta
     WAY_OF_PYTHON  # the codec's own function
 
@@ -798,10 +798,10 @@ cdef int _plan_qualified(Field* field, int kind, int encoded) except -1:
     if kind == INTERVAL:
         if first >= DAY and leading <= 9:
             field.way = WAY_OF_SPAN
-    elif first == YEAR and field.last >= SECOND and field.lead == 2:
+    elif first == YEAR and field.last >= HOUR and field.lead == 2:
         field.way = WAY_OF_MOMENT
     elif first == YEAR and field.last == DAY and field.lead == 2:
         field.way = WAY_OF_DAY
-    elif first == HOUR and field.last >= SECOND and field.lead == 1:
+    elif first == HOUR and field.last >= MINUTE and field.lead == 1:
         field.way = WAY_OF_CLOCK
     return 0

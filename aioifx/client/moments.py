@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.temporal import (
-    check_fields,
     datetime,
-    datetime_fields,
     datetime_number,
+    fitted_fields,
     interval_packer,
     qualifier_of,
 )
@@ -243,9 +242,7 @@ def datetime_formatter(sql_type: SqlType) -> Format:
         if is_clock and value.__class__ is dt.time and value.tzinfo is None:
             clock: str = value.isoformat("microseconds")
             return clock[: 8 + behind]
-        fields, kind = datetime_fields(value), type(value).__name__
-        check_fields(fields, qualifier, kind)
-        digits = datetime_number(fields, qualifier, kind).digits
+        digits = datetime_number(fitted_fields(value, qualifier), qualifier, type(value).__name__).digits
         return "".join(mark + digits[place] for mark, place in layout)
 
     return write

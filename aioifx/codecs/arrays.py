@@ -415,11 +415,12 @@ def _second_digits(qualifier: Qualifier) -> int:
 
 def _moment_field(column: Column, codec: Codec, qualifier: Qualifier) -> Field:
     scale = _second_digits(qualifier)
-    if qualifier.first == Unit.YEAR and qualifier.last == Unit.DAY:
+    standard = qualifier.datetime_class
+    if standard is dt.date:
         return _counted_field(column, Layout.DATE, codec, _days)
-    if qualifier.first == Unit.YEAR and qualifier.last >= Unit.SECOND:
+    if standard is dt.datetime:
         return _counted_field(column, Layout.TIMESTAMP, codec, _since_epoch(scale), scale)
-    if qualifier.first == Unit.HOUR and qualifier.last >= Unit.SECOND:
+    if standard is dt.time:
         return _counted_field(column, Layout.CLOCK, codec, _since_midnight(scale), scale)
     return Field(column, Layout.UTF8, codec, _literal)
 

@@ -9,8 +9,8 @@ House rules:
 1. A value that does not fit is refused here; servers cut text and store NULL for the NULL pattern without a word.
 2. A refusal names Python types and column types, never the value.
 3. A str is sent as text whatever the target is: the server converts it.
-4. Fraction digits that DECIMAL(p,s) has not are rounded by the server, as for a literal in SQL; digits of a DATETIME
-   or INTERVAL that its qualifier has not are refused.
+4. Fraction digits that DECIMAL(p,s) has not are rounded by the server, as for a literal in SQL; what a DATETIME's
+   qualifier has not is cut off a datetime or time, as JDBC cuts it, and refused of anything else.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from aioifx.codecs.numbers import (
 from aioifx.codecs.registry import is_large_object
 from aioifx.codecs.temporal import (
     DATE,
-    check_fields,
     datetime_fields,
     datetime_number,
+    fitted_fields,
     interval_packer,
     qualifier_of,
     usual_clock,
@@ -153,10 +153,6 @@ def _float(code: int, encode: Encode) -> Binder:
 
 
 def _date(value: Value) -> bytes:
-    if isinstance(value, dt.datetime):
-        if value.tzinfo is not None or value.time() != dt.time.min:
-            raise DataError("datetime with a time of day or zone does not fit DATE")
-        value = value.date()
     return _SHORTS.pack(TypeCode.DATE, 0, 0) + DATE.encode(value)
 
 
@@ -182,19 +178,16 @@ _HOUR_TO_FRACTION: Final = datetime_qualifier(Unit.HOUR, Unit.FRACTION, 5)
 
 def _moment(value: Value, target: Qualifier | None = None) -> bytes:
     """datetime and date as YEAR TO FRACTION(5), time as HOUR TO SECOND or finer, Datetime with the fields it has."""
-    fields, kind = datetime_fields(value), type(value).__name__
-    if target is not None:
-        check_fields(fields, target, kind)
-        # Cut here as JDBC does (observed: binds.json), so that every server gets what the column can hold.
-        if (digits := fields.get(Unit.FRACTION)) is not None and target.last >= Unit.SECOND:
-            fields[Unit.FRACTION] = digits - digits % 10 ** (6 - target.scale)
+    # Cut here as JDBC does, so that every server gets what the column can hold.
+    fields = datetime_fields(value) if target is None else fitted_fields(value, target)
     if isinstance(value, Datetime):
         qualifier = value.qualifier
     elif isinstance(value, dt.time):
-        qualifier = _HOUR_TO_FRACTION if value.microsecond else _HOUR_TO_SECOND
+        qualifier = _HOUR_TO_FRACTION if fields[Unit.FRACTION] else _HOUR_TO_SECOND
     else:
         qualifier = _YEAR_TO_FRACTION
-    return _base100(TypeCode.DATETIME, qualifier.encoded, datetime_number(fields, qualifier, kind))
+    number = datetime_number(fields, qualifier, type(value).__name__)
+    return _base100(TypeCode.DATETIME, qualifier.encoded, number)
 
 
 _DAY_TO_FRACTION: Final = SqlType(TypeCode.INTERVAL, 0x144F)

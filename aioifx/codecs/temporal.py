@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from aioifx.codecs.base import Codec, Decode, Kind
 from aioifx.codecs.base100 import Number, pack_field, unpack
@@ -52,8 +52,10 @@ def _decode_date(field: bytes) -> dt.date | None:
 def _encode_date(value: Value) -> bytes:
     if value is None:
         return _NULL_DATE
-    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
+    if not isinstance(value, dt.date):
         raise DataError(f"{type(value).__name__} is no value for DATE")
+    if isinstance(value, dt.datetime) and (value.tzinfo is not None or value.time() != dt.time.min):
+        raise DataError("datetime with a time of day or zone does not fit DATE")
     return _INT.pack(value.toordinal() - DAY_ZERO)
 
 
@@ -161,13 +163,26 @@ def datetime_fields(value: Value) -> dict[Unit, int]:
             raise DataError(f"{type(value).__name__} is no value for DATETIME")
 
 
-def check_fields(fields: Fields, qualifier: Qualifier, kind: str) -> None:
-    """Refuse what a DATETIME of *qualifier* would lose of these fields; digits of a fraction are no loss."""
+def fitted_fields(value: Value, qualifier: Qualifier) -> dict[Unit, int]:
+    """The fields of a value for a DATETIME of *qualifier*.
+
+    Of a datetime or time, what is finer than the qualifier is cut, digits of a fraction included; what is coarser
+    stays. Of a date or Datetime nothing is lost, but digits of a fraction.
+
+    Source:   observed: JDBC, binds.json, setTimestamp -> dt_y_d, dt_y_mo, dt_y_y, dt_y_h, dt_h_s, dt_mo_d. That a time
+              is cut here, which JDBC leaves to the server (setTime -> dt_h_mi), makes no difference to what is stored.
+    """
+    fields = datetime_fields(value)
+    is_moment = isinstance(value, (dt.datetime, dt.time))
     for unit, field in fields.items():
         if unit == Unit.FRACTION and qualifier.last >= Unit.SECOND:
-            continue
-        if unit < qualifier.first or (unit > qualifier.last and field != _LEAST[unit]):
-            raise DataError(f"{unit.name} of the {kind} does not fit DATETIME {qualifier.datetime_text()}")
+            fields[unit] = field - field % 10 ** (6 - qualifier.scale)
+        elif is_moment:
+            fields[unit] = field if unit <= qualifier.last else _LEAST[unit]
+        elif unit < qualifier.first or (unit > qualifier.last and field != _LEAST[unit]):
+            kind, text = type(value).__name__, qualifier.datetime_text()
+            raise DataError(f"{unit.name} of the {kind} does not fit DATETIME {text}")
+    return fields
 
 
 def datetime_number(fields: Fields, qualifier: Qualifier, kind: str) -> Number:
@@ -223,13 +238,10 @@ _Maker = Callable[[list[int]], Value]
 
 def _maker(qualifier: Qualifier) -> _Maker:
     """Field values in order -> the Python value of this qualifier: a standard class where one has just these fields."""
+    standard: Any = qualifier.datetime_class
+    if standard is not Datetime:
+        return lambda fields: standard(*fields)
     units, scale = qualifier.units, qualifier.scale or 5
-    if qualifier.first == Unit.YEAR and len(units) >= 6:
-        return lambda fields: dt.datetime(*fields)  # type: ignore[arg-type]  # six or seven integers
-    if units == (Unit.YEAR, Unit.MONTH, Unit.DAY):
-        return lambda fields: dt.date(*fields)
-    if qualifier.first == Unit.HOUR and len(units) >= 3:
-        return lambda fields: dt.time(*fields)  # type: ignore[arg-type]  # three or four integers
     names = tuple("microsecond" if unit == Unit.FRACTION else unit.name.lower() for unit in units)
     return lambda fields: Datetime(**dict(zip(names, fields, strict=True)), scale=scale)
 
@@ -277,9 +289,8 @@ def datetime(sql_type: SqlType) -> Codec:
             usual = usual_clock(value, clock_step)
         if usual is not None:
             return usual[:width]
-        fields, kind = datetime_fields(value), type(value).__name__
-        check_fields(fields, qualifier, kind)
-        return pack_field(datetime_number(fields, qualifier, kind), width)
+        number = datetime_number(fitted_fields(value, qualifier), qualifier, type(value).__name__)
+        return pack_field(number, width)
 
     return Codec(Kind.DATETIME, 0, width, datetime_decoder(sql_type), encode, sql_type.length)
 

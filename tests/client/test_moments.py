@@ -107,7 +107,7 @@ def test_dates_come_back(value: dt.date, dbdate: str) -> None:
         (moment(Unit.YEAR, Unit.DAY), dt.date(2026, 1, 31), "2026-01-31"),
         (HOUR_TO_SECOND, dt.time(1, 2, 3), "01:02:03"),
         (moment(Unit.HOUR, Unit.FRACTION, 1), dt.time(1, 2, 3, 400_000), "01:02:03.4"),
-        (moment(Unit.HOUR, Unit.MINUTE), Datetime(hour=1, minute=2), "01:02"),
+        (moment(Unit.HOUR, Unit.MINUTE), dt.time(1, 2), "01:02"),
         (moment(Unit.YEAR, Unit.MONTH), Datetime(year=2026, month=1), "2026-01"),
         (moment(Unit.DAY, Unit.HOUR), Datetime(day=31, hour=1), "31 01"),
         (
@@ -195,7 +195,7 @@ def test_a_datetime_that_would_lose_or_invent_something_is_refused(sql_type: Sql
         (HOUR_TO_SECOND, dt.time(1, tzinfo=dt.UTC)),
         (YEAR_TO_SECOND, dt.time(1)),
         (YEAR_TO_SECOND, "2026-01-31 12:30:05"),
-        (moment(Unit.HOUR, Unit.MINUTE), dt.time(1, 2, 3)),
+        (moment(Unit.HOUR, Unit.MINUTE), dt.date(2026, 1, 31)),
     ],
 )
 def test_a_value_that_does_not_fit_its_datetime_is_not_written(sql_type: SqlType, value: Any) -> None:

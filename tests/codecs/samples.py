@@ -149,10 +149,16 @@ def moments(draw: st.DrawFn, qualifier: Qualifier) -> Any:
     )
     if qualifier.first == Unit.YEAR and qualifier.last == Unit.DAY:
         return moment.date()
-    if qualifier.first == Unit.YEAR and qualifier.last >= Unit.SECOND:
-        return moment if qualifier.scale else moment.replace(microsecond=0)
-    if qualifier.first == Unit.HOUR and qualifier.last >= Unit.SECOND:
-        return moment.time() if qualifier.scale else moment.time().replace(microsecond=0)
+    last = qualifier.last
+    cut = moment.replace(
+        minute=moment.minute if last >= Unit.MINUTE else 0,
+        second=moment.second if last >= Unit.SECOND else 0,
+        microsecond=moment.microsecond if last >= Unit.FRACTION else 0,
+    )
+    if qualifier.first == Unit.YEAR and qualifier.last >= Unit.HOUR:
+        return cut
+    if qualifier.first == Unit.HOUR and qualifier.last >= Unit.MINUTE:
+        return cut.time()
     names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
     chosen = {name: fields[unit] for name, unit in zip(names, Unit, strict=True) if unit in qualifier.units}
     return Datetime(**chosen, scale=qualifier.scale or 5)

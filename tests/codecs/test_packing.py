@@ -22,7 +22,7 @@ from aioifx.rows import record_maker
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from tests.codecs.hostile import parameters
 from tests.codecs.samples import BOOLEAN, CP1252, INTEGER, LATIN1, LVARCHAR, UTF8, decimal_type
-from tests.codecs.test_binds import BINDS, CUT, NO_VALUE, NOT_SENT, python_value, target_of
+from tests.codecs.test_binds import BINDS, NO_VALUE, NOT_SENT, python_value, target_of
 
 HEAD, TAIL = b"\0\4\0\1\0\5\0\1", b"\0\7\0\x0c"
 ENDLESS = 1 << 40
@@ -121,7 +121,7 @@ def test_a_run_has_the_bytes_of_the_reference_and_dislikes_what_that_refuses(
 
 def _vectors() -> Iterator[tuple[str, Any, SqlType, str]]:
     for vector in BINDS:
-        value = CUT.get(vector["name"], python_value(vector["jdbc"]))
+        value = python_value(vector["jdbc"])
         if value is not NO_VALUE and vector["name"] not in NOT_SENT:
             yield (
                 vector["hex"] if not vector.get("truncated") else "",

@@ -97,9 +97,9 @@ def _jdbc_moment(text: str, sql_type: SqlType) -> Any:
     first = qualifier.first
     if first == Unit.YEAR and len(units) == 3:
         return dt.date(*fields)
-    if first == Unit.YEAR and len(units) >= 6:
+    if first == Unit.YEAR and len(units) > 3:
         return dt.datetime(*fields)  # type: ignore[arg-type]
-    if first == Unit.HOUR and len(units) >= 3:
+    if first == Unit.HOUR and len(units) > 1:
         return dt.time(*fields)  # type: ignore[arg-type]
     names = [_DATETIME_FIELDS[list(Unit).index(unit)] for unit in units]
     return Datetime(**dict(zip(names, fields, strict=True)), scale=qualifier.scale or 5)
@@ -321,7 +321,7 @@ NATIVE_VALUES: list[Any] = [
     Decimal("9" * 30 + ".99"),
     dt.datetime(2026, 6, 20, 12, 34, 56),
     Datetime(year=1),
-    Datetime(hour=23, minute=59),
+    dt.time(23, 59),
     Datetime(microsecond=10),
     None,
     dt.timedelta(microseconds=-999_990_000),
@@ -712,7 +712,7 @@ def test_a_row_of_the_wrong_length_is_refused_by_the_encoder() -> None:
         (INTEGER, 1.5),
         (FLOAT, Decimal(1)),
         (FLOAT, "1"),
-        (DATE, dt.datetime(2024, 1, 1)),
+        (DATE, dt.datetime(2024, 1, 1, 12)),
         (DATE, 7),
         (VARCHAR20, "x" * 21),
         (VARCHAR20, 7),

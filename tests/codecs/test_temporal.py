@@ -44,9 +44,11 @@ def test_a_day_outside_the_calendar_is_refused(day: str) -> None:
         DATE.decode(bytes.fromhex(day))
 
 
-def test_a_datetime_is_no_date() -> None:
-    with pytest.raises(DataError, match="datetime is no value for DATE"):
-        DATE.encode(dt.datetime(2024, 2, 29))
+def test_a_datetime_is_a_date_at_midnight_and_at_no_other_time() -> None:
+    assert DATE.encode(dt.datetime(2024, 2, 29)) == DATE.encode(dt.date(2024, 2, 29))
+    for other in (dt.datetime(2024, 2, 29, 0, 0, 0, 1), dt.datetime(2024, 2, 29, tzinfo=dt.UTC)):
+        with pytest.raises(DataError, match="datetime with a time of day or zone does not fit DATE"):
+            DATE.encode(other)
 
 
 # --- DATETIME -------------------------------------------------------------------------------------------------------
@@ -90,8 +92,11 @@ def test_null_of_every_qualifier_comes_back(codec: Codec) -> None:
         (YEAR_TO_FRACTION3, dt.datetime),
         (HOUR_TO_SECOND, dt.time),
         (datetime_qualifier(Unit.HOUR, Unit.FRACTION, 1), dt.time),
-        (HOUR_TO_MINUTE, Datetime),
-        (datetime_qualifier(Unit.YEAR, Unit.MINUTE), Datetime),
+        (HOUR_TO_MINUTE, dt.time),
+        (datetime_qualifier(Unit.YEAR, Unit.MINUTE), dt.datetime),
+        (datetime_qualifier(Unit.YEAR, Unit.HOUR), dt.datetime),
+        (datetime_qualifier(Unit.YEAR, Unit.MONTH), Datetime),
+        (datetime_qualifier(Unit.HOUR, Unit.HOUR), Datetime),
         (datetime_qualifier(Unit.MONTH, Unit.DAY), Datetime),
         (datetime_qualifier(Unit.FRACTION, Unit.FRACTION, 5), Datetime),
     ],
@@ -153,9 +158,8 @@ def test_a_datetime_that_is_none_is_refused(field: str, reason: str) -> None:
     ("qualifier", "value", "reason"),
     [
         (YEAR_TO_SECOND, dt.time(12), "time has no YEAR"),
-        (HOUR_TO_SECOND, dt.datetime(2024, 2, 29, 12), "YEAR of the datetime does not fit"),
-        (HOUR_TO_MINUTE, dt.time(12, 30, 1), "SECOND of the time does not fit"),
-        (HOUR_TO_MINUTE, dt.time(12, 30, 0, 1), "FRACTION of the time does not fit"),
+        (HOUR_TO_SECOND, dt.date(2024, 2, 29), "YEAR of the date does not fit"),
+        (HOUR_TO_MINUTE, Datetime(hour=12, minute=30, second=1), "SECOND of the Datetime does not fit"),
         (datetime_qualifier(Unit.YEAR, Unit.MONTH), dt.date(2024, 2, 29), "DAY of the date does not fit"),
         (YEAR_TO_SECOND, dt.datetime(2024, 2, 29, tzinfo=dt.UTC), "aware datetime"),
         (HOUR_TO_SECOND, dt.time(12, tzinfo=dt.UTC), "aware time"),
@@ -250,6 +254,11 @@ def test_an_interval_that_does_not_fit_is_refused(qualifier: Qualifier, value: A
             dt.datetime(2024, 2, 29, 12, 0, 0, 123_000),
         ),
         (HOUR_TO_SECOND, dt.time(23, 59, 59, 999_999), dt.time(23, 59, 59)),
+        (HOUR_TO_MINUTE, dt.time(23, 59, 59, 999_999), dt.time(23, 59)),
+        (HOUR_TO_SECOND, dt.datetime(2024, 2, 29, 12, 30, 5, 999_999), dt.time(12, 30, 5)),
+        (datetime_qualifier(Unit.YEAR, Unit.DAY), dt.datetime(2024, 2, 29, 12), dt.date(2024, 2, 29)),
+        (datetime_qualifier(Unit.YEAR, Unit.MONTH), dt.datetime(2024, 2, 29), Datetime(2024, 2)),
+        (datetime_qualifier(Unit.MONTH, Unit.DAY), dt.datetime(2024, 2, 29, 12), Datetime(month=2, day=29)),
         (
             datetime_qualifier(Unit.SECOND, Unit.FRACTION, 2),
             Datetime(second=5, microsecond=129_999),
@@ -257,9 +266,7 @@ def test_an_interval_that_does_not_fit_is_refused(qualifier: Qualifier, value: A
         ),
     ],
 )
-def test_digits_of_a_fraction_that_a_datetime_has_no_place_for_are_cut(
-    qualifier: Qualifier, value: Any, cut: Any
-) -> None:
+def test_what_a_datetime_column_has_no_place_for_is_cut(qualifier: Qualifier, value: Any, cut: Any) -> None:
     # datetime.now() has six digits, no Informix type more than five; the server cuts as well, and never rounds.
     codec = moment_codec(qualifier)
     assert codec.decode(codec.encode(value)) == cut

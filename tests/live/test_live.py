@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import aioifx
-from aioifx import Connection, Datetime, IntervalYM
+from aioifx import Connection, IntervalYM
 
 pytestmark = [pytest.mark.informix, pytest.mark.timeout(120)]
 
@@ -56,7 +56,7 @@ SCALARS: list[tuple[str, Any, Any]] = [
     ("DATETIME YEAR TO SECOND", dt.datetime(1, 1, 1, 0, 0, 7), dt.datetime(1, 1, 1, 0, 0, 7)),
     ("DATETIME YEAR TO FRACTION(5)", dt.datetime(2026, 6, 2, 1, 2, 3, 98765), dt.datetime(2026, 6, 2, 1, 2, 3, 98760)),
     ("DATETIME HOUR TO SECOND", dt.time(0, 0), dt.time(0, 0)),
-    ("DATETIME HOUR TO MINUTE", Datetime(hour=23, minute=59), Datetime(hour=23, minute=59)),
+    ("DATETIME HOUR TO MINUTE", dt.time(23, 59), dt.time(23, 59)),
     ("INTERVAL DAY(9) TO FRACTION(5)", -dt.timedelta(days=3, microseconds=10), -dt.timedelta(days=3, microseconds=10)),
     ("INTERVAL HOUR(3) TO SECOND", dt.timedelta(hours=100, seconds=1), dt.timedelta(hours=100, seconds=1)),
     ("INTERVAL YEAR(4) TO MONTH", IntervalYM(-5, -3), IntervalYM(-5, -3)),

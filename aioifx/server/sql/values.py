@@ -13,12 +13,12 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from aioifx.server.sql import datetimes
 from aioifx.server.sql.conversions import assigner, convert
 from aioifx.server.sql.dates import date_of, days_of
-from aioifx.server.sql.datetimes import HOUR_TO_FRACTION, TICK, YEAR_TO_DAY, YEAR_TO_FRACTION, full_form
+from aioifx.server.sql.datetimes import HOUR_TO_FRACTION, TICK, YEAR_TO_FRACTION, full_form
 from aioifx.server.sql.decimals import decimal_text
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.numerics import RANGES
@@ -292,13 +292,10 @@ def _decimal_loader(scale: int | None) -> Loader:
 
 
 def _datetime_loader(qualifier: Qualifier) -> Loader:
-    if qualifier == YEAR_TO_DAY:
-        return date.fromisoformat
-    if qualifier.last >= Unit.SECOND:
-        if qualifier.first == Unit.YEAR:
-            return datetime.fromisoformat
-        if qualifier.first == Unit.HOUR:
-            return time.fromisoformat
+    standard: Any = qualifier.datetime_class
+    if standard is not Datetime:
+        load_standard: Loader = standard.fromisoformat
+        return load_standard
     place = datetimes.span(qualifier)
     names = [unit.name.lower() for unit in qualifier.units if unit != Unit.FRACTION]
     starts = [datetimes.span(Qualifier(unit, unit, 2)) for unit in qualifier.units if unit != Unit.FRACTION]

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.sqltypes import Datetime, IntervalYM, Value
+from aioifx.sqltypes import IntervalYM, Value
 from tests.server.sql.workbench import Workbench
 
 # A column of each kind, and a value that it takes.
@@ -66,7 +66,7 @@ BENCH = Workbench(
         ("USER", "ann" + 29 * " ", "CHAR(32)"),
         (
             "DATETIME(2026-05-04 12:34) YEAR TO MINUTE",
-            Datetime(2026, 5, 4, 12, 34),
+            datetime(2026, 5, 4, 12, 34),
             "DATETIME YEAR TO MINUTE",
         ),
         ("INTERVAL(-5-3) YEAR TO MONTH", IntervalYM(years=-5, months=-3), "INTERVAL YEAR(4) TO MONTH"),
@@ -77,7 +77,7 @@ BENCH = Workbench(
         ("MDY(2,29,2024) + 365", date(2025, 2, 28), "DATE"),
         ("MDY(3,1,2024) - MDY(2,1,2024)", 29, "INTEGER"),
         ("TODAY + 1 UNITS DAY", date(2026, 5, 5), "DATETIME YEAR TO DAY"),
-        ("EXTEND(TODAY, YEAR TO MINUTE)", Datetime(2026, 5, 4, 0, 0), "DATETIME YEAR TO MINUTE"),
+        ("EXTEND(TODAY, YEAR TO MINUTE)", datetime(2026, 5, 4), "DATETIME YEAR TO MINUTE"),
         ("TRIM('  a ')", "a", "VARCHAR(4)"),
         ("TRIM(LEADING 'x' FROM 'xxay')", "ay", "VARCHAR(4)"),
         ("CASE WHEN 1 = 1 THEN 1 ELSE 2.5 END", Decimal(1), "DECIMAL(11,1)"),
