@@ -64,6 +64,7 @@ class Channel(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
 
     def __repr__(self) -> str:
         state = "closed" if self.failure else "open" if self._transport else "new"
@@ -119,6 +120,11 @@ class Channel(asyncio.Protocol):
     @property
     def is_open(self) -> bool:
         return self.failure is None and self._transport is not None
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process is a fork of the one that has connected."""
+        return os.getpid() != self._pid
 
     @property
     def pending(self) -> int:
@@ -185,10 +191,34 @@ class Channel(asyncio.Protocol):
             await asyncio.shield(self._writable)
 
     def abort(self, reason: DatabaseError | None = None) -> None:
-        """Drop the connection at once, unsent bytes included."""
+        """Drop the connection at once, unsent bytes included. In a fork, the connection of the parent process stays."""
+        if self.is_inherited or (self._loop is not None and self._loop.is_closed()):
+            return self._let_go()
         self._fail(reason or ConnectionLost("the connection was closed"))
         if self._transport is not None:
             self._transport.abort()
+        return None
+
+    def _let_go(self) -> None:
+        """End the channel without its event loop; in a fork, also close this process's descriptor of the socket.
+
+        The transport must not close it. It would unregister the socket from the selector, which both processes share,
+        and shut TLS down. The number of the descriptor stays taken, because the transport closes it once more when it
+        is garbage.
+        """
+        if self.failure is not None:
+            return
+        self.failure = ConnectionLost("the connection was closed")
+        if self._transport is None or self.loop_is_closed():
+            return  # the number may be another file's by now
+        try:
+            null = os.open(os.devnull, os.O_RDWR)
+            try:
+                os.dup2(null, self._transport.get_extra_info("socket").fileno(), inheritable=False)
+            finally:
+                os.close(null)
+        except (AttributeError, OSError):
+            pass  # there is no descriptor, or none any more
 
     def close(self) -> None:
         """Close once everything is written. Whoever still waits is told that the connection was closed."""

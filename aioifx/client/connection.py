@@ -28,6 +28,7 @@ from aioifx.client.load import Order, Progress, check_progress, load
 from aioifx.client.manners import Isolation
 from aioifx.client.moments import ISO_DATES
 from aioifx.client.named import NamedValues, bind_named
+from aioifx.client.owner import NotCopied
 from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.prepared import PreparedStatement
 from aioifx.client.result import ExecuteResult
@@ -43,7 +44,7 @@ from aioifx.sqltypes import Value
 R = TypeVar("R")
 
 
-class Connection:
+class Connection(NotCopied):
     """One session with an Informix server; `aioifx.connect` makes it.
 
     Calls from several tasks wait their turn, first come first served.
@@ -450,7 +451,13 @@ class Connection:
         Args:     timeout: seconds until the connection is dropped instead.
         """
         if self._statements.is_over:
-            return
+            return None
+        owner, channel = self._session.line.owner, self._session.channel
+        if owner.is_inherited:
+            return channel.abort()
+        if channel.failure is not None and not owner.is_here:
+            return None
+        owner.check()
         if self._session.is_open:
             try:
                 async with asyncio.timeout(timeout):
@@ -459,12 +466,17 @@ class Connection:
                 pass
             finally:
                 self._session.channel.abort()
-        await self._session.channel.wait_closed()
+        return await self._session.channel.wait_closed()
 
     def terminate(self) -> None:
-        """Drop the connection at once, without a word to the server."""
+        """Drop the connection at once, without a word to the server.
+
+        In a forked process it closes that process's descriptor alone, and the connection of the parent stays.
+        """
+        session = self._session
         if not self._statements.is_over:
-            self._session.channel.abort()
+            session.line.owner.check_end()
+            session.channel.abort()
 
     async def __aenter__(self) -> Self:
         return self
@@ -478,12 +490,19 @@ class Connection:
         statements = getattr(self, "_statements", None)
         if statements is None or statements.is_over:
             return
+        session = self._session
         if self._dropped is not None:
             self._dropped()
-        elif self._session.is_open and not self._is_lent:
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=1, source=self)
-            if not self._session.channel.loop_is_closed():
-                self._session.channel.abort()
+        elif session.channel.is_inherited and not self._is_lent:
+            session.channel.abort()
+        elif session.is_open and not self._is_lent:
+            message = f"{self!r} was not closed"
+            # A finalizer may run in any thread.
+            if session.line.owner.is_here:
+                session.channel.abort()
+            else:
+                session.line.soon(session.channel.abort)
+            warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
 
 
 def _by_position(sql: str, args: tuple[Value, ...], named: NamedValues) -> tuple[str, tuple[Value, ...]]:

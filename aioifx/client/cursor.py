@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.execute import check_on_error, check_rows, execute_statement, executemany_statement
+from aioifx.client.owner import NotCopied
 from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.result import ExecuteResult
 from aioifx.client.scrolling import Scrolling
@@ -31,7 +32,7 @@ ColumnDescription: TypeAlias = tuple[
 """PEP 249's seven: name, type_code, display_size, internal_size, precision, scale, null_ok."""
 
 
-class Cursor(Generic[R]):
+class Cursor(NotCopied, Generic[R]):
     """One statement's rows at a time; several cursors of one connection may be open side by side.
 
     Rows come in blocks as they are fetched, not all at once; those of a scroll cursor one by one.
@@ -321,6 +322,8 @@ class Cursor(Generic[R]):
     def _reset(self, *, checked: bool = True) -> None:
         if checked and self._closed:
             raise InterfaceError("the cursor is closed")
+        if not self._statements.is_over:
+            self._session.line.owner.check()
         self._rows, self._make, self._columns, self._result = iter(()), None, None, None
         self._scrolling, self._taken = None, 0
         self._finish()

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from aioifx.client.connection import Connection
 from aioifx.client.lending import Action, Close, Lend, Lending, Limits, Open, Refuse, Slot
+from aioifx.client.owner import Owner
 from aioifx.client.upkeep import Upkeep, close_quietly
 from aioifx.errors import (
     AuthenticationError,
@@ -88,6 +89,7 @@ class Keeper:
         self._timer: asyncio.TimerHandle | None = None
         self._look_at = 0.0  # uvloop's handles do not tell when their time is past
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._owner: Owner | None = None
         self._context: contextvars.Context | None = None
         """Of whoever has started the pool: its own tasks must see, and keep, nothing of a borrower's."""
         self._changed: asyncio.Future[None] | None = None
@@ -110,6 +112,7 @@ class Keeper:
         if self._loop is not None:
             raise InterfaceError("the pool has been started already")
         self._loop = asyncio.get_running_loop()
+        self._owner = Owner("the pool", self._loop)
         self._context = contextvars.copy_context()
         self._check_open()
         if self.lending.limits.min_size:
@@ -238,6 +241,8 @@ class Keeper:
 
     def _forgotten(self, slot: Slot[Connection], where: str) -> None:
         """A borrower has dropped his connection instead of giving it back; called in whichever thread."""
+        if self._owner is None or self._owner.is_inherited:
+            return
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # it is closed: there is nothing to come back to
                 self._loop.call_soon_threadsafe(self._write_off, slot)
@@ -279,7 +284,7 @@ class Keeper:
 
         Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
         """
-        if self._loop is None or self._loop.is_closed():
+        if self._owner is None or self._owner.is_inherited or self._owner.loop.is_closed():
             return self.terminate()
         self._check_loop()
         self._lend_no_more()
@@ -297,9 +302,17 @@ class Keeper:
         return None
 
     def terminate(self) -> None:
-        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing."""
-        if self._loop is not None and self._loop.is_closed():
-            self.lending.closing = True  # its sockets went with it
+        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing.
+
+        In a forked process it closes that process's descriptors alone, and the pool of the parent stays as it is.
+        """
+        owner = self._owner
+        if owner is not None and not owner.is_here:
+            if not (owner.is_inherited or owner.loop.is_closed()):
+                raise self._refused(owner)
+            self.lending.closing = True
+            for slot in (*self.lending.idle, *self.lending.lent):
+                slot.connection.terminate()
             return
         self._lend_no_more()
         self._drop_lent()
@@ -423,8 +436,13 @@ class Keeper:
         return self._loop
 
     def _check_loop(self) -> None:
-        if asyncio.get_running_loop() is not self._loop:
-            raise InterfaceError(f"{self!r} belongs to another event loop")
+        owner = self._owner
+        if owner is not None and asyncio.get_running_loop() is not owner.loop:
+            raise self._refused(owner)
+
+    def _refused(self, owner: Owner) -> InterfaceError:
+        owner.what = repr(self)
+        return owner.refusal()
 
 
 def _tell_end(keeper: weakref.ref[Keeper], conn: weakref.ref[Connection]) -> None:

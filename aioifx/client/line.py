@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from aioifx.channel import Channel, Expected
+from aioifx.client.owner import Owner
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire import requests
 from aioifx.wire.inbox import Reader
@@ -92,6 +93,9 @@ class Line:
         pipelining: bool = False,
     ) -> None:
         self.channel = channel
+        self._loop = channel.loop
+        self.owner = Owner("the connection", self._loop)
+        """Who may use the connection."""
         self.command_timeout = command_timeout
         self.cancel_timeout = cancel_timeout
         self.pipelining = pipelining
@@ -146,7 +150,11 @@ class Line:
         """Take the turn if nothing stands in front of it; False if `take_turn` has to be awaited.
 
         Whoever awaits code of the user's during the turn must `sign` it.
+
+        Raises:   InterfaceError: the connection belongs to another event loop or process.
         """
+        if asyncio.get_running_loop() is not self._loop:
+            raise self.owner.refusal()
         if (
             self._taken
             or self._out
@@ -167,7 +175,7 @@ class Line:
 
         Args:     settled: wait for that with `pipelining` as well, which otherwise leaves it to the next request.
         Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
-                  InterfaceError: the task has the turn already, and would wait for itself.
+                  InterfaceError: the task has the turn already, and would wait for itself; or as `turn_now`.
         """
         task = asyncio.current_task()
         if self.turn_now():
@@ -477,7 +485,9 @@ class Line:
 
     def later(self, *chores: Chore) -> None:
         """Have something done when nobody has the turn; before anything else is sent."""
-        if self.is_open:
+        if not self.owner.is_here:
+            self.soon(self.later, *chores)
+        elif self.is_open:
             self._chores.extend(chores)
             if not self.pipelining:
                 self._stats.round_trips += len(chores)
@@ -486,7 +496,7 @@ class Line:
 
     def soon(self, callback: Callable[..., None], *args: object) -> None:
         """Call *callback* from the event loop, for finalizers, which may run in any thread or behind the loop's end."""
-        if self.is_open and not self.channel.loop_is_closed():
+        if self.is_open and not (self.channel.loop_is_closed() or self.owner.is_inherited):
             with contextlib.suppress(RuntimeError):  # closed this very moment
                 self.channel.loop.call_soon_threadsafe(callback, *args)
 

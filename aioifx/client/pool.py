@@ -13,6 +13,7 @@ from aioifx.client.keeper import Keeper
 from aioifx.client.lending import Limits
 from aioifx.client.named import NamedValues
 from aioifx.client.options import OptionFields, resolve
+from aioifx.client.owner import NotCopied
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
 from aioifx.client.upkeep import Hook, Upkeep
@@ -52,7 +53,7 @@ class PoolStats:
     """Tasks that waited at the same time, at most."""
 
 
-class Pool:
+class Pool(NotCopied):
     """Connections that are kept open and lent; `create_pool` makes it. It belongs to one event loop."""
 
     def __init__(self, keeper: Keeper, acquire_timeout: float) -> None:
@@ -224,7 +225,10 @@ class Pool:
         await self._keeper.close(timeout)
 
     def terminate(self) -> None:
-        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing."""
+        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing.
+
+        In a forked process it closes that process's descriptors alone, and the pool of the parent stays as it is.
+        """
         self._keeper.terminate()
 
 

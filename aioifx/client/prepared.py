@@ -15,6 +15,7 @@ from aioifx.client.execute import (
     executemany_statement,
     value_at,
 )
+from aioifx.client.owner import NotCopied
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
 from aioifx.client.session import Session
@@ -28,7 +29,7 @@ from aioifx.sqltypes import Column, SqlType, Value
 T = TypeVar("T")
 
 
-class PreparedStatement:
+class PreparedStatement(NotCopied):
     """What `Connection.prepare` gives: the statement stays prepared at the server until `close`."""
 
     def __init__(self, statements: Statements, statement: Statement, factory: RowFactory[Any]) -> None:
@@ -106,6 +107,8 @@ class PreparedStatement:
     async def close(self) -> None:
         """Give the statement back; nothing is waited for."""
         if not self._closed:
+            if not self._statements.is_over:
+                self._session.line.owner.check()
             self._closed = True
             _let_go(self._statements, self._statement)
 

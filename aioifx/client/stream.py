@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from aioifx.client.line import Ticket
+from aioifx.client.owner import NotCopied
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements
@@ -32,7 +33,7 @@ class Receiver(Protocol):
         ...
 
 
-class Stream(Generic[R]):
+class Stream(NotCopied, Generic[R]):
     """The rows of one query: ``async for row in stream``, or ``async for block in stream.blocks()``.
 
     Nothing is sent before the first row is asked for. At most two blocks are in memory: the one that is consumed, and
@@ -113,6 +114,8 @@ class Stream(Generic[R]):
 
     async def aclose(self) -> None:
         """Close the cursor; what was not fetched is never sent. Nothing is waited for."""
+        if not (self._closed or self._statements.is_over):
+            self._session.line.owner.check()
         closed, self._closed = self._closed, True
         self._rows = iter(())
         if not (closed or self._fetching.locked()):  # a task in the middle of a fetch lets go behind that
@@ -141,6 +144,7 @@ class Stream(Generic[R]):
 
     async def _next_rows(self) -> list[Row]:
         """The next block, empty at the end; the statement is given back with its last block."""
+        self._session.line.owner.check()
         async with self._fetching:
             if self._interrupted:
                 raise InterfaceError(

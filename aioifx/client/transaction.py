@@ -12,12 +12,13 @@ from types import TracebackType
 from typing import Self
 
 from aioifx.client.manners import Isolation, Wish, isolation_words, lock_mode_words
+from aioifx.client.owner import NotCopied
 from aioifx.client.session import Session, was_abandoned
 from aioifx.client.statements import Statements
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
 
-class Transaction:
+class Transaction(NotCopied):
     """``async with conn.transaction(): ...``; or `start`, then `commit` or `rollback`.
 
     Args:     statements: whose session it is.

@@ -17,7 +17,15 @@ else:
     LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
-ON_SOCKETS = {"test_attempt", "test_connect", "test_connection", "test_keeper", "test_pool", "test_upkeep"}
+ON_SOCKETS = {
+    "test_attempt",
+    "test_connect",
+    "test_connection",
+    "test_keeper",
+    "test_owner",
+    "test_pool",
+    "test_upkeep",
+}
 """Modules whose tests open sockets; in the others the peer is in memory, and any loop is as good as another."""
 
 

@@ -1,0 +1,72 @@
+"""Which event loop and process a connection or pool belongs to, what others are told. Never: a socket, a request."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import NoReturn, SupportsIndex
+
+from aioifx.errors import InterfaceError
+
+
+class Owner:
+    """The event loop and the process that may use something.
+
+    Args:     what: its name in messages.
+    """
+
+    __slots__ = ("_pid", "loop", "what")
+
+    def __init__(self, what: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.what = what
+        self.loop = loop
+        self._pid = os.getpid()
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this process is a fork of the one that it belongs to."""
+        return os.getpid() != self._pid
+
+    @property
+    def is_here(self) -> bool:
+        """Whether code that runs now may use it without an await: in its event loop, or while no loop runs."""
+        if self.is_inherited:
+            return False
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return not self.loop.is_running()
+
+    def check(self) -> None:
+        """Raise InterfaceError unless its event loop is the one that runs here."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is not self.loop:
+            raise self.refusal()
+
+    def check_end(self) -> None:
+        """Raise InterfaceError unless it may be dropped now: `is_here`, in a fork, or behind its event loop's end."""
+        if not (self.is_here or self.is_inherited or self.loop.is_closed()):
+            raise self.refusal()
+
+    def refusal(self) -> InterfaceError:
+        """What whoever else uses it is told."""
+        if self.is_inherited:
+            return InterfaceError(
+                f"{self.what} belongs to the process {self._pid}, which has forked: open another one in this process"
+            )
+        state = ", which is closed" if self.loop.is_closed() else ""
+        return InterfaceError(f"{self.what} belongs to another event loop{state}")
+
+
+class NotCopied:
+    """Refuses to be copied and pickled."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
+        raise InterfaceError(
+            f"a {type(self).__name__} cannot be copied or pickled: it belongs to one session with a server"
+        )
