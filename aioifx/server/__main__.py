@@ -98,7 +98,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
 
 def _text_of(parser: argparse.ArgumentParser, option: str, path: Path | None) -> str | None:
     try:
-        return None if path is None else path.read_text(encoding="utf-8")
+        return None if path is None else path.read_text(encoding="utf-8-sig")
     except OSError as error:
         parser.error(f"{option}: {error}")
     except UnicodeDecodeError as error:  # which would show bytes of the file
@@ -140,4 +140,4 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         pass
     except (Error, OSError, ValueError) as error:
-        sys.exit(f"aioifx.server cannot start: {error}")
+        sys.exit("\n".join([f"aioifx.server cannot start: {error}", *getattr(error, "__notes__", ())]))

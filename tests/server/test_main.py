@@ -123,6 +123,20 @@ async def test_it_says_when_it_is_ready_and_stops_when_asked(number: signal.Sign
         assert (process.returncode, errors) == (0, b"")
 
 
+async def test_a_statement_of_the_seed_that_fails_is_shown(tmp_path: Path) -> None:
+    script = tmp_path / "schema.sql"
+    script.write_bytes(b"\xef\xbb\xbfCREATE TABLE t (a INT);\n\nINSERT INTO t\n  VALUSE (1);\n")
+    async with program("--port", "0", "--seed", str(script)) as process:
+        _, errors = await process.communicate()
+    assert process.returncode == 1
+    assert errors.decode().splitlines() == [
+        "aioifx.server cannot start: statement 2 of the seed, line 4 of the script: syntax error (SQLCODE -201)",
+        "SQL, line 2, column 3:",
+        "      VALUSE (1)",
+        "      ^",
+    ]
+
+
 async def test_what_keeps_it_from_starting_is_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

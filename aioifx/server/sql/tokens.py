@@ -77,10 +77,11 @@ def tokenize(text: str, *, delimident: bool = False) -> list[Token]:
     Args:     delimident: double quotes stand round names instead of strings.
     Raises:   SqlFault: a character, number, string or comment that is none.
     """
-    return list(_tokens(text, delimident))
+    return list(tokens_of(text, delimident=delimident))
 
 
-def _tokens(text: str, delimident: bool) -> Iterator[Token]:
+def tokens_of(text: str, *, delimident: bool = False) -> Iterator[Token]:
+    """The same one by one, so that those before one that is refused are had."""
     pos, size, before, last_end = 0, len(text), "", 0
     while pos < size:
         if skipped := _SKIPPED.match(text, pos):

@@ -8,7 +8,8 @@ House rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from aioifx.server.sql.fault import SqlFault
@@ -21,7 +22,7 @@ from aioifx.server.sql.parser.sessions import SESSIONS, parse_update_statistics
 from aioifx.server.sql.parser.settings import parse_set
 from aioifx.server.sql.parser.stream import NOT_IMPLEMENTED, Grammar, TokenStream
 from aioifx.server.sql.parser.types import parse_type
-from aioifx.server.sql.tokens import Kind, Token, tokenize
+from aioifx.server.sql.tokens import Kind, Token, tokenize, tokens_of
 from aioifx.server.sql.tree import Node, Statement, children
 from aioifx.sqltypes import SqlType
 
@@ -100,24 +101,23 @@ def _require_height(statement: Statement) -> None:
 # --- Scripts -----------------------------------------------------------------
 
 
-def split_script(text: str) -> list[str]:
-    """The statements of a script, ended by ``;``, without it. Routine bodies keep theirs.
+def split_script(text: str) -> Iterator[tuple[str, int]]:
+    """The statements of a script, ended by ``;``, without it, and where each begins, from 0.
 
-    The lines with which dbschema begins its output are no statement.
+    Routine bodies keep theirs. The lines with which dbschema begins its output are no statement.
 
     Raises:   SqlFault: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
-    statements: list[str] = []
     begun: list[Token] = []
     banner = _BANNER.match(text)
-    for token in tokenize(_blanked(banner[0]) + text[banner.end() :] if banner else text):
+    for token in tokens_of(_blanked(banner[0]) + text[banner.end() :] if banner else text):
         ends = token.kind is Kind.END or (token.kind is Kind.SYMBOL and token.text == ";")
         if not ends or (token.kind is not Kind.END and _in_routine(begun)):
             begun.append(token)
         elif begun:
-            statements.append(text[begun[0].offset - 1 : begun[-1].end - 1])
+            start = begun[0].offset - 1
+            yield text[start : begun[-1].end - 1], start
             begun = []
-    return statements
 
 
 _BANNER: Final = re.compile(
@@ -132,8 +132,17 @@ def _blanked(text: str) -> str:
 
 
 def _in_routine(begun: list[Token]) -> bool:
-    """Whether these are the beginning of CREATE PROCEDURE or CREATE FUNCTION without its END."""
-    words = [token.text for token in begun[:3] if token.kind is Kind.NAME and token.text != "dba"]
-    if words[:2] not in (["create", "procedure"], ["create", "function"]):
+    """Whether these are the beginning of CREATE PROCEDURE or CREATE FUNCTION without its END.
+
+    DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and need have no END.
+    """
+    words = [token.text if token.kind is Kind.NAME else "" for token in begun]
+    if not words or words[0] != "create":
         return False
-    return [token.text for token in begun[-2:]] not in (["end", "procedure"], ["end", "function"])
+    kind = next((word for word in words[1:] if word not in ("dba", "or", "replace")), "")
+    if kind not in ("procedure", "function"):
+        return False
+    return _ENDS.isdisjoint(pairwise(words))
+
+
+_ENDS: Final = {("end", "procedure"), ("end", "function"), ("external", "name")}

@@ -251,6 +251,21 @@ def test_law_a_cut_statement_gives_a_tree_or_a_fault(text: str, size: int) -> No
             ["CREATE PROCEDURE p() LET a = 1; RETURN; END PROCEDURE", "b"],
         ),
         ("create dba function f() x; end function;b", ["create dba function f() x; end function", "b"]),
+        (
+            "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in '/tmp/l';\nb;",
+            [
+                "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in '/tmp/l'",
+                "b",
+            ],
+        ),
+        (
+            "create function f(int) returning int external name 'a(b)' language c; b",
+            ["create function f(int) returning int external name 'a(b)' language c", "b"],
+        ),
+        (
+            "create procedure p() define procedure int; let a = 'end procedure'; end procedure; b",
+            ["create procedure p() define procedure int; let a = 'end procedure'; end procedure", "b"],
+        ),
         ("CREATE TABLE procedure (a INT); b", ["CREATE TABLE procedure (a INT)", "b"]),
         ("EXECUTE PROCEDURE p(); b", ["EXECUTE PROCEDURE p()", "b"]),
         ("\nDBSCHEMA Schema Utility       INFORMIX-SQL Version 14.10.FC7\n\n{ TABLE }\na;", ["a"]),
@@ -264,18 +279,22 @@ def test_law_a_cut_statement_gives_a_tree_or_a_fault(text: str, size: int) -> No
     ],
 )
 def test_a_script_is_cut_at_its_semicolons(script: str, statements: list[str]) -> None:
-    assert split_script(script) == statements
+    assert [statement for statement, _ in split_script(script)] == statements
+    for statement, start in split_script(script):
+        assert script.startswith(statement, start)
 
 
 def test_an_open_string_in_a_script_is_refused_with_its_place() -> None:
+    statements = split_script("a; b 'c")
+    assert next(statements) == ("a", 0)
     with pytest.raises(SqlFault) as caught:
-        split_script("a; b 'c")
+        next(statements)
     assert (caught.value.sqlcode, caught.value.offset) == (-282, 6)
 
 
 @given(st.lists(st.sampled_from(EXAMPLES), max_size=6))
 def test_law_statements_joined_by_semicolons_come_apart_again(statements: list[str]) -> None:
-    assert split_script(";\n".join(statements)) == statements
+    assert [statement for statement, _ in split_script(";\n".join(statements))] == statements
 
 
 @pytest.mark.parametrize(
