@@ -16,11 +16,11 @@ from aioifx.client.execute import (
     value_at,
 )
 from aioifx.client.owner import NotCopied
-from aioifx.client.pipeline import ParamRows
+from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.result import ExecuteResult
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement
-from aioifx.client.statements import Statements, Use
+from aioifx.client.statements import Statements, Use, note_stale
 from aioifx.client.stream import Stream
 from aioifx.errors import InterfaceError
 from aioifx.rows import Record, RowFactory
@@ -35,6 +35,7 @@ class PreparedStatement(NotCopied):
     def __init__(self, statements: Statements, statement: Statement, factory: RowFactory[Any]) -> None:
         self._statements = statements
         self._statement = statement
+        statement.reused = True  # its table may change before it is used
         self._factory = factory
         self._rows = Rows(factory)
         self._closed = False
@@ -91,7 +92,8 @@ class PreparedStatement(NotCopied):
     async def executemany(self, rows: ParamRows) -> ExecuteResult:
         """Execute once for each row, pipelined; see `Connection.executemany`."""
         check_rows(rows)
-        return await self._run((), lambda statement, _: executemany_statement(statement, rows))
+        once = comes_but_once(rows, self._session)
+        return await self._run((), lambda statement, _: executemany_statement(statement, rows), once=once)
 
     @overload
     def stream(self, *args: Value, prefetch: bool = True) -> Stream[Record]: ...
@@ -102,7 +104,8 @@ class PreparedStatement(NotCopied):
     ) -> Stream[Any]:
         """The rows, block by block. One at a time: a prepared statement has one cursor."""
         factory = row_factory or self._factory
-        return Stream(self._statements, self._ready(), args, factory, prefetch=prefetch)
+        self._ready()
+        return Stream(self._statements, self._begin, args, factory, prefetch=prefetch)
 
     async def close(self) -> None:
         """Give the statement back; nothing is waited for."""
@@ -131,20 +134,52 @@ class PreparedStatement(NotCopied):
             raise InterfaceError("a stream of this prepared statement is still open; close it first")
         return self._statement
 
-    async def _run(self, params: Sequence[Value], use: Use[T]) -> T:
-        """A whole call: the turn, the use of the statement; its cursor is closed behind that."""
+    async def _begin(self, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
+        """Use the statement, for a stream that has the turn."""
+        may_repeat, statement = not self._session.in_transaction, self._ready()
+        try:
+            return statement, await use(statement, params)
+        except BaseException as error:
+            return await self._again(statement, error, may_repeat, params, use)
+
+    async def _again(
+        self,
+        statement: Statement,
+        error: BaseException,
+        may_repeat: bool,
+        params: Sequence[Value],
+        use: Use[T],
+    ) -> tuple[Statement, T]:
+        """Behind a failure: close the cursor; where a change of its table was the matter, prepare and use it anew."""
+        _put_cursor_down(statement)
+        fresh = await self._statements.anew(statement, error)
+        if fresh is None:
+            raise error
+        self._statement = fresh
+        if not may_repeat:
+            note_stale(error)
+            raise error
+        try:
+            return fresh, await use(fresh, params)
+        except BaseException:
+            _put_cursor_down(fresh)
+            raise
+
+    async def _run(self, params: Sequence[Value], use: Use[T], *, once: bool = False) -> T:
+        """A whole call: the turn, the use of the statement; its cursor is closed behind that.
+
+        Args:     once: *use* cannot be repeated, so a stale statement is prepared again for the next call only.
+        """
         session = self._session
         if session.manners.due or not session.line.turn_now():
             await session.__aenter__()
         try:
-            statement = self._ready()
+            may_repeat, statement = not (once or session.in_transaction), self._ready()
             try:
                 result = await use(statement, params)
-                self._statements.executed(statement)
-            except BaseException:
-                statement.put_cursor_down()
-                session.autocommit_later()
-                raise
+            except BaseException as error:
+                statement, result = await self._again(statement, error, may_repeat, params, use)
+            self._statements.executed(statement)
             statement.put_cursor_down()
             if statement.returns_rows:
                 session.autocommit_later()
@@ -153,6 +188,11 @@ class PreparedStatement(NotCopied):
             return result
         finally:
             session.line.give_turn()
+
+
+def _put_cursor_down(statement: Statement) -> None:
+    statement.put_cursor_down()
+    statement.session.autocommit_later()
 
 
 def _let_go(statements: Statements, statement: Statement) -> None:

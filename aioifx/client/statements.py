@@ -37,6 +37,11 @@ _STALE: Final = frozenset(
 )
 """Answers to a kept statement that say nothing about the same text prepared anew."""
 
+_CHANGED: Final = -710
+_EXECUTE_AGAIN: Final = (
+    "its table has changed since it was prepared; execute it again, and it is prepared anew first"
+)
+
 _CHANGING: Final = frozenset({"alter", "drop", "rename"})
 """Behind these, nothing that is kept prepared can be trusted."""
 
@@ -222,6 +227,7 @@ class Statements:
         """Behind a failure: use the same text prepared anew, if that was the matter; one that fails is put away."""
         self.failed(statement, error)
         if not may_repeat or not self._is_stale(statement, error):
+            note_stale(error)
             raise error
         statement = await self.prepare(statement.sql, params)
         try:
@@ -229,6 +235,15 @@ class Statements:
         except BaseException as error:
             self.failed(statement, error)
             raise
+
+    async def anew(self, statement: Statement, error: BaseException) -> Statement | None:
+        """The user's own statement prepared anew, in place of one that *error* says has gone stale; else None."""
+        if not self._is_stale(statement, error):
+            return None
+        fresh = await self.prepare(statement.sql)
+        fresh.one_shot, fresh.reused = False, True
+        self._drop(statement)
+        return fresh
 
     def failed(self, statement: Statement, error: BaseException) -> None:
         """Put away a statement whose use has failed: kept after an ordinary error, put down after any other."""
@@ -248,3 +263,9 @@ class Statements:
             and error.sqlcode in _STALE
             and self._session.is_open
         )
+
+
+def note_stale(error: BaseException) -> None:
+    """Tell what to do, if *error* says that the statement has gone stale."""
+    if isinstance(error, DatabaseError) and error.sqlcode == _CHANGED:
+        error.add_note(_EXECUTE_AGAIN)

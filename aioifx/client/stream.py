@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 from aioifx.client.line import Ticket
 from aioifx.client.owner import NotCopied
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement
-from aioifx.client.statements import Statements
+from aioifx.client.statements import Statements, Use
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Column, Row, Value
@@ -33,6 +34,10 @@ class Receiver(Protocol):
         ...
 
 
+Begin: TypeAlias = Callable[[Sequence[Value], Use[list[Row]]], Awaitable[tuple[Statement, list[Row]]]]
+"""As `Statements.begin`, for one statement."""
+
+
 class Stream(NotCopied, Generic[R]):
     """The rows of one query: ``async for row in stream``, or ``async for block in stream.blocks()``.
 
@@ -41,13 +46,14 @@ class Stream(NotCopied, Generic[R]):
     between two blocks. An iteration that is left early may be closed with `aclose` (or ``async with``); otherwise the
     connection closes it when it is garbage.
 
-    Args:     prefetch: False asks for a block only when its first row is wanted.
+    Args:     source: a query, or what uses a statement of the user's.
+              prefetch: False asks for a block only when its first row is wanted.
     """
 
     def __init__(
         self,
         statements: Statements,
-        source: str | Statement,
+        source: str | Begin,
         params: Sequence[Value],
         factory: RowFactory[R],
         *,
@@ -140,7 +146,7 @@ class Stream(NotCopied, Generic[R]):
     @property
     def _is_own(self) -> bool:
         """Whether the statement is nobody else's."""
-        return not isinstance(self._source, Statement)
+        return isinstance(self._source, str)
 
     async def _next_rows(self) -> list[Row]:
         """The next block, empty at the end; the statement is given back with its last block."""
@@ -172,15 +178,8 @@ class Stream(NotCopied, Generic[R]):
             if self._closed:
                 return []
             source = self._source
-            if isinstance(source, Statement):
-                if source.is_open:
-                    raise InterfaceError(
-                        "another stream of this prepared statement is still open; close it first"
-                    )
-                rows = await self._used(source, self._open(source, self._params))
-                self._statement = source
-            else:
-                self._statement, rows = await self._statements.begin(source, self._params, self._open)
+            begin: Begin = partial(self._statements.begin, source) if isinstance(source, str) else source
+            self._statement, rows = await begin(self._params, self._open)
             return rows
 
     async def _open(self, statement: Statement, params: Sequence[Value]) -> list[Row]:

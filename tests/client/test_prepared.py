@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+import aioifx
 from aioifx import rows
 from aioifx.client.prepared import PreparedStatement
-from aioifx.errors import Deadlock, InterfaceError, UniqueViolation
+from aioifx.errors import DatabaseError, Deadlock, InterfaceError, UndefinedTable, UniqueViolation
+from aioifx.server import running
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
     ANSI,
+    BEGIN,
     C1,
     COMMIT,
     EOT,
@@ -234,3 +237,95 @@ async def test_closing_one_waits_for_nobody_and_is_done_when_nobody_has_the_turn
         held.release()
         await busy
         assert await conn.fetch(QUERY) == [(1,)]
+
+
+# -- stale statements -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sqlcode", [-710, -206, -410])
+async def test_one_that_has_gone_stale_is_prepared_again_once(sqlcode: int) -> None:
+    async with talking(
+        prepared,
+        (opening(2), error(sqlcode) + EOT),
+        (PREPARE, described(3, C1)),
+        (opening(3), ints(1) + done(1) + EOT),
+        *closing(2),
+        close(3),
+        (opening(3), error(sqlcode) + EOT),
+        (PREPARE, described(4, C1)),
+        (opening(4), error(sqlcode) + EOT),
+        *closing(3),
+        close(4),
+        release(4),
+    ) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            assert await statement.fetch() == [(1,)]
+            with pytest.raises(DatabaseError) as caught:
+                await statement.fetch()
+            assert caught.value.sqlcode == sqlcode
+
+
+async def test_a_stream_of_one_that_has_gone_stale_too() -> None:
+    async with talking(
+        prepared,
+        (opening(2, hold=True), error(-710) + EOT),
+        (PREPARE, described(3, C1)),
+        (opening(3, hold=True), ints(1) + done(1) + EOT),
+        *closing(2),
+        close(3),
+        release(3),
+    ) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            assert [row async for row in statement.stream()] == [(1,)]
+
+
+async def test_inside_of_a_transaction_it_is_prepared_again_and_the_error_says_to_execute_it_again() -> None:
+    async with talking(
+        prepared,
+        BEGIN,
+        (opening(2), error(-710) + EOT),
+        (PREPARE, described(3, C1)),
+        *closing(2),
+        (opening(3), ints(1) + done(1) + EOT),
+        close(3),
+        COMMIT,
+        release(3),
+    ) as (conn, _):
+        async with await conn.prepare(QUERY) as statement, conn.transaction():
+            with pytest.raises(DatabaseError) as caught:
+                await statement.fetch()
+            assert caught.value.sqlcode == -710
+            assert any("execute it again" in note for note in caught.value.__notes__)
+            assert await statement.fetch() == [(1,)]
+
+
+async def test_what_a_stale_one_names_may_be_gone() -> None:
+    async with talking(
+        prepared,
+        (opening(2), error(-710) + EOT),
+        (PREPARE, error(-206, token="t") + EOT),
+        close(2),
+        (opening(2), error(-710) + EOT),
+        (PREPARE, described(3, C1)),
+        (opening(3), ints(1) + done(1) + EOT),
+        *closing(2),
+        close(3),
+        release(3),
+    ) as (conn, _):
+        async with await conn.prepare(QUERY) as statement:
+            with pytest.raises(UndefinedTable):
+                await statement.fetch()
+            assert await statement.fetch() == [(1,)]
+
+
+async def test_the_embedded_servers_stale_statement_is_not_noticed() -> None:
+    async with running(seed="create table t (c1 int); insert into t values (1)") as dsn:
+        async with aioifx.connect(dsn) as conn, aioifx.connect(dsn) as other:
+            query = await conn.prepare("select * from t")
+            insert = await conn.prepare("insert into t (c1) values (?)")
+            assert await query.fetch() == [(1,)]
+            await other.execute("alter table t add (c2 int)")
+            assert await query.fetch() == [(1, None)]
+            assert (await insert.executemany([(2,), (3,)])).rowcount == 2
+            await other.execute("alter table t drop (c2)")
+            assert [tuple(row) async for row in query.stream()] == [(1,), (2,), (3,)]
