@@ -31,6 +31,7 @@ from aioifx.server.sql.schema import (
     IndexPart,
     Reference,
     Schema,
+    SequenceDef,
     Table,
     TableKind,
 )
@@ -294,6 +295,8 @@ def noun_from_json(text: str, catalog: str = "main") -> Table:
     noun["stored_order"] = tuple(noun["stored_order"])
     noun["depends_on"] = tuple(noun["depends_on"])
     noun["kind"] = TableKind(noun["kind"])
+    if noun.get("sequence"):
+        noun["sequence"] = SequenceDef(**noun["sequence"])
     noun["catalog"] = catalog
     return Table(**noun)
 

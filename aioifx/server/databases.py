@@ -18,6 +18,7 @@ from aioifx.errors import InterfaceError
 from aioifx.server import catalog
 from aioifx.server.connections import connect
 from aioifx.server.locks import WriterLock
+from aioifx.server.sequences import Sequences
 from aioifx.server.serials import Serials
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.registered import Routines
@@ -81,6 +82,7 @@ class Database:
     locale: str
     writer: WriterLock = field(default_factory=WriterLock)
     serials: Serials = field(default_factory=Serials)
+    sequences: Sequences = field(default_factory=Sequences)
     _bumping: threading.Lock = field(default_factory=threading.Lock)
 
     @property

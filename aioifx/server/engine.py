@@ -29,6 +29,7 @@ from aioifx.server.planner import Planner, Statement
 from aioifx.server.roster import Member, Roster
 from aioifx.server.spool import StoredRow
 from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.functions import guarded
 from aioifx.server.sql.plan import (
     BeginWork,
     CallRoutine,
@@ -145,6 +146,8 @@ class Engine:
         connection = connect(database.path, self.settings, self._note_fault)
         try:
             connection.create_function("ifx_serial", 2, self._take_serial)
+            connection.create_function("ifx_nextval", 2, guarded(self._next_value, self._note_fault))
+            connection.create_function("ifx_currval", 1, guarded(self._current_value, self._note_fault))
             make_interruptible(connection, self._interrupts, self._note_fault)
             for step in catalog.session_steps():
                 connection.execute(step.sql, step.values)
@@ -267,6 +270,8 @@ class Engine:
             self._interrupts.check()
         self._fault = None
         self.settings.now = self._clock()
+        if self._current is not None:
+            self._current.begin_rows()
 
     def _settle(self) -> None:
         """Read what other cursors have left; an interrupt is not meant for them."""
@@ -381,6 +386,14 @@ class Engine:
         except SqlFault as fault:
             self._fault = fault
             raise
+
+    def _next_value(self, tabid: int, mark: int) -> int:
+        """ifx_nextval."""
+        return self._opened.next_value(tabid, mark)
+
+    def _current_value(self, tabid: int) -> int:
+        """ifx_currval."""
+        return self._opened.current_value(tabid)
 
     def _note_serials(self, current: Workspace, outcome: Outcome) -> None:
         for code, number in current.taken_serials.items():

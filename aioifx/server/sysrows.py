@@ -13,6 +13,7 @@ from aioifx.server.sql.schema import (
     Default,
     DefaultKind,
     Index,
+    SequenceDef,
     Table,
     TableKind,
 )
@@ -30,6 +31,7 @@ _BY_TABID: Final = (
     "sysviews",
     "syssyntable",
     "systabauth",
+    "syssequences",
 )
 _BY_CONSTRID: Final = ("sysreferences", "syschecks")
 
@@ -56,7 +58,7 @@ def without(tabid: int) -> Iterator[Step]:
 
 
 def rows_of(table: Table) -> Iterator[Step]:
-    """Put in all rows of a table, view or synonym."""
+    """Put in all rows of a table, view, synonym or sequence."""
     yield systables_row(table)
     for number, column in enumerate(table.columns, start=1):
         yield insert("syscolumns", _syscolumns_row(table, number, column))
@@ -70,6 +72,8 @@ def rows_of(table: Table) -> Iterator[Step]:
     if table.view:
         for tabid in table.depends_on:
             yield insert("sysdepend", (tabid, "T", table.tabid, "V"))
+    if table.sequence is not None:
+        yield insert("syssequences", _syssequences_row(table.tabid, table.sequence))
     if table.synonym_of:
         yield insert("syssyntable", (table.tabid, None, None, None, None, table.synonym_of))
     if table.kind is TableKind.TABLE and not table.is_system:
@@ -131,6 +135,20 @@ def _syscolumns_row(table: Table, number: int, column: ColumnDef) -> tuple[str |
     code = column.type.code + (0 if column.nullable else NOT_NULL)
     length = column.type.length - 0x10000 if column.type.length > 0x7FFF else column.type.length
     return (column.name, table.tabid, number, code, length, None, None, column.type.extended_id, None, 0)
+
+
+def _syssequences_row(tabid: int, sequence: SequenceDef) -> tuple[str | int | None, ...]:
+    limits = (sequence.start, sequence.increment, sequence.maximum, sequence.minimum)
+    cycle, order = str(int(sequence.cycles)), str(int(sequence.ordered))
+    return (
+        tabid,
+        tabid,
+        *limits,
+        cycle,
+        sequence.restart,
+        sequence.cache,
+        order,
+    )  # assumed: seqid, any number
 
 
 def _sysdefaults_row(

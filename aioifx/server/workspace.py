@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 
 from aioifx.server import catalog
 from aioifx.server.cursors import Cursor
@@ -34,6 +35,9 @@ class Workspace:
         """By the alias under which SQLite has them."""
         self.schema: catalog.Snapshot | None = None
         self.schema_stamp: tuple[int, int] = (0, 0)
+        self.current_values: dict[int, int] = {}
+        """By tabid: the number of a sequence that this session got last."""
+        database.sequences.load(connection)
         self.taken_serials: dict[int, int] = {}
         """By type code: the last number handed out by the statement that runs."""
         self._temp_version = 0
@@ -41,6 +45,7 @@ class Workspace:
         self._temp_serials = Serials()
         self._inserting: Table | None = None
         self._has_serials = False
+        self._marks: dict[int, set[int]] = {}
 
     # -- schema --------------------------------------------------------------------------------------------------------
 
@@ -137,8 +142,9 @@ class Workspace:
                 cursor.released = True
             self.cursors.clear()
             self.transactions.abandon()
-            if self.database.serials.unsaved:
-                self.transactions.aside(lambda: self.database.serials.save(self.connection))
+            for counters in (self.database.serials, self.database.sequences):
+                if counters.unsaved:
+                    self.transactions.aside(partial(counters.save, self.connection))
         finally:
             self.connection.close()
 
@@ -170,5 +176,42 @@ class Workspace:
         known = schema.table(table.name) if table.is_temp else schema.table_of(table.tabid)
         if known is None:
             serials.created(table.tabid)
+            if not table.is_temp:
+                self.database.sequences.created(table.tabid)
         else:
             serials.altered(table)
+
+    # -- sequences -----------------------------------------------------------------------------------------------------
+
+    def begin_rows(self) -> None:
+        """Another statement runs: its first mention of a sequence takes a number."""
+        self._marks.clear()
+
+    def next_value(self, tabid: int, mark: int) -> int:
+        """NEXTVAL at one of the places that mention the sequence; all of them have the same number in one row.
+
+        Raises:   SqlFault: the sequence has no more numbers.
+        """
+        marks = self._marks.setdefault(tabid, set())
+        if marks and mark not in marks:
+            marks.add(mark)
+            return self.current_values[tabid]
+        number = self.database.sequences.take(self._sequence(tabid))
+        self.current_values[tabid] = number
+        marks.clear()
+        marks.add(mark)
+        return number
+
+    def current_value(self, tabid: int) -> int:
+        """CURRVAL.
+
+        Raises:   SqlFault: -8315, the session has not had a number yet.
+        """
+        if tabid not in self.current_values:
+            raise SqlFault(-8315, token=self._sequence(tabid).name)
+        return self.current_values[tabid]
+
+    def _sequence(self, tabid: int) -> Table:
+        table = None if self.schema is None else self.schema.table_of(tabid)
+        assert table is not None, "a plan outlived the schema that it was made for"
+        return table

@@ -911,3 +911,93 @@ async def test_a_join_takes_no_notice_of_trailing_blanks(dsn: str) -> None:
         await conn.executemany("INSERT INTO x VALUES (?)", [(f"k{i}",) for i in range(200)])
         await conn.executemany("INSERT INTO y VALUES (?)", [(f"k{i}" + " " * (i % 3),) for i in range(200)])
         assert await conn.fetchval("SELECT COUNT(*) FROM x, y WHERE x.c = y.v") == 200
+
+
+# -- sequences ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_sequence_gives_one_number_a_row() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE SEQUENCE s")
+        await conn.execute("CREATE TABLE t (a INT8, b INT8, c VARCHAR(10))")
+        text = "SELECT s.CURRVAL, s.NEXTVAL, s.NEXTVAL + 10, tabid FROM systables WHERE tabid <= ?"
+        assert [tuple(row) for row in await conn.fetch(text, 2)] == [(1, 1, 11, 1), (2, 2, 12, 2)]
+        async with await conn.prepare(text) as statement:
+            assert [tuple(row) for row in await statement.fetch(1)] == [(3, 3, 13, 1)]
+            assert [tuple(row) for row in await statement.fetch(1)] == [(4, 4, 14, 1)]
+            assert [str(column.type) for column in statement.columns] == ["INT8", "INT8", "INT8", "SERIAL"]
+        await conn.execute("INSERT INTO t VALUES (s.NEXTVAL, s.CURRVAL, ?)", "x")
+        await conn.executemany("INSERT INTO t VALUES (s.NEXTVAL, ?, ?)", [(1, "y"), (2, "z")])
+        await conn.execute(
+            "INSERT INTO t (a, b) SELECT s.NEXTVAL, s.NEXTVAL FROM systables WHERE tabid <= ?", 2
+        )
+        await conn.execute("SELECT s.NEXTVAL AS n FROM t INTO TEMP u")
+        assert [tuple(row) for row in await conn.fetch("SELECT a, b FROM t")] == [
+            (5, 5),
+            (6, 1),
+            (7, 2),
+            (8, 8),
+            (9, 9),
+        ]
+        assert [row[0] for row in await conn.fetch("SELECT n FROM u")] == [10, 11, 12, 13, 14]
+        done = await conn.execute("UPDATE t SET a = s.NEXTVAL, b = s.CURRVAL WHERE c IS NOT NULL")
+        assert done.rowcount == 3
+        numbers = await conn.fetch("SELECT a, b FROM t WHERE c IS NOT NULL")
+        assert [tuple(row) for row in numbers] == [(15, 15), (16, 16), (17, 17)]
+        assert await conn.fetchval(f"SELECT s.CURRVAL {DUAL}") == 17
+
+
+async def test_a_cursor_keeps_its_numbers_while_other_statements_take_some() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE SEQUENCE s")
+        async with conn.transaction():
+            seen: list[int] = []
+            async for row in conn.stream("SELECT s.NEXTVAL AS n FROM systables WHERE tabid <= 4"):
+                seen.append(row[0])
+                seen.append(await conn.fetchval(f"SELECT s.NEXTVAL {DUAL}"))
+        assert len(set(seen)) == 8
+        assert seen[::2] == sorted(seen[::2])
+
+
+async def test_numbers_are_each_sessions_own_and_no_rollback_takes_them_back() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as one, aioifx.connect(dsn) as other:
+        await one.execute("CREATE SEQUENCE s MAXVALUE 4")
+        with pytest.raises(aioifx.DatabaseError) as raised:
+            await one.fetchval(f"SELECT s.CURRVAL {DUAL}")
+        assert raised.value.sqlcode == -8315
+        async with one.transaction() as transaction:
+            assert await one.fetchval(f"SELECT s.NEXTVAL {DUAL}") == 1
+            await transaction.rollback()
+        assert await other.fetchval(f"SELECT s.NEXTVAL {DUAL}") == 2
+        assert await one.fetchval(f"SELECT s.CURRVAL {DUAL}") == 1
+        assert await one.fetchval(f"SELECT s.NEXTVAL {DUAL}") == 3
+        assert await other.fetchval(f"SELECT s.NEXTVAL {DUAL}") == 4
+        with pytest.raises(aioifx.DatabaseError) as raised:
+            await one.fetchval(f"SELECT s.NEXTVAL {DUAL}")
+        assert (raised.value.sqlcode, raised.value.token) == (-8313, "s")
+        await one.execute("ALTER SEQUENCE s RESTART WITH 2")
+        assert await other.fetchval(f"SELECT s.NEXTVAL {DUAL}") == 2
+
+
+def test_a_rolled_back_sequence_leaves_no_numbers(engine: Engine) -> None:
+    run(engine, "BEGIN WORK")
+    run(engine, "CREATE SEQUENCE s")
+    assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid <= 2") == [(1,), (2,)]
+    run(engine, "ROLLBACK WORK")
+    run(engine, "CREATE SEQUENCE s")
+    assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid = 1") == [(1,)]
+
+
+def test_a_sequence_goes_on_where_a_stopped_server_left_it(tmp_path: Path) -> None:
+    with house(directory=tmp_path) as home:
+        engine = home.engine()
+        run(engine, "CREATE SEQUENCE s")
+        assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid <= 2") == [(1,), (2,)]
+    with house(directory=tmp_path) as home:
+        assert query(home.engine(), "SELECT s.NEXTVAL FROM systables WHERE tabid = 1") == [(3,)]
+
+
+def test_rights_on_a_sequence_are_accepted(engine: Engine) -> None:
+    run(engine, "CREATE SEQUENCE s")
+    assert run(engine, "GRANT SELECT ON s TO public").rows == 0
+    assert run(engine, "REVOKE ALL ON s FROM public").rows == 0

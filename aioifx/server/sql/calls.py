@@ -41,6 +41,8 @@ class Translator(Protocol):
 
     def typed(self, node: tree.Expression, hint: SqlType | None = None) -> Typed: ...
 
+    def conditional(self) -> Translator: ...
+
     def pair(self, left: tree.Expression, right: tree.Expression) -> tuple[Typed, Typed]: ...
 
     def promoted(
@@ -55,7 +57,7 @@ def call(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed
     """
     special = _SPECIAL.get(node.name)
     if special is not None and node.routine.owner == "":
-        return special(translator, node, hint)
+        return special(translator.conditional(), node, hint)
     routine = (None if node.routine.owner else ROUTINES.get(node.name)) or CATALOG_ROUTINES.get(node.name)
     if routine is None:
         return _registered(translator, node)

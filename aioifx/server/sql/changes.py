@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aioifx.server.sql import tree
@@ -94,7 +94,7 @@ class _Insertion:
         values = self.node.values or ()
         if len(values) != len(targets):
             raise SqlFault(-236)
-        translator = Expressions(self.context, Scope(), QueryTranslator(self.context))
+        translator = Expressions(self.context, Scope(), QueryTranslator(self.context), sequences=0)
         pairs = zip(targets, values, strict=True)
         return [
             inserted(column, assigned_value(translator, column, value), self.table) for column, value in pairs
@@ -172,10 +172,11 @@ def _update(statement: tree.Update, context: Context) -> Plan:
     translator = Expressions(context, Scope([source]), QueryTranslator(context))
     columns: list[ColumnDef] = []
     texts: list[str] = []
+    numbering = replace(translator, sequences=0)
     for assignment in statement.assignments:
         targets = _updated_columns(table, assignment)
         columns += targets
-        texts += _assignment_texts(translator, assignment, targets, table)
+        texts += _assignment_texts(numbering, assignment, targets, table)
     sql = f"UPDATE {table.source} AS {source.alias} SET {', '.join(texts)}"
     where, cursor, type_ = _where(statement.where, translator, source.alias, statement)
     change = Change(

@@ -145,8 +145,9 @@ def _without_effect(statement: tree.Statement, context: Context) -> _Found:
         case tree.CreateRole():
             return StatementType.CREATE_ROLE, plan.Nothing()
         case tree.Grant() | tree.Revoke():
-            if statement.target is not None and _names_table(statement):
-                context.table(statement.target)
+            target = statement.target
+            if target is not None and _names_table(statement) and context.sequence(target) is None:
+                context.table(target)
             type_ = StatementType.GRANT if isinstance(statement, tree.Grant) else StatementType.REVOKE
             return type_, plan.Nothing()
         case _:

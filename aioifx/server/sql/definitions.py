@@ -15,6 +15,13 @@ from aioifx.server.sql.names import MAIN, Context
 from aioifx.server.sql.plan import Definition, Plan, PutTable, RemoveTable, StatementType, Step
 from aioifx.server.sql.queries import Place, QueryTranslator
 from aioifx.server.sql.schema import ColumnDef, Index, IndexPart, Table, TableKind
+from aioifx.server.sql.sequences import (
+    alter_sequence,
+    create_sequence,
+    drop_sequence,
+    exists_already,
+    rename_sequence,
+)
 from aioifx.server.sql.tables import creation_steps, drop_index_steps, index_steps
 
 _Statement: TypeAlias = (
@@ -58,9 +65,9 @@ def plan_of(statement: _Statement, context: Context) -> Plan:
             table = definable(statement.table, context)
             return Plan(StatementType.RENAME_COLUMN, renamed_column(statement, table, context))
         case tree.CreateSequence():
-            raise SqlFault(-999, token="CREATE SEQUENCE", offset=statement.offset)
+            return _create_sequence(statement, context)
         case tree.AlterSequence():
-            raise SqlFault(-999, token="ALTER SEQUENCE", offset=statement.offset)
+            return alter_sequence(statement, context)
 
 
 def definable(name: tree.QualifiedName, context: Context) -> Table:
@@ -146,7 +153,7 @@ def _drop(node: tree.Drop, context: Context) -> Plan:
         case "procedure" | "function" | "routine":
             return dropping(node, context)
         case "sequence":
-            raise SqlFault(-999, token="DROP SEQUENCE", offset=node.offset)
+            return drop_sequence(node, context)
 
 
 def _drop_table(node: tree.Drop, context: Context) -> Plan:
@@ -260,11 +267,20 @@ def _create_view(node: tree.CreateView, context: Context) -> Plan:
     return Plan(StatementType.CREATE_VIEW, Definition((), (PutTable(view),)))
 
 
+def _create_sequence(node: tree.CreateSequence, context: Context) -> Plan:
+    existing = context.schema.table(node.sequence.name)
+    if existing is not None and node.if_not_exists:
+        return Plan(StatementType.CREATE_SEQUENCE, _NOTHING)
+    if existing is not None and existing.kind is TableKind.SEQUENCE:
+        raise exists_already(node.sequence)
+    return create_sequence(node, context, _new_name(node.sequence, context))
+
+
 def _create_synonym(node: tree.CreateSynonym, context: Context) -> Plan:
     if node.if_not_exists and context.schema.table(node.synonym.name) is not None:
         return Plan(StatementType.CREATE_SYNONYM, _NOTHING)
     owner = _new_name(node.synonym, context)
-    target = context.table(node.target)
+    target = context.sequence(node.target) or context.table(node.target)
     if target.is_temp or target.catalog not in MAIN or target.generated:
         raise SqlFault(-999, token="CREATE SYNONYM", offset=node.offset)
     kind = TableKind.PRIVATE_SYNONYM if node.private else TableKind.SYNONYM
@@ -306,7 +322,8 @@ def _rename(node: tree.RenameObject, context: Context) -> Plan:
         case "index":
             return _rename_index(node, context)
         case "sequence":
-            raise SqlFault(-999, token="RENAME SEQUENCE", offset=node.offset)
+            _new_name(tree.QualifiedName(node.new_name.offset, node.new_name.text), context)
+            return rename_sequence(node, context)
 
 
 def _rename_index(node: tree.RenameObject, context: Context) -> Plan:

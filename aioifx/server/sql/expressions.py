@@ -19,6 +19,7 @@ from aioifx.server.sql.constants import current, literal_number, literal_of, ses
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.names import Context, Scope
 from aioifx.server.sql.operands import NULL, Typed, cast, comparison, converted, number, number_of, text_of
+from aioifx.server.sql.sequences import sequence_value
 from aioifx.server.sql.storage import type_number
 from aioifx.server.sql.strings import byte_length
 from aioifx.server.sql.texts import string
@@ -52,6 +53,8 @@ class Expressions:
     subqueries: Subqueries
     aggregates: bool = False
     """Whether aggregates may stand here: select list, HAVING, ORDER BY."""
+    sequences: int = -201
+    """The SQLCODE of NEXTVAL and CURRVAL here; 0 where they may stand: select list, VALUES, SET."""
 
     # --- Values -------------------------------------------------------------------------------------------------------
 
@@ -90,7 +93,7 @@ class Expressions:
             case tree.Cast():
                 return self._cast(node)
             case tree.Case():
-                return self._case(node, hint)
+                return self.conditional()._case(node, hint)
             case tree.Units():
                 return self._units(node)
             case tree.Extend():
@@ -106,9 +109,16 @@ class Expressions:
             case tree.Subquery():
                 return self._scalar(node)
             case tree.SequenceValue():
-                raise SqlFault(-999, token=node.kind.upper(), offset=node.offset)
+                if self.sequences:
+                    token = node.kind.upper() if self.sequences == -999 else ""
+                    raise SqlFault(self.sequences, token=token, offset=node.offset)
+                return sequence_value(node, self.context)
             case _:
                 raise SqlFault(-201, offset=node.offset)
+
+    def conditional(self) -> Expressions:
+        """What translates a part that not every row evaluates: there a number of a sequence cannot be counted."""
+        return self if self.sequences else replace(self, sequences=-999)
 
     def typed(self, node: tree.Expression, hint: SqlType | None = None) -> Typed:
         """The value of an expression that must have a type."""
@@ -299,7 +309,7 @@ class Expressions:
             raise SqlFault(-201, offset=node.offset)
         if node.argument is None:
             return Typed(f"CAST(count(*){over} AS TEXT)", COUNT, False)
-        inner = replace(self, aggregates=False)
+        inner = replace(self, aggregates=False, sequences=-201)
         operand = inner.typed(node.argument)
         return aggregated(node.name, operand, "DISTINCT " if node.distinct else "", node.offset, over)
 

@@ -7,7 +7,7 @@ matches. SQLite inserts it or, where that rowid is there, updates (documented: S
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.changes import (
@@ -57,8 +57,8 @@ class _Merge:
         if self.node.delete:
             rows = f"SELECT {target.alias}.rowid FROM {source_text} {partners}"
             return Change(Verb.DELETE, f"DELETE FROM {self.table.source} WHERE rowid IN ({rows})", self.table)
-        new = Expressions(self.context, source_scope, queries)
-        updates = dict(assignment_values(both, self.node.update, self.table))
+        new = Expressions(self.context, source_scope, queries, sequences=-999)
+        updates = dict(assignment_values(replace(both, sequences=-999), self.node.update, self.table))
         inserts = dict(self._inserts(new, self.node.insert)) if self.node.insert is not None else {}
         if inserts:
             partners = f"LEFT {partners}"

@@ -147,6 +147,14 @@ class Context:
     aliases: int = 0
     views: int = 0
     """How deep views are nested at this moment."""
+    statement: tree.Node | None = None
+    """The whole statement."""
+    marks: int = 0
+
+    def mark(self) -> int:
+        """A number that no mention of a sequence has yet."""
+        self.marks += 1
+        return self.marks
 
     def alias(self) -> str:
         """A name that the statement has not used yet."""
@@ -188,6 +196,17 @@ class Context:
             raise SqlFault(-999, token=table.name, offset=name.offset)
         self._note(table, schema.database)
         return table
+
+    def sequence(self, name: tree.QualifiedName) -> Table | None:
+        """The sequence that a name means, behind any synonym; None when it means none.
+
+        Raises:   SqlFault: -329 no such database, -349 no database open.
+        """
+        schema = self._schema_of(name)
+        table = schema.table(name.name, name.owner)
+        if table is not None and table.synonym_of:
+            table = schema.table_of(table.synonym_of)
+        return table if table is not None and table.kind is TableKind.SEQUENCE else None
 
     def need_database(self, name: tree.QualifiedName) -> None:
         """Check where a routine is looked for; all databases have the same ones.

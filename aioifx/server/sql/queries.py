@@ -63,7 +63,8 @@ class QueryTranslator:
             rows: Rows = self._body(query.body, outer, place)
             order = self._order_of_rows(query.order_by, rows)
         else:
-            rows, order = self._ordered_select(head, outer, query.order_by)
+            sequences = 0 if place is Place.STATEMENT and not head.distinct else -201
+            rows, order = self._ordered_select(head, outer, query.order_by, sequences)
         return Relation(rows, common_text, order, _limit(skip, first))
 
     # --- WITH ---------------------------------------------------------------------------------------------------------
@@ -125,14 +126,18 @@ class QueryTranslator:
         return Combined(operator, left, right, tuple(outputs))
 
     def _ordered_select(
-        self, node: tree.Select, scope: Scope, order_by: Sequence[tree.OrderItem]
+        self, node: tree.Select, scope: Scope, order_by: Sequence[tree.OrderItem], sequences: int
     ) -> tuple[Rows, str]:
-        select, translator = self._select(node, scope, order_by)
+        select, translator = self._select(node, scope, order_by, sequences)
         keys = [self._key(item, node, select, translator) for item in order_by]
         return select, f" ORDER BY {', '.join(keys)}" if keys else ""
 
     def _select(
-        self, node: tree.Select, parent: Scope, order_by: Sequence[tree.OrderItem] = ()
+        self,
+        node: tree.Select,
+        parent: Scope,
+        order_by: Sequence[tree.OrderItem] = (),
+        sequences: int = -201,
     ) -> tuple[Block, Expressions]:
         """One SELECT, and what translates the keys of its ORDER BY."""
         if not node.from_items:
@@ -145,7 +150,7 @@ class QueryTranslator:
             tail += " WHERE " + " AND ".join(plain.condition(each) for each in clause.filters)
         scope.correlated.clear()  # those of WHERE see single rows
         lists = Expressions(self.context, scope, self, aggregates=True)
-        items = list(self._items(node, scope, lists))
+        items = list(self._items(node, scope, replace(lists, sequences=sequences)))
         grouping = _Grouping(lists, node, [output for _, output, _ in items])
         tail += grouping.text()
         if node.having is not None:
@@ -270,7 +275,10 @@ def _name_of(node: tree.Expression) -> str:
 
 
 def default_name(node: tree.Expression) -> str:
-    """What a column without a label is called (observed: ``(constant)``; the others follow the same pattern)."""
+    """What a column without a label is called.
+
+    observed: ``(constant)``; the others follow the same pattern. assumed: ``nextval``, ``currval``.
+    """
     match node:
         case tree.Column():
             return node.name
@@ -280,6 +288,8 @@ def default_name(node: tree.Expression) -> str:
             return "(constant)"
         case tree.Unary() if isinstance(node.operand, tree.Number):
             return "(constant)"
+        case tree.SequenceValue():
+            return node.kind
         case tree.Aggregate():
             return "(count(*))" if node.argument is None else f"({node.name})"
         case _:

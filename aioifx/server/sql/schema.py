@@ -143,6 +143,29 @@ class Index:
         return tuple(part.column for part in self.parts)
 
 
+@dataclass(frozen=True, slots=True)
+class SequenceDef:
+    """What CREATE SEQUENCE and ALTER SEQUENCE have said."""
+
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cycles: bool
+    cache: int
+    """0 for NOCACHE. Numbers are not set aside here: none is skipped."""
+    ordered: bool
+    restart: int | None = None
+    """What RESTART WITH said."""
+    epoch: int = 0
+    """Grows with each RESTART: a new epoch begins anew."""
+
+    @property
+    def first(self) -> int:
+        """The first number of the epoch."""
+        return self.start if self.restart is None else self.restart
+
+
 class TableKind(StrEnum):
     """What a name in FROM stands for, by the letter that systables.tabtype has for it."""
 
@@ -157,7 +180,7 @@ class TableKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, view or synonym with all that belongs to it."""
+    """A table, view, synonym or sequence with all that belongs to it."""
 
     tabid: int
     name: str
@@ -175,6 +198,7 @@ class Table:
     """The tabid that a synonym stands for."""
     depends_on: tuple[int, ...] = ()
     """The tabids of all that a view or synonym reads, also through others; it ends with any of them."""
+    sequence: SequenceDef | None = None
     lock_level: str = "P"
     catalog: str = "main"
     """The SQLite schema that holds it: main, temp, or the alias of an attached database."""

@@ -21,7 +21,7 @@ def translate(statement: tree.Statement, schema: Schema, settings: Settings) -> 
 
     Raises:   SqlFault: a name is unknown, types do not fit, or the statement is not supported (-999).
     """
-    context = Context(schema, settings)
+    context = Context(schema, settings, statement=statement)
     match statement:
         case tree.Query():
             return query_plan(statement, context)

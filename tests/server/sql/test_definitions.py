@@ -109,8 +109,6 @@ def test_a_temporary_table_is_the_sessions_own() -> None:
         ("RENAME TABLE nowhere TO u", -206, "nowhere"),
         ("RENAME TABLE t TO v", -310, "v"),
         ("RENAME INDEX nope TO j", -319, "nope"),
-        ("CREATE SEQUENCE q", -999, "CREATE SEQUENCE"),
-        ("DROP SEQUENCE q", -999, "DROP SEQUENCE"),
         ("DROP PROCEDURE p", -674, "p"),
     ],
 )

@@ -116,7 +116,7 @@ def test_an_expression_has_informixs_value_and_type(expression: str, value: Valu
         ("MDY(1, 2)", -664),
         ("DBINFO('nope')", -728),
         ("'a' + TODAY", -1266),
-        ("seq.NEXTVAL", -999),
+        ("seq.NEXTVAL", -8300),
     ],
 )
 def test_an_expression_without_value_says_why(expression: str, sqlcode: int) -> None:
