@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import settings
 
+from tests.sampling import not_in_the_sample
+
 # hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in somebody's
 # stack, which CPython 3.11 sometimes answers with "AST constructor recursion depth mismatch". Here the stack is flat.
 with contextlib.suppress(ImportError):
@@ -20,7 +22,17 @@ with contextlib.suppress(ImportError):
 # must not fail once in a hundred runs for no change, so its examples are always the same; developers get new ones.
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
-settings.load_profile("ci" if os.environ.get("CI") else "developer")
+settings.register_profile("sample", settings.get_profile("ci"), max_examples=25)
+
+
+def has_exhaustive(config: pytest.Config) -> bool:
+    """Whether tests marked `exhaustive` are selected: not in the default suite."""
+    return "not exhaustive" not in config.getoption("-m")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    everything = "ci" if os.environ.get("CI") else "developer"
+    settings.load_profile(everything if has_exhaustive(config) else "sample")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,6 +43,28 @@ def _old_objects_are_out_of_sight() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of `sampled` tests as `exhaustive`, but for those that the default suite keeps."""
+    families: dict[tuple[pytest.Item | pytest.Collector | None, str], list[pytest.Function]] = {}
+    for item in items:
+        if (
+            isinstance(item, pytest.Function)
+            and item.get_closest_marker("sampled")
+            and hasattr(item, "callspec")
+        ):
+            families.setdefault((item.parent, item.originalname), []).append(item)
+    for family in families.values():
+        for item in not_in_the_sample(family):
+            item.add_marker("exhaustive")
+
+
+@pytest.fixture(scope="session")
+def is_exhaustive(pytestconfig: pytest.Config) -> bool:
+    """Whether to try every case; for tests that try many in one go."""
+    return has_exhaustive(pytestconfig)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

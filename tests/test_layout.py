@@ -10,8 +10,11 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import aioifx
+from tests.sampling import not_in_the_sample
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
@@ -186,6 +189,25 @@ def test_no_module_looks_upward_under_type_checking() -> None:
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
                 hidden = [ast.unparse(child) for child in node.body if "aioifx" in ast.unparse(child)]
                 assert hidden == [], f"{module} hides imports"
+
+
+def test_the_default_suite_keeps_each_value_of_each_parameter_of_a_sampled_test() -> None:
+    cases: list[Any] = [
+        SimpleNamespace(
+            name=f"{call}-{way}-{loop}",
+            callspec=SimpleNamespace(params={"call": call, "way": way, "loop": loop}),
+        )
+        for call in range(12)
+        for way in ("tcp", "tls")
+        for loop in ("asyncio", "uvloop")
+    ]
+    left_out = not_in_the_sample(cases)
+    kept = [case.callspec.params for case in cases if case not in left_out]
+    assert 12 <= len(kept) <= 14
+    for name, count in (("call", 12), ("way", 2), ("loop", 2)):
+        assert len({params[name] for params in kept}) == count
+    assert not_in_the_sample([*reversed(cases)]) == left_out
+    assert not_in_the_sample(cases[:1]) == []
 
 
 def test_the_package_is_typed() -> None:

@@ -48,12 +48,14 @@ def test_without_postgresql_its_clients_are_left_out() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
 def test_a_call_is_counted() -> None:
     with replay_process(rows=ROWS) as dsn:
         assert 10_000 < Client("ping-pong", "ping-pong", dsn, "asyncio").instructions("select-1") < 200_000
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
 def test_what_a_client_cannot_do_is_said() -> None:
     with replay_process(rows=ROWS) as dsn, pytest.raises(RuntimeError, match="ping-pong: no rows"):

@@ -18,6 +18,8 @@ from aioifx import Connection
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import Injection, Manner
 
+pytestmark = pytest.mark.sampled
+
 ROWS = 900
 """In the table that is read: several blocks of 4096 bytes."""
 

@@ -16,6 +16,8 @@ from aioifx.client.line import INTERRUPT
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
 
+pytestmark = pytest.mark.sampled
+
 SLOW = "select count(*) from number a, number b, number c, number d where a.n + b.n + c.n + d.n < 0"
 """The server would count for minutes."""
 

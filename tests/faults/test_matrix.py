@@ -30,6 +30,8 @@ from tests.faults.operations import MANY, OPERATIONS, ROWS, Operation, prepare_t
 from tests.faults.proxy import Fault, Kind, Link, Proxy, Way, proxied
 from tests.injection import eventually
 
+pytestmark = pytest.mark.sampled
+
 BOUND = 20.0
 """Seconds that nothing here takes, on a machine however busy."""
 

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.server.sql.workbench import CONNECTIONS
 from tests.server.talking import House, Talk, house
+
+
+@pytest.fixture(autouse=True)
+def _workbenches_of_a_test_are_closed() -> Iterator[None]:
+    """Nothing else would: SQLite holds their functions, which hold them, and the garbage collector does not see it."""
+    before = len(CONNECTIONS)
+    yield
+    for connection in CONNECTIONS[before:]:
+        connection.close()
+    del CONNECTIONS[before:]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -141,12 +142,12 @@ def test_steps_of_a_definition_end_with_the_catalogs() -> None:
 
 
 def test_a_locale_may_be_given_to_a_new_database() -> None:
-    connection = sqlite3.connect(":memory:")
-    connection.create_function("ifx_today", 0, lambda: 0)
-    connection.create_collation("ifx_decimal", lambda left, right: (left > right) - (left < right))
-    for step in catalog.creation_steps("ann", "en_US.57372"):
-        connection.execute(step.sql, step.values)
-    found = connection.execute("SELECT site FROM systables WHERE tabname = ' GL_COLLATE'").fetchone()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.create_function("ifx_today", 0, lambda: 0)
+        connection.create_collation("ifx_decimal", lambda left, right: (left > right) - (left < right))
+        for step in catalog.creation_steps("ann", "en_US.57372"):
+            connection.execute(step.sql, step.values)
+        found = connection.execute("SELECT site FROM systables WHERE tabname = ' GL_COLLATE'").fetchone()
     assert found == ("en_US.57372",)
 
 

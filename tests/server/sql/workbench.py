@@ -24,12 +24,16 @@ from aioifx.sqltypes import Row, Value
 
 NOW = datetime(2026, 5, 4, 12, 34, 56, 789_012)
 
+CONNECTIONS: list[sqlite3.Connection] = []
+"""Of every workbench; a fixture closes those that a test has made."""
+
 
 class Workbench:
     """One session in one database named ``stores``."""
 
     def __init__(self, *statements: str) -> None:
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        CONNECTIONS.append(self.connection)
         self.connection.execute("PRAGMA foreign_keys=ON")
         self.delimident = False
         self.settings = Settings(user="ann", database="stores", now=NOW)
