@@ -177,7 +177,6 @@ class _Receiver:
             statement.columns,
             session.code_set,
             strip_char=session.strip_char,
-            padded_varchar=not session.dialect.variable_varchar,
             floating=self._floating,
         )
         self.schema = _schema_of(statement.columns, self._decoder.fields)

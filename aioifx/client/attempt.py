@@ -30,7 +30,7 @@ from aioifx.errors import (
 )
 from aioifx.wire import requests
 from aioifx.wire.dialect import OFFER, Dialect
-from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
+from aioifx.wire.handshake import PROTOCOL_LEVEL, LoginReply, LoginRequest, put_login, read_login_reply
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
 
@@ -183,6 +183,11 @@ class Attempt:
         The type byte alone does not decide: a rejecting server was observed to send error 0.
         """
         if reply.type == LoginType.ACCEPT and reply.sqlcode == 0:
+            if reply.level != PROTOCOL_LEVEL:  # observed: JDBC hangs up then
+                kind = "an older" if reply.level < PROTOCOL_LEVEL else "another"
+                raise NotSupportedError(
+                    f"{self.where} speaks {kind} SQLI: {reply.level}; aioifx speaks {PROTOCOL_LEVEL}"
+                )
             return
         if reply.sqlcode == 0:  # observed: most commonly a wrong password (14.10)
             raise AuthenticationError(
@@ -260,13 +265,11 @@ class Attempt:
         if not dialect.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
         session.speak(dialect)
-        if not dialect.long_fetch:
-            session.fetch_buffer.use_standard_size()
 
     async def _set_environment(self, session: Session) -> None:
         self.phase = "setting the environment"
         outbox = Outbox()
-        requests.put_info(outbox, self.options.session_environment(large_fetches=session.dialect.long_fetch))
+        requests.put_info(outbox, self.options.session_environment())
         try:
             raise_for(await session.exchange(outbox))
         except DatabaseError as error:

@@ -9,7 +9,7 @@ from aioifx.errors import DatabaseError, InternalError, NotSupportedError, Opera
 from aioifx.wire.replies import Reply
 
 STANDARD_FETCH_SIZE: Final = 32767
-"""The most that NFETCH can ask for without capability 63, when its size is a short (observed)."""
+"""What every server is known to take (observed)."""
 
 _MAY_BE_THE_SIZE: Final = (DatabaseError, OperationalError, InternalError, NotSupportedError)
 """Such an error, and of these exactly, says nothing of the statement, of a lock, of a value or of an interrupt."""
@@ -24,8 +24,8 @@ class FetchBuffer:
     error that may have been about the size, the standard size takes its place for the rest of the session.
 
     Source:   observed: JDBC sends 100,000 when it is told to (select.json, fet_buf_size_100000), and libsqli up to
-              4 MiB to 14.10. That a server could refuse a size, and by which error, is assumed; a server that has a
-              limit and none of the error may simply send less, which needs no care.
+              4 MiB to 14.10. Documented: up to 2 GB since 11.70.xC5, and a size that is invalid gives no error but
+              the default. That a server could refuse a size all the same, and by which error, is assumed.
     """
 
     __slots__ = ("is_doubted", "size")

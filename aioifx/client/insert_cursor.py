@@ -60,7 +60,6 @@ class InsertCursor:
         self._encoder = RowEncoder(
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
-            padded_varchar=not self._session.dialect.variable_varchar,
             frame=None if self.one_size else _ONE,
         )
         self._row_size = sum(step.width for step in self._encoder.steps)

@@ -243,13 +243,10 @@ class ConnectOptions:
         """The variables that go into the login, in JDBC's order."""
         return login_pairs({**self._locale_variables(), **self.environment})
 
-    def session_environment(self, *, large_fetches: bool = True) -> tuple[tuple[bytes, bytes], ...]:
-        """The variables that go into SQ_INFO, in JDBC's order.
-
-        Args:     large_fetches: whether capability 63 is in force.
-        """
+    def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The variables that go into SQ_INFO, in JDBC's order."""
         variables = dict(self.environment)
-        if large_fetches and self.fetch_size > STANDARD_FETCH_SIZE:
+        if self.fetch_size > STANDARD_FETCH_SIZE:
             # JDBC, of which alone such fetches were recorded, has announced them here (observed: session.json).
             variables.setdefault("FET_BUF_SIZE", str(self.fetch_size))
         return session_pairs(variables)

@@ -144,7 +144,6 @@ class Statement:
                 self.columns,
                 self.session.code_set,
                 strip_char=self.session.strip_char,
-                padded_varchar=not self.session.dialect.variable_varchar,
                 row_type=row_type,
             )
             if self.session.read_ahead:
@@ -267,7 +266,7 @@ class Statement:
             requests.put_id(behind, self.statement_id)
             if not self._typed_once:
                 requests.put_ret_type(behind, session.dialect, self._ret_types)
-            requests.put_fetch(behind, session.dialect, size)
+            requests.put_fetch(behind, size)
             requests.put_eot(behind)
             group = self._openings[key] = self._group(before.take(), behind.take())
         return group
@@ -292,7 +291,7 @@ class Statement:
     def submit_fetch(self) -> Ticket[Reply]:
         """Ask for the next block and wait for nothing; `arrived` makes rows of the answer."""
         outbox, size = self._addressed(), self._fetch_size()
-        requests.put_fetch(outbox, self.session.dialect, size)
+        requests.put_fetch(outbox, size)
         return self.session.submit(outbox, self._reply_reader(size), running=True)
 
     def _fetch_size(self, wanted: int = 0) -> int:

@@ -109,7 +109,7 @@ class Desk:
     @property
     def has_padded_varchar(self) -> bool:
         """Whether VARCHAR travels at its full width: by capability, or because SQ_INFO asked (observed: JDBC)."""
-        return not self.dialect.variable_varchar or self.environment.get("IFX_PAD_VARCHAR") == "1"
+        return self.environment.get("IFX_PAD_VARCHAR") == "1"
 
     def portions(self, columns: Sequence[Column], *, single: bool = False) -> Portions:
         """What writes rows of *columns* for this client."""

@@ -1,8 +1,10 @@
 """What both ends agreed on: capability bits and the layouts that follow them. Never: how an agreement is reached.
 
-Bits are numbered from the most significant bit of byte 0. What is in force is the AND of offer and reply
-(assumed: supported by two observations, a seven-byte offer that kept a server on the short layouts, and an eight-byte
-offer that kept a 15 server on them although its reply has bits 69 and 70).
+Bits are numbered from the most significant bit of byte 0. What is in force is the AND of offer and reply (observed: an
+eight-byte offer kept a 15 server on the short layouts although its reply has bits 69 and 70; JDBC, which offers 54 and
+62, reads the short layouts where the reply lacks them). Bits 13, 50 and 63 switch nothing: without them JDBC reads
+unpadded VARCHARs and an int in SQ_DESCRIBE, and sends an int in SQ_NFETCH (observed). Short forms of these are known
+only from an 11.50 that answered the login with protocol level 307; such a server is refused.
 """
 
 from __future__ import annotations
@@ -17,14 +19,11 @@ SERVER_MASK: Final = bytes.fromhex("bdbe9ffe7fb7ffefff")
 """What a 15.0.1 server answers (observed)."""
 
 _TYPE_NAMES: Final = 2
-_VARIABLE_VARCHAR: Final = 13
 _DESCRIBE_INPUT: Final = 34
 _PAM: Final = 44
-_LONG_OFFSETS: Final = 50
 _BIGINT: Final = 54
 _SAVEPOINTS: Final = 56
 _LONG_TEXT: Final = 62
-_LONG_FETCH: Final = 63
 _LONG_TUPLE: Final = 69
 _LONG_ROWID: Final = 70
 
@@ -41,22 +40,16 @@ class Dialect:
     encoding: str = "latin-1"
     type_names: bool = True
     """Bit 2: descriptions and binds name extended types."""
-    variable_varchar: bool = True
-    """Bit 13: VARCHAR travels at its length, not at its declared width."""
     describe_input: bool = True
     """Bit 34: SQ_CIDESCRIBE is answered."""
     pam: bool = False
     """Bit 44: a challenge conversation follows."""
-    long_offsets: bool = True
-    """Bit 50: SQ_DESCRIBE counts its names with ints."""
     bigint: bool = True
     """Bit 54: SQ_INSERTDONE carries a BIGSERIAL."""
     savepoints: bool = True
     """Bit 56."""
     long_text: bool = True
     """Bit 62: SQL text and error offsets are counted with ints."""
-    long_fetch: bool = True
-    """Bit 63: the fetch buffer is an int."""
     long_tuple: bool = False
     """Bit 69: SQ_DESCRIBE gives the row's size as an int."""
     long_rowid: bool = False
@@ -72,14 +65,11 @@ class Dialect:
         return cls(
             encoding=encoding,
             type_names=both(_TYPE_NAMES),
-            variable_varchar=both(_VARIABLE_VARCHAR),
             describe_input=both(_DESCRIBE_INPUT),
             pam=both(_PAM),
-            long_offsets=both(_LONG_OFFSETS),
             bigint=both(_BIGINT),
             savepoints=both(_SAVEPOINTS),
             long_text=both(_LONG_TEXT),
-            long_fetch=both(_LONG_FETCH),
             long_tuple=both(_LONG_TUPLE),
             long_rowid=both(_LONG_ROWID),
         )

@@ -18,7 +18,9 @@ from aioifx.wire.outbox import Outbox
 _FAMILY: Final = 0x3C  # protocol family 6.00 (observed)
 _FAMILIES: Final = frozenset({0x3C, 0x3D})
 _BLOCK_SIZE: Final = 0x3D  # stands three times in a login; a constant of every client (observed)
-_PROTOCOL_LEVEL: Final = 0x13C  # Cap_1, echoed by the server (observed)
+PROTOCOL_LEVEL: Final = 0x13C
+"""Cap_1, which a server of the same level echoes (observed: 12.10 to 15, GBase 8s; an 11.50 answered 307)."""
+
 _CONNECT: Final = 11
 _CONNECT_OPTIONS: Final = 3
 _REPLY_FLAGS: Final = 0x1000  # in every accept seen; meaning unknown (observed)
@@ -55,6 +57,8 @@ class LoginReply(NamedTuple):
     oserror: int = 0
     warnings: int = 0
     redirect: bytes | None = None
+    level: int = PROTOCOL_LEVEL
+    """Cap_1."""
 
 
 # -- request ----------------------------------------------------------------------------------------------------------
@@ -80,7 +84,7 @@ def put_login(outbox: Outbox, login: LoginRequest) -> None:
     outbox.login_text(b"9.280")
     outbox.login_text(b"RDS#R000000")
     outbox.login_text(b"sqli")
-    outbox.i32(_PROTOCOL_LEVEL)
+    outbox.i32(PROTOCOL_LEVEL)
     outbox.i32(0)
     outbox.i32(0)
     outbox.u16(1)
@@ -190,7 +194,7 @@ def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, h
     outbox.login_text(reply.version)
     outbox.login_text(reply.serial)
     outbox.login_text(reply.server)
-    outbox.i32(_PROTOCOL_LEVEL)
+    outbox.i32(reply.level)
     outbox.raw(bytes(8 + 2 + 2 + 2))  # Cap_2, Cap_3, a short, two empty strings
     outbox.fixed(b"on", 8)
     outbox.i32(_BLOCK_SIZE)
@@ -240,8 +244,10 @@ async def read_login_reply(inbox: Inbox) -> LoginReply:
     reader.text()  # float format
     reader.expect(LoginBlock.PARAMETERS)
     reader.skip(12)  # server type
-    reply = reply._replace(version=reader.text(), serial=reader.text(), server=reader.text())
-    reader.skip(12 + 2)  # Cap_1..3, a short
+    reply = reply._replace(
+        version=reader.text(), serial=reader.text(), server=reader.text(), level=reader.i32()
+    )
+    reader.skip(8 + 2)  # Cap_2, Cap_3, a short
     reader.skip(reader.u16())
     reader.skip(reader.u16())
     reader.skip(8 + 4 + 8 + 4)  # network

@@ -401,14 +401,14 @@ async def _read_name(inbox: Inbox, dialect: Dialect) -> str:
 async def _read_describe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     """SQ_DESCRIBE.
 
-    Wire:     2 type · 2 id · 4 estimate · 2|4 row size · 2 columns · 2|4 size of names · columns · names
-    Source:   observed: IDS 12.10 to 15 and GBase 8s (ints), 11.50 (shorts); the int row size: JDBC, protocols15.json
+    Wire:     2 type · 2 id · 4 estimate · 2|4 row size · 2 columns · 4 size of names · columns · names
+    Source:   observed: IDS 12.10 to 15, GBase 8s; JDBC, without bit 50, too; the int row size: JDBC, protocols15.json
     """
-    await inbox.need(10 + (4 if dialect.long_tuple else 2) + (4 if dialect.long_offsets else 2))
+    await inbox.need(14 + (4 if dialect.long_tuple else 2))
     kind, statement_id, estimate = inbox.i16(), inbox.i16(), inbox.i32()
     row_size = inbox.i32() if dialect.long_tuple else inbox.u16()
     count = inbox.i16()
-    names_size = inbox.i32() if dialect.long_offsets else inbox.u16()
+    names_size = inbox.i32()
     if not (0 <= count <= MAX_COLUMNS and 0 <= names_size <= MAX_TEXT and 0 <= row_size <= MAX_TEXT):
         raise ProtocolError(
             f"SQ_DESCRIBE with {count} columns, rows of {row_size} bytes, {names_size} bytes of names"
@@ -426,9 +426,8 @@ async def _read_describe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
 
 async def _read_field(inbox: Inbox, dialect: Dialect) -> tuple[int, int, SqlType, bool]:
     """One column of SQ_DESCRIBE: place of its name, start, type, whether it takes NULL."""
-    await inbox.need((4 if dialect.long_offsets else 2) + 10)
-    index = inbox.i32() if dialect.long_offsets else inbox.u16()
-    start, code, extended_id = inbox.i32(), inbox.u16(), inbox.i32()
+    await inbox.need(14)
+    index, start, code, extended_id = inbox.i32(), inbox.i32(), inbox.u16(), inbox.i32()
     owner = await _read_name(inbox, dialect)
     extended_name = await _read_name(inbox, dialect)
     await inbox.need(12)
@@ -652,15 +651,9 @@ def put_describe(outbox: Outbox, dialect: Dialect, description: Description) -> 
         # The field is a short; a wider row says what fits. JDBC takes it for the least fetch buffer, no more.
         outbox.u16(min(description.row_size, 0x7FFF))
     outbox.i16(len(description.columns))
-    if dialect.long_offsets:
-        outbox.i32(len(names))
-    else:
-        outbox.u16(len(names))
+    outbox.i32(len(names))
     for place, column in zip(places, description.columns, strict=True):
-        if dialect.long_offsets:
-            outbox.i32(place)
-        else:
-            outbox.u16(place)
+        outbox.i32(place)
         outbox.i32(column.start)
         _put_type(outbox, dialect, column.type, 0 if column.nullable else NOT_NULL)
     outbox.block(bytes(names))

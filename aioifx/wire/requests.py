@@ -271,17 +271,14 @@ def put_execute(outbox: Outbox) -> None:
     outbox.u16(Op.EXECUTE)
 
 
-def put_fetch(outbox: Outbox, dialect: Dialect, size: int) -> None:
+def put_fetch(outbox: Outbox, size: int) -> None:
     """SQ_NFETCH: as many rows as fit into *size* bytes, at least one.
 
-    Wire:     2 opcode · 4 size (2 without bit 63) · 2 zero
-    Source:   observed: JDBC; the short form is documented by 11.50's layouts
+    Wire:     2 opcode · 4 size · 2 zero
+    Source:   observed: JDBC, without bit 63, too
     """
     outbox.u16(Op.NFETCH)
-    if dialect.long_fetch:
-        outbox.i32(size)
-    else:
-        outbox.i16(min(size, 0x7FFF))
+    outbox.i32(size)
     outbox.i16(0)
 
 
@@ -488,9 +485,8 @@ async def _read_bind(inbox: Inbox, dialect: Dialect) -> Bind:
 
 
 async def _read_fetch(inbox: Inbox, dialect: Dialect) -> Fetch:
-    await inbox.need(6 if dialect.long_fetch else 4)
-    size = inbox.i32() if dialect.long_fetch else inbox.i16()
-    return Fetch(size, inbox.i16())
+    await inbox.need(6)
+    return Fetch(inbox.i32(), inbox.i16())
 
 
 async def _read_scroll_fetch(inbox: Inbox, dialect: Dialect) -> ScrollFetch:

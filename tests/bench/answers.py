@@ -226,7 +226,7 @@ class _Turn:
 
     def note(self, message: requests.Info) -> None:
         told = dict(message.environment)
-        padded = not self.state.dialect.variable_varchar or told.get(b"IFX_PAD_VARCHAR") == b"1"
+        padded = told.get(b"IFX_PAD_VARCHAR") == b"1"
         self.change(padded=padded, closes_early=told.get(b"OPTOFC") == b"1")
 
     def open_database(self, message: requests.DbOpen) -> None:

@@ -322,6 +322,6 @@ def _spoken(server: str) -> list[bytes]:
     requests.put_curname(outbox, b"_ifxc0000000000001")
     requests.put_open(outbox)
     requests.put_id(outbox, 0)
-    requests.put_fetch(outbox, dialect, 4096)
+    requests.put_fetch(outbox, 4096)
     requests.put_eot(outbox)
     return [*sent, outbox.take()]

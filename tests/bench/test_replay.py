@@ -122,7 +122,7 @@ def opened(statement_id: int, name: bytes) -> bytes:
         lambda o: requests.put_curname(o, name),
         requests.put_open,
         lambda o: requests.put_id(o, statement_id),
-        lambda o: requests.put_fetch(o, DIALECT, 1000),
+        lambda o: requests.put_fetch(o, 1000),
     )
 
 
@@ -140,8 +140,8 @@ TALK: tuple[bytes, ...] = (
     group(lambda o: requests.put_dbopen(o, b"bench")),
     prepared(NARROW.select()),
     opened(0, b"_ifxc0000000000001"),
-    about(0, lambda o: requests.put_fetch(o, DIALECT, 1000)),
-    about(0, lambda o: requests.put_fetch(o, DIALECT, 32767)),
+    about(0, lambda o: requests.put_fetch(o, 1000)),
+    about(0, lambda o: requests.put_fetch(o, 32767)),
     prepared(WIDE.select()),
     opened(1, b"_ifxc0000000000002"),
     about(1, requests.put_close),

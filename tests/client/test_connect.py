@@ -32,6 +32,8 @@ from aioifx.errors import (
     NotSupportedError,
     ProtocolError,
 )
+from aioifx.server import ServerOptions, serve
+from aioifx.wire.dialect import SERVER_MASK
 from aioifx.wire.handshake import LoginRequest, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
@@ -398,6 +400,22 @@ async def test_a_server_that_asks_for_pam_is_refused() -> None:
     mask = "bdbe9ffe7fbfffeff8"  # byte 5 with bit 44
     refused = await failing(Peer([(None, accepted()), ("Protocols", agreed(mask))], with_login=True))
     assert type(refused) is NotSupportedError and "PAM" in str(refused)
+
+
+@pytest.mark.parametrize(("level", "words"), [(307, "an older SQLI: 307"), (317, "another SQLI: 317")])
+async def test_a_server_of_another_protocol_level_is_refused(level: int, words: str) -> None:
+    refused = await failing(Peer([(None, accepted(level=level))], with_login=True))
+    assert type(refused) is NotSupportedError and f"speaks {words}; aioifx speaks 316" in str(refused)
+
+
+@pytest.mark.parametrize("bit", [13, 50, 63])
+async def test_bits_that_switch_nothing_change_nothing(bit: int) -> None:
+    mask = bytearray(SERVER_MASK)
+    mask[bit // 8] &= ~(0x80 >> bit % 8)
+    seed = "create table t (a varchar(20), b integer); insert into t values ('ab', 7)"
+    async with serve(ServerOptions(seed=seed, mask=bytes(mask))) as server:
+        async with aioifx.connect(server.dsn, fetch_size=100_000) as conn:
+            assert await conn.fetch("select a, b from t where a = ?", "ab") == [("ab", 7)]
 
 
 async def test_a_server_whose_descriptions_name_no_types_is_refused() -> None:

@@ -13,7 +13,6 @@ import aioifx
 from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE, FetchBuffer
 from aioifx.errors import DataError, InternalError, OperationalError, QueryCanceled, RowLocked
 from aioifx.server import Server, ServerOptions, serve
-from aioifx.wire.dialect import SERVER_MASK, Dialect
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.replies import Reply, ServerError
 from tests.scripted import (
@@ -37,7 +36,6 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 LARGE = 1_000_000
 REFUSED = -406
-WITHOUT_LARGE_FETCHES = bytes.fromhex("bdbe9ffe7fb7ffeef8")
 """14.10's mask without bit 63."""
 
 
@@ -213,19 +211,6 @@ async def test_the_first_row_is_asked_for_with_the_least_buffer_and_proves_nothi
         assert await conn.fetch("select c1 from t") == [(1,)]
 
 
-async def test_without_the_capability_there_is_nothing_to_refuse() -> None:
-    dialect = Dialect(long_fetch=False)
-    async with talking(
-        (PREPARE, described(2, C1)),
-        (opening(2), ints(1) + done(1) + EOT),
-        closing(2),
-        dialect=dialect,
-        peer_dialect=dialect,
-        fetch_size=LARGE,
-    ) as (conn, _):
-        assert await conn.fetch("select c1 from t") == [(1,)]
-
-
 # -- with the embedded server ------------------------------------------------------------------------------------------
 
 COUNT = 6000
@@ -265,19 +250,3 @@ async def test_a_server_that_sends_less_is_asked_more_often() -> None:
 async def test_a_server_that_refuses_is_asked_for_less() -> None:
     async with wide_table(fetch_limit=32767, fetch_refusal=REFUSED) as server:
         assert await turns_of(server, 4 * 1024 * 1024) > 35
-
-
-async def test_a_server_without_the_capability_is_never_asked_for_more(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    limits = {"mask": WITHOUT_LARGE_FETCHES, "fetch_limit": 32767, "fetch_refusal": REFUSED}
-    async with wide_table(**limits) as server, aioifx.connect(server.dsn, fetch_size=LARGE) as conn:
-        assert not conn._session.dialect.long_fetch
-        assert len(await conn.fetch(QUERY)) == COUNT
-        assert conn._session.fetch_buffer.size == STANDARD_FETCH_SIZE
-        assert caplog.records == [], "nothing was refused"
-
-
-def test_the_embedded_server_has_the_capability_unless_told_otherwise() -> None:
-    assert SERVER_MASK[7] & 1
-    assert not WITHOUT_LARGE_FETCHES[7] & 1

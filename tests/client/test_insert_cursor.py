@@ -170,14 +170,6 @@ async def test_an_error_to_close_is_no_error() -> None:
         await cursor.close()
 
 
-async def test_an_older_server_gets_varchar_at_its_full_width() -> None:
-    """Without capability 13; that such rows have a message each all the same is assumed."""
-    dialect = Dialect(variable_varchar=False)
-    async with inserting(C1, NAME, dialect=dialect, peer_dialect=dialect) as cursor:
-        (put,) = puts(cursor.encode([(1, "a")], 0))
-    assert put == requests.Put(25, (b"\0\0\0\1" + b"\1a".ljust(21, b"\0"),))
-
-
 @pytest.mark.parametrize("code", [TypeCode.BYTE, TypeCode.TEXT, TypeCode.SET])
 async def test_a_type_that_cannot_be_put_is_refused_by_name(code: int) -> None:
     with pytest.raises(NotSupportedError, match="column 'odd'"):

@@ -116,17 +116,15 @@ def test_fet_buf_size_is_the_default_of_fetch_size() -> None:
     assert parse_dsn(URL + "&FET_BUF_SIZE=100000&fetch_size=8192").fetch_size == 8192
 
 
-def test_large_fetches_are_announced_as_jdbc_does_where_the_server_can_do_them() -> None:
-    def told(text: str, **kind: bool) -> str | None:
-        pairs = dict(parse_dsn(URL + text).session_environment(**kind))
+def test_large_fetches_are_announced_as_jdbc_does() -> None:
+    def told(text: str) -> str | None:
+        pairs = dict(parse_dsn(URL + text).session_environment())
         size = pairs.get(b"FET_BUF_SIZE")
         return size.decode() if size is not None else None
 
     assert told("&fetch_size=100000") == "100000"
-    assert told("&fetch_size=100000", large_fetches=False) is None
     assert told("&fetch_size=32767") is None
     assert told("&FET_BUF_SIZE=100000") == "100000"
-    assert told("&FET_BUF_SIZE=100000", large_fetches=False) == "100000", "it is what the user said"
     assert told("&FET_BUF_SIZE=1024&fetch_size=100000") == "1024"
 
 

@@ -671,22 +671,8 @@ async def test_a_query_that_is_executed_has_its_rows_counted() -> None:
         assert (await conn.execute("select c1 from t")).rowcount == 4
 
 
-async def test_a_server_without_long_fetch_gets_a_short_that_fits() -> None:
-    dialect = Dialect(long_fetch=False)
-    async with talking(
-        (PREPARE, described(0, C1)),
-        (opening(0, 32767), ints(1) + done(1) + EOT),
-        closing(0),
-        dialect=dialect,
-        peer_dialect=dialect,
-        fetch_size=1_000_000,
-    ) as (conn, peer):
-        await conn.fetch("select c1 from t")
-        assert peer.groups[1].endswith(bytes.fromhex("0009 7fff 0000 000c"))
-
-
 async def test_short_layouts_are_used_where_the_server_has_no_others() -> None:
-    dialect = Dialect(long_text=False, long_offsets=False, long_fetch=False, bigint=False)
+    dialect = Dialect(long_text=False, bigint=False)
     async with talking(
         (
             bytes.fromhex("0002 0000 0010") + b"select c1 from t" + bytes.fromhex("0016 0031 000c"),

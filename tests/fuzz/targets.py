@@ -22,10 +22,8 @@ DIALECTS: Final = (
     Dialect(),
     Dialect(long_tuple=True, long_rowid=True),
     Dialect(
-        long_offsets=False,
         bigint=False,
         long_text=False,
-        long_fetch=False,
         long_tuple=False,
         long_rowid=False,
     ),

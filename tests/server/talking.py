@@ -155,7 +155,7 @@ class Talk:
         dialect = self.conversation.dialect
 
         def read_rows() -> RowDecoder:
-            return RowDecoder(self.columns, self.code_set, padded_varchar=not dialect.variable_varchar)
+            return RowDecoder(self.columns, self.code_set)
 
         reply, _ = feed(lambda inbox: read_reply(inbox, dialect, in_runs(read_rows())), [data])
         if reply.description is not None:

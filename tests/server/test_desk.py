@@ -61,13 +61,13 @@ def test_an_outcome_without_an_event_says_nothing_of_the_transaction(desk: Desk)
     assert written(desk).transaction is None
 
 
-def test_varchar_is_padded_by_capability_or_on_request(desk: Desk) -> None:
+def test_varchar_is_padded_on_request(desk: Desk) -> None:
     assert not desk.has_padded_varchar
     desk.environment["IFX_PAD_VARCHAR"] = "1"
     assert desk.has_padded_varchar
     desk.environment.clear()
     desk.dialect = Dialect.agreed(b"", SERVER_MASK)
-    assert desk.has_padded_varchar
+    assert not desk.has_padded_varchar  # bit 13 switches nothing
 
 
 def test_closing_all_closes_cursors_and_keeps_statements(desk: Desk) -> None:

@@ -95,7 +95,7 @@ class Caller:
 
     def put_fetch(self, statement_id: int, size: int = 4096) -> None:
         requests.put_id(self.outbox, statement_id)
-        requests.put_fetch(self.outbox, self.dialect, size)
+        requests.put_fetch(self.outbox, size)
         requests.put_eot(self.outbox)
 
     async def command(self, text: str) -> Reply:
@@ -401,7 +401,7 @@ async def test_reading_goes_on_while_nobody_takes_the_answers(server: Server) ->
         for _ in range(fetches):
             requests.put_id(caller.outbox, 0)
             requests.put_open(caller.outbox)
-            requests.put_fetch(caller.outbox, caller.dialect, 32767)
+            requests.put_fetch(caller.outbox, 32767)
             requests.put_eot(caller.outbox)
         caller.put_command("DELETE FROM t")
         caller.send()

@@ -31,7 +31,6 @@ def test_capabilities_are_the_servers_and_layouts_follow_both_sides(home: House)
     assert not talk.conversation.dialect.long_rowid
     assert talk.conversation.dialect.long_text
     talk.say(requests.Protocols(SEVEN_BYTES))
-    assert not talk.conversation.dialect.long_offsets
     assert not talk.conversation.dialect.long_text
     talk.say(requests.Protocols(EIGHT_BYTES + b"\x06"))
     assert talk.conversation.dialect.long_rowid

@@ -80,7 +80,7 @@ def put_request(outbox: Outbox, dialect: Dialect, message: Request) -> None:
                 put_entry(body, entry)
             requests.put_bind(outbox, body.take())
         case requests.Fetch(size, 0):
-            requests.put_fetch(outbox, dialect, size)
+            requests.put_fetch(outbox, size)
         case requests.ScrollFetch(kind, row, size):
             requests.put_scroll_fetch(outbox, kind, row, size)
         case requests.Put(size, rows):

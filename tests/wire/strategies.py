@@ -31,10 +31,8 @@ ascii_text = st.text(st.characters(max_codepoint=127), max_size=12)
 
 dialects = st.builds(
     Dialect,
-    long_offsets=st.booleans(),
     bigint=st.booleans(),
     long_text=st.booleans(),
-    long_fetch=st.booleans(),
     long_tuple=st.booleans(),
     long_rowid=st.booleans(),
 )
@@ -88,14 +86,13 @@ def _bares() -> list[st.SearchStrategy[Any]]:
 
 def request_strategies(dialect: Dialect) -> list[st.SearchStrategy[Any]]:
     """One strategy for each kind of message."""
-    fetch_size = i32 if dialect.long_fetch else st.integers(-(2**15), 0x7FFF)
     return [
         st.builds(requests.Prepare, u16, block),
         st.builds(requests.Command, u16, block),
         st.builds(requests.CurName, block),
         st.builds(requests.Id, i16),
         st.builds(requests.Bind, st.lists(entries(), max_size=4).map(tuple)),
-        fetch_size.map(requests.Fetch),
+        i32.map(requests.Fetch),
         st.builds(requests.ScrollFetch, i16, i32, i32),
         puts(),
         st.just(requests.Rollback()),

@@ -51,7 +51,7 @@ def test_nine_bytes_widen_rows_and_row_ids_on_15_only() -> None:
 def test_seven_bytes_keep_every_server_on_the_short_layouts() -> None:
     for reply in (IDS_12, IDS_14, IDS_15):
         short = flags(Dialect.agreed(OLD_OFFER, reply))
-        assert flags(Dialect()) - short == {"long_offsets", "savepoints", "long_text", "long_fetch"}
+        assert flags(Dialect()) - short == {"savepoints", "long_text"}
         assert short < flags(Dialect())
 
 

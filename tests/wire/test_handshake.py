@@ -158,10 +158,28 @@ logins = st.builds(
     word, word, word, word,
 )  # fmt: skip
 results = st.builds(
-    LoginReply, st.sampled_from([2, 3]), word, word, word, i16, i16, i16.filter(bool), st.none()
+    LoginReply,
+    st.sampled_from([2, 3]),
+    word,
+    word,
+    word,
+    i16,
+    i16,
+    i16.filter(bool),
+    st.none(),
+    st.integers(0, 2**31 - 1),
 )
 redirects = st.builds(
-    LoginReply, st.just(13), word, word, word, st.just(0), st.just(0), st.just(0), redirect=word
+    LoginReply,
+    st.just(13),
+    word,
+    word,
+    word,
+    st.just(0),
+    st.just(0),
+    st.just(0),
+    redirect=word,
+    level=st.just(316),
 )
 
 

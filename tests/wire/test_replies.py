@@ -655,18 +655,6 @@ def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
     assert outcome(reading(), [data]).error is ProtocolError
 
 
-def test_a_description_in_the_short_layout_of_old_servers_is_read() -> None:
-    # 11.50's layout: size of names and places of names are shorts.
-    column = pack(">hihi", 0, 0, 13 | 0x0100, 0) + pack(">hh", 0, 0) + pack(">hhii", 0, 0, 0, 128)
-    data = pack(">hhhihhh", 8, 2, 3, 1, 129, 1, 5) + column + b"name\0\0" + EOT
-    for chunks in cuts(data):
-        reply, _ = feed(reading(Dialect(long_offsets=False)), chunks)
-        assert reply.description is not None
-        (found,) = reply.description.columns
-        assert (found.name, found.nullable, str(found.type)) == ("name", False, "VARCHAR(128)")
-        assert reply.description.statement_id == 3
-
-
 def test_a_long_rowid_dialect_counts_with_eight_bytes() -> None:
     outbox = Outbox()
     replies.put_done(outbox, Dialect(long_rowid=True), replies.Done(1, 2**40, 2**41, 7))

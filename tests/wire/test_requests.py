@@ -304,17 +304,11 @@ def test_a_cursor_is_opened_and_fetched_from_in_one_group() -> None:
     requests.put_curname(outbox, b"_ifxc0000000000001")
     requests.put_open(outbox)
     requests.put_id(outbox, 0)
-    requests.put_fetch(outbox, DIALECT, 4096)
+    requests.put_fetch(outbox, 4096)
     requests.put_eot(outbox)
     assert outbox.take() == bytes.fromhex(
         "0004 0000 0003 0012 5f6966786330303030303030303030303031 0006 0004 0000 0009 00001000 0000 000c"
     )
-
-
-def test_a_fetch_buffer_is_cut_to_a_short_where_it_must_be() -> None:
-    outbox = Outbox()
-    requests.put_fetch(outbox, Dialect(long_fetch=False), 100_000)
-    assert outbox.take() == bytes.fromhex("0009 7fff 0000")
 
 
 def test_rollback_and_scroll_fetch_have_every_field_that_the_server_waits_for() -> None:
