@@ -1001,3 +1001,31 @@ def test_rights_on_a_sequence_are_accepted(engine: Engine) -> None:
     run(engine, "CREATE SEQUENCE s")
     assert run(engine, "GRANT SELECT ON s TO public").rows == 0
     assert run(engine, "REVOKE ALL ON s FROM public").rows == 0
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
+
+
+async def test_rows_are_written_through_a_simple_view() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE t (k SERIAL PRIMARY KEY, n INTEGER, c CHAR(5))")
+        await conn.execute(
+            "CREATE VIEW v (i, num, name) AS SELECT k, n, c FROM t WHERE n > 10 WITH CHECK OPTION"
+        )
+        assert (await conn.execute("INSERT INTO v VALUES (0, ?, ?)", 11, "a")).serial == 1
+        await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(12, "b"), (13, "c")])
+        with pytest.raises(aioifx.DataError) as raised:
+            await conn.executemany("INSERT INTO v (num, name) VALUES (?, ?)", [(14, "d"), (9, "e")])
+        assert (raised.value.sqlcode, raised.value.row_index) == (-385, 1)
+        async with await conn.prepare("UPDATE v SET num = ? WHERE name = ?") as statement:
+            assert (await statement.execute(20, "b")).rowcount == 1
+            assert (await statement.execute(20, "z")).rowcount == 0
+            with pytest.raises(aioifx.DataError) as raised:
+                await statement.execute(1, "b")
+            assert raised.value.sqlcode == -385
+        async with conn.transaction():
+            await conn.execute("UPDATE v SET name = 'q' WHERE i = ?", 1)
+            await conn.execute("INSERT INTO v SELECT 0, num + ?, name FROM v WHERE i = 1", 100)
+            await conn.execute("DELETE FROM v WHERE num = 13")
+        rows = await conn.fetch("SELECT num, name FROM v ORDER BY num")
+        assert [tuple(row) for row in rows] == [(11, "q    "), (20, "b    "), (111, "q    ")]

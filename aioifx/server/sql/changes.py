@@ -9,14 +9,15 @@ from typing import Final
 from aioifx.server.sql import tree
 from aioifx.server.sql.expressions import Expressions
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.names import MAIN, Context, Scope
+from aioifx.server.sql.names import Context, Scope
 from aioifx.server.sql.operands import NULL, Typed, assigned
 from aioifx.server.sql.plan import Change, Plan, StatementType, Verb
 from aioifx.server.sql.queries import Place, QueryTranslator
-from aioifx.server.sql.schema import ColumnDef, Table, TableKind
+from aioifx.server.sql.schema import ColumnDef, Table
 from aioifx.server.sql.statements import finished
 from aioifx.server.sql.texts import identifier, string
 from aioifx.server.sql.types import Family, family_of
+from aioifx.server.sql.views import Target, checked, require_writable, target_of
 from aioifx.sqltypes import Column
 
 _NULL_INTO_COLUMN: Final = -391
@@ -27,7 +28,8 @@ def plan_of(statement: tree.Insert | tree.Update | tree.Delete | tree.Truncate, 
     """The plan of a DML statement."""
     match statement:
         case tree.Insert():
-            return _Insertion(context, statement, writable(statement.table, context)).plan()
+            target = target_of(statement.table, statement.table.name, context, QueryTranslator(context))
+            return _Insertion(context, statement, target).plan()
         case tree.Update():
             return _update(statement, context)
         case tree.Delete():
@@ -43,14 +45,7 @@ def writable(name: tree.QualifiedName, context: Context) -> Table:
 
     Raises:   SqlFault: -511 a catalog table, -999 a view or a table of another database.
     """
-    table = context.table(name)
-    if table.is_system or table.generated:
-        raise SqlFault(-511, token=table.name, offset=name.offset)
-    if table.kind is TableKind.VIEW:
-        raise SqlFault(-999, token="VIEW", offset=name.offset)
-    if table.catalog not in MAIN:
-        raise SqlFault(-999, token=str(name), offset=name.offset)
-    return table
+    return require_writable(context.table(name), name)
 
 
 def stored(value: Typed, column: ColumnDef, table: Table) -> str:
@@ -76,19 +71,34 @@ def _described(columns: Sequence[ColumnDef]) -> tuple[Column, ...]:
 class _Insertion:
     context: Context
     node: tree.Insert
-    table: Table
+    target: Target
 
     def plan(self) -> Plan:
-        targets = targets_of(self.table, self.node.columns)
+        table = self.target.table
+        targets = targets_of(self.target, self.node.columns, self.node.offset)
         texts, rows = self._values(targets) if self.node.values is not None else self._rows(targets)
         names = [column.name for column in targets]
-        for column, text in left_out(self.table, targets):
+        for column, text in left_out(table, targets):
             names.append(column.name)
             texts.append(text)
-        head = f"INSERT INTO {self.table.source} ({', '.join(identifier(name) for name in names)})"
-        body = f"SELECT {', '.join(texts)} FROM {rows}" if rows else f"VALUES ({', '.join(texts)})"
-        change = Change(Verb.INSERT, f"{head} {body}", self.table)
-        return finished(StatementType.INSERT, change, self.node, self.context, _described(targets))
+        head = f"INSERT INTO {table.source} ({', '.join(identifier(name) for name in names)})"
+        change = Change(Verb.INSERT, f"{head} {self._body(names, texts, rows)}", table)
+        described = _described(self.target.shown(targets))
+        return finished(StatementType.INSERT, change, self.node, self.context, described)
+
+    def _body(self, names: Sequence[str], texts: Sequence[str], rows: str) -> str:
+        """VALUES or SELECT; the rows that WITH CHECK OPTION looks at are made in full before it does."""
+        alias = self.context.alias()
+        numbers = range(1, len(texts) + 1)
+        new = dict.fromkeys((column.name for column in self.target.table.columns), "NULL")
+        new |= {name: f"{alias}.c{number}" for name, number in zip(names, numbers, strict=True)}
+        conditions = self.target.checks(new)
+        if not conditions:
+            return f"SELECT {', '.join(texts)} FROM {rows}" if rows else f"VALUES ({', '.join(texts)})"
+        made = ", ".join(f"{text} AS c{number}" for text, number in zip(texts, numbers, strict=True))
+        made += f" FROM {rows}" if rows else ""
+        columns = ", ".join(f"{alias}.c{number}" for number in numbers)
+        return f"SELECT {columns} FROM (SELECT {made} LIMIT -1) AS {alias} WHERE {checked('1', conditions)}"
 
     def _values(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
         values = self.node.values or ()
@@ -96,8 +106,9 @@ class _Insertion:
             raise SqlFault(-236)
         translator = Expressions(self.context, Scope(), QueryTranslator(self.context), sequences=0)
         pairs = zip(targets, values, strict=True)
+        table = self.target.table
         return [
-            inserted(column, assigned_value(translator, column, value), self.table) for column, value in pairs
+            inserted(column, assigned_value(translator, column, value), table) for column, value in pairs
         ], ""
 
     def _rows(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
@@ -107,24 +118,25 @@ class _Insertion:
             raise SqlFault(-236)
         alias = self.context.alias()
         texts = [
-            inserted(column, Typed(f"{alias}.c{number}", output.type), self.table)
+            inserted(column, Typed(f"{alias}.c{number}", output.type), self.target.table)
             for number, (column, output) in enumerate(zip(targets, relation.outputs, strict=True), start=1)
         ]
         return texts, f"({relation.text()}) AS {alias}"
 
 
-def targets_of(table: Table, names: Sequence[tree.Name]) -> list[ColumnDef]:
+def targets_of(target: Target, names: Sequence[tree.Name], offset: int) -> list[ColumnDef]:
     """The columns that an INSERT names; all when it names none.
 
-    Raises:   SqlFault: -217 no such column, -681 one twice.
+    Raises:   SqlFault: -217 no such column, -681 one twice, -234 and -384 one is computed.
     """
     targets: list[ColumnDef] = []
     for name in names:
-        column = _column(table, name)
+        column = target.column(name)
         if column in targets:
             raise SqlFault(-681, token=name.text, offset=name.offset)
         targets.append(column)
-    return targets or list(table.columns)
+    every = target.all_columns(offset)
+    return targets or every
 
 
 def inserted(column: ColumnDef, value: Typed, table: Table) -> str:
@@ -147,13 +159,6 @@ def left_out(table: Table, targets: Sequence[ColumnDef]) -> Iterator[tuple[Colum
             yield column, stored(NULL, column, table)
 
 
-def _column(table: Table, name: tree.Name) -> ColumnDef:
-    column = table.column(name.text)
-    if column is None:
-        raise SqlFault(-217, token=name.text, offset=name.offset)
-    return column
-
-
 def assigned_value(translator: Expressions, column: ColumnDef, node: tree.Expression) -> Typed:
     """The value that a column is to get; a ``?`` is of the column's type."""
     if isinstance(node, tree.Parameter):
@@ -166,33 +171,51 @@ def assigned_value(translator: Expressions, column: ColumnDef, node: tree.Expres
 
 
 def _update(statement: tree.Update, context: Context) -> Plan:
-    table = writable(statement.table.table, context)
-    label = statement.table.alias.text if statement.table.alias else table.name
-    source = context.source(table, label)
-    translator = Expressions(context, Scope([source]), QueryTranslator(context))
+    target, translator = _changed(statement.table, context)
+    table, alias = target.table, target.source.alias
     columns: list[ColumnDef] = []
-    texts: list[str] = []
-    numbering = replace(translator, sequences=0)
+    texts: list[tuple[str, str]] = []
+    # A text that WITH CHECK OPTION looks at stands in the statement twice, so it may take no number of a sequence.
+    numbering = replace(translator, sequences=-999 if target.checks({}) else 0)
     for assignment in statement.assignments:
-        targets = _updated_columns(table, assignment)
+        targets = _updated_columns(target, assignment)
         columns += targets
         texts += _assignment_texts(numbering, assignment, targets, table)
-    sql = f"UPDATE {table.source} AS {source.alias} SET {', '.join(texts)}"
-    where, cursor, type_ = _where(statement.where, translator, source.alias, statement)
+    sql = f"UPDATE {table.source} AS {alias} SET {', '.join(_checked(target, texts, statement))}"
+    where, cursor, type_ = _where(statement.where, translator, target, statement)
     change = Change(
         Verb.UPDATE, sql + where, table, cursor, tuple(column.name for column in columns), not where
     )
     types = (StatementType.UPDATE, StatementType.UPDATE_CURRENT, StatementType.UPDATE_ALL)
-    return finished(types[type_], change, statement, context, _described(columns))
+    return finished(types[type_], change, statement, context, _described(target.shown(columns)))
 
 
-def _updated_columns(table: Table, assignment: tree.Assignment) -> list[ColumnDef]:
+def _changed(reference: tree.TableRef, context: Context) -> tuple[Target, Expressions]:
+    """What UPDATE and DELETE are about, and what translates their conditions."""
+    label = reference.alias.text if reference.alias else reference.table.name
+    queries = QueryTranslator(context)
+    target = target_of(reference.table, label, context, queries)
+    return target, Expressions(context, Scope([target.source]), queries)
+
+
+def _checked(target: Target, texts: Sequence[tuple[str, str]], statement: tree.Update) -> list[str]:
+    """The SET clause, its first value behind the conditions of WITH CHECK OPTION.
+
+    Raises:   SqlFault: -999, there are such conditions, and a query gives several values at once.
+    """
+    conditions = target.checks(dict(texts))
+    if conditions and any(name.startswith("(") for name, _ in texts):
+        raise SqlFault(-999, token="WITH CHECK OPTION", offset=statement.offset)
+    (name, first), *others = texts
+    pairs = [(name, checked(first, conditions)), *others]
+    return [f"{name if name.startswith('(') else identifier(name)} = {text}" for name, text in pairs]
+
+
+def _updated_columns(target: Target, assignment: tree.Assignment) -> list[ColumnDef]:
     if assignment.columns is None:
-        columns = [column for column in table.columns if not column.is_serial]
-        if len(columns) != len(table.columns):
-            raise SqlFault(-232, token=table.serials[0].name, offset=assignment.offset)
-        return columns
-    columns = [_column(table, name) for name in assignment.columns]
+        columns = target.all_columns(assignment.offset)
+    else:
+        columns = [target.column(name) for name in assignment.columns]
     for column in columns:
         if column.is_serial:
             raise SqlFault(-232, token=column.name, offset=assignment.offset)
@@ -201,8 +224,8 @@ def _updated_columns(table: Table, assignment: tree.Assignment) -> list[ColumnDe
 
 def _assignment_texts(
     translator: Expressions, assignment: tree.Assignment, columns: Sequence[ColumnDef], table: Table
-) -> Iterator[str]:
-    """``"a" = ..`` for each value, ``("a", "b") = (SELECT ..)`` for a query that gives several.
+) -> Iterator[tuple[str, str]]:
+    """A column's name and its text for each value, ``("a", "b")`` and ``(SELECT ..)`` for a query that gives several.
 
     Raises:   SqlFault: -505, the numbers of columns and values differ.
     """
@@ -219,60 +242,60 @@ def _assignment_texts(
             yield _several(translator, value, mine, table)
             continue
         text = stored(assigned_value(translator, mine[0], value), mine[0], table)
-        yield f"{identifier(mine[0].name)} = {text}"
+        yield mine[0].name, text
     if left:
         raise SqlFault(-505)
 
 
 def assignment_values(
-    translator: Expressions, assignments: Sequence[tree.Assignment], table: Table
+    translator: Expressions, assignments: Sequence[tree.Assignment], target: Target
 ) -> Iterator[tuple[str, str]]:
     """Name and SQLite text for each column of a SET clause in which every value stands for one column.
 
     Raises:   SqlFault: -505 numbers differ, -232 a serial column.
     """
     for assignment in assignments:
-        columns = _updated_columns(table, assignment)
+        columns = _updated_columns(target, assignment)
         if len(columns) != len(assignment.values):
             raise SqlFault(-505)
         for column, value in zip(columns, assignment.values, strict=True):
-            yield column.name, stored(assigned_value(translator, column, value), column, table)
+            yield column.name, stored(assigned_value(translator, column, value), column, target.table)
 
 
 def _several(
     translator: Expressions, value: tree.Subquery, columns: Sequence[ColumnDef], table: Table
-) -> str:
+) -> tuple[str, str]:
     relation = translator.subqueries.subquery(value.query, translator.scope)
     texts: list[str] = []
     for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1):
         texts.append(stored(Typed(f"ifx_single(c{number})", output.type), column, table))
     names = ", ".join(identifier(column.name) for column in columns)
-    return f"({names}) = (SELECT {', '.join(texts)} FROM ({relation.text()}))"
+    return f"({names})", f"(SELECT {', '.join(texts)} FROM ({relation.text()}))"
 
 
 # --- DELETE -----------------------------------------------------------------------------------------------------------
 
 
 def _delete(statement: tree.Delete, context: Context) -> Plan:
-    table = writable(statement.table.table, context)
-    label = statement.table.alias.text if statement.table.alias else table.name
-    source = context.source(table, label)
-    translator = Expressions(context, Scope([source]), QueryTranslator(context))
-    where, cursor, type_ = _where(statement.where, translator, source.alias, statement)
-    change = Change(
-        Verb.DELETE, f"DELETE FROM {table.source} AS {source.alias}{where}", table, cursor, all_rows=not where
-    )
+    target, translator = _changed(statement.table, context)
+    where, cursor, type_ = _where(statement.where, translator, target, statement)
+    sql = f"DELETE FROM {target.table.source} AS {target.source.alias}{where}"
+    change = Change(Verb.DELETE, sql, target.table, cursor, all_rows=not where)
     types = (StatementType.DELETE, StatementType.DELETE_CURRENT, StatementType.DELETE_ALL)
     return finished(types[type_], change, statement, context)
 
 
 def _where(
-    where: tree.Expression | tree.CurrentOf | None, translator: Expressions, alias: str, statement: tree.Node
+    where: tree.Expression | tree.CurrentOf | None,
+    translator: Expressions,
+    target: Target,
+    statement: tree.Node,
 ) -> tuple[str, str, int]:
     """WHERE, the cursor of CURRENT OF, and 0, 1 or 2: with a condition, by a cursor, without."""
-    if where is None:
-        return "", "", 2
     if isinstance(where, tree.CurrentOf):
         number = len(tree.parameters(statement)) + 1
-        return f" WHERE {alias}.rowid = ?{number}", where.cursor.text, 1
-    return f" WHERE {translator.condition(where)}", "", 0
+        return f" WHERE {target.source.alias}.rowid = ?{number}", where.cursor.text, 1
+    conditions = list(target.filters)
+    if where is not None:
+        conditions.append(translator.condition(where))
+    return f" WHERE {' AND '.join(conditions)}" if conditions else "", "", 0 if where is not None else 2

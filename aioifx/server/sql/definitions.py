@@ -23,6 +23,7 @@ from aioifx.server.sql.sequences import (
     rename_sequence,
 )
 from aioifx.server.sql.tables import creation_steps, drop_index_steps, index_steps
+from aioifx.server.sql.views import require_simple
 
 _Statement: TypeAlias = (
     tree.CreateTable
@@ -238,6 +239,8 @@ def _create_view(node: tree.CreateView, context: Context) -> Plan:
     if node.if_not_exists and context.schema.table(node.view.name) is not None:
         return Plan(StatementType.CREATE_VIEW, _NOTHING)
     owner = _new_name(node.view, context)
+    if node.check_option:
+        require_simple(node, context)
     for each in tree.walk(node.query):
         if isinstance(each, tree.Parameter | tree.IntoTemp):
             raise SqlFault(-201, offset=each.offset)

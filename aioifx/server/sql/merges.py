@@ -27,6 +27,7 @@ from aioifx.server.sql.schema import Table
 from aioifx.server.sql.sources import FromClause
 from aioifx.server.sql.statements import finished
 from aioifx.server.sql.texts import identifier
+from aioifx.server.sql.views import table_target
 
 
 def merge_plan(node: tree.Merge, context: Context) -> Plan:
@@ -58,7 +59,11 @@ class _Merge:
             rows = f"SELECT {target.alias}.rowid FROM {source_text} {partners}"
             return Change(Verb.DELETE, f"DELETE FROM {self.table.source} WHERE rowid IN ({rows})", self.table)
         new = Expressions(self.context, source_scope, queries, sequences=-999)
-        updates = dict(assignment_values(replace(both, sequences=-999), self.node.update, self.table))
+        updates = dict(
+            assignment_values(
+                replace(both, sequences=-999), self.node.update, table_target(self.table, target)
+            )
+        )
         inserts = dict(self._inserts(new, self.node.insert)) if self.node.insert is not None else {}
         if inserts:
             partners = f"LEFT {partners}"
@@ -87,7 +92,8 @@ class _Merge:
         return f"CASE WHEN {rowid} IS NOT NULL AND {times} > 1 THEN ifx_raise(-284) ELSE {rowid} END"
 
     def _inserts(self, new: Expressions, node: tree.MergeInsert) -> Iterator[tuple[str, str]]:
-        targets = targets_of(self.table, node.columns)
+        source = Source(self.table.name, "", ())
+        targets = targets_of(table_target(self.table, source), node.columns, node.offset)
         if len(targets) != len(node.values):
             raise SqlFault(-236)
         values: Sequence[tree.Expression] = node.values

@@ -309,7 +309,7 @@ class _Grouping:
         self._texts = {key.sql for key in self._keys}
         parts = [item.expression for item in node.items if not isinstance(item.expression, tree.Star)]
         self.is_grouped = (
-            bool(node.group_by) or node.having is not None or any(_has_aggregate(part) for part in parts)
+            bool(node.group_by) or node.having is not None or any(has_aggregate(part) for part in parts)
         )
 
     def _key(self, node: tree.Expression, outputs: Sequence[Typed]) -> Typed:
@@ -331,7 +331,7 @@ class _Grouping:
 
         Raises:   SqlFault: -294 such a column, -303 one beside an aggregate in the same expression.
         """
-        if not self.is_grouped and not any(_has_aggregate(item.expression) for item in order_by):
+        if not self.is_grouped and not any(has_aggregate(item.expression) for item in order_by):
             return
         for name, output, expression in items:
             if expression is not None:
@@ -350,7 +350,7 @@ class _Grouping:
 
     def _fault_of(self, expression: tree.Expression) -> int:
         is_mixed = (
-            not self._node.group_by and not isinstance(expression, tree.Column) and _has_aggregate(expression)
+            not self._node.group_by and not isinstance(expression, tree.Column) and has_aggregate(expression)
         )
         return -303 if is_mixed else -294
 
@@ -372,7 +372,7 @@ class _Grouping:
             return False  # a condition, a part of a CASE, a parameter
 
 
-def _has_aggregate(node: tree.Node) -> bool:
+def has_aggregate(node: tree.Node) -> bool:
     """Whether an aggregate of this SELECT is in it, not of a window or a subquery."""
     if isinstance(node, tree.Aggregate):
         return True
@@ -380,5 +380,5 @@ def _has_aggregate(node: tree.Node) -> bool:
         return False
     if isinstance(node, tree.Window):
         below = [*tree.children(node.function), *node.partition_by, *node.order_by]
-        return any(_has_aggregate(child) for child in below)
-    return any(_has_aggregate(child) for child in tree.children(node))
+        return any(has_aggregate(child) for child in below)
+    return any(has_aggregate(child) for child in tree.children(node))

@@ -815,6 +815,7 @@ class CreateView(Node):
     text: str
     query_text: str
     if_not_exists: bool = False
+    check_option: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,9 +204,9 @@ def _create_view(s: TokenStream, offset: int) -> CreateView:
     start = s.token.offset
     query = s.grammar.subquery(s)
     query_text = s.written(start, s.last_end)
-    if s.at("with", "check", "option"):
-        raise s.unsupported("WITH CHECK OPTION")
-    return CreateView(offset, view, columns, query, s.written(offset, s.last_end), query_text, if_not_exists)
+    check_option = s.accept("with", "check", "option") is not None
+    text = s.written(offset, s.last_end)
+    return CreateView(offset, view, columns, query, text, query_text, if_not_exists, check_option)
 
 
 def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:

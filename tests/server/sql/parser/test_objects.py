@@ -198,7 +198,7 @@ def test_objects(text: str, expected: str) -> None:
         ("create index i on t (a) ^hash on (a) with 5 buckets", (-999, "HASH ON")),
         ("create index i on t^", (-201, "")),
         ("create view v as ^select first 5 a from t", (-944, "")),
-        ("create view v as select a from t ^with check option", (-999, "WITH CHECK OPTION")),
+        ("create view v as select a from t with ^read only", (-201, "")),
         ("create ^or replace view v as select a from t", (-201, "")),
         ("create sequence s start with 1 ^start with 2", (-201, "")),
         ("create sequence s ^restart with 1", (-201, "")),
@@ -238,6 +238,14 @@ def test_a_view_keeps_its_text_without_the_semicolon() -> None:
     assert isinstance(statement, tree.CreateView)
     assert statement.text == "CREATE VIEW v (x) AS  SELECT a -- why\n FROM t"
     assert statement.query_text == "SELECT a -- why\n FROM t"
+    assert not statement.check_option
+
+
+def test_a_view_may_check_what_is_written_through_it() -> None:
+    statement = parse("create view v as select a from t with check option")
+    assert isinstance(statement, tree.CreateView)
+    assert (statement.query_text, statement.check_option) == ("select a from t", True)
+    assert statement.text == "create view v as select a from t with check option"
 
 
 def test_a_sequence_tells_no_from_nothing_said() -> None:

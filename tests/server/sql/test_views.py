@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.server.sql.workbench import Workbench
+
+
+def bench() -> Workbench:
+    return Workbench(
+        "CREATE TABLE t (k SERIAL, n INT, c CHAR(5) DEFAULT 'new', d DECIMAL(8,2) NOT NULL, v VARCHAR(9))",
+        "CREATE VIEW big (i, num, name, amount) AS SELECT k, n, c, d FROM t WHERE n > 10",
+        "CREATE VIEW named AS SELECT * FROM big x WHERE x.name <> 'no' WITH CHECK OPTION",
+        "CREATE VIEW wide AS SELECT i, num FROM named",
+        "CREATE VIEW half (num, twice) AS SELECT n, n * 2 FROM t WHERE n IN (SELECT n FROM t WHERE d < 100)",
+        "CREATE VIEW grouped (n, times) AS SELECT n, COUNT(*) FROM t GROUP BY n",
+        "CREATE VIEW over (n) AS SELECT n FROM grouped",
+        "CREATE VIEW joined (a, b) AS SELECT t.k, u.k FROM t, t u",
+        "CREATE VIEW united (a) AS SELECT k FROM t UNION SELECT n FROM t",
+        "INSERT INTO t VALUES (0, 5, 'a', 1.5, 'x')",
+        "INSERT INTO t VALUES (0, 15, 'b', 2.5, 'y')",
+        "INSERT INTO t VALUES (0, 25, 'no', 3.5, 'z')",
+    )
+
+
+def test_a_row_inserted_through_a_view_has_defaults_where_it_has_no_column() -> None:
+    stores = bench()
+    assert stores.run("INSERT INTO big (num, amount) VALUES (?, 4)", 20) == 1
+    assert stores.run("INSERT INTO big VALUES (0, 1, 'z', 5)") == 1
+    assert stores.run("INSERT INTO big (num, amount) SELECT n + 100, d FROM t WHERE n = 5") == 1
+    assert stores.rows("SELECT k, n, c, d, v FROM t WHERE k > 3")[0][:3] == (4, 20, "new  ")
+    assert stores.rows("SELECT n FROM t WHERE k > 3") == [(20,), (1,), (105,)]
+    assert stores.fault("INSERT INTO big (num) VALUES (1)")[:2] == (-391, "d")
+
+
+def test_only_rows_that_the_view_shows_are_changed() -> None:
+    stores = bench()
+    assert stores.run("UPDATE big SET num = num + 1, name = ? WHERE i < 3", "q") == 1
+    assert stores.rows("SELECT n, c FROM t") == [(5, "a    "), (16, "q    "), (25, "no   ")]
+    assert stores.run("UPDATE named SET amount = 9") == 1
+    assert (
+        stores.run("UPDATE big x SET (name, amount) = ((SELECT 'w', 7 FROM t WHERE k = 1)) WHERE x.num = 25")
+        == 1
+    )
+    assert stores.rows("SELECT d FROM t") == [(1.5,), (9,), (7,)]
+    assert stores.run("DELETE FROM named WHERE name = 'w'") == 1
+    assert stores.run("DELETE FROM big") == 1
+    assert stores.rows("SELECT n FROM t") == [(5,)]
+
+
+def test_a_computed_column_hinders_what_would_write_it_alone() -> None:
+    stores = bench()
+    assert stores.run("UPDATE half SET num = 6 WHERE twice = 10") == 1
+    assert stores.run("DELETE FROM half WHERE twice = 12") == 1
+    assert stores.rows("SELECT n FROM t") == [(15,), (25,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("INSERT INTO half (num) VALUES (1)", (-384, "")),
+        ("INSERT INTO half (twice) VALUES (1)", (-234, "twice")),
+        ("UPDATE half SET twice = 1", (-234, "twice")),
+        ("UPDATE half SET * = (1, 2)", (-384, "")),
+        ("UPDATE big SET nope = 1", (-217, "nope")),
+        ("UPDATE big SET num = 1 WHERE n = 1", (-217, "n")),
+        ("UPDATE big SET i = 1", (-232, "k")),
+        ("INSERT INTO big (num, num) VALUES (1, 2)", (-681, "num")),
+        ("INSERT INTO big VALUES (1, 2)", (-236, "")),
+        ("INSERT INTO grouped VALUES (1, 2)", (-384, "grouped")),
+        ("UPDATE over SET n = 1", (-384, "grouped")),
+        ("DELETE FROM joined", (-384, "joined")),
+        ("DELETE FROM united", (-384, "united")),
+        ("CREATE VIEW w AS SELECT n FROM grouped WITH CHECK OPTION", (-384, "w")),
+        ("CREATE VIEW w AS SELECT DISTINCT n FROM t WITH CHECK OPTION", (-384, "w")),
+        ("CREATE VIEW w (n) AS SELECT MAX(n) FROM t WITH CHECK OPTION", (-384, "w")),
+        ("DELETE FROM own", (-511, "systables")),
+    ],
+)
+def test_what_no_view_can_do_is_refused(statement: str, fault: tuple[int, str]) -> None:
+    stores = bench()
+    stores.run("CREATE VIEW own AS SELECT tabid FROM systables")
+    assert stores.fault(statement)[:2] == fault
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO named VALUES (0, 10, 'x', 1)",
+        "INSERT INTO named VALUES (0, 11, 'no', 1)",
+        "INSERT INTO named (num, amount, name) VALUES (11, 1, NULL)",
+        "INSERT INTO named (amount) VALUES (1)",
+        "INSERT INTO named SELECT k, n, c, d FROM t",
+        "UPDATE wide SET num = 1",
+        "UPDATE named SET name = 'no   '",
+        "UPDATE named SET num = num - 5",
+        "UPDATE named SET amount = 1, num = NULL",
+    ],
+)
+def test_with_check_option_no_row_leaves_its_view(statement: str) -> None:
+    stores = bench()
+    before = stores.rows("SELECT * FROM t")
+    assert stores.fault(statement)[0] == -385
+    assert stores.rows("SELECT * FROM t") == before
+
+
+def test_with_check_option_other_rows_are_written() -> None:
+    stores = bench()
+    assert stores.run("INSERT INTO named VALUES (0, ?, 'x', 1)", 11) == 1
+    assert stores.run("INSERT INTO named (num, amount) SELECT n + 10, d FROM t WHERE n = 5") == 1
+    assert stores.run("UPDATE named SET num = ?, name = 'y' WHERE num = 11", 12) == 1
+    assert stores.run("UPDATE wide SET num = 13 WHERE num = 12") == 1
+    assert stores.rows("SELECT k, n, c FROM t WHERE k > 3") == [(4, 13, "y    "), (5, 15, "new  ")]
+
+
+def test_what_is_checked_takes_no_number_of_a_sequence() -> None:
+    stores = bench()
+    stores.run("CREATE SEQUENCE s START WITH 100")
+    assert stores.fault("UPDATE named SET num = s.NEXTVAL")[:2] == (-999, "NEXTVAL")
+    several = "UPDATE named SET (num, name) = ((SELECT 50, 'x' FROM t WHERE k = 1))"
+    assert stores.fault(several)[:2] == (-999, "WITH CHECK OPTION")
+
+
+def test_columns_are_described_by_the_views_names() -> None:
+    stores = bench()
+    assert stores.described("INSERT INTO big (name, amount) VALUES (?, ?)") == [
+        ("name", "CHAR(5)"),
+        ("amount", "DECIMAL(8,2)"),
+    ]
+    assert stores.described("UPDATE big SET num = ?") == [("num", "INTEGER")]
+    assert stores.plan("UPDATE big SET num = ?").parameters[0].column == "n"
