@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,6 +15,7 @@ import aioifx
 from aioifx import Connection
 from aioifx.client.line import INTERRUPT
 from aioifx.server import Server, ServerOptions, serve
+from tests.faults.proxy import Proxy, Urgent, Way, proxied
 from tests.injection import eventually
 
 pytestmark = pytest.mark.sampled
@@ -29,12 +31,15 @@ SEED = "create table number (n int); create table spot (id int primary key, note
 class Place:
     """A server, and how to reach it."""
 
-    def __init__(self, server: Server, options: dict[str, Any]) -> None:
+    def __init__(self, server: Server, proxy: Proxy | None, options: dict[str, Any]) -> None:
         self.server = server
+        self.proxy = proxy
         self.options = options
 
     def connect(self, **options: Any) -> Any:
-        return aioifx.connect(self.server.dsn, **self.options, **options)
+        port = self.server.port if self.proxy is None else self.proxy.port
+        dsn = self.server.dsn.replace(f":{self.server.port}/", f":{port}/")
+        return aioifx.connect(dsn, **self.options, **options)
 
     async def runs(self, count: int = 1) -> None:
         """Wait until so many statements are running."""
@@ -45,17 +50,22 @@ class Place:
         await eventually(lambda: any(session.waiting for session in self.server.stats.sessions))
 
 
-@pytest.fixture(params=["tcp", "tls"])
+@pytest.fixture(params=["tcp", "tls", "tcp through the proxy", "tls through the proxy"])
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     context, options = None, {}
-    if request.param == "tls":
+    if request.param.startswith("tls"):
         authority = trustme.CA()
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         authority.issue_cert("127.0.0.1").configure_cert(context)
         options["ssl"] = ssl.create_default_context()
         authority.configure_trust(options["ssl"])
-    async with serve(ServerOptions(databases=("shop",), seed=SEED, ssl=context)) as server:
-        yield Place(server, options)
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(
+            serve(ServerOptions(databases=("shop",), seed=SEED, ssl=context))
+        )
+        through = "proxy" in request.param
+        proxy = await stack.enter_async_context(proxied(server.port)) if through else None
+        yield Place(server, proxy, options)
 
 
 async def cancel(task: asyncio.Task[Any]) -> None:
@@ -227,3 +237,56 @@ async def test_a_commit_is_not_interrupted(place: Place) -> None:
             )
         assert await conn.fetchval("select count(*) from spot") == 3
         assert place.server.stats.interrupts == 0
+
+
+# -- urgent bytes in their place, late and lost ------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def proxy(place: Place) -> Proxy:
+    if place.proxy is None:
+        pytest.skip("needs the proxy")
+    return place.proxy
+
+
+async def test_the_byte_goes_through_the_proxy_as_urgent_data(place: Place, proxy: Proxy) -> None:
+    async with place.connect() as conn:
+        for count in range(1, 4):
+            task = asyncio.ensure_future(conn.fetchval(SLOW))
+            await place.runs()
+            await cancel(task)
+            async with asyncio.timeout(20):
+                assert await conn.fetchval("select count(*) from number") == 200
+            assert place.server.stats.interrupts == count
+            assert proxy.links[0].urgent_bytes(Way.TO_SERVER) == count
+
+
+async def test_a_byte_that_is_lost_costs_the_connection_and_no_more(place: Place, proxy: Proxy) -> None:
+    proxy.urgent = Urgent.LOST
+    async with place.connect(cancel_timeout=0.1) as conn:
+        task = asyncio.ensure_future(conn.fetchval(SLOW))
+        await place.runs()
+        await cancel(task)
+        with pytest.raises(aioifx.ConnectionLost, match=r"did not come within 0\.1 s"):
+            async with asyncio.timeout(20):
+                await conn.fetchval("select count(*) from number")
+        assert conn.is_closed()
+    assert place.server.stats.interrupts == 0
+    await eventually(lambda: not place.server.stats.sessions)
+
+
+async def test_a_byte_that_comes_with_a_later_request_hits_no_statement_of_the_users(
+    place: Place, proxy: Proxy
+) -> None:
+    proxy.urgent = Urgent.LATE
+    async with place.connect() as holder, place.connect() as conn:
+        await conn.execute("set lock mode to wait")
+        async with holder.transaction():
+            await holder.execute("insert into spot values (1, 'held')")
+            task = asyncio.ensure_future(conn.execute("insert into spot values (2, 'late')"))
+            await place.waits()
+            await cancel(task)
+        async with asyncio.timeout(20):
+            for _ in range(5):
+                assert await conn.fetchval("select count(*) from number") == 200
+        assert await conn.fetch("select id from spot order by id") == [(1,), (2,)]
