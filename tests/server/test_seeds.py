@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from aioifx import connect
-from aioifx.errors import DatabaseError, NotNullViolation, UndefinedColumn, UndefinedTable
+from aioifx.errors import DatabaseError, IntegrityError, NotNullViolation, UndefinedColumn, UndefinedTable
 from aioifx.server import running
 from aioifx.server.seeds import run_script
 from tests.server.talking import House, house, query, run
@@ -126,3 +128,39 @@ def test_the_output_of_dbschema_is_a_seed(home: House) -> None:
 async def test_a_script_is_kept_in_an_ansi_database_too() -> None:
     async with running(seed=SCRIPT, log_mode="ansi") as dsn, connect(dsn) as conn:
         assert await conn.fetchval("SELECT COUNT(*) FROM item") == 2
+
+
+DUMP = (Path(__file__).parent / "data" / "dbschema.sql").read_text("utf-8")
+"""As ``dbschema -d stores -ss`` writes it, but for types that are not served: every clause it prints is in it."""
+
+
+async def test_a_whole_schema_from_dbschema_works_afterwards() -> None:
+    async with running("stores", seed=DUMP) as dsn, connect(dsn) as conn:
+        names = "SELECT TRIM(owner) || '.' || constrname FROM sysconstraints WHERE constrtype IN ('P', 'R', 'U', 'C')"
+        assert sorted([name async for (name,) in conn.stream(names)]) == [
+            "informix.ck_discount",
+            "informix.fk_country",
+            "informix.pk_country",
+            "informix.pk_customer",
+            "ledger.ck_state",
+            "ledger.fk_customer",
+            "ledger.fk_orders",
+            "ledger.pk_orders",
+            "ledger.u_items",
+            "ledger.u_po",
+        ]
+        await conn.execute("INSERT INTO country VALUES (?, ?)", "DE", "Germany")
+        customer = (await conn.execute("INSERT INTO customer (lname) VALUES (?)", "Okafor")).serial
+        order = (await conn.execute("INSERT INTO ledger.orders (customer_num) VALUES (?)", customer)).serial
+        await conn.execute('INSERT INTO "ledger".items VALUES (1, ?, 3, 2.5, ?)', order, None)
+        assert await conn.fetchval("SELECT receipt.NEXTVAL FROM country") == 4709
+        assert (await conn.execute("UPDATE active_customer SET discount = ?", Decimal(5))).rowcount == 1
+        with pytest.raises(IntegrityError, match=r"informix\.ck_discount"):
+            await conn.execute("UPDATE buyer SET discount = 101")
+        with pytest.raises(IntegrityError, match=r"ledger\.fk_customer"):
+            await conn.execute("UPDATE orders SET customer_num = 99")
+        (row,) = await conn.fetch("SELECT order_num, total FROM open_order")
+        assert tuple(row) == (order, Decimal("7.5"))
+        await conn.execute("DELETE FROM orders")
+        assert await conn.fetchval("SELECT COUNT(*) FROM items") == 0
+        assert await conn.fetchval("SELECT name FROM nation") == "Germany"
