@@ -53,6 +53,10 @@ class Attempt:
         self.hint = ""
         """What may be the matter when nobody answers, or the wrong one."""
         self.failure: DatabaseError | None = None
+        self.says_db_locale = True
+        """False: the server is to use its own locale, as for a client that names none."""
+        self.locale_ignored = False
+        """The server has opened the database although its locale is not the one that it was told."""
         self._channel: Channel | None = None
         self._hops: list[Address] = []
         """The servers that have redirected us, in order."""
@@ -65,6 +69,7 @@ class Attempt:
     async def reach(self) -> Attempt:
         """TCP, and TLS where it is wanted."""
         options = self.options
+        self._done = False
         context = options.ssl_context(self.address.tls)
         self.phase, self.hint = "connecting", ""
         if context is not None:
@@ -143,7 +148,7 @@ class Attempt:
             user=encode(options.user),
             password=encode(password),
             server=encode(self.address.server),
-            environment=options.login_environment(),
+            environment=options.login_environment(says_db_locale=self.says_db_locale),
             process_id=os.getpid(),
             thread_id=0,
             host=socket.gethostname().encode("ascii", "replace"),
@@ -242,6 +247,7 @@ class Attempt:
             manners=Manners(isolation_words(options.isolation), lock_mode_words(options.lock_wait)),
             role=options.role,
         )
+        session.file_code_set = options.file_code_set
         session.stats.round_trips += 1  # the login
         return session
 
@@ -286,11 +292,12 @@ class Attempt:
             raise_for(reply)
         except LocaleError as error:
             raise self._as_connect_error(
-                error, "; give the database's locale with the options db_locale and client_locale"
+                error, '; give the database\'s locale as db_locale, or locale="auto"'
             ) from error
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
         session.opened(self.options.database, reply)
+        self.locale_ignored = session.open_warnings & OpenWarning.LOCALE_IGNORED != 0
         self._check_role(session)
         if not (session.autocommits or session.is_logged):
             raise NotSupportedError(

@@ -16,6 +16,7 @@ from typing import Any, Unpack
 
 from aioifx.client.attempt import Attempt
 from aioifx.client.connection import Connection
+from aioifx.client.locales import log_in
 from aioifx.client.options import ConnectOptions, OptionFields, check_text, resolve
 from aioifx.client.reach import Staggered
 from aioifx.client.route import Address, addresses, names_in
@@ -121,7 +122,7 @@ class _Journey:
         limit = asyncio.timeout(share)
         try:
             async with limit:
-                return await attempt.log_in(password)
+                return await log_in(attempt, password)
         except TimeoutError:
             if not limit.expired():
                 raise

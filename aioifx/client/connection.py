@@ -259,7 +259,7 @@ class Connection(NotCopied):
         if format is not None:
             form = format_of(
                 format,
-                self._session.code_set,
+                self._session.file_code_set,
                 delimiter=delimiter,
                 header=header,
                 encoding=encoding,
@@ -291,7 +291,7 @@ class Connection(NotCopied):
         """
         check_progress(progress)
         form = format_of(
-            format, self._session.code_set, delimiter=delimiter, header=header, encoding=encoding
+            format, self._session.file_code_set, delimiter=delimiter, header=header, encoding=encoding
         )
         stream = Stream(self._statements, query, args, tuple_row)
         return await unload(stream, out, form, dbdate=dbdate, progress=progress)

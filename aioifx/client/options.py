@@ -12,8 +12,8 @@ import math
 import os
 import ssl as tls
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypedDict, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from aioifx.client.dsn import split_dsn
 from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
@@ -59,6 +59,7 @@ class OptionFields(TypedDict, total=False):
     stagger: float | None
     command_timeout: float | None
     cancel_timeout: float | None
+    locale: Literal["auto"] | None
     client_locale: str | None
     db_locale: str | None
     encoding_errors: str | None
@@ -112,8 +113,12 @@ class ConnectOptions:
     cancel_timeout: float = 5.0
     """Seconds that a cancelled call's answer may take before the connection is dropped; 0 drops it at once, without an
     interrupt."""
+    locale: Literal["auto"] | None = None
+    """ "auto": the database's locale is asked of the server when none is given or the one given is refused."""
     client_locale: str | None = None
+    """The locale of the process; None: that of the database."""
     db_locale: str | None = None
+    """The locale of the database, in whose code set text travels; None: *client_locale*."""
     encoding_errors: str = "strict"
     """What becomes of bytes that are no text, in Python's words: "strict", "replace", "surrogateescape" ..."""
     application_name: str = ""
@@ -146,6 +151,8 @@ class ConnectOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
+        if self.locale not in (None, "auto"):
+            raise InterfaceError('locale: must be "auto" or None; a locale is named with db_locale')
         _check_locale("client_locale", self.client_locale, self.encoding_errors)
         _check_locale("db_locale", self.db_locale, self.encoding_errors)
         code_set = self.code_set
@@ -206,18 +213,32 @@ class ConnectOptions:
         return ", ".join(str(address) for address in addresses(self.host, self.port, self.server))
 
     @property
-    def locale(self) -> str:
-        """The client's locale; when only the database's is given, text is in that one's code set.
+    def code_set(self) -> CodeSet:
+        """How text looks in bytes on this connection: the database's code set.
 
-        Source:   documented for JDBC, which then converts between Unicode and the database's code set; observed: its
-                  login then names no CLIENT_LOCALE.
+        Source:   documented: the client converts between its code set and the database's, whose locale is that of the
+                  client unless it says another one (GLS guide); observed: JDBC, locales.json
         """
-        return self.client_locale or self.db_locale or DEFAULT_LOCALE
+        return code_set_of(self.db_locale or self.client_locale or DEFAULT_LOCALE, self.encoding_errors)
 
     @property
-    def code_set(self) -> CodeSet:
-        """How text looks in bytes on this connection."""
-        return code_set_of(self.locale, self.encoding_errors)
+    def file_code_set(self) -> CodeSet:
+        """How text looks in files of UNLOAD's format: the client's code set (documented)."""
+        return code_set_of(self.client_locale or self.db_locale or DEFAULT_LOCALE, self.encoding_errors)
+
+    def in_locale(self, locale: str) -> ConnectOptions:
+        """The same in *locale*.
+
+        Raises:   InterfaceError: its code set is unknown here.
+        """
+        return replace(self, locale=None, client_locale=locale, db_locale=locale)
+
+    def for_question(self, database: str) -> ConnectOptions:
+        """The same as far as server and user go, for a question to *database*, in the default locale."""
+        return replace(
+            self, database=database, role="any", locale=None, client_locale=None, db_locale=None,
+            autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None,
+        )  # fmt: skip
 
     @property
     def keepalive_times(self) -> tuple[int, int, int] | None:
@@ -239,9 +260,19 @@ class ConnectOptions:
             object.__setattr__(self, "_context", tls.create_default_context())
         return self._context
 
-    def login_environment(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The variables that go into the login, in JDBC's order."""
-        return login_pairs({**self._locale_variables(), **self.environment})
+    def login_environment(self, *, says_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
+        """The variables that go into the login, in JDBC's order.
+
+        Both locales and the format of dates in text are always told, so that nothing depends on what the server makes
+        of their absence (observed: JDBC, told the same three, locales.json).
+
+        Args:     says_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
+        """
+        client = self.client_locale or self.db_locale or DEFAULT_LOCALE
+        variables = {"CLIENT_LOCALE": client, "DBDATE": "Y4MD-"}
+        if says_db_locale:
+            variables["DB_LOCALE"] = self.db_locale or client
+        return login_pairs({**variables, **self.environment})
 
     def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
         """The variables that go into SQ_INFO, in JDBC's order."""
@@ -250,17 +281,6 @@ class ConnectOptions:
             # JDBC, of which alone such fetches were recorded, has announced them here (observed: session.json).
             variables.setdefault("FET_BUF_SIZE", str(self.fetch_size))
         return session_pairs(variables)
-
-    def _locale_variables(self) -> dict[str, str]:
-        if self.client_locale is None and self.db_locale is None:
-            # The literal format of dates is set along with the default locale, and with no other (observed).
-            return {"CLIENT_LOCALE": DEFAULT_LOCALE, "DBDATE": "Y4MD-"}
-        variables: dict[str, str] = {}
-        if self.client_locale is not None:
-            variables["CLIENT_LOCALE"] = self.client_locale
-        if self.db_locale is not None:
-            variables["DB_LOCALE"] = self.db_locale
-        return variables
 
 
 # -- where the values come from ---------------------------------------------------------------------------------------

@@ -104,6 +104,8 @@ class Session(Conversation):
             pipelining=pipelining,
         )
         self.code_set = code_set
+        self.file_code_set = code_set
+        """Of text files, unless a call says otherwise."""
         self.fetch_buffer = FetchBuffer(fetch_size)
         self.strip_char = strip_char
         self.read_ahead = read_ahead

@@ -199,16 +199,18 @@ class Session:
         self._channel.send(outbox.take())
 
     def _admit(self, login: LoginRequest) -> CodeSet:
-        """The code set of a client that may come in.
+        """The code set in which a client that may come in sends and reads text: that of its DB_LOCALE.
 
+        Source:   documented: the client converts between CLIENT_LOCALE and DB_LOCALE (GLS guide, Perform code-set
+                  conversion); observed: JDBC, locales.json
         Raises:   SqlFault: -951, wrong user or password; -761, wrong server name; -23101, unknown locale; -25571, too
                   many sessions.
         """
         rules = self._rules
         environment = _environment_of(login)
         try:
-            code_set_of(environment.get("DB_LOCALE") or _DEFAULT_LOCALE)
-            code_set = code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
+            code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
+            code_set = code_set_of(environment.get("DB_LOCALE") or self._databases.locale)
         except InterfaceError:
             raise SqlFault(_BAD_LOCALE) from None
         for given, wanted in ((login.user, rules.user), (login.password, rules.password)):

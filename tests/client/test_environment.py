@@ -101,6 +101,16 @@ def told(found: ConnectOptions) -> tuple[Pairs, Pairs]:
     return list(found.login_environment()), list(found.session_environment())
 
 
+ALWAYS_TOLD = (b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE")
+
+
+def told_as(found: ConnectOptions, theirs: tuple[Pairs, Pairs]) -> tuple[Pairs, Pairs]:
+    """What is told, without locales and the format of dates where JDBC leaves them unsaid: a difference on purpose."""
+    login, session = told(found)
+    unsaid = {name for name in ALWAYS_TOLD if name not in dict(theirs[0])}
+    return [pair for pair in login if pair[0] not in unsaid], session
+
+
 PROPERTIES = {
     case["what"].removeprefix("connection property "): case
     for case in cases("session.json")
@@ -140,12 +150,14 @@ def test_the_vectors_are_all_there() -> None:
     sorted(p for p in PROPERTIES if p not in REFUSED_VALUES and name_of(p) not in REFUSED | SENT_HERE_ONLY),
 )
 def test_the_server_is_told_what_jdbc_tells_it(properties: str) -> None:
-    assert told(parse_dsn(as_jdbc(properties))) == expected_pairs(PROPERTIES[properties])
+    expected = expected_pairs(PROPERTIES[properties])
+    assert told_as(parse_dsn(as_jdbc(properties)), expected) == expected
 
 
 def test_unless_told_otherwise_the_server_may_close_cursors_as_with_jdbcs_optofc() -> None:
-    assert told(parse_dsn(jdbc(""))) == expected_pairs(PROPERTIES["OPTOFC=1"])
-    assert told(parse_dsn(jdbc("OPTOFC=1"))) == expected_pairs(PROPERTIES["OPTOFC=1"])
+    expected = expected_pairs(PROPERTIES["OPTOFC=1"])
+    assert told_as(parse_dsn(jdbc("")), expected) == expected
+    assert told_as(parse_dsn(jdbc("OPTOFC=1")), expected) == expected
 
 
 @pytest.mark.parametrize("properties", sorted(p for p in PROPERTIES if name_of(p) in REFUSED))
@@ -163,14 +175,15 @@ def test_a_value_of_jdbcs_that_means_nothing_is_refused(properties: str) -> None
 
 @pytest.mark.parametrize("properties", sorted(p for p in PROPERTIES if name_of(p) in SENT_HERE_ONLY))
 def test_a_variable_that_only_other_clients_send_stands_behind_jdbcs(properties: str) -> None:
-    login, session = expected_pairs(PROPERTIES[properties])
+    expected = login, session = expected_pairs(PROPERTIES[properties])
     name, _, value = properties.encode().partition(b"=")
-    assert told(parse_dsn(as_jdbc(properties))) == ([*login, (name, value)], session)
+    assert told_as(parse_dsn(as_jdbc(properties)), expected) == ([*login, (name, value)], session)
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case["name"])
 def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
-    assert told(parse_dsn(as_jdbc(""))) == expected_pairs(case)
+    expected = expected_pairs(case)
+    assert told_as(parse_dsn(as_jdbc("")), expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -183,7 +196,27 @@ def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
 )
 def test_locales_are_told_as_jdbc_tells_them(name: str, locales: dict[str, str]) -> None:
     case = next(case for case in cases("login.json") + cases("session.json") if case["name"] == name)
+    expected = expected_pairs(case)
+    assert told_as(options(**locales, environment={"OPTOFC": "0"}), expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "locales"),
+    [
+        ("both_8859_1_dbdate", {}),
+        ("both_8859_1_dbdate", {"db_locale": "en_US.8859-1"}),
+        ("both_utf8_dbdate", {"db_locale": "en_US.utf8"}),
+        ("both_utf8_dbdate", {"client_locale": "en_US.utf8"}),
+    ],
+)
+def test_what_is_in_force_is_always_told_as_jdbc_tells_it(name: str, locales: dict[str, str]) -> None:
+    case = next(case for case in cases("locales.json") if case["name"] == name)
     assert told(options(**locales, environment={"OPTOFC": "0"})) == expected_pairs(case)
+
+
+def test_db_locale_may_be_left_to_the_server_as_jdbc_leaves_it() -> None:
+    case = next(case for case in cases("login.json") if case["name"] == "connect_db")
+    assert list(options().login_environment(says_db_locale=False)) == expected_pairs(case)[0]
 
 
 def test_many_variables_stand_in_the_order_that_each_has_alone() -> None:
@@ -201,7 +234,7 @@ def test_dbdate_of_the_caller_is_told_with_any_locale() -> None:
     login, _ = told(options(client_locale="en_US.utf8", environment={"DBDATE": "DMY4."}))
     assert (b"DBDATE", b"DMY4.") in login
     login, _ = told(options(client_locale="en_US.utf8"))
-    assert b"DBDATE" not in dict(login)
+    assert dict(login)[b"DBDATE"] == b"Y4MD-"
 
 
 @pytest.mark.parametrize("name", ["LOCKDOWN", "SINGLELEVEL", "SKALL", "SKINHIBIT", "SKSHOW", "SQLMODE"])

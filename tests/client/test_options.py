@@ -30,7 +30,7 @@ def options(**given: Any) -> ConnectOptions:
 def test_everything_has_its_default() -> None:
     assert options() == ConnectOptions(
         host="h", port=9088, user="u", password=None, database="", server="s", ssl=None, connect_timeout=20.0,
-        client_locale=None, db_locale=None, encoding_errors="strict", application_name="", environment={},
+        locale=None, client_locale=None, db_locale=None, encoding_errors="strict", application_name="", environment={},
         autocommit=True, isolation=None, lock_wait=None, read_only=False,
         fetch_size=32767, keepalive=True, strip_char=False, row_factory=None,
     )  # fmt: skip
@@ -260,6 +260,7 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"lock_wait": 1.5}, "lock_wait: "),
         ({"ssl": "require"}, "ssl: must be None, True, False or an ssl.SSLContext"),
         ({"row_factory": "dict"}, "row_factory: must be callable"),
+        ({"locale": "en_US.utf8"}, 'locale: must be "auto" or None'),
         ({"client_locale": "en_US"}, "client_locale: code set missing"),
         ({"client_locale": "en_US.klingon"}, "client_locale: code set 'klingon'"),
         ({"db_locale": "en_US.klingon"}, "db_locale: code set 'klingon'"),
@@ -387,10 +388,10 @@ def test_false_by_keyword_wins_over_tls_in_the_dsn() -> None:
         ({}, "latin-1"),
         ({"client_locale": "en_US.utf8"}, "utf-8"),
         ({"db_locale": "de_DE.57372"}, "utf-8"),
-        ({"client_locale": "en_US.cp1252", "db_locale": "en_US.utf8"}, "cp1252"),
+        ({"client_locale": "en_US.cp1252", "db_locale": "en_US.utf8"}, "utf-8"),
     ],
 )
-def test_text_is_in_the_code_set_of_the_client_locale_or_else_of_the_databases(
+def test_text_is_in_the_code_set_of_the_database_or_else_of_the_client_locale(
     locales: dict[str, str], codec: str
 ) -> None:
     assert options(**locales).code_set.codec == codec
