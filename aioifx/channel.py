@@ -42,6 +42,8 @@ class Expected(Generic[T]):
     reader: Reader[T]
     """Takes it, or makes its parser; needed where there is no parser from the beginning."""
     parser: Parser[T] | None = None
+    lost: Callable[[DatabaseError], None] | None = None
+    """Called with what has kept the reply to a request that was sent from coming."""
 
 
 class Channel(asyncio.Protocol):
@@ -150,7 +152,7 @@ class Channel(asyncio.Protocol):
         """`expect` by whoever has more to remember of it, then `send` what asks for it; gives it its future."""
         expected.future = asyncio.Future(loop=self._loop)
         if self.failure is not None:
-            _reject(expected, _again(self.failure))
+            _reject(expected, _again(self.failure), sent=False)
             return
         self.expected.append(expected)
         if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
@@ -301,10 +303,15 @@ class Channel(asyncio.Protocol):
             self.on_end()
 
 
-def _reject(expected: Expected[Any], error: DatabaseError) -> None:
-    """Give *error* to whoever waits; and if nobody does, it must not be logged as forgotten."""
+def _reject(expected: Expected[Any], error: DatabaseError, *, sent: bool = True) -> None:
+    """Give *error* to whoever waits; and if nobody does, it must not be logged as forgotten.
+
+    Args:     sent: whether the request has left.
+    """
     if expected.parser is not None:
         expected.parser.close()
+    if sent and expected.lost is not None:
+        expected.lost(error)
     future = expected.future
     if not future.done():
         future.set_exception(error)
@@ -314,5 +321,5 @@ def _reject(expected: Expected[Any], error: DatabaseError) -> None:
 def _again(error: DatabaseError) -> DatabaseError:
     """The same error for another waiter; one exception object must not travel through two tracebacks."""
     copy = type(error)(str(error), sqlcode=error.sqlcode, isamcode=error.isamcode)
-    copy.__cause__ = error
+    copy.__cause__ = error.__cause__  # the error itself would say the same twice
     return copy

@@ -89,6 +89,8 @@ class DatabaseError(Error):
         token:      what the server put into its message: a table, a column, a constraint ("owner.name").
         sql:        the statement, when it is known.
         row_index:  which row of an executemany failed, from 0; None elsewhere.
+        outcome_unknown: what was sent may have taken effect, and its reply was lost. It is False where that is certain:
+                    nothing was sent, nothing was to change, or the transaction has ended undone.
         retryable:  the same transaction may succeed when it is run again.
         connection_usable: False when the connection ended with this error; who knows better than class and SQLCODE
                     gives it.
@@ -118,6 +120,7 @@ class DatabaseError(Error):
         if connection_usable is None:
             connection_usable = not ends_session(type(self), sqlcode)
         self.connection_usable = connection_usable
+        self.outcome_unknown = sqlcode in _OUTCOME_UNKNOWN
 
     @property
     def retryable(self) -> bool:
@@ -851,6 +854,9 @@ SQLCODES: Final[dict[int, Rule]] = {
     -9600: Rule(InternalError, "XX000", "internal error in the handling of types"),
     -26040: Rule(OperationalError, "IX000", "encryption could not start"),
 }
+
+# The server itself does not know how the transaction has ended.
+_OUTCOME_UNKNOWN: Final = frozenset({-698, -716})
 
 # The outcome is unknown, or would be the same: whatever the ISAM code says, nobody should run it again by itself.
 _NEVER_AGAIN: Final = frozenset({-238, -241, -458, -698, -699, -716})

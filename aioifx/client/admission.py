@@ -64,6 +64,12 @@ def check_reading_type(statement_type: int, sql: str) -> None:
         raise _refusal(sql)
 
 
+def may_change(sql: str) -> bool:
+    """Whether it may change what other sessions see. A function that a query calls is not looked into."""
+    verb = scan(sql).verb
+    return verb not in _READING_VERBS and not _sets_session(verb, sql)
+
+
 def alters_session(sql: str) -> bool:
     """Whether it changes what outlives its transaction, and no pool could restore: settings, temporary tables."""
     match first_words(sql, 3):

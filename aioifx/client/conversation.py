@@ -15,7 +15,7 @@ from typing import Final
 from aioifx.channel import Channel
 from aioifx.client.line import INTERRUPTED, Chore, Line, Stats, Ticket
 from aioifx.codecs.kernel import make_taker
-from aioifx.errors import ConnectionLost
+from aioifx.errors import ConnectionLost, DatabaseError
 from aioifx.wire import requests
 from aioifx.wire.dialect import Dialect
 from aioifx.wire.outbox import Outbox
@@ -90,6 +90,7 @@ class Conversation:
         done: Callable[[Reply], None] | None = None,
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
     ) -> Reply:
         """Send one group and wait for the reply to it. What the server says in it is not judged.
 
@@ -97,9 +98,10 @@ class Conversation:
                   done: called with a reply that holds no error, even when nobody waits for it any more.
                   orphaned: called with the reply if nobody waits for it any more.
                   running: the group runs a statement, which may be interrupted.
+                  lost: called with the error if the group was sent and its reply does not come.
         Raises:   ConnectionLost, ProtocolError: the session has ended.
         """
-        ticket = self.submit(outbox, reader, done=done, orphaned=orphaned, running=running)
+        ticket = self.submit(outbox, reader, done=done, orphaned=orphaned, running=running, lost=lost)
         return await self.line.wait(ticket)
 
     def submit(
@@ -110,10 +112,13 @@ class Conversation:
         done: Callable[[Reply], None] | None = None,
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
     ) -> Ticket[Reply]:
         """The first half of `exchange`: send, and wait for nothing."""
         requests.put_eot(outbox)
-        return self.submit_group(outbox.take(), reader, done=done, orphaned=orphaned, running=running)
+        return self.submit_group(
+            outbox.take(), reader, done=done, orphaned=orphaned, running=running, lost=lost
+        )
 
     def submit_group(
         self,
@@ -123,11 +128,12 @@ class Conversation:
         done: Callable[[Reply], None] | None = None,
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
     ) -> Ticket[Reply]:
         """`submit` for a whole group, SQ_EOT included."""
         told = self.observe if done is None else partial(self._told, done)
         return self.line.submit(
-            group, reader or self._usual_reader, told=told, running=running, orphaned=orphaned
+            group, reader or self._usual_reader, told=told, running=running, orphaned=orphaned, lost=lost
         )
 
     def _told(self, done: Callable[[Reply], None], reply: Reply) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from struct import Struct, pack
 from typing import Final
 
@@ -108,7 +109,8 @@ class InsertCursor:
             self._are_types_known = True
         outbox.raw(messages)
         self.statement.is_open = True
-        return self._session.submit(outbox, running=True)
+        lost = partial(self._session.doubt, self.statement.sql)
+        return self._session.submit(outbox, running=True, lost=lost)
 
     async def end(self) -> ServerError | None:
         """Behind a block: ID alone where rows have one size (observed: JDBC; what it is for is not known).

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 
 from aioifx.channel import Channel, Expected
 from aioifx.client.owner import Owner
-from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
+from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire import requests
 from aioifx.wire.inbox import Reader
 from aioifx.wire.outbox import Outbox
@@ -134,6 +134,8 @@ class Line:
     def check_open(self) -> None:
         """Raise what ended the session, if it has ended."""
         failure = self.channel.failure
+        if isinstance(failure, ConnectionLost):
+            raise ConnectionLost(str(failure)) from failure.__cause__
         if failure is not None:
             raise ConnectionLost(f"the connection is closed: {failure}") from failure
         if self._leaving:
@@ -298,6 +300,7 @@ class Line:
         running: bool = False,
         told: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
+        lost: Callable[[DatabaseError], None] | None = None,
     ) -> Ticket[T]:
         """Send *request*; waits for nothing.
 
@@ -305,6 +308,7 @@ class Line:
                   told: gets the answer when it comes, whether or not somebody waits for it. What it raises ends the
                   connection.
                   orphaned: gets the answer if nobody waits for it any more.
+                  lost: gets the error that its sender gets instead of the answer, if the request has left.
         Raises:   ConnectionLost: good-bye is said already, by another task.
         """
         if self._leaving:
@@ -315,6 +319,8 @@ class Line:
         ticket.reader, ticket.running, ticket.told = reader, running, told
         if orphaned is not None:
             ticket.orphaned = orphaned
+        if lost is not None:
+            ticket.lost = lost
         if len(inbox.data) > inbox.pos and not self._out:
             # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
             ticket.parser = self._unasked()
@@ -404,9 +410,10 @@ class Line:
                 self._ring_at(ticket.deadline)
                 continue
             within = f"no answer within {self.command_timeout:g} s"
-            ticket.future.set_exception(
-                QueryTimeout(f"{within}; the statement was interrupted" if ticket.running else within)
-            )
+            error = QueryTimeout(f"{within}; the statement was interrupted" if ticket.running else within)
+            if ticket.lost is not None:
+                ticket.lost(error)
+            ticket.future.set_exception(error)
             ticket.future.exception()  # its task may be cancelled in this very moment, and not look at it
             self._give_up(ticket)
 
@@ -478,7 +485,10 @@ class Line:
 
     def _out_of_patience(self) -> None:
         self.channel.abort(
-            ConnectionLost(f"a cancelled call's answer did not come within {self.cancel_timeout:g} s")
+            ConnectionLost(
+                "the connection was closed: a cancelled call's answer did not come"
+                f" within {self.cancel_timeout:g} s"
+            )
         )
 
     # -- chores -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, TypeAlias
 
 from aioifx.client.line import Ticket
@@ -75,7 +76,12 @@ class _Pipeline:
     async def make_room(self) -> None:
         """Send what was added; wait until the window has room for more."""
         self.flush()
-        await self.statement.session.line.drain()
+        session = self.statement.session
+        try:
+            await session.line.drain()
+        except QueryTimeout as error:
+            session.doubt(self.statement.sql, error)
+            raise
         while len(self.in_flight) >= WINDOW:
             await self.drain_one()
 
@@ -84,7 +90,8 @@ class _Pipeline:
         if self.put:
             session = self.statement.session
             reader = ExecutionsReader(session.dialect, self.put, self.told, session.observe)
-            self.in_flight.append(session.line.submit(self.outbox.take(), reader, running=True))
+            lost = partial(session.doubt, self.statement.sql)
+            self.in_flight.append(session.line.submit(self.outbox.take(), reader, running=True, lost=lost))
             self.put = 0
 
     async def drain_one(self) -> None:

@@ -2,7 +2,7 @@
 
 House rules:
 1. What is repeated is the whole: a function that begins a transaction and ends it.
-2. An error behind which the outcome is not known (the connection is gone, time is up) is never followed by another try.
+2. An error behind which the outcome is not known (`outcome_unknown`) is never followed by another try.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeGuard, TypeVar, cast, overload
 
-from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, QueryTimeout
+from aioifx.errors import DatabaseError, InterfaceError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 On: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], bool]
-
-_OUTCOME_UNKNOWN: Final = (ConnectionLost, QueryTimeout)
 
 
 def is_worth_another_try(error: Exception) -> bool:
@@ -92,7 +90,7 @@ class Retry:
             try:
                 return await call()
             except Exception as error:
-                if attempt == self.attempts or isinstance(error, _OUTCOME_UNKNOWN) or not self._on(error):
+                if attempt == self.attempts or _leaves_doubt(error) or not self._on(error):
                     if attempt > 1:
                         error.add_note(f"attempt {attempt} of {self.attempts}")
                     raise
@@ -142,6 +140,10 @@ _WHAT_ON_IS: Final = "on: must be an exception class, a tuple of them, or a func
 
 def _is_exception_class(one: object) -> TypeGuard[type[BaseException]]:
     return isinstance(one, type) and issubclass(one, BaseException)
+
+
+def _leaves_doubt(error: Exception) -> bool:
+    return isinstance(error, DatabaseError) and error.outcome_unknown
 
 
 def _check_attempts(attempts: object) -> None:

@@ -20,6 +20,7 @@ from aioifx.client.admission import (
     belongs_into_transaction,
     check_reading,
     check_reading_type,
+    may_change,
 )
 from aioifx.client.conversation import Conversation
 from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE, FetchBuffer
@@ -54,7 +55,8 @@ _ANSI: Final = int(OpenWarning.ANSI)
 
 _LOST: Final = "an error has ended the transaction, and all of it is undone; roll back before anything else"
 _READ_ONLY: Final = "set transaction read only"
-_UNKNOWN_OUTCOME: Final = "the COMMIT was on its way; whether it took effect is not known"
+_COMMIT_LOST: Final = "the COMMIT was on its way; whether it took effect is not known"
+_STATEMENT_LOST: Final = "the statement was on its way; whether it took effect is not known"
 
 _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
 """Errors that undo their own statement and nothing else (documented)."""
@@ -238,13 +240,20 @@ class Session(Conversation):
         def done(reply: Reply) -> None:
             self.executed(reply.description.statement_type if reply.description else 0, reply, sql)
 
-        return await self._command(sql, done, running=True)
+        return await self._command(sql, done, running=True, lost=partial(self.doubt, sql))
 
-    async def _command(self, sql: str, done: Callable[[Reply], None], *, running: bool = False) -> Reply:
+    async def _command(
+        self,
+        sql: str,
+        done: Callable[[Reply], None],
+        *,
+        running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
+    ) -> Reply:
         outbox = Outbox()
         requests.put_command(outbox, self.dialect, self.code_set.encode(sql))
         self.stats.statements += 1
-        reply = await self.exchange(outbox, done=done, running=running)
+        reply = await self.exchange(outbox, done=done, running=running, lost=lost)
         raise_for(reply, sql)
         return reply
 
@@ -325,6 +334,19 @@ class Session(Conversation):
         else:
             self.manners.closed()
 
+    def doubt(self, sql: str, error: DatabaseError) -> None:
+        """Say on *error*, which came instead of a statement's reply, if the statement may have taken effect.
+
+        What was part of a transaction is undone with it. In an ANSI database the COMMIT behind a statement is sent
+        after a time-out, but not after the connection's end.
+        """
+        if scan(sql).verb == "commit":
+            if self.in_transaction or self.is_ansi:
+                _commit_lost(error)
+        elif may_change(sql) and not self.in_transaction:
+            if not self._commits_itself() or isinstance(error, QueryTimeout):
+                _leave_unknown(error, _STATEMENT_LOST)
+
     # -- transactions -------------------------------------------------------------------------------------------------
 
     @property
@@ -377,13 +399,11 @@ class Session(Conversation):
     async def commit(self) -> None:
         """COMMIT WORK. If nobody waits for its answer any more, and it fails, the transaction is rolled back.
 
-        Raises:   ConnectionLost, QueryTimeout: with a note, because it may have taken effect.
+        Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if it was sent and may have taken effect.
         """
-        try:
-            await self._control(requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned)
-        except (ConnectionLost, QueryTimeout) as error:
-            error.add_note(_UNKNOWN_OUTCOME)
-            raise
+        await self._control(
+            requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned, lost=_commit_lost
+        )
 
     def _commit_abandoned(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
@@ -420,7 +440,11 @@ class Session(Conversation):
             pass  # its answer is judged when it comes
         except DatabaseError as error:
             if self.is_open and error.sqlcode != NOT_IN_TRANSACTION:
-                self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {error}"))
+                self.channel.abort(
+                    ConnectionLost(
+                        f"the connection was closed: a transaction could not be rolled back: {error}"
+                    )
+                )
 
     async def set_savepoint(self, name: bytes) -> None:
         """SAVEPOINT; a name that is used again moves."""
@@ -449,7 +473,7 @@ class Session(Conversation):
         if self._commits_itself():
             outbox = Outbox()
             requests.put_commit(outbox)
-            reply = await self.exchange(outbox)
+            reply = await self.exchange(outbox, lost=_commit_lost)
             if reply.error is not None and reply.error.sqlcode != NOT_IN_TRANSACTION:
                 raise_for(reply)
 
@@ -461,11 +485,12 @@ class Session(Conversation):
         put: Callable[[Outbox], None],
         effect: StatementType | None = None,
         orphaned: Callable[[Reply], None] | None = None,
+        lost: Callable[[DatabaseError], None] | None = None,
     ) -> None:
         outbox = Outbox()
         put(outbox)
         done = None if effect is None else partial(self.executed, effect)
-        reply = await self.exchange(outbox, done=done, orphaned=orphaned)
+        reply = await self.exchange(outbox, done=done, orphaned=orphaned, lost=lost)
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
             self._no_transaction()
         raise_for(reply)
@@ -530,6 +555,16 @@ def failure_of(error: ServerError, sql: str | None = None, row_index: int | None
         sqlstate=error.sqlstate,
         text=error.text,
     )
+
+
+def _commit_lost(error: DatabaseError) -> None:
+    _leave_unknown(error, _COMMIT_LOST)
+
+
+def _leave_unknown(error: DatabaseError, note: str) -> None:
+    if not error.outcome_unknown:
+        error.outcome_unknown = True
+        error.add_note(note)
 
 
 def was_abandoned(error: BaseException) -> bool:

@@ -113,6 +113,8 @@ class Statement:
         self._typed_once = not self._ret_types
         """Whether the server knows in which forms values shall come."""
         self.verb = scan(sql).verb
+        self._lost = None if self.kind == StatementType.SELECT else partial(session.doubt, sql)
+        """Told of a lost reply to an execution."""
         self._readers: dict[type[Row], RowReader] = {}
         self._read_open: RowReader | None = None
         """What reads the tuples of the open cursor, if it is not the row reader."""
@@ -195,7 +197,7 @@ class Statement:
             await self.admit()
         reader = self._reply_reader(size)
         self.is_open, self.exhausted = True, False  # see `_open_now`
-        reply = await session.line.wait(session.submit_group(group, reader, running=True))
+        reply = await session.line.wait(session.submit_group(group, reader, running=True, lost=self._lost))
         # Nothing of the result was consumed, and a cursor that is opened anew begins with its first row; just to fetch
         # again might pass over rows that were lost with the error. What a routine did would be done twice.
         if (
@@ -228,7 +230,7 @@ class Statement:
         self._read_open = read_rows
         self.is_open = True  # from here on the server may have a cursor, whatever comes back
         self.exhausted = False
-        return session.line.submit(group, opening.reader, running=True, told=session.observe)
+        return session.line.submit(group, opening.reader, running=True, told=session.observe, lost=self._lost)
 
     def _opening(self, size: int, read_rows: RowReader | None) -> _Opening:
         """The usual one, for fetches of *size* bytes or whatever a row needs."""
@@ -292,7 +294,7 @@ class Statement:
         """Ask for the next block and wait for nothing; `arrived` makes rows of the answer."""
         outbox, size = self._addressed(), self._fetch_size()
         requests.put_fetch(outbox, size)
-        return self.session.submit(outbox, self._reply_reader(size), running=True)
+        return self.session.submit(outbox, self._reply_reader(size), running=True, lost=self._lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
@@ -433,7 +435,7 @@ class Statement:
         if not session.admits_all:
             await self.admit()
         done = None if self.kind in ABOUT_ROWS else self._executed
-        ticket = session.submit_group(group, done=done, running=self.kind not in _CONTROLS)
+        ticket = session.submit_group(group, done=done, running=self.kind not in _CONTROLS, lost=self._lost)
         reply = await session.line.answer(ticket)
         if reply.error is not None:
             raise_for(reply, self.sql)

@@ -134,13 +134,28 @@ async def test_another_error_behind_a_lock_says_which_attempt_it_was() -> None:
     assert caught.value.__notes__ == ["attempt 2 of 5"]
 
 
-@pytest.mark.parametrize("error", [ConnectionLost("gone"), QueryTimeout("late")])
-async def test_an_error_whose_outcome_is_not_known_is_never_followed_by_another_try(error: Exception) -> None:
+@pytest.mark.parametrize("kind", [ConnectionLost, QueryTimeout])
+async def test_an_error_whose_outcome_is_not_known_is_never_followed_by_another_try(
+    kind: type[DatabaseError],
+) -> None:
     again, _ = retry(on=lambda _: True)
+    error = kind("gone")
+    error.outcome_unknown = True
     failing = Failing(error)
-    with pytest.raises(type(error)):
+    with pytest.raises(kind):
         await again(failing)
     assert failing.calls == 1
+
+
+@pytest.mark.parametrize("kind", [ConnectionLost, QueryTimeout])
+async def test_an_error_that_has_undone_everything_is_repeated_if_wanted(kind: type[DatabaseError]) -> None:
+    again, _ = retry(on=kind)
+    failing = Failing(kind("gone"))
+    await again(failing)
+    assert failing.calls == 2
+    again, _ = retry()
+    with pytest.raises(kind):
+        await again(Failing(kind("gone")))
 
 
 @pytest.mark.parametrize(

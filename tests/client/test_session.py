@@ -18,8 +18,10 @@ from aioifx.errors import (
     InterfaceError,
     OperationalError,
     ProtocolError,
+    QueryTimeout,
     UndefinedTable,
     UniqueViolation,
+    from_server,
 )
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
@@ -36,6 +38,7 @@ from tests.scripted import (
     PREPARE,
     ROLLBACK,
     SILENCE,
+    UNLOGGED,
     Chunking,
     Cut,
     Held,
@@ -615,3 +618,151 @@ def test_flat_scripts_keep_their_order() -> None:
 
 def test_no_error_of_the_server_is_an_operational_error_by_accident() -> None:
     assert issubclass(ConnectionLost, OperationalError)
+
+
+# -- lost replies -----------------------------------------------------------------------------------------------------
+
+LOST: Any = object()
+"""Where the script leaves a reply out."""
+
+INSERT = "insert into t values (?)"
+prepared_insert: list[Any] = [
+    (PREPARE, described(0, kind=StatementType.INSERT)),
+    ("Id(0) DescribeInput", takes(INTEGER)),
+]
+prepared_commit: Any = (PREPARE, described(0, kind=StatementType.COMMIT_WORK))
+routine: Any = (PREPARE, described(0, C1, kind=StatementType.EXECUTE_ROUTINE))
+one_row: Any = ("Id(0) Bind Execute", LOST)
+
+
+async def in_a_block(conn: Connection) -> None:
+    async with conn.transaction():
+        await conn.execute(DELETE)
+
+
+async def by_hand(conn: Connection) -> None:
+    await conn.execute(DELETE)
+    await conn.execute("commit work")
+
+
+async def by_method(conn: Connection) -> None:
+    await conn.execute(DELETE)
+    await conn.commit()
+
+
+async def undone(conn: Connection) -> None:
+    await conn.execute(DELETE)
+    await conn.rollback()
+
+
+async def prepared(conn: Connection) -> None:
+    statement = await conn.prepare(INSERT)
+    await statement.execute(1)
+
+
+def executemany(conn: Connection) -> Awaitable[object]:
+    return conn.executemany(INSERT, [(1,)])
+
+
+by_user: dict[str, Any] = {"autocommit": False}
+unlogged: dict[str, Any] = {"warnings": UNLOGGED}
+ansi: dict[str, Any] = {"warnings": ANSI}
+
+BOTH, NEITHER, LATE = (True, True), (False, False), (False, True)
+"""Whether the outcome is not known when the connection is lost, and when time is up."""
+
+OUTCOMES: dict[str, tuple[dict[str, Any], list[Any], Callable[[Connection], Awaitable[object]], Any]] = {
+    "text": ({}, [(COMMAND, LOST)], lambda conn: conn.execute(DELETE), BOTH),
+    "parameters": ({}, [*prepared_insert, one_row], lambda conn: conn.execute(INSERT, 1), BOTH),
+    "fetch": ({}, [*prepared_insert, one_row], lambda conn: conn.fetch(INSERT, 1), BOTH),
+    "cursor": ({}, [*prepared_insert, one_row], lambda conn: conn.cursor().execute(INSERT, (1,)), BOTH),
+    "prepared": ({}, [*prepared_insert, one_row], prepared, BOTH),
+    "routine": ({}, [routine, (opening(0), LOST)], lambda conn: conn.call("r"), BOTH),
+    "block": ({}, [BEGIN, (COMMAND, deleted), ("Commit", LOST)], in_a_block, BOTH),
+    "method": (by_user, [BEGIN, (COMMAND, deleted), ("Commit", LOST)], by_method, BOTH),
+    "by hand": (
+        by_user,
+        [BEGIN, (COMMAND, deleted), prepared_commit, ("Id(0) Execute", LOST)],
+        by_hand,
+        BOTH,
+    ),
+    "many": ({}, [*prepared_insert, BEGIN, (None, done(1) + EOT), ("Commit", LOST)], executemany, BOTH),
+    "many, without a log": (unlogged, [*prepared_insert, one_row], executemany, BOTH),
+    "text, ANSI": (ansi, [(COMMAND, LOST)], lambda conn: conn.execute(DELETE), LATE),
+    "commit, ANSI": (ansi, [(COMMAND, deleted), ("Commit", LOST)], lambda conn: conn.execute(DELETE), BOTH),
+    "text in a block": ({}, [BEGIN, (COMMAND, LOST)], in_a_block, NEITHER),
+    "rollback": (by_user, [BEGIN, (COMMAND, deleted), ("Rollback", LOST)], undone, NEITHER),
+    "many, a row": ({}, [*prepared_insert, BEGIN, one_row], executemany, NEITHER),
+    "many, BEGIN": ({}, [*prepared_insert, ("Begin", LOST)], executemany, NEITHER),
+    "PREPARE": ({}, [(PREPARE, LOST)], lambda conn: conn.execute(INSERT, 1), NEITHER),
+    "query": ({}, [(PREPARE, described(0, C1)), (opening(0), LOST)], lambda conn: conn.fetch(QUERY), NEITHER),
+    "setting": ({}, [(COMMAND, LOST)], lambda conn: conn.execute("set isolation to dirty read"), NEITHER),
+}
+
+
+def time_is_up(conn: Connection) -> None:
+    """Let what is waited for have taken longer than command_timeout."""
+    line = conn._session.line
+    line._out[0].deadline = 0.0
+    line._ring()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["cut", "late"])
+@pytest.mark.parametrize(("options", "script", "call", "unknown"), OUTCOMES.values(), ids=OUTCOMES)
+async def test_a_lost_reply_says_whether_the_outcome_is_known(
+    options: dict[str, Any],
+    script: list[Any],
+    call: Callable[[Connection], Awaitable[object]],
+    unknown: tuple[bool, bool],
+    late: bool,
+) -> None:
+    held = Held(b"")
+    played = [
+        (request, (held if late else Cut()) if answer is LOST else answer) for request, answer in script
+    ]
+    async with talking(*played, **options, command_timeout=60.0, cancel_timeout=0.01) as (conn, _):
+        task = asyncio.ensure_future(call(conn))
+        if late:
+            await held.reached.wait()
+            time_is_up(conn)
+        with pytest.raises(QueryTimeout if late else ConnectionLost) as caught:
+            await task
+        assert caught.value.outcome_unknown is unknown[late]
+        notes = [note for note in getattr(caught.value, "__notes__", ()) if "whether it took effect" in note]
+        assert len(notes) == unknown[late]
+        await conn._session.channel.wait_closed()
+        with pytest.raises(ConnectionLost) as behind:
+            await call(conn)
+        assert behind.value.outcome_unknown is False
+        assert not hasattr(behind.value, "__notes__")
+
+
+async def test_what_was_never_sent_has_an_outcome() -> None:
+    async with talking(BEGIN, (COMMAND, deleted)) as (conn, _):
+        with pytest.raises(ConnectionLost, match="the connection was closed") as caught:
+            async with conn.transaction():
+                await conn.execute(DELETE)
+                conn.terminate()
+        assert caught.value.outcome_unknown is False
+        assert not hasattr(caught.value, "__notes__")
+        with pytest.raises(ConnectionLost) as caught:
+            await conn._session.commit()  # as if the connection had been lost after the turn's beginning
+        assert caught.value.outcome_unknown is False
+        assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(("code", "unknown"), [(-698, True), (-716, True), (-458, False), (-238, False)])
+def test_a_server_that_does_not_know_the_outcome_is_believed(code: int, unknown: bool) -> None:
+    assert from_server(code).outcome_unknown is unknown
+
+
+async def test_a_lost_connection_says_a_thing_once() -> None:
+    async with talking((COMMAND, Cut())) as (conn, _):
+        with pytest.raises(ConnectionLost) as caught:
+            await conn.execute(DELETE)
+        assert str(caught.value).count("clos") == 1
+        for _ in range(2):
+            with pytest.raises(ConnectionLost) as behind:
+                await conn.execute(DELETE)
+            assert str(behind.value) == str(caught.value)
+            assert behind.value.__cause__ is None

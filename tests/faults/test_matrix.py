@@ -3,8 +3,8 @@
 The law: what went through untouched gives the right result; what did not gives ConnectionLost, QueryTimeout or, while
 connecting, ConnectError, within the bound. Then the connection says that it is closed, or answers correctly. Bytes that
 were changed on their way without TLS may also be another value, or any error of ours, but never anything else.
-What was to be written is there once or not at all; where it is there in spite of an error, the error says that the
-COMMIT was on its way.
+What was to be written is there once or not at all; where it is there in spite of an error, the error says that its
+outcome is not known.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ WORKERS = 6
 
 WAITS = (Kind.STALL, Kind.CORRUPT)
 """Faults behind which only a time limit helps."""
-
-UNKNOWN = "whether it took effect is not known"
 
 
 class Place(NamedTuple):
@@ -228,7 +226,7 @@ class Worker:
         elif operation.commits:
             assert count in (0, operation.writes), f"{count} rows were written"
             if count:
-                assert UNKNOWN in "".join(getattr(error, "__notes__", [])), "it was committed"
+                assert getattr(error, "outcome_unknown", False), "it was committed"
 
 
 def outcome(error: Exception | None, right: bool) -> str:
