@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from itertools import chain, islice
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.execute import check_on_error, check_rows, execute_statement, executemany_statement
 from aioifx.client.owner import NotCopied
@@ -23,7 +22,6 @@ from aioifx.sqltypes import Column, Row, SqlType, Value
 R = TypeVar("R")
 T = TypeVar("T")
 
-_FOR_UPDATE: Final = re.compile(r"\bfor\s+update\b", re.IGNORECASE)
 """Found where there is none, in a comment say, it does no more than keep a cursor open a little longer."""
 
 ColumnDescription: TypeAlias = tuple[
@@ -55,7 +53,6 @@ class Cursor(NotCopied, Generic[R]):
         self._result: ExecuteResult | None = None
         self._columns: tuple[Column, ...] | None = None
         self._fetching = False
-        self._lingers = False  # the row fetched last must stay current until the next one is asked for
         self._closed = False
         self.arraysize = 100
         """Rows that `fetchmany` returns when it is not told otherwise."""
@@ -112,8 +109,7 @@ class Cursor(NotCopied, Generic[R]):
         self._reset()
         async with self._session:
             self._statement, _ = await self._statements.begin(sql, params, self._begin)
-            self._lingers = self._fetching and bool(_FOR_UPDATE.search(sql))
-            if self._statement.exhausted and not self._lingers:
+            if self._statement.exhausted:
                 returns_rows = self._statement.returns_rows
                 self._finish()
                 if not returns_rows:
@@ -277,7 +273,7 @@ class Cursor(NotCopied, Generic[R]):
             if statement is None:  # another task has reached the end in the meantime
                 return False
             rows = await self._checked(statement, statement.fetch_block())
-            if statement.exhausted and not (rows and self._lingers):
+            if statement.exhausted:
                 self._finish()
         # Another task may have fetched a block while this one waited for its turn.
         self._rows = chain(self._rows, rows)

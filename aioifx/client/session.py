@@ -363,6 +363,14 @@ class Session(Conversation):
         """
         return self.is_logged and self.autocommits and not self.in_transaction
 
+    @property
+    def sends_row_by_row(self) -> bool:
+        """Whether a query's rows may come one at a time, each with a SQ_DONE of its own.
+
+        Source:   documented: cursors of an ANSI database are update cursors unless the transaction is READ ONLY
+        """
+        return self.is_ansi and not (self._is_guarded and self.in_transaction)
+
     async def begin(self, *, read_only: bool = False) -> None:
         """BEGIN WORK, and what forbids changes; no BEGIN in an ANSI database, where it would be an error.
 

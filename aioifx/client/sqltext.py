@@ -54,6 +54,12 @@ _DATABASE: Final = re.compile(
 )
 
 
+_FOR_UPDATE: Final = re.compile(
+    rf"(?<![\w$]) FOR (?: [ \t\r\n\f\v] | {COMMENTS} )++ UPDATE (?![\w$])",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
 class Scan(NamedTuple):
     """What `scan` found."""
 
@@ -113,6 +119,11 @@ def first_words(sql: str, count: int) -> list[str]:
     """The first *count* words and numbers of a statement, in lower case; comments, blanks and signs are passed over."""
     words = (found[1].lower() for found in _COMMENT_OR_WORD.finditer(sql) if found[1])
     return list(islice(words, count))
+
+
+def is_for_update(sql: str) -> bool:
+    """Whether a query may be FOR UPDATE; a string or a comment that says so is taken for it."""
+    return _FOR_UPDATE.search(sql) is not None
 
 
 def named_database(sql: str) -> str:

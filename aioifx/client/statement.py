@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from aioifx.client.line import Ticket
 from aioifx.client.options import MIN_FETCH_SIZE
 from aioifx.client.session import ABOUT_ROWS, Session, raise_for
-from aioifx.client.sqltext import scan
+from aioifx.client.sqltext import is_for_update, scan
 from aioifx.codecs.kernel import make_encoder
 from aioifx.codecs.packing import EncodeRun, Taken
 from aioifx.codecs.params import ParamEncoder
@@ -25,7 +25,7 @@ from aioifx.wire import requests
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import MAX_COLUMNS, Op, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ReplyReader, RowReader, by_field, in_runs
+from aioifx.wire.replies import Done, Reply, ReplyReader, RowReader, by_field, in_runs
 
 _REPLY_SLACK: Final = 1 << 20
 
@@ -90,6 +90,7 @@ class Statement:
             self.kind == StatementType.EXECUTE_ROUTINE and bool(description.columns)
         )
         self.columns = description.columns if self.returns_rows else ()
+        self._is_for_update = self.returns_rows and is_for_update(sql)
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The columns that an INSERT stores into."""
         self.is_open = False
@@ -303,26 +304,35 @@ class Statement:
     def arrived(self, reply: Reply) -> list[Row]:
         """The rows of a fetch's answer, and what it says of the cursor.
 
-        Source:   observed: JDBC, select.json: the last rows come with a DONE that counts rows, or with a cursor that
-                  the server has closed; an empty reply is the end on 12.10, 14.10 and 15
+        Source:   observed: JDBC, select.json: the last rows come with a DONE that counts rows (see `_is_last`), or with
+                  a cursor that the server has closed; an empty reply is the end on 12.10, 14.10 and 15
         """
         rows, done = reply.rows, reply.done
         self._frees_itself = self._asks_to_free  # now it is known whether there is a cursor to take it along
         if reply.closed:
             self.is_open = False
-        ended = done is not None and done.rows > 0
-        self.exhausted = reply.closed or not rows or ended or reply.no_rows is not None
+        self.exhausted = reply.closed or not rows or self._is_last(done) or reply.no_rows is not None
         if reply.error is not None or reply.bad_value is not None:
             self._arrived_in_part(reply)
         self._typed_once = True
         return rows
+
+    def _is_last(self, done: Done | None) -> bool:
+        """Whether no rows follow those that came with a SQ_DONE.
+
+        Where rows may come one at a time, only an empty reply or SQ_CLOSE is the end (assumed; JDBC goes on after a
+        bare EOT or a SQ_DONE of 0 rows, and stops at one of 1).
+        """
+        if done is None or done.rows == 0:
+            return False
+        return not (self._is_for_update or self.session.sends_row_by_row)
 
     def _arrived_in_part(self, reply: Reply) -> NoReturn:
         """Raise what a fetch's answer says went wrong."""
         if reply.error is not None:
             self.exhausted = self._failed = True
         elif not (reply.closed or reply.rows):
-            self.exhausted = reply.done is not None and reply.done.rows > 0
+            self.exhausted = self._is_last(reply.done)
         raise_for(reply, self.sql)
         raise AssertionError("it says that nothing did")
 

@@ -84,7 +84,9 @@ def close_cursor(desk: Desk, message: requests.Close) -> None:
 
 
 def fetch(desk: Desk, message: requests.Fetch) -> None:
-    """SQ_NFETCH: rows, and with the last of them SQ_DONE, whose count is that of the whole result.
+    """SQ_NFETCH: rows, and with the last of them, and behind them, SQ_DONE, whose count is that of the whole result.
+
+    Source:   observed: informix-driver's rowcount after the last row, on 12.10, 14.10 and 15
 
     Raises:   SqlFault: as `_opened`, or the buffer is larger than this server was told to bear.
     """
@@ -94,16 +96,15 @@ def fetch(desk: Desk, message: requests.Fetch) -> None:
     if limit.sqlcode and message.size > limit.size:
         raise SqlFault(limit.sqlcode)
     portions = _portions(desk, slot)
-    rows, count, is_last = portions.take(lambda wanted: desk.engine.fetch(cursor, wanted), message.size)
+    rows, _, is_last = portions.take(lambda wanted: desk.engine.fetch(cursor, wanted), message.size)
     desk.outbox.raw(rows)
     if not is_last:
         return
-    total = cursor.taken if count else 0
     if desk.environment.get("OPTOFC") == "1":
         # With OPTOFC the server closes the cursor with its last row (observed: 15; JDBC then sends no SQ_CLOSE).
         replies.put_closed(desk.outbox)
         close_cursor(desk, requests.Close())
-    desk.put_done(replies.Done(0, total))
+    desk.put_done(replies.Done(0, cursor.taken))
 
 
 def _opened(slot: Slot) -> Cursor:

@@ -250,7 +250,8 @@ async def test_a_cursor_for_update_stays_open_until_a_row_behind_the_last_is_ask
     update: Turn = ("Command Describe Execute Release", executed(0, StatementType.UPDATE_CURRENT, 1))
     row: Turn = (opening(2), ints(1) + EOT)
     last: Turn = (fetching(2), ints(2) + done(2) + EOT)
-    async with talking(BEGIN, (PREPARE, described(2, C1)), row, last, update, closing(2), COMMIT) as (
+    end: Turn = (fetching(2), done(2) + EOT)
+    async with talking(BEGIN, (PREPARE, described(2, C1)), row, last, update, end, closing(2), COMMIT) as (
         conn,
         peer,
     ):
@@ -263,6 +264,16 @@ async def test_a_cursor_for_update_stays_open_until_a_row_behind_the_last_is_ask
             assert await cursor.fetchone() is None
             assert cursor.name is None
         assert peer.statements[-1].endswith(b"current of _ifxc0000000000001")
+
+
+@pytest.mark.parametrize("end", [EOT, done() + EOT, done(3) + EOT, error(100) + EOT])
+async def test_rows_for_update_may_come_one_by_one_each_with_its_count(end: bytes) -> None:
+    """JDBC stops at the first count."""
+    rows: list[Turn] = [(opening(2), ints(1) + done(1) + EOT), (fetching(2), ints(2) + done(2) + EOT)]
+    script = [BEGIN, (PREPARE, described(2, C1)), *rows, (fetching(2), end), *closing(2), COMMIT]
+    async with talking(script) as (conn, _):
+        async with conn.transaction():
+            assert await conn.fetch("select c1 from t for /* all of it */ update") == [(1,), (2,)]
 
 
 async def test_a_cursor_for_update_that_the_server_has_closed_has_no_name() -> None:

@@ -377,7 +377,9 @@ async def test_a_control_statement_that_failed_changes_nothing() -> None:
 
 async def test_an_ansi_database_is_committed_behind_each_statement_and_gets_no_begin() -> None:
     async with talking(
-        select_ints(2, 1),
+        select_ints(2, 1)[:2],
+        (fetching(2), done(1) + EOT),
+        closing(2),
         COMMIT,
         (COMMAND, deleted),
         ("Commit", error(-255) + EOT),  # there was nothing to commit
@@ -390,6 +392,14 @@ async def test_an_ansi_database_is_committed_behind_each_statement_and_gets_no_b
         async with conn.transaction():
             assert conn.is_in_transaction()
             await conn.execute(DELETE)
+
+
+async def test_rows_of_a_read_only_transaction_in_an_ansi_database_come_in_blocks() -> None:
+    """Elsewhere in such a database cursors are update cursors (documented)."""
+    read_only = (COMMAND, executed(0, 0))
+    async with talking(read_only, select_ints(2, 1, 2), COMMIT, warnings=ANSI) as (conn, _):
+        async with conn.transaction(read_only=True):
+            assert await conn.fetch(QUERY) == [(1,), (2,)]
 
 
 async def test_no_commit_follows_a_failed_statement_in_autocommit_mode() -> None:

@@ -487,7 +487,8 @@ async def test_a_batch_is_not_tried_twice_since_its_rows_come_but_once() -> None
 
 async def test_in_an_ansi_database_what_the_failure_began_is_committed_once_more() -> None:
     async with talking(
-        first_use(2, 1), COMMIT, (opening(2), error(-710) + EOT), first_use(3, 8)[:-1],
+        first_use(2, 1)[:-1], (fetching(2), EOT), close(2), COMMIT, (opening(2), error(-710) + EOT),
+        first_use(3, 8)[:-1], (fetching(3), EOT),
         closing(2), COMMIT, close(3), COMMIT, warnings=ANSI, statement_cache_size=10,
     ) as (conn, _):  # fmt: skip
         await conn.fetch(QUERY)

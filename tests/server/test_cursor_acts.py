@@ -49,7 +49,7 @@ def test_portions_end_with_a_count_of_all_rows_in_the_last_one(item: Talk) -> No
     for _ in range(3):
         reply = item.say(requests.Id(statement_id), requests.Fetch(size))
         seen.append((reply.rows, reply.done))
-    assert seen == [([(1,), (2,)], None), ([(3,), (4,)], None), ([(5,)], Done(0, 5)), ([], Done(0, 0))]
+    assert seen == [([(1,), (2,)], None), ([(3,), (4,)], None), ([(5,)], Done(0, 5)), ([], Done(0, 5))]
 
 
 def test_a_buffer_above_the_limit_gets_less_or_an_error_and_the_cursor_stays(home: House) -> None:
