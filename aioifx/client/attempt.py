@@ -143,7 +143,7 @@ class Attempt:
 
     def _login_request(self, password: str) -> LoginRequest:
         options = self.options
-        encode = options.code_set.encode
+        encode = options.client_code_set.encode
         return LoginRequest(
             user=encode(options.user),
             password=encode(password),
@@ -247,7 +247,7 @@ class Attempt:
             manners=Manners(isolation_words(options.isolation), lock_mode_words(options.lock_wait)),
             role=options.role,
         )
-        session.file_code_set = options.file_code_set
+        session.file_code_set = options.client_code_set
         session.stats.round_trips += 1  # the login
         return session
 

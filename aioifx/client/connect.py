@@ -190,5 +190,5 @@ async def _password(options: ConnectOptions) -> str:
         given = await given
     if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InterfaceError(f"password: the callable gave {type(given).__name__}, not str")
-    check_text("password", given, options.code_set)
+    check_text("password", given, options.client_code_set)
     return given

@@ -155,14 +155,14 @@ class ConnectOptions:
             raise InterfaceError('locale: must be "auto" or None; a locale is named with db_locale')
         _check_locale("client_locale", self.client_locale, self.encoding_errors)
         _check_locale("db_locale", self.db_locale, self.encoding_errors)
-        code_set = self.code_set
+        code_set = self.client_code_set
         check_text("host", self.host, code_set)
         check_text("sqlhosts", self.sqlhosts, code_set)
         if not (self.host or self.sqlhosts):
             raise InterfaceError("host: missing; nor is there an sqlhosts file to look the server up in")
         for name in ("server", "user"):
             check_text(name, getattr(self, name), code_set, required=True)
-        check_text("database", self.database, code_set)
+        check_text("database", self.database, self.code_set)
         check_text("application_name", self.application_name, code_set)
         _check_words(self.server, self.database)
         if self.password is not None and not callable(self.password):
@@ -222,8 +222,8 @@ class ConnectOptions:
         return code_set_of(self.db_locale or self.client_locale or DEFAULT_LOCALE, self.encoding_errors)
 
     @property
-    def file_code_set(self) -> CodeSet:
-        """How text looks in files of UNLOAD's format: the client's code set (documented)."""
+    def client_code_set(self) -> CodeSet:
+        """How text looks in the login (assumed), and in files of UNLOAD's format (documented)."""
         return code_set_of(self.client_locale or self.db_locale or DEFAULT_LOCALE, self.encoding_errors)
 
     def in_locale(self, locale: str) -> ConnectOptions:

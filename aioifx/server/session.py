@@ -209,12 +209,12 @@ class Session:
         rules = self._rules
         environment = _environment_of(login)
         try:
-            code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
+            client_code_set = code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
             code_set = code_set_of(environment.get("DB_LOCALE") or self._databases.locale)
         except InterfaceError:
             raise SqlFault(_BAD_LOCALE) from None
         for given, wanted in ((login.user, rules.user), (login.password, rules.password)):
-            if wanted is not None and not _is_same(given, wanted, code_set):
+            if wanted is not None and not _is_same(given, wanted, client_code_set):
                 raise SqlFault(_BAD_USER)
         if rules.only_own_name and login.server != self._own_name:
             raise SqlFault(_BAD_SERVER)
