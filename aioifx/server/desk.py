@@ -21,6 +21,8 @@ from aioifx.wire.opcodes import OpenWarning
 from aioifx.wire.outbox import Outbox
 
 _NOT_TEXT: Final = -23103
+_LONGEST_TOKEN: Final = 256
+"""Characters of a name that an error tells; its size is 16 bits."""
 _ALWAYS: Final = 0x10  # in every answer to SQ_DBOPEN seen; meaning unknown (observed)
 
 
@@ -125,7 +127,8 @@ class Desk:
 
     def put_fault(self, fault: SqlFault) -> None:
         """SQ_ERR."""
-        error = replies.ServerError(fault.sqlcode, fault.isamcode, fault.offset, fault.token)
+        token = fault.token[:_LONGEST_TOKEN]
+        error = replies.ServerError(fault.sqlcode, fault.isamcode, fault.offset, token)
         replies.put_error(self.outbox, self.dialect, error)
 
     def put_done(self, done: replies.Done) -> None:

@@ -33,6 +33,7 @@ _FULL: Final = 0.9
 _PADDED: Final = (TypeCode.CHAR, TypeCode.NCHAR)
 _UNPADDED: Final = methodcaller("rstrip", " ")
 _NOT_IN_CODE_SET: Final = -23103
+_TOO_LONG: Final = -881
 _SIZE: Final = Struct(">i")
 
 FetchRows = Callable[[int], tuple[list[StoredRow], bool]]
@@ -43,6 +44,7 @@ class Portions:
     """Encodes one result; made when a cursor is fetched from for the first time, or in another form."""
 
     __slots__ = (
+        "_code_set",
         "_encoder",
         "_ended",
         "_estimate",
@@ -80,6 +82,7 @@ class Portions:
         ]
         """The most bytes that each column can have."""
         self._estimate: float = TUPLE_HEAD + padded(sum(self.widths))
+        self._code_set = code_set
         self._single = single
         self._largest = largest
         self._kept = b""  # encoded, not sent
@@ -110,7 +113,17 @@ class Portions:
             return self._encoder.encode(self._loaded(rows))
         except DataError as error:
             logger.warning("a row cannot be sent: %s", error)
-            raise SqlFault(_NOT_IN_CODE_SET) from None
+            raise SqlFault(_TOO_LONG if self._is_in_code_set(rows) else _NOT_IN_CODE_SET) from None
+
+    def _is_in_code_set(self, rows: list[StoredRow]) -> bool:
+        try:
+            for row in rows:
+                for value in row:
+                    if isinstance(value, str):
+                        self._code_set.encode(value)
+        except DataError:
+            return False
+        return True
 
     def _loaded(self, rows: list[StoredRow]) -> Iterable[Row]:
         if not self._loaders or not rows:

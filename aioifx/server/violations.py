@@ -38,10 +38,32 @@ def fault_of(error: sqlite3.Error, change: Change | None) -> SqlFault | None:
         return SqlFault(-213, -157)
     if code & 0xFF == sqlite3.SQLITE_FULL:
         return SqlFault(-271 if change and change.verb is Verb.INSERT else -346, -131)
+    if code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_RANGE):
+        return _limit(str(error))
     if code == sqlite3.SQLITE_CONSTRAINT_TRIGGER and (raised := _RAISED.fullmatch(str(error))):
         return SqlFault(int(raised[1]), token=raised[2])
     if change is not None and code == sqlite3.SQLITE_CONSTRAINT_UNIQUE:
         return _duplicate(change, str(error).partition(": ")[2])
+    return None
+
+
+_LIMITS: Final = {
+    "at most 64 tables": (-999, "more than 64 tables in a join"),
+    "too many columns": (-999, "more than 2000 columns"),
+    "too many arguments": (-999, "more than 127 arguments"),
+    "too many terms": (-999, "too many parts or keys of a query"),
+    "too many SQL variables": (-999, "too many parameters"),
+    "Expression tree is too large": (-999, "NESTING"),
+    "parser stack overflow": (-999, "NESTING"),
+    "too big": (-881, ""),
+}
+"""Limits of SQLite by what its messages say of them (measured on 3.40): Informix has others."""
+
+
+def _limit(message: str) -> SqlFault | None:
+    for words, (sqlcode, token) in _LIMITS.items():
+        if words in message:
+            return SqlFault(sqlcode, token=token)
     return None
 
 

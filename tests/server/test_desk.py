@@ -76,3 +76,8 @@ def test_closing_all_closes_cursors_and_keeps_statements(desk: Desk) -> None:
     desk.close_all()
     assert slot.cursor is None
     assert desk.slots.find(slot.statement_id) is slot
+
+
+def test_an_error_tells_no_more_of_a_name_than_a_message_takes(desk: Desk) -> None:
+    desk.put_fault(SqlFault(-999, token="é" * 100_000))
+    assert written(desk).error == ServerError(-999, 0, 0, "é" * 256)

@@ -1029,3 +1029,49 @@ async def test_rows_are_written_through_a_simple_view() -> None:
             await conn.execute("DELETE FROM v WHERE num = 13")
         rows = await conn.fetch("SELECT num, name FROM v ORDER BY num")
         assert [tuple(row) for row in rows] == [(11, "q    "), (20, "b    "), (111, "q    ")]
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlcode"),
+    [
+        pytest.param(f"SELECT {','.join(['n'] * 32768)} FROM t", -528, id="columns"),
+        pytest.param(f"SELECT {','.join(['n'] * 3000)} FROM t", -999, id="columns served"),
+        pytest.param(f"SELECT {','.join(['t.*'] * 667)} FROM t", -999, id="starred columns"),
+        pytest.param(f"CREATE TABLE w ({','.join(f'c{n} INT' for n in range(5000))})", -999, id="table"),
+        pytest.param(f"SELECT COUNT(*) FROM {','.join(f't t{n}' for n in range(70))}", -999, id="tables"),
+        pytest.param(f"SELECT NVL({','.join(['n'] * 3)}) FROM t", -664, id="arguments"),
+        pytest.param(f"SELECT COALESCE({','.join(['n'] * 130)}) FROM t", -999, id="arguments served"),
+        pytest.param(f"SELECT n AS {'a' * 40_000} FROM t", -253, id="label"),
+        pytest.param(f"SELECT n FROM {'a' * 100_000}", -253, id="name"),
+        pytest.param(f"SELECT n FROM t WHERE v = '{'x' * 40_000}'", -280, id="literal"),
+        pytest.param(f"INSERT INTO t (v) VALUES ('{'x' * 3_000_000}')", -280, id="literal of 3 MB"),
+        pytest.param(
+            "SELECT REPLACE(LPAD('x', 32000, 'x'), 'x', LPAD('y', 32000, 'y')) FROM t", -881, id="1 GB"
+        ),
+        pytest.param("SELECT LPAD('x', 32000) || LPAD('x', 32000) FROM t", -881, id="concatenation"),
+        pytest.param("SELECT LPAD('x', 2000000000) FROM t", -881, id="padding"),
+    ],
+)
+async def test_what_is_beyond_a_limit_is_refused_by_number(
+    text: str, sqlcode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE t (n INTEGER, v LVARCHAR(300), w VARCHAR(10))")
+        await conn.execute("INSERT INTO t VALUES (1, 'x', 'y')")
+        assert (await refused(conn, text))[0] == sqlcode
+        assert await conn.fetchval("SELECT n FROM t") == 1
+    assert "Traceback" not in caplog.text
+
+
+async def test_what_is_within_the_limits_is_done() -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE t (n INTEGER, v LVARCHAR(32000))")
+        assert (await conn.execute("INSERT INTO t VALUES (?, ?)", 1, "x" * 32000)).rowcount == 1
+        assert await conn.fetchval(f"SELECT n FROM t WHERE n = ?{' AND n = 1' * 10_000}", 1) == 1
+        assert await conn.fetchval(f"SELECT n FROM t WHERE n = 1{' OR n = 2' * 1_100}") == 1
+        assert await conn.fetchval(f"SELECT n FROM t WHERE n IN ({','.join(['2'] * 1_100)}, 1)") == 1
+        assert len(await conn.fetchrow(f"SELECT {','.join(['n'] * 1998)} FROM t") or ()) == 1998
+        assert await conn.fetchval(f"SELECT LENGTH(v) FROM t WHERE v = '{'x' * 32000}'") == 32000

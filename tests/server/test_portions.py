@@ -128,3 +128,9 @@ def test_char_is_padded_in_the_code_set_of_the_client() -> None:
     assert made.encode([("Müller",), ("Müller ",), ("a",), ("",)]).count(b"M\xc3\xbcller") == 2
     with pytest.raises(SqlFault):
         made.encode([("Müllers",)])
+
+
+def test_text_that_is_too_long_for_its_type_is_told_from_text_that_is_no_text() -> None:
+    with pytest.raises(SqlFault) as raised:
+        portions().take(source([(1, "x" * 300, None)]), 4096)
+    assert raised.value.sqlcode == -881

@@ -133,3 +133,28 @@ def test_an_interrupted_query_is_minus_213(connection: sqlite3.Connection) -> No
 
 def test_what_must_not_happen_has_no_meaning(connection: sqlite3.Connection) -> None:
     assert violations.fault_of(failed(connection, "SELECT nothing FROM t100"), None) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            f"SELECT 1 FROM {', '.join(f'(SELECT 1) t{number}' for number in range(65))}",
+            (-999, "more than 64 tables in a join"),
+        ),
+        (f"SELECT {', '.join('1' for _ in range(2001))}", (-999, "more than 2000 columns")),
+        (f"SELECT coalesce({', '.join('1' for _ in range(128))})", (-999, "more than 127 arguments")),
+        (" UNION ALL ".join("SELECT 1" for _ in range(501)), (-999, "too many parts or keys of a query")),
+        (f"SELECT {' + '.join('a' for _ in range(2000))} FROM (SELECT 1 AS a)", (-999, "NESTING")),
+        (f"SELECT {'(' * 200}1{')' * 200}", (-999, "NESTING")),
+        ("SELECT zeroblob(1000000001)", (-881, "")),
+    ],
+)
+def test_limits_of_sqlite_are_told_as_what_is_not_served(
+    connection: sqlite3.Connection, statement: str, told: tuple[int, str]
+) -> None:
+    with pytest.raises(sqlite3.Error) as raised:
+        connection.execute(statement).fetchall()
+    fault = violations.fault_of(raised.value, None)
+    assert fault is not None
+    assert (fault.sqlcode, fault.token) == told

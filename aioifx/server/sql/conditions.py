@@ -19,7 +19,7 @@ from aioifx.server.sql.operands import (
     converted,
     unpadded_text_of,
 )
-from aioifx.server.sql.texts import collated
+from aioifx.server.sql.texts import collated, joined
 from aioifx.server.sql.types import LONG_TEXT, Family, common, comparison_type, family_of
 from aioifx.sqltypes import SqlType
 
@@ -78,9 +78,9 @@ def condition(translator: Translator, node: tree.Expression) -> str:
     """
     match node:
         case tree.And():
-            return "(" + " AND ".join(condition(translator, operand) for operand in node.operands) + ")"
+            return f"({joined('AND', [condition(translator, operand) for operand in node.operands])})"
         case tree.Or():
-            return "(" + " OR ".join(condition(translator, operand) for operand in node.operands) + ")"
+            return f"({joined('OR', [condition(translator, operand) for operand in node.operands])})"
         case tree.Not():
             return f"(NOT {condition(translator, node.operand)})"
         case tree.Comparison():

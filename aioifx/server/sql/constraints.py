@@ -28,7 +28,7 @@ from aioifx.server.sql.schema import (
 )
 from aioifx.server.sql.storage import type_number
 from aioifx.server.sql.texts import identifier
-from aioifx.server.sql.types import Family, family_of
+from aioifx.server.sql.types import Family, family_of, require_columns
 from aioifx.sqltypes import TypeCode
 
 _LETTERS: Final = {
@@ -265,6 +265,7 @@ _SERIAL8: Final = frozenset({TypeCode.SERIAL8, TypeCode.BIGSERIAL})
 
 def check_columns(columns: Sequence[ColumnDef], offset: int) -> None:
     """Refuse a name twice (-328) and more than one SERIAL, or more than one of BIGSERIAL and SERIAL8 (-287)."""
+    require_columns(len(columns), offset)
     names: set[str] = set()
     for column in columns:
         if column.name in names:

@@ -70,6 +70,8 @@ class Expressions:
                 return literal_number(node.value)
             case tree.String():
                 size = byte_length(node.value, self.context.settings.code_set)
+                if size > types.CHAR_LIMIT:  # assumed: the limit is that of CHAR
+                    raise SqlFault(-280, offset=node.offset)
                 return Typed(string(node.value), char(size), False, node.value)
             case tree.Parameter():
                 return self._parameter(node, hint)

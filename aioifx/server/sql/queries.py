@@ -14,8 +14,8 @@ from aioifx.server.sql.names import CommonTable, Context, Scope, SourceColumn
 from aioifx.server.sql.operands import Typed
 from aioifx.server.sql.relations import Block, Combined, Relation, Rows, is_shown
 from aioifx.server.sql.sources import FromClause
-from aioifx.server.sql.texts import collated
-from aioifx.server.sql.types import INTEGER, common
+from aioifx.server.sql.texts import collated, joined
+from aioifx.server.sql.types import INTEGER, common, require_columns
 from aioifx.server.sql.windows import direction
 from aioifx.sqltypes import SqlType
 
@@ -142,15 +142,17 @@ class QueryTranslator:
         """One SELECT, and what translates the keys of its ORDER BY."""
         if not node.from_items:
             raise SqlFault(-201, offset=node.offset)
+        require_columns(len(node.items), node.offset)
         scope = Scope(parent=parent)
         clause = FromClause(self.context, scope, self)
         tail = f" FROM {clause.text(node.from_items, node.where)}"
         plain = Expressions(self.context, scope, self)
         if clause.filters:
-            tail += " WHERE " + " AND ".join(plain.condition(each) for each in clause.filters)
+            tail += " WHERE " + joined("AND", [plain.condition(each) for each in clause.filters])
         scope.correlated.clear()  # those of WHERE see single rows
         lists = Expressions(self.context, scope, self, aggregates=True)
         items = list(self._items(node, scope, replace(lists, sequences=sequences)))
+        require_columns(len(items), node.offset)
         grouping = _Grouping(lists, node, [output for _, output, _ in items])
         tail += grouping.text()
         if node.having is not None:

@@ -20,6 +20,7 @@ from aioifx.server.sql.names import MAIN, Context, Scope, Source, SourceColumn, 
 from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.relations import Relation
 from aioifx.server.sql.schema import Table, TableKind
+from aioifx.server.sql.texts import joined
 
 _DEEPEST_VIEW: Final = 32
 
@@ -231,7 +232,7 @@ class FromClause:
             inner = self._joined_level(below, deeper, here)
             needs = len(below.preserved) > 1 or bool(below.outer) or below.preserved[0].is_join
             texts = [self._condition(taken[0], self.scope.sources) for taken in own]
-            text += f" LEFT JOIN {f'({inner})' if needs else inner} ON {' AND '.join(texts)}"
+            text += f" LEFT JOIN {f'({inner})' if needs else inner} ON {joined('AND', texts)}"
         return text
 
     def _aliases_in(self, condition: tree.Expression) -> frozenset[str]:

@@ -14,8 +14,9 @@ from typing import Final
 from aioifx.server.sql.fault import SqlFault
 
 _NOT_IN_CODE_SET: Final = -23103
+_TOO_LONG: Final = -881
 _LONGEST: Final = 32739
-"""Bytes of the longest LVARCHAR; nothing pads beyond it."""
+"""Bytes of the longest LVARCHAR; a longer text is refused."""
 
 _WIDEST: Final = 4
 """Bytes of a character of UTF-8 or GB18030; no code set has longer ones."""
@@ -142,6 +143,12 @@ def trim_trailing(text: str | None, characters: str | None = " ") -> str | None:
     return None if text is None or characters is None else text.rstrip(characters) if characters else text
 
 
+def _require_length(count: int) -> None:
+    """Raises:   SqlFault: -881, the result would be longer than LVARCHAR."""
+    if count > _LONGEST:
+        raise SqlFault(_TOO_LONG)
+
+
 def _filling(filler: str, count: int) -> str:
     return (filler * (count // len(filler) + 1))[:count] if filler else ""
 
@@ -150,7 +157,8 @@ def pad_left(text: str | None, count: int | None, filler: str | None = " ") -> s
     """LPAD: *count* characters; a longer text is cut at its end."""
     if text is None or count is None or filler is None:
         return None
-    count = max(0, min(count, _LONGEST))
+    _require_length(count)
+    count = max(0, count)
     return _filling(filler, count - len(text)) + text if len(text) < count else text[:count]
 
 
@@ -158,7 +166,8 @@ def pad_right(text: str | None, count: int | None, filler: str | None = " ") -> 
     """RPAD: *count* characters; a longer text is cut at its end."""
     if text is None or count is None or filler is None:
         return None
-    count = max(0, min(count, _LONGEST))
+    _require_length(count)
+    count = max(0, count)
     return text + _filling(filler, count - len(text)) if len(text) < count else text[:count]
 
 
@@ -166,7 +175,12 @@ def replace(text: str | None, old: str | None, new: str | None = "") -> str | No
     """REPLACE: every *old* by *new*; NULL for *new* takes *old* away."""
     if text is None or old is None:
         return None
-    return text.replace(old, new or "") if old else text
+    if not old:
+        return text
+    new = new or ""
+    grown = len(text) + text.count(old) * (len(new) - len(old)) if len(new) > len(old) else 0
+    _require_length(grown)
+    return text.replace(old, new)
 
 
 def substr(text: str | None, start: int | None, count: int | None = _LONGEST) -> str | None:
@@ -208,7 +222,10 @@ def right(text: str | None, count: int | None) -> str | None:
 
 def space(count: int | None) -> str | None:
     """SPACE."""
-    return None if count is None else " " * max(0, min(count, _LONGEST))
+    if count is None:
+        return None
+    _require_length(count)
+    return " " * max(0, count)
 
 
 def instr(text: str | None, part: str | None, start: int | None = 1, nth: int | None = 1) -> int | None:

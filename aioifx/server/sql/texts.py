@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from aioifx.server.sql.types import Family, family_of
 from aioifx.sqltypes import SqlType
 
@@ -31,6 +34,19 @@ def affinity(type_: SqlType) -> str:
             return "TEXT COLLATE RTRIM"
         case _:
             return "TEXT"
+
+
+_BRANCHES: Final = 50
+"""Operands that one level of a tree has: SQLite's trees may be 1,000 levels high."""
+
+
+def joined(operator: str, texts: Sequence[str]) -> str:
+    """Operands with AND or OR between them, as a tree that is not high even when they are many."""
+    if len(texts) <= _BRANCHES:
+        return f" {operator} ".join(texts)
+    size = -(-len(texts) // _BRANCHES)
+    groups = (texts[start : start + size] for start in range(0, len(texts), size))
+    return f" {operator} ".join(f"({joined(operator, group)})" for group in groups)
 
 
 def collated(sql: str, type_: SqlType | None) -> str:

@@ -119,8 +119,7 @@ def _token_at(text: str, pos: int, delimident: bool) -> Token:
 
 def _checked_name(name: str, pos: int) -> str:
     """The name, unless it is too long or holds characters that look like letters to nobody but a regex."""
-    if len(name.encode("utf-8", "surrogatepass")) > NAME_SIZE:
-        raise SqlFault(NAME_TOO_LONG, token=name, offset=pos + 1)
+    _require_size(name, pos)
     if not name.isascii() and not name.replace("$", "_").isidentifier():
         raise SqlFault(ILLEGAL_CHARACTER, offset=pos + 1)
     return name
@@ -152,6 +151,10 @@ def _quoted(text: str, pos: int, delimident: bool) -> Token:
 
 
 def _delimited(name: str, pos: int) -> str:
-    if len(name.encode("utf-8", "surrogatepass")) > NAME_SIZE:
-        raise SqlFault(NAME_TOO_LONG, token=name, offset=pos + 1)
+    _require_size(name, pos)
     return name
+
+
+def _require_size(name: str, pos: int) -> None:
+    if len(name.encode("utf-8", "surrogatepass")) > NAME_SIZE:
+        raise SqlFault(NAME_TOO_LONG, token=name[:NAME_SIZE], offset=pos + 1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
+from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.schema import boolean, lvarchar
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
@@ -100,6 +101,24 @@ def is_padded(type_: SqlType) -> bool:
 def decimal(precision: int = MAXIMUM_PRECISION, scale: int = FLOATING_SCALE) -> SqlType:
     """DECIMAL(p,s), or DECIMAL(p) with a floating point."""
     return SqlType(TypeCode.DECIMAL, precision * 256 + scale)
+
+
+ROW_LIMIT: Final = 32767
+"""Bytes of a row, and so columns at most (documented: limits)."""
+_SERVED_COLUMNS: Final = 1998
+"""SQLite has 2,000, of which a cursor FOR UPDATE and a counter may take one each."""
+
+
+def require_columns(count: int, offset: int) -> None:
+    """Refuse more columns than a table or a query may have.
+
+    Raises:   SqlFault: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than are
+              served.
+    """
+    if count > ROW_LIMIT:
+        raise SqlFault(-528, offset=offset)
+    if count > _SERVED_COLUMNS:
+        raise SqlFault(-999, token=f"more than {_SERVED_COLUMNS} columns", offset=offset)
 
 
 def char(size: int) -> SqlType:

@@ -220,3 +220,14 @@ def test_codes_and_characters() -> None:
     assert strings.character(65) == "A"
     assert strings.character(None) is None
     assert fault_of(strings.character, 256) == -1226
+
+
+def test_a_result_longer_than_lvarchar_is_refused_before_it_is_made() -> None:
+    longest = 32739
+    assert len(strings.pad_left("x", longest) or "") == longest
+    for grow in (strings.pad_left, strings.pad_right):
+        assert fault_of(grow, "x", longest + 1) == -881
+    assert fault_of(strings.space, 2**31 - 1) == -881
+    assert fault_of(strings.replace, "x" * 32000, "x", "y" * 32000) == -881
+    assert strings.replace("x" * longest, "x", "y") == "y" * longest
+    assert strings.replace("x" * 32767, "x", "") == ""

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.texts import affinity, collated, identifier, string
+from aioifx.server.sql.texts import affinity, collated, identifier, joined, string
 from aioifx.server.sql.types import BOOLEAN, DATE, FLOAT, INTEGER, char, decimal
 from aioifx.sqltypes import SqlType
 
@@ -48,3 +49,12 @@ def test_texts_and_decimals_bring_their_collation() -> None:
     assert collated("a", decimal()) == "a COLLATE ifx_decimal"
     assert collated("a", INTEGER) == "a"
     assert collated("NULL", None) == "NULL"
+
+
+@pytest.mark.parametrize("count", [1, 50, 51, 10_000])
+def test_many_conditions_make_no_high_tree(count: int) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        text = joined("AND", ["1"] * count)
+        assert text.count("1") == count
+        assert connection.execute(f"SELECT {text}").fetchone() == (1,)
+        assert connection.execute(f"SELECT {joined('OR', ['0'] * count + ['1'])}").fetchone() == (1,)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.server.sql import types
+from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.schema import lvarchar
 from aioifx.server.sql.types import (
     BIGINT,
@@ -191,3 +192,15 @@ def test_the_first_interval_says_what_a_sum_is_and_has_the_largest_unit() -> Non
     hours = interval(Qualifier(Unit.HOUR, Unit.MINUTE, 3))
     assert sum_of(days, "+", hours) == days
     assert sum_of(hours, "-", days) is None
+
+
+def test_more_columns_than_a_row_may_have_are_refused() -> None:
+    types.require_columns(1998, 1)
+    for count, told in {
+        1999: (-999, "more than 1998 columns"),
+        32767: (-999, "more than 1998 columns"),
+        32768: (-528, ""),
+    }.items():
+        with pytest.raises(SqlFault) as raised:
+            types.require_columns(count, 7)
+        assert (raised.value.sqlcode, raised.value.token, raised.value.offset) == (*told, 7)
