@@ -11,11 +11,9 @@ from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import MAX_TEXT
 from aioifx.wire.outbox import Outbox
 
-BLOB_DESCRIPTOR: Final = 56
-"""Bytes of a BYTE or TEXT descriptor (documented: tblob_t, 000-8697; observed: JDBC, lob.json).
-
-One reader of byte code reports 68 where bit 70 is in force; nobody confirmed it, and it is not assumed here.
-"""
+BLOB_DESCRIPTOR: Final = {False: 56, True: 68}
+"""Bytes of a BYTE or TEXT descriptor, without and with bit 70, in SQ_FETCHBLOB and SQ_BIND; in a row the described
+length says it (documented: tblob_t, 000-8697; observed: JDBC, lob.json, objects15.json)."""
 
 # How many bytes of data a value has, by type (observed: binds.json; wire.md section 12.7). Everything else that is
 # not named starts with a short length, named types with an int length.
@@ -30,9 +28,8 @@ _FIXED_DATA: Final[dict[int, int]] = {
     TypeCode.SERIAL8: 10,
     TypeCode.BIGINT: 8,
     TypeCode.BIGSERIAL: 8,
-    TypeCode.BYTE: BLOB_DESCRIPTOR,
-    TypeCode.TEXT: BLOB_DESCRIPTOR,
 }
+_BLOBS: Final = frozenset({int(TypeCode.BYTE), int(TypeCode.TEXT)})
 
 
 class BindEntry(NamedTuple):
@@ -103,11 +100,11 @@ def put_int8(outbox: Outbox, value: int) -> None:
     outbox.u32(magnitude >> 32)
 
 
-async def read_entry(inbox: Inbox) -> BindEntry:
+async def read_entry(inbox: Inbox, dialect: Dialect) -> BindEntry:
     """One value with its type.
 
     Wire:     2 type · [owner · name] · 2 indicator · 2 precision · if not NULL: [2|4 size] · data · pad to even
-    Source:   observed: JDBC, binds.json (SQ_BIND), lob.json (SQ_BIND, SQ_FPROUTINE)
+    Source:   observed: JDBC, binds.json (SQ_BIND), lob.json (SQ_BIND, SQ_FPROUTINE); descriptors: objects15.json
     """
     await inbox.need(2)
     code = inbox.i16()
@@ -118,7 +115,7 @@ async def read_entry(inbox: Inbox) -> BindEntry:
     indicator, precision = inbox.i16(), inbox.i16()
     if indicator == -1:
         return BindEntry(code, owner, name, indicator, precision, b"")
-    size = _FIXED_DATA.get(code)
+    size = BLOB_DESCRIPTOR[dialect.long_rowid] if code in _BLOBS else _FIXED_DATA.get(code)
     if size is None and is_named(code):
         await inbox.need(4)
         size = inbox.i32()
@@ -138,7 +135,7 @@ def put_entry(outbox: Outbox, entry: BindEntry) -> None:
     outbox.i16(entry.precision)
     if entry.indicator == -1:
         return
-    if entry.code in _FIXED_DATA:
+    if entry.code in _FIXED_DATA or entry.code in _BLOBS:
         outbox.block(entry.data)
     elif is_named(entry.code):
         outbox.long_char(entry.data)

@@ -115,7 +115,7 @@ class ObjectData(NamedTuple):
 
 
 def put_fetch_blob(outbox: Outbox, descriptor: bytes) -> None:
-    """SQ_FETCHBLOB: 2 opcode · 56 descriptor, as it stood in the row (observed: JDBC, lob.json)."""
+    """SQ_FETCHBLOB: 2 opcode · 56|68 descriptor, as it stood in the row (observed: JDBC, lob.json, objects15.json)."""
     outbox.u16(Op.FETCHBLOB)
     outbox.block(descriptor)
 
@@ -198,7 +198,7 @@ def put_call_routine(outbox: Outbox, call: CallRoutine) -> None:
 
 
 async def _read_fetch_blob(inbox: Inbox, dialect: Dialect) -> FetchBlob:
-    return FetchBlob(await read_block(inbox, BLOB_DESCRIPTOR))
+    return FetchBlob(await read_block(inbox, BLOB_DESCRIPTOR[dialect.long_rowid]))
 
 
 async def _read_blob_count(inbox: Inbox, dialect: Dialect) -> BlobCount:
@@ -269,13 +269,14 @@ async def read_blob(inbox: Inbox) -> bytes:
 def put_object_data(outbox: Outbox, data: ObjectData) -> None:
     """SQ_LODATA, the answer.
 
-    Wire:     2 opcode · 2 kind · 4 size · when read: pieces, each 2 size · size bytes · pad to even
-    Source:   observed: JDBC, lob.json; that a read of nothing has one empty piece was observed on 14.10
+    Wire:     2 opcode · 2 kind · 4 size · when read: pieces, each 2 size · size bytes · pad to even; one short where
+              nothing was read
+    Source:   observed: JDBC, lob.json; the short behind a size of 0: 14.10; behind a negative one: JDBC
     """
     outbox.u16(Op.LODATA)
     outbox.i16(data.kind)
     outbox.i32(data.size)
-    if data.kind != _WRITE and data.size >= 0:
+    if data.kind != _WRITE:
         _put_pieces(outbox, data.data)
         if not data.data:
             outbox.u16(0)
@@ -287,9 +288,9 @@ async def read_object_data(inbox: Inbox) -> ObjectData:
     kind, size = inbox.i16(), inbox.i32()
     if kind not in (_READ, _READ_AT, _WRITE):
         raise ProtocolError(f"SQ_LODATA of kind {kind}")
-    if kind == _WRITE or size < 0:
+    if kind == _WRITE:
         return ObjectData(kind, size)
-    if size == 0:
+    if size <= 0:
         await inbox.need(2)
         if inbox.u16():
             raise ProtocolError("SQ_LODATA announces nothing and sends something")
@@ -319,13 +320,13 @@ def put_returned(outbox: Outbox, values: Sequence[BindEntry]) -> None:
         put_entry(outbox, entry)
 
 
-async def read_returned(inbox: Inbox) -> tuple[BindEntry, ...]:
+async def read_returned(inbox: Inbox, dialect: Dialect) -> tuple[BindEntry, ...]:
     """SQ_FPROUTINE, behind its tag; see `put_returned`."""
     await inbox.need(2)
     count = inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
         raise ProtocolError(f"SQ_FPROUTINE with {count} values")
-    return tuple([await read_entry(inbox) for _ in range(count)])
+    return tuple([await read_entry(inbox, dialect) for _ in range(count)])
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------

@@ -595,7 +595,7 @@ async def _read_routine(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
 
 
 async def _read_returned(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
-    reply.returned = await read_returned(inbox)
+    reply.returned = await read_returned(inbox, dialect)
 
 
 async def _read_eot(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:

@@ -481,7 +481,7 @@ async def _read_bind(inbox: Inbox, dialect: Dialect) -> Bind:
     count = inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
         raise ProtocolError(f"SQ_BIND with {count} parameters")
-    return Bind(tuple([await read_entry(inbox) for _ in range(count)]))
+    return Bind(tuple([await read_entry(inbox, dialect) for _ in range(count)]))
 
 
 async def _read_fetch(inbox: Inbox, dialect: Dialect) -> Fetch:

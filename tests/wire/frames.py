@@ -17,7 +17,8 @@ VECTORS = Path(__file__).parents[1] / "vectors"
 
 JDBC_FILES = (
     "batch", "callable", "cancel", "errors", "errors15", "lob", "login",
-    "metadata", "owners15", "prepared", "protocols15", "put", "scroll", "select", "session", "transactions",
+    "metadata", "objects15", "owners15", "prepared", "protocols15", "put", "scroll", "select", "session",
+    "transactions",
 )  # fmt: skip
 
 

@@ -40,19 +40,21 @@ dialects = st.builds(
 
 # -- requests ---------------------------------------------------------------------------------------------------------
 
-_FIXED = {1: 2, 2: 4, 6: 4, 7: 4, 3: 8, 4: 4, 17: 10, 18: 10, 52: 8, 53: 8, 11: 56, 12: 56}
+_FIXED = {1: 2, 2: 4, 6: 4, 7: 4, 3: 8, 4: 4, 17: 10, 18: 10, 52: 8, 53: 8}
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> BindEntry:
+def entries(draw: st.DrawFn, dialect: Dialect) -> BindEntry:
     """A value as it is bound or returned."""
+    widths = _FIXED | dict.fromkeys((11, 12), 68 if dialect.long_rowid else 56)
     code = draw(st.one_of(st.integers(0, 60), i16))
     owner, type_name = (draw(block), draw(block)) if is_named(code) else (b"", b"")
     indicator = draw(st.sampled_from([0, -1, -2]))
     if indicator == -1:
         data = b""
     else:
-        data = draw(st.binary(min_size=_FIXED[code], max_size=_FIXED[code]) if code in _FIXED else block)
+        width = widths.get(code)
+        data = draw(block if width is None else st.binary(min_size=width, max_size=width))
     return BindEntry(code, owner, type_name, indicator, draw(i16), data)
 
 
@@ -86,12 +88,13 @@ def _bares() -> list[st.SearchStrategy[Any]]:
 
 def request_strategies(dialect: Dialect) -> list[st.SearchStrategy[Any]]:
     """One strategy for each kind of message."""
+    descriptor = 68 if dialect.long_rowid else 56
     return [
         st.builds(requests.Prepare, u16, block),
         st.builds(requests.Command, u16, block),
         st.builds(requests.CurName, block),
         st.builds(requests.Id, i16),
-        st.builds(requests.Bind, st.lists(entries(), max_size=4).map(tuple)),
+        st.builds(requests.Bind, st.lists(entries(dialect), max_size=4).map(tuple)),
         i32.map(requests.Fetch),
         st.builds(requests.ScrollFetch, i16, i32, i32),
         puts(),
@@ -108,7 +111,7 @@ def request_strategies(dialect: Dialect) -> list[st.SearchStrategy[Any]]:
         st.builds(requests.SetSavepoint, block, st.booleans()),
         st.builds(requests.ReleaseSavepoint, block),
         st.builds(requests.RollbackSavepoint, block),
-        st.builds(objects.FetchBlob, st.binary(min_size=56, max_size=56)),
+        st.builds(objects.FetchBlob, st.binary(min_size=descriptor, max_size=descriptor)),
         st.builds(objects.BlobCount, u16),
         st.builds(objects.Blob, block),
         st.builds(objects.ReadObject, i16, size32, st.none(), st.just(0), i16),
@@ -204,7 +207,7 @@ def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Re
         Op.LODATA: one("object_data", st.one_of(read, written, failed)),
         Op.XACTSTAT: one("transaction", st.builds(replies.TransactionState, i16, i16, i16)),
         Op.GETROUTINE: one("routine", st.builds(objects.Routine, block, i32)),
-        Op.FPROUTINE: one("returned", st.lists(entries(), max_size=3).map(tuple)),
+        Op.FPROUTINE: one("returned", st.lists(entries(dialect), max_size=3).map(tuple)),
         Op.IDESCRIBE: one("parameters", st.lists(sqltypes, max_size=3).map(tuple)),
         Op.PROTOCOLS: one("mask", st.binary(min_size=1, max_size=12)),
     }

@@ -90,17 +90,19 @@ def test_owner_and_name_travel_beside_extended_types_only() -> None:
 )
 def test_a_bound_value_is_as_it_was_seen(data: str, entry: BindEntry) -> None:
     for chunks in cuts(bytes.fromhex(data)):
-        assert feed(read_entry, chunks)[0] == entry
+        assert feed(lambda inbox: read_entry(inbox, Dialect()), chunks)[0] == entry
     outbox = Outbox()
     put_entry(outbox, entry)
     assert outbox.take() == bytes.fromhex(data)
 
 
-@given(entries())
-def test_a_bound_value_is_read_again(entry: BindEntry) -> None:
+@given(st.data(), st.booleans())
+def test_a_bound_value_is_read_again(data: st.DataObject, long_rowid: bool) -> None:
+    dialect = Dialect(long_rowid=long_rowid)
+    entry = data.draw(entries(dialect))
     outbox = Outbox()
     put_entry(outbox, entry)
     for chunks in cuts(outbox.take()):
-        found, parks = feed(read_entry, chunks)
+        found, parks = feed(lambda inbox: read_entry(inbox, dialect), chunks)
         assert found == entry
         assert parks <= len(chunks)

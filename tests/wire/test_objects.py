@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,8 +158,24 @@ def test_data_of_a_large_object_comes_in_pieces_of_one_buffer(data: bytes) -> No
     assert feed(reply_of, [sent])[0].object_data == objects.ObjectData(0, len(data), data)
 
 
+@pytest.mark.parametrize(("mask", "size"), [("14", 56), ("15", 68)])
+@pytest.mark.parametrize("described", ["56", "68"])
+def test_a_descriptor_is_as_long_as_bit_70_says_and_not_as_described(
+    mask: str, described: str, size: int
+) -> None:
+    sent = [
+        message
+        for frame in frames("objects15")
+        if frame.case == f"text_{mask}_{described}" and frame.side == "C"
+        for message in feed(partial(read_request, dialect=frame.dialect), [frame.data])[0]
+    ]
+    fetched = [len(message.descriptor) for message in sent if isinstance(message, objects.FetchBlob)]
+    bound = [len(message.entries[0].data) for message in sent if isinstance(message, requests.Bind)]
+    assert fetched == [size] and bound == [size, size]
+
+
 def test_a_negative_size_is_an_error_without_pieces() -> None:
-    reply, _ = feed(reply_of, [bytes.fromhex("0061 0000 ffffff9c 000c")])
+    reply, _ = feed(reply_of, [bytes.fromhex("0061 0000 ffffff9c 0000 000c")])
     assert reply.object_data == objects.ObjectData(0, -100)
 
 

@@ -72,8 +72,8 @@ def test_everything_jdbc_sends_is_read_and_put_back_byte_for_byte(file: str) -> 
 # How many there are; a file that shrinks, or a loader that skips, must not pass unnoticed.
 CLIENT_FRAMES = {
     "batch": 94, "callable": 23, "cancel": 13, "errors": 44, "errors15": 21, "lob": 85, "login": 46,
-    "metadata": 200, "owners15": 42, "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83, "select": 238,
-    "session": 225, "transactions": 60,
+    "metadata": 200, "objects15": 72, "owners15": 42, "prepared": 86, "protocols15": 71, "put": 101, "scroll": 83,
+    "select": 238, "session": 225, "transactions": 60,
 }  # fmt: skip
 
 
@@ -97,6 +97,9 @@ def read_messages(data: bytes, dialect: Dialect) -> list[Request]:
 NAMES: dict[type, str] = {
     requests.Prepare: "PREPARE",
     requests.RetType: "RET_TYPE",
+    objects.FetchBlob: "FETCHBLOB",
+    objects.BlobCount: "BBIND",
+    objects.Blob: "BLOB",
     requests.Command: "COMMAND",
     requests.CurName: "CURNAME",
     requests.Id: "ID",
