@@ -1,4 +1,4 @@
-"""Which cases of a test the default suite keeps."""
+"""How much of a test the default suite keeps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import settings
 
 
 def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]:
@@ -19,3 +20,8 @@ def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]
                 seen.update(values)
                 left.remove(case)
     return left
+
+
+def examples(count: int) -> settings:
+    """As many examples in the exhaustive suite; in the default suite fewer, in the same proportion as elsewhere."""
+    return settings(max_examples=max(count * settings().max_examples // 100, 1))

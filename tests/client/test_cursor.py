@@ -561,6 +561,7 @@ async def reader(conn: Connection, number: int, size: int) -> Reader:
             return Reader(await conn.cursor(hold=number % 4 == 2).execute(NUMBERS, (size,)), size)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("log_mode", ["logged", "ansi", "unlogged"])
 async def test_fifty_cursors_and_streams_are_read_by_turns_while_others_write(

@@ -392,6 +392,7 @@ def test_python_reads_what_is_written_as_csv(written: list[TextRecord]) -> None:
 
 
 # Law: linear. The suite's own limit tells.
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 1 << 20])
 @pytest.mark.parametrize(
     "text",

@@ -22,6 +22,7 @@ from aioifx.client.lending import (
     Refuse,
     Slot,
 )
+from tests.sampling import examples
 
 Pool = Lending[str, int]
 
@@ -467,6 +468,6 @@ class Bounded(Model):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestModel.settings = settings(examples(150), stateful_step_count=60)
 TestBounded = Bounded.TestCase
-TestBounded.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
+TestBounded.settings = settings(examples(100), stateful_step_count=60)

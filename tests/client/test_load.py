@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import aioifx
@@ -32,6 +32,7 @@ from aioifx.errors import (
 )
 from aioifx.sqltypes import TypeCode
 from aioifx.wire.opcodes import StatementType
+from tests.sampling import examples
 from tests.scripted import (
     ANSI,
     BEGIN,
@@ -719,6 +720,7 @@ async def test_a_load_takes_a_few_round_trips() -> None:
         assert await numbers(conn) == list(range(20_000))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("definition", [FIXED, VARYING], ids=["fixed", "varying"])
 @pytest.mark.parametrize("failing", [0, 5, 9, 10, 15, 19, 20, 24])
 @pytest.mark.parametrize("manner", ["end", "block", "part"])
@@ -889,7 +891,7 @@ COLUMNS: dict[str, st.SearchStrategy[Any]] = {
 ROWS = st.lists(st.tuples(*(st.none() | values for values in COLUMNS.values())), max_size=12)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(ROWS, st.integers(1, 5))
 def test_every_value_arrives_as_it_left(values: list[tuple[Any, ...]], block: int) -> None:
     async def there_and_back() -> list[tuple[Any, ...]]:

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.client.moments import (
@@ -20,6 +20,7 @@ from aioifx.client.moments import (
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 from tests.codecs.samples import DATETIME_QUALIFIERS, INTERVAL_QUALIFIERS, moments, spans
+from tests.sampling import examples
 
 DATE = SqlType(TypeCode.DATE, 4)
 DBDATES = ["Y4MD-", "Y4MD/", "Y4DM.", "MDY4/", "DMY4.", "DMY4-", "MDY40", "Y4MD0", "MDY4"]
@@ -126,7 +127,7 @@ def test_a_datetime_is_written_without_keywords_and_read(sql_type: SqlType, valu
 
 
 @pytest.mark.parametrize("qualifier", DATETIME_QUALIFIERS, ids=Qualifier.datetime_text)
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data())
 def test_a_datetime_of_every_qualifier_comes_back(qualifier: Qualifier, data: st.DataObject) -> None:
     sql_type, value = SqlType(TypeCode.DATETIME, qualifier.encoded), data.draw(moments(qualifier))
@@ -234,7 +235,7 @@ def test_an_interval_is_written_without_keywords_and_read(sql_type: SqlType, val
 
 
 @pytest.mark.parametrize("qualifier", INTERVAL_QUALIFIERS, ids=Qualifier.interval_text)
-@settings(max_examples=5)
+@examples(5)
 @given(data=st.data())
 def test_an_interval_of_every_qualifier_comes_back(qualifier: Qualifier, data: st.DataObject) -> None:
     sql_type, value = SqlType(TypeCode.INTERVAL, qualifier.encoded), data.draw(spans(qualifier))

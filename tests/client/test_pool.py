@@ -631,6 +631,7 @@ def injected(manner: Manner, injection: Injection) -> Any:
         assert not injection.reached, "the cancellation was swallowed"
 
 
+@pytest.mark.sampled
 @MANNERS
 @pytest.mark.parametrize("hooks", [False, True], ids=["plain", "hooks"])
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import aioifx
@@ -23,6 +23,7 @@ import aioifx.server
 from aioifx.client.delimited import CsvFormat
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, UndefinedTable
 from tests.injection import Injection, Manner
+from tests.sampling import examples
 from tests.scripted import C1, EOT, PREPARE, column, described, done, ints, opening, release, talking
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -247,7 +248,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(ROWS, st.sampled_from(["unload", "csv"]), st.booleans())
 def test_what_was_unloaded_loads_as_the_same_table(rows: list[Any], format: str, in_text: bool) -> None:
     async def there_and_back() -> tuple[list[Any], list[Any]]:
@@ -296,6 +297,7 @@ async def insert_a_row_that_fails(conn: aioifx.Connection, path: Path) -> None:
         await conn.load("copy", [(1, "x", None), (2, "x", None), (1, "x", None)], block=2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
 @pytest.mark.parametrize(
     "call", [read_file, write_file, insert_rows, insert_rows_into_a_transaction, insert_a_row_that_fails]

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs import columns as columns_module
@@ -52,6 +52,7 @@ from tests.codecs.samples import (
 )
 from tests.codecs.test_arrays import datetime_of, interval_of
 from tests.codecs.test_rows import framed, is_large, sandwich
+from tests.sampling import examples
 
 SJIS = code_set_of("ja_jp.sjis")
 
@@ -327,7 +328,7 @@ BASE_100 = [
 
 
 @pytest.mark.skipif(not NATIVE, reason="not built")
-@settings(max_examples=400)
+@examples(400)
 @given(st.data())
 def test_whatever_bytes_a_base_100_field_has_native_and_pure_say_the_same(data: st.DataObject) -> None:
     sql_type = data.draw(st.sampled_from(BASE_100))

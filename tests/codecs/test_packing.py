@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs import kernel, packing
@@ -23,6 +23,7 @@ from aioifx.sqltypes import Column, SqlType, TypeCode
 from tests.codecs.hostile import parameters
 from tests.codecs.samples import BOOLEAN, CP1252, INTEGER, LATIN1, LVARCHAR, UTF8, decimal_type
 from tests.codecs.test_binds import BINDS, NO_VALUE, NOT_SENT, python_value, target_of
+from tests.sampling import examples
 
 HEAD, TAIL = b"\0\4\0\1\0\5\0\1", b"\0\7\0\x0c"
 ENDLESS = 1 << 40
@@ -105,7 +106,7 @@ def _split(
 
 
 @both
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(data=st.data())
 def test_a_run_has_the_bytes_of_the_reference_and_dislikes_what_that_refuses(
     make: Make, data: st.DataObject

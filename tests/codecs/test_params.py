@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs.params import ParamEncoder, decode_bind
@@ -13,6 +13,7 @@ from aioifx.errors import DataError, InterfaceError, NotSupportedError, Protocol
 from aioifx.sqltypes import SqlType, TypeCode
 from tests.codecs.samples import INTEGER, LATIN1, UTF8, typed_values
 from tests.codecs.test_binds import entry_fields
+from tests.sampling import examples
 
 SMALLINT = SqlType(TypeCode.SMALLINT, 2)
 TEXT = SqlType(TypeCode.TEXT, 56)
@@ -74,7 +75,7 @@ def exponent_of(value: Any) -> int:
     return int(value.as_tuple().exponent)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.data())
 def test_a_bound_value_is_read_as_it_was(data: st.DataObject) -> None:
     # Law: round trip, for every type as described by the server.
@@ -91,7 +92,7 @@ def test_a_bound_value_is_read_as_it_was(data: st.DataObject) -> None:
     assert decode_bind(*entry_fields(null[2:]), code_set)[1] is None
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.one_of(st.integers(-1, 60), st.sampled_from(TypeCode)),
     st.integers(-32_768, 32_767),

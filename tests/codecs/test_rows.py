@@ -9,7 +9,7 @@ from struct import pack
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs import kernel
@@ -41,6 +41,7 @@ from tests.codecs.samples import (
     tables,
     vectors,
 )
+from tests.sampling import examples
 
 SMALLINT = SqlType(TypeCode.SMALLINT, 2)
 INT8 = SqlType(TypeCode.INT8, 10)
@@ -408,7 +409,7 @@ def test_a_recorded_tuple_message_is_decoded_and_encoded() -> None:
 
 
 @pytest.mark.parametrize("code_set", [LATIN1, UTF8, CP1252], ids=lambda c: c.name)
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data())
 def test_rows_come_back(code_set: CodeSet, data: st.DataObject) -> None:
     # Law: round trip, for every type, NULLs included; and the generated encoder writes what the reference writes.
@@ -430,7 +431,7 @@ def outcome(decode: Any) -> Any:
 
 
 @pytest.mark.parametrize("code_set", [LATIN1, UTF8], ids=lambda c: c.name)
-@settings(max_examples=300)
+@examples(300)
 @given(data=st.data())
 def test_the_decoder_and_the_reference_agree_on_corrupt_rows(code_set: CodeSet, data: st.DataObject) -> None:
     # Law: garbage gives a row, ProtocolError or DataError; the same from both, and nothing else.
@@ -453,7 +454,7 @@ def test_the_decoder_and_the_reference_agree_on_corrupt_rows(code_set: CodeSet, 
     assert repr(outcome(at_once)) == repr(outcome(lambda: decode_row(bytes(payload), columns, code_set)))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(data=st.data())
 def test_any_bytes_end_in_a_position_or_a_clear_error(data: st.DataObject) -> None:
     columns, _ = data.draw(tables(max_columns=4))
@@ -466,7 +467,7 @@ def test_any_bytes_end_in_a_position_or_a_clear_error(data: st.DataObject) -> No
     assert 0 <= pos <= len(garbage)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_any_cut_of_a_run_gives_the_same_rows(data: st.DataObject) -> None:
     # Law: what is whole is decoded, what is not stays; however the bytes arrive.
@@ -729,7 +730,7 @@ def test_a_value_that_does_not_fit_is_refused_by_its_column(sql_type: SqlType, v
 # --- field by field -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(data=st.data())
 def test_a_reader_that_waits_for_each_field_gets_the_same_row(data: st.DataObject) -> None:
     columns, rows = data.draw(tables())

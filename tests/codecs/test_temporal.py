@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs.base import Codec
@@ -13,6 +13,7 @@ from aioifx.codecs.temporal import DATE
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.sqltypes import Datetime, IntervalYM, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 from tests.codecs.samples import DATETIME_QUALIFIERS, INTERVAL_QUALIFIERS, LATIN1, moments, spans
+from tests.sampling import examples
 
 
 def moment_codec(qualifier: Qualifier) -> Codec:
@@ -60,7 +61,7 @@ def test_there_are_56_datetime_and_302_interval_qualifiers() -> None:
 
 
 @pytest.mark.parametrize("qualifier", DATETIME_QUALIFIERS, ids=Qualifier.datetime_text)
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_a_datetime_of_every_qualifier_comes_back(qualifier: Qualifier, data: st.DataObject) -> None:
     value = data.draw(moments(qualifier))
@@ -203,7 +204,7 @@ def test_a_qualifier_that_is_none_is_refused(code: int, encoded: int) -> None:
 
 
 @pytest.mark.parametrize("qualifier", INTERVAL_QUALIFIERS, ids=Qualifier.interval_text)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_an_interval_of_every_qualifier_comes_back(qualifier: Qualifier, data: st.DataObject) -> None:
     value = data.draw(spans(qualifier))

@@ -104,6 +104,7 @@ async def use(pool: Pool, told: Counter[str]) -> None:
         check_invariants(pool)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.value)
 async def test_a_pool_keeps_its_promises_under_every_fault_and_works_when_it_ends(
     house: House, kind: Kind, record_property: Any
@@ -160,6 +161,7 @@ async def healed(pool: Pool) -> None:
             await asyncio.sleep(0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", [Kind.CUT, Kind.RESET, Kind.HALF], ids=lambda kind: kind.value)
 async def test_idle_connections_that_are_lost_are_replaced_before_they_are_lent(
     house: House, kind: Kind

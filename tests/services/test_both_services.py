@@ -264,6 +264,7 @@ async def cancelled_after(turns: int, request: Coroutine[Any, Any, Any]) -> bool
     return not task.cancelled() and task.exception() is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(
     service: Running, client: httpx.AsyncClient, conn: aioifx.Connection, shop: Server, seed: int

@@ -142,6 +142,7 @@ def peak() -> Iterator[Callable[[], int]]:
     tracemalloc.stop()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(180)
 async def test_a_million_rows_of_a_generator_are_inserted() -> None:
     async with sunk(inserting(INTEGER)) as (conn, sink):
@@ -194,6 +195,7 @@ BLOCK = ints(*range(2_000)) + EOT
 LAST = ints(*range(1_000)) + b"\0\x0a" + done(1_000_000) + EOT
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(180)
 async def test_a_million_rows_are_streamed_in_the_memory_of_two_blocks(peak: Callable[[], int]) -> None:
     answers = [described(3, C1), *[BLOCK] * 500, LAST]
