@@ -1,4 +1,4 @@
-"""The build backend: setuptools, and one switch more. AIOIFX_SPEEDUPS=0 builds without the native kernel: py3-none-any.
+"""The build backend: setuptools, an editable installation that type checkers see, and one switch. AIOIFX_SPEEDUPS=0 builds without the native kernel: py3-none-any.
 
 The same variable chooses pure Python at run time. Without it the kernel is built where a compiler is found; where none
 is, setuptools leaves it out, and the wheel bears the platform's name all the same. Hence the switch, for the wheel that
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from unittest.mock import patch
 
 from setuptools import Distribution, build_meta
@@ -47,7 +47,20 @@ def switched(hook: Callable[P, R]) -> Callable[P, R]:
     return pure
 
 
-build_editable = switched(build_meta.build_editable)
+def build_editable(
+    wheel_directory: str,
+    config_settings: dict[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """setuptools' hook, for an installation that names the clone in a .pth file.
+
+    setuptools itself would install a finder. Type checkers do not run it, and a folder "aioifx" beside a script, such as
+    the clone, hides what it finds.
+    """
+    settings = {"editable_mode": "compat", **(config_settings or {})}
+    return switched(build_meta.build_editable)(wheel_directory, settings, metadata_directory)
+
+
 build_wheel = switched(build_meta.build_wheel)
 prepare_metadata_for_build_editable = switched(build_meta.prepare_metadata_for_build_editable)
 prepare_metadata_for_build_wheel = switched(build_meta.prepare_metadata_for_build_wheel)
