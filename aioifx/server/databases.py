@@ -32,7 +32,7 @@ DEFAULT_LOCALE: Final = "en_US.819"
 
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
 _SUFFIX: Final = ".sqlite"
-_APPLICATION: Final = 0x49465801  # application_id of our files: "IFX" and the number of their format
+_APPLICATION: Final = 0x49465802  # application_id of our files: "IFX" and the number of their format
 _FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
 
 

@@ -168,7 +168,12 @@ def _index_rows(table: Table, index: Index) -> Iterator[Step]:
     clustered = "C" if index.clustered else ""
     head = (index.name, index.owner, table.tabid, kind, clustered)
     yield insert("sysindexes", (*head, *(parts + [0] * 16)[:16], 1, 1, 0, 0))
-    yield insert("sysindices", (*head, 1, 1.0, 0.0, 0.0, 0.0, _BTREE, None, None, 2048, None, None, None))
+    # Observed by tools that read INDEXKEYARRAY as text: the column's number, negative when descending, and its
+    # operator class in brackets.
+    keys = ", ".join(f"{part} [{_BTREE}]" for part in parts)
+    yield insert(
+        "sysindices", (*head, 1, 1.0, 0.0, 0.0, 0.0, keys, _BTREE, None, None, 2048, None, None, None)
+    )
 
 
 _BTREE: Final = 1

@@ -41,8 +41,9 @@ _COLUMNS: Final = {
     "syscolumns": f"colname {_NAME}, tabid integer, colno smallint, coltype smallint, collength smallint,"
     " colmin integer, colmax integer, extended_id integer, seclabelid integer, colattr smallint",
     "sysindices": f"idxname {_NAME}, owner {_OWNER}, tabid integer, idxtype char(1), clustered char(1),"
-    " levels smallint, leaves float, nunique float, clust float, nrows float, amid integer, amparam lvarchar(8192),"
-    " collation char(32), pagesize integer, nhashcols smallint, nbuckets smallint, ustlowts datetime",
+    " levels smallint, leaves float, nunique float, clust float, nrows float, indexkeys lvarchar(2048), amid integer,"
+    " amparam lvarchar(8192), collation char(32), pagesize integer, nhashcols smallint, nbuckets smallint,"
+    " ustlowts datetime",
     "systabauth": f"grantor {_OWNER}, grantee {_OWNER}, tabid integer, tabauth char(9)",
     "syscolauth": f"grantor {_OWNER}, grantee {_OWNER}, tabid integer, colno smallint, colauth char(3)",
     "sysviews": "tabid integer, seqno smallint, viewtext char(256)",

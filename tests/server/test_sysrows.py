@@ -39,7 +39,12 @@ BENCH = Workbench(
             "SELECT idxname, idxtype, part1, part2, part3 FROM sysindexes WHERE tabid = 101 ORDER BY idxname DESC",
             [("ix", "U", -4, 5, 0), (" 101_4", "D", 2, 0, 0), (" 101_3", "U", 3, 2, 0)],
         ),
-        ("SELECT COUNT(*) FROM sysindices WHERE tabid = 101", [(3,)]),
+        (
+            "SELECT indexkeys::LVARCHAR, ikeyextractcolno(indexkeys, 0), informix.ikeyextractcolno(indexkeys, 2)"
+            " FROM sysindices WHERE tabid = 101 ORDER BY idxname DESC",
+            [("-4 [1], 5 [1]", -4, 0), ("2 [1]", 2, 0), ("3 [1], 2 [1]", 3, 0)],
+        ),
+        ("SELECT colmin, colmax FROM syscolumns WHERE tabid = 101 AND colno = 1", [(None, None)]),
         (
             "SELECT constrid, constrname, constrtype, idxname FROM sysconstraints WHERE tabid = 101 ORDER BY 1",
             [(2, "nn", "N", None), (3, "uq", "U", " 101_3"), (4, "fk", "R", " 101_4"), (5, "ck", "C", None)],

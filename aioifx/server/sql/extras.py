@@ -177,6 +177,12 @@ def default_text(coltype: int, extended: int, length: int, default: str) -> str:
     return text.rstrip()
 
 
+def key_column(keys: str, place: int) -> int:
+    """``ikeyextractcolno``: the column at a place of sysindices.indexkeys, from 0; 0 when it has fewer (observed)."""
+    parts = keys.split(", ")
+    return int(parts[place].split(" ")[0]) if 0 <= place < len(parts) and keys else 0
+
+
 def _strict(call: Function) -> Function:
     """NULL in, NULL out."""
 
@@ -200,6 +206,7 @@ EXTRAS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_char_octets", 3, _strict(char_octets)),
     FunctionSpec("ifx_increments_word", 1, _strict(increments_word)),
     FunctionSpec("ifx_default_text", 4, _strict(default_text)),
+    FunctionSpec("ifx_key_column", 2, _strict(key_column)),
 )
 """What `register_extras` registers."""
 

@@ -353,8 +353,9 @@ CATALOG_ROUTINES: Final[dict[str, Routine]] = {
     "schema_datetype": Routine((_COUNT, _COUNT), 2, _fixed("ifx_date_type", INTEGER)),
     "schema_charlen": Routine((_COUNT, _COUNT, _COUNT), 3, _fixed("ifx_char_octets", INTEGER)),
     "schema_isautoincr": Routine((_COUNT,), 1, _fixed("ifx_increments_word", varchar(3))),
+    "ikeyextractcolno": Routine((_TEXT, _COUNT), 2, _fixed("ifx_key_column", INTEGER)),
     "get_default_value": Routine(
         (_COUNT, _COUNT, _COUNT, _TEXT), 4, _fixed("ifx_default_text", varchar(254))
     ),
 }
-"""Routines of every database, owner informix, that JDBC calls to describe columns (observed: its queries)."""
+"""Routines of every database, owner informix, that JDBC and tools call (observed: their queries)."""
