@@ -36,7 +36,7 @@ _TABLE_BYTES: Final = 64 * 1024 * 1024
 
 @overload
 async def fetch_arrow(
-    source: Connection | Pool,
+    source: Connection[Any] | Pool[Any],
     sql: str,
     /,
     *args: Value,
@@ -45,10 +45,10 @@ async def fetch_arrow(
 ) -> Any: ...
 @overload
 async def fetch_arrow(
-    source: PreparedStatement, /, *args: Value, floating_decimal: Floating = "float"
+    source: PreparedStatement[Any], /, *args: Value, floating_decimal: Floating = "float"
 ) -> Any: ...
 async def fetch_arrow(
-    source: Connection | Pool | PreparedStatement,
+    source: Connection[Any] | Pool[Any] | PreparedStatement[Any],
     /,
     *args: Value,
     named: NamedValues | None = None,
@@ -77,7 +77,7 @@ async def fetch_arrow(
 
 @overload
 def fetch_batches(
-    source: Connection | Pool,
+    source: Connection[Any] | Pool[Any],
     sql: str,
     /,
     *args: Value,
@@ -88,7 +88,7 @@ def fetch_batches(
 ) -> AsyncGenerator[Any, None]: ...
 @overload
 def fetch_batches(
-    source: PreparedStatement,
+    source: PreparedStatement[Any],
     /,
     *args: Value,
     batch_rows: int = BATCH_ROWS,
@@ -96,7 +96,7 @@ def fetch_batches(
     floating_decimal: Floating = "float",
 ) -> AsyncGenerator[Any, None]: ...
 async def fetch_batches(
-    source: Connection | Pool | PreparedStatement,
+    source: Connection[Any] | Pool[Any] | PreparedStatement[Any],
     /,
     *args: Value,
     named: NamedValues | None = None,
@@ -130,7 +130,7 @@ async def fetch_batches(
 
 @asynccontextmanager
 async def _stream_of(
-    source: Connection | Pool | PreparedStatement,
+    source: Connection[Any] | Pool[Any] | PreparedStatement[Any],
     args: tuple[Value, ...],
     named: NamedValues | None,
     *,

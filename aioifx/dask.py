@@ -27,7 +27,7 @@ else:
         raise ImportError("aioifx.dask needs Dask: pip install 'aioifx[dask]'", name="dask") from error
 
 from aioifx.client.connect import connect
-from aioifx.client.options import OptionFields, resolve
+from aioifx.client.options import AllOptionFields, resolve
 from aioifx.errors import InterfaceError
 from aioifx.partitions import Partition, Source, cut_at, plan
 from aioifx.rows import dict_row
@@ -48,7 +48,7 @@ def read_bag(
     bounds: Sequence[int] | None = None,
     columns: Sequence[str] | None = None,
     params: Sequence[Value] = (),
-    **options: Unpack[OptionFields],
+    **options: Unpack[AllOptionFields],
 ) -> Bag:
     """The rows of a table or query as a `dask.bag.Bag`, a task for each range of *column*.
 
@@ -75,7 +75,7 @@ def read_dataframe(
     bounds: Sequence[int] | None = None,
     columns: Sequence[str] | None = None,
     params: Sequence[Value] = (),
-    **options: Unpack[OptionFields],
+    **options: Unpack[AllOptionFields],
 ) -> DataFrame:
     """The rows of a table or query as a `dask.dataframe.DataFrame` of Arrow's types, a task for each range of *column*.
 
@@ -97,7 +97,7 @@ class _Read:
 
     dsn: str | None = field(repr=False)
     source: Source
-    options: OptionFields = field(repr=False)
+    options: AllOptionFields = field(repr=False)
     token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False)
 
     def __dask_tokenize__(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from aioifx.client.connection import Connection
 from aioifx.client.identifiers import column_name, object_name
@@ -129,7 +130,7 @@ def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
     )
 
 
-async def plan(conn: Connection, source: Source, count: int) -> tuple[Partition, ...]:
+async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Partition, ...]:
     """Cut *source* into *count* ranges between its least and its greatest key; one query.
 
     An empty one, or one without keys, is a single partition.

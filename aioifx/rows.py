@@ -10,13 +10,21 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any, ClassVar, Final, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex, TypeAlias, TypeVar, overload
 
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Row, Value
 
 R = TypeVar("R")
 T = TypeVar("T")
+
+if TYPE_CHECKING:  # a default is Python 3.13's; type checkers bring it along
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Item = TypeVarWithDefault("Item", covariant=True, default="Record")
+    """What the rows of a connection are, unless a call says otherwise."""
+else:
+    Item = TypeVar("Item", covariant=True)
 
 RowFactory: TypeAlias = Callable[[Sequence[Column]], Callable[[Row], R]]
 """Asked once per statement with its columns; gives the function that makes a row of a plain tuple."""

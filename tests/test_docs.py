@@ -15,7 +15,7 @@ import pytest
 
 import aioifx
 import aioifx.server
-from aioifx.client.options import OptionFields
+from aioifx.client.options import AllOptionFields
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -87,7 +87,7 @@ def test_every_public_name_has_a_heading_in_the_reference() -> None:
 
 
 def test_every_connect_option_has_a_heading_in_the_reference() -> None:
-    assert set(OptionFields.__annotations__) - reference_headings() == set()
+    assert set(AllOptionFields.__annotations__) - reference_headings() == set()
 
 
 def test_the_changelog_has_the_version_that_is_built() -> None:

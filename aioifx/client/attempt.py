@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from aioifx.channel import Channel
 from aioifx.client.connection import Connection
@@ -86,7 +86,7 @@ class Attempt:
             raise
         return self
 
-    async def log_in(self, password: str) -> Connection:
+    async def log_in(self, password: str) -> Connection[Any]:
         """Log in here, or where this server redirects to if that is allowed.
 
         Raises:   DatabaseError: whatever it is that keeps us out.
@@ -211,7 +211,7 @@ class Attempt:
             hint = ""
         raise self._as_connect_error(error, hint)
 
-    async def _open(self, login: LoginReply) -> Connection:
+    async def _open(self, login: LoginReply) -> Connection[Any]:
         """From an accepted login to the open database."""
         options = self.options
         session = self._session()

@@ -12,41 +12,56 @@ import asyncio
 import inspect
 from collections.abc import Generator
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 from aioifx.client.attempt import Attempt
 from aioifx.client.connection import Connection
 from aioifx.client.locales import log_in
-from aioifx.client.options import ConnectOptions, OptionFields, check_text, resolve
+from aioifx.client.options import AllOptionFields, ConnectOptions, OptionFields, check_text, resolve
 from aioifx.client.reach import Staggered
 from aioifx.client.route import Address, addresses, names_in
 from aioifx.client.sqlhosts import lookup
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
+from aioifx.rows import Item, Record, RowFactory
+
+R = TypeVar("R")
 
 
-def connect(dsn: str | None = None, **options: Unpack[OptionFields]) -> Connecting:
+@overload
+def connect(
+    dsn: str | None = None, *, row_factory: None = None, **options: Unpack[OptionFields]
+) -> Connecting[Record]: ...
+@overload
+def connect(
+    dsn: str | None = None, *, row_factory: RowFactory[R], **options: Unpack[OptionFields]
+) -> Connecting[R]: ...
+@overload
+def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Connecting[Any]: ...
+def connect(
+    dsn: str | None = None, *, row_factory: RowFactory[Any] | None = None, **options: Unpack[OptionFields]
+) -> Connecting[Any]:
     """Open one connection: ``conn = await connect(...)`` or ``async with connect(...) as conn:``.
 
     Raises:   InterfaceError: an option is wrong or missing; raised here, before anything is opened. On awaiting: the
               sqlhosts file is of no help.
               ConnectError: on awaiting: unreachable, refused, or not answered within connect_timeout.
     """
-    return Connecting(resolve(dsn, options))
+    return Connecting(resolve(dsn, {**options, "row_factory": row_factory}))
 
 
-class Connecting:
+class Connecting(Generic[Item]):
     """A connection that is on its way; await it, or enter it."""
 
     __slots__ = ("_connection", "_options")
 
     def __init__(self, options: ConnectOptions) -> None:
         self._options = options
-        self._connection: Connection | None = None
+        self._connection: Connection[Item] | None = None
 
-    def __await__(self) -> Generator[Any, None, Connection]:
+    def __await__(self) -> Generator[Any, None, Connection[Item]]:
         return open_connection(self._options).__await__()
 
-    async def __aenter__(self) -> Connection:
+    async def __aenter__(self) -> Connection[Item]:
         self._connection = await open_connection(self._options)
         return self._connection
 
@@ -57,7 +72,7 @@ class Connecting:
         await self._connection.close()
 
 
-async def open_connection(options: ConnectOptions) -> Connection:
+async def open_connection(options: ConnectOptions) -> Connection[Any]:
     """One connection, or a ConnectError within *connect_timeout* seconds.
 
     Raises:   InterfaceError: the sqlhosts file is of no help.
@@ -98,7 +113,7 @@ class _Journey:
         self._attempts: list[Attempt] = []
         self._deadline = asyncio.get_running_loop().time() + options.connect_timeout
 
-    async def run(self) -> Connection:
+    async def run(self) -> Connection[Any]:
         """The first connection that can be had."""
         options = self._options
         password = await _password(options)
@@ -116,7 +131,7 @@ class _Journey:
             await race.close()
         raise self._summary()
 
-    async def _log_in(self, attempt: Attempt, password: str) -> Connection | None:
+    async def _log_in(self, attempt: Attempt, password: str) -> Connection[Any] | None:
         """The connection, or None when the next server may know better."""
         share = self._share()
         limit = asyncio.timeout(share)

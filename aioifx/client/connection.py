@@ -4,47 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from aioifx.client.cursor import Cursor
-from aioifx.client.delimited import TextFormat
-from aioifx.client.execute import (
-    TUPLES,
-    Rows,
-    call_of,
-    check_on_error,
-    check_rows,
-    execute_statement,
-    execute_text,
-    executemany_statement,
-    value_at,
-)
-from aioifx.client.feed import RowSource, feed_of
-from aioifx.client.formats import format_of
 from aioifx.client.line import Stats
-from aioifx.client.load import Order, Progress, check_progress, load
 from aioifx.client.manners import Isolation
-from aioifx.client.moments import ISO_DATES
-from aioifx.client.named import NamedValues, bind_named
+from aioifx.client.named import named_statement
 from aioifx.client.owner import NotCopied
-from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.prepared import PreparedStatement
-from aioifx.client.result import ExecuteResult
+from aioifx.client.queries import Queries
 from aioifx.client.session import Session
 from aioifx.client.statements import Statements
 from aioifx.client.stream import Stream
 from aioifx.client.transaction import Transaction, commit_work, rollback_work
-from aioifx.client.unload import Target, unload
 from aioifx.errors import ConnectionLost, InterfaceError
-from aioifx.rows import Record, RowFactory, record_row, tuple_row
+from aioifx.rows import Item, RowFactory
 from aioifx.sqltypes import Value
 
 R = TypeVar("R")
 
 
-class Connection(NotCopied):
+class Connection(Queries[Item], NotCopied):
     """One session with an Informix server; `aioifx.connect` makes it.
 
     Calls from several tasks wait their turn, first come first served.
@@ -60,7 +42,7 @@ class Connection(NotCopied):
         statement_cache_size: int = 100,
         address: str,
         server_version: str,
-        row_factory: RowFactory[Any] | None = None,
+        row_factory: RowFactory[Item] | None = None,
         statements: Statements | None = None,
         dropped: Callable[[], None] | None = None,
     ) -> None:
@@ -69,12 +51,11 @@ class Connection(NotCopied):
         """
         self._session = session
         self._statements = Statements(session, statement_cache_size) if statements is None else statements
+        super().__init__(self._statements, row_factory)
         self._blocks: list[Transaction] = []
         self._dropped = dropped
         self._is_lent = statements is not None
         self._address = address
-        self._factory: RowFactory[Any] = row_factory or record_row
-        self._rows = Rows(self._factory)
         self.server_version = server_version
 
     def __repr__(self) -> str:
@@ -91,220 +72,51 @@ class Connection(NotCopied):
         """What this connection did so far: round trips, statements, rows."""
         return self._session.stats
 
-    @property
-    def row_factory(self) -> RowFactory[Any]:
-        """What rows are made into, unless a call says otherwise."""
-        return self._factory
-
-    # -- queries ------------------------------------------------------------------------------------------------------
-
-    @overload
-    async def fetch(self, sql: str, *args: Value, named: NamedValues | None = None) -> list[Record]: ...
-    @overload
-    async def fetch(
-        self, sql: str, *args: Value, named: NamedValues | None = None, row_factory: RowFactory[R]
-    ) -> list[R]: ...
-    async def fetch(
+    def _stream(
         self,
         sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[Any] | None = None,
-    ) -> list[Any]:
-        """Run a query and return every row.
-
-        Args:     args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
-        """
-        if named is not None:
-            sql, args = _by_position(sql, args, named)
-        rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._statements.run(sql, args, rows.all)
-
-    @overload
-    async def fetchrow(self, sql: str, *args: Value, named: NamedValues | None = None) -> Record | None: ...
-    @overload
-    async def fetchrow(
-        self, sql: str, *args: Value, named: NamedValues | None = None, row_factory: RowFactory[R]
-    ) -> R | None: ...
-    async def fetchrow(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[Any] | None = None,
-    ) -> Any | None:
-        """Run a query and return its first row, or None."""
-        if named is not None:
-            sql, args = _by_position(sql, args, named)
-        rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._statements.run(sql, args, rows.first)
-
-    async def fetchval(
-        self, sql: str, *args: Value, named: NamedValues | None = None, column: int = 0
-    ) -> Value:
-        """Run a query and return one value of its first row; None without rows."""
-        if named is not None:
-            sql, args = _by_position(sql, args, named)
-        return value_at(await self._statements.run(sql, args, TUPLES.first), column)
-
-    @overload
-    def stream(
-        self, sql: str, *args: Value, named: NamedValues | None = None, prefetch: bool = True
-    ) -> Stream[Record]: ...
-    @overload
-    def stream(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[R],
-        prefetch: bool = True,
-    ) -> Stream[R]: ...
-    def stream(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[Any] | None = None,
-        prefetch: bool = True,
+        args: Sequence[Value],
+        factory: RowFactory[Any],
+        prefetch: bool,
+        timeout: float | None,
     ) -> Stream[Any]:
-        """The rows of a query, block by block, in constant memory; see `Stream`.
-
-        Args:     prefetch: False asks for a block only when its first row is wanted, not while the one before it is
-                  consumed.
-        """
-        if named is not None:
-            sql, args = _by_position(sql, args, named)
-        return Stream(self._statements, sql, args, row_factory or self._factory, prefetch=prefetch)
+        return Stream(self._statements, sql, args, factory, prefetch=prefetch, timeout=timeout)
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    async def call(
+    @overload
+    async def prepare(
+        self, sql: str, *, named: bool = False, row_factory: None = None, timeout: float | None = None
+    ) -> PreparedStatement[Item]: ...
+    @overload
+    async def prepare(
+        self, sql: str, *, named: bool = False, row_factory: RowFactory[R], timeout: float | None = None
+    ) -> PreparedStatement[R]: ...
+    async def prepare(
         self,
-        routine: str,
-        *args: Value,
-        named: Mapping[str, Value] | None = None,
-        row_factory: RowFactory[Any] | None = None,
-    ) -> list[Any]:
-        """Call a stored procedure or function and return what it returns, as rows.
-
-        Args:     routine: ``[owner.]name``. args: its arguments by position. named: instead, by their names.
-        """
-        sql, args = call_of(routine, args, named)
-        return await self.fetch(sql, *args, row_factory=row_factory or self._factory)
-
-    async def execute(self, sql: str, *args: Value, named: NamedValues | None = None) -> ExecuteResult:
-        """Run one statement. Rows that a query returns are counted and dropped."""
-        if named is not None:
-            sql, args = _by_position(sql, args, named)
-        if args:
-            return await self._statements.run(sql, args, execute_statement)
-        return await execute_text(self._statements, sql)
-
-    async def executemany(self, sql: str, rows: ParamRows, *, on_error: str = "raise") -> ExecuteResult:
-        """Run a statement once for each row of an iterable or async iterable, pipelined; none is collected.
-
-        All or nothing: outside of a transaction one is opened around the rows, and rolled back when a row fails. Inside
-        one, rows in front of the failing one stay until you roll back, and so may rows that were under way behind it.
-
-        Args:     on_error: "collect" goes on behind rows that fail; those that succeed stay, and the result has an
-                  error with its row_index for each of the others.
-        Raises:   DatabaseError: of the first row that failed, with its row_index.
-        """
-        check_rows(rows)
-        collect = check_on_error(on_error)
-        return await self._statements.run(
-            sql,
-            None,
-            lambda statement, _: executemany_statement(statement, rows, collect=collect),
-            once=comes_but_once(rows, self._session),
-        )
-
-    async def load(
-        self,
-        table: str,
-        rows: RowSource,
+        sql: str,
         *,
-        columns: Sequence[str] | None = None,
-        format: str | TextFormat | None = None,
-        delimiter: str | None = None,
-        header: bool = False,
-        encoding: str | None = None,
-        dbdate: str = ISO_DATES,
-        block: int | None = None,
-        commit: str = "end",
-        progress: Progress | None = None,
-    ) -> ExecuteResult:
-        """Insert very many rows into one table, fast, in bounded memory: a bulk load through an insert cursor.
+        named: bool = False,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> PreparedStatement[Any]:
+        """Prepare a statement, to be executed many times.
 
-        All or nothing, also inside of a transaction of yours, unless *commit* is "block" or the database has no log.
-        Values must be of their columns' own Python types; the server converts nothing.
-
-        Args:     table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
-                  rows: an iterable or async iterable of sequences; with *format*, a path, an open file, or chunks of
-                  text or bytes.
-                  columns: names of those that a row has values for; all of the table's, or what the header names.
-                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
-                  names), *encoding* and *dbdate* (how dates are written) say more about it.
-                  block: rows that are sent, and with commit="block" committed, at a time; by default 128 KB of them.
-                  commit: "end", or "block" behind each block: what is committed stays, whatever fails later.
-                  progress: called with the number of rows so far, behind each block; what it raises ends the load.
-        Returns:  the number of rows, the last serial value, warnings.
-        Raises:   DatabaseError: of the first row that the server refused, with its row_index if it can be found.
-                  DataError: a value does not fit, or text cannot be read; with its row_index.
-                  InterfaceError: the call makes no sense; NotSupportedError: a column's type cannot be loaded.
+        Args:     named: its parameters are ``:name`` or ``:1``; each call then has its values in *named*.
+                  timeout: seconds for the preparation; None: command_timeout.
         """
-        order = Order(table, columns, block, commit, progress)
-        form = None
-        if format is not None:
-            form = format_of(
-                format,
-                self._session.file_code_set,
-                delimiter=delimiter,
-                header=header,
-                encoding=encoding,
-                reading=True,
-            )
-        elif header or delimiter is not None or encoding is not None:
-            raise InterfaceError("delimiter, header and encoding are a format's: say which")
-        return await load(self._statements, feed_of(rows, form, dbdate), order)
-
-    async def unload(
-        self,
-        query: str,
-        out: Target,
-        *args: Value,
-        format: str | TextFormat = "unload",
-        delimiter: str | None = None,
-        header: bool = False,
-        encoding: str | None = None,
-        dbdate: str = ISO_DATES,
-        progress: Progress | None = None,
-    ) -> int:
-        """Write the rows of a query as text, in constant memory; `load` reads it.
-
-        Args:     out: a path, an open file (text or binary), or a function, async or not, that takes bytes.
-                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
-                  names), *encoding* and *dbdate* (how dates are written) say more about it.
-                  progress: called with the number of rows so far, behind each block; what it raises ends the unload.
-        Returns:  the number of rows. When it fails, what was written stays.
-        """
-        check_progress(progress)
-        form = format_of(
-            format, self._session.file_code_set, delimiter=delimiter, header=header, encoding=encoding
-        )
-        stream = Stream(self._statements, query, args, tuple_row)
-        return await unload(stream, out, form, dbdate=dbdate, progress=progress)
-
-    async def prepare(self, sql: str, *, row_factory: RowFactory[Any] | None = None) -> PreparedStatement:
-        """Prepare a statement, to be executed many times."""
-        async with self._statements.session:
-            statement = await self._statements.take(sql)
+        if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError("named: expected True or False; each call of the statement has its values")
+        names = named_statement(sql) if named else None
+        async with self._statements.session.turn(timeout):
+            statement = await self._statements.take(sql if names is None else names.sql)
         statement.one_shot = False
-        return PreparedStatement(self._statements, statement, row_factory or self._factory)
+        return PreparedStatement(self._statements, statement, row_factory or self._factory, names)
 
     @overload
-    def cursor(self, *, scroll: bool = False, hold: bool = False) -> Cursor[Record]: ...
+    def cursor(
+        self, *, scroll: bool = False, hold: bool = False, row_factory: None = None
+    ) -> Cursor[Item]: ...
     @overload
     def cursor(
         self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[R]
@@ -372,9 +184,14 @@ class Connection(NotCopied):
         async with self._statements.session as session:
             await session.ping()
 
+    @property
+    def statements(self) -> Statements:
+        """The statements of this connection, for pools."""
+        return self._statements
+
     # -- lending ------------------------------------------------------------------------------------------------------
 
-    def lend(self, dropped: Callable[[], None] | None = None) -> Connection:
+    def lend(self, dropped: Callable[[], None] | None = None) -> Connection[Item]:
         """Another connection that is this one, until `recall`; for pools.
 
         Args:     dropped: called if it is garbage before it was recalled, in whichever thread.
@@ -445,7 +262,7 @@ class Connection(NotCopied):
         """Whether the connection has ended, by whichever side, or was given back to its pool."""
         return self._statements.is_over or not self._session.is_open
 
-    async def close(self, *, timeout: float = 5.0) -> None:  # noqa: ASYNC109 - closing must end, also by itself
+    async def close(self, *, timeout: float = 5.0) -> None:
         """Say good-bye and close; an open transaction is rolled back by the server. Closing twice is fine.
 
         Args:     timeout: seconds until the connection is dropped instead.
@@ -503,10 +320,3 @@ class Connection(NotCopied):
             else:
                 session.line.soon(session.channel.abort)
             warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
-
-
-def _by_position(sql: str, args: tuple[Value, ...], named: NamedValues) -> tuple[str, tuple[Value, ...]]:
-    """The statement and its values with placeholders."""
-    if args:
-        raise InterfaceError("named: values go by position or by name, not both")
-    return bind_named(sql, named)

@@ -7,9 +7,18 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from aioifx.client.execute import check_on_error, check_rows, execute_statement, executemany_statement
+from aioifx.client.execute import (
+    OnError,
+    by_position,
+    check_on_error,
+    execute_statement,
+    executemany_text,
+    rows_by_position,
+)
+from aioifx.client.named import MappingRows, NamedValues
+from aioifx.client.options import check_row_factory
 from aioifx.client.owner import NotCopied
-from aioifx.client.pipeline import ParamRows, comes_but_once
+from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
 from aioifx.client.scrolling import Scrolling
 from aioifx.client.session import Session
@@ -103,11 +112,34 @@ class Cursor(NotCopied, Generic[R]):
 
     # -- executing ----------------------------------------------------------------------------------------------------
 
-    async def execute(self, sql: str, params: Sequence[Value] = ()) -> Self:
-        """Run a statement; of a query the first block is fetched, unless it is a scroll cursor's."""
+    @property
+    def row_factory(self) -> RowFactory[R]:
+        """What rows are made into; a new one counts from the next `execute` on."""
+        return self._factory
+
+    @row_factory.setter
+    def row_factory(self, factory: RowFactory[R]) -> None:
+        check_row_factory(factory)
+        self._factory = factory
+
+    async def execute(
+        self,
+        sql: str,
+        params: Sequence[Value] = (),
+        *,
+        named: NamedValues | None = None,
+        timeout: float | None = None,
+    ) -> Self:
+        """Run a statement; of a query the first block is fetched, unless it is a scroll cursor's.
+
+        Args:     params: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
+                  timeout: seconds for this call; None: command_timeout.
+        """
         check_sequence(params, "parameters")
+        if named is not None:
+            sql, params = by_position(sql, params, named)
         self._reset()
-        async with self._session:
+        async with self._session.turn(timeout):
             self._statement, _ = await self._statements.begin(sql, params, self._begin)
             if self._statement.exhausted:
                 returns_rows = self._statement.returns_rows
@@ -134,17 +166,20 @@ class Cursor(NotCopied, Generic[R]):
         self._columns, self._make = statement.columns, make
         self._fetching = True
 
-    async def executemany(self, sql: str, rows: ParamRows, *, on_error: str = "raise") -> Self:
+    async def executemany(
+        self,
+        sql: str,
+        rows: ParamRows | None = None,
+        *,
+        named: MappingRows | None = None,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
+    ) -> Self:
         """Run a statement once for each row, pipelined; see `Connection.executemany`."""
-        check_rows(rows)
+        sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
         self._reset()
-        self._result = await self._statements.run(
-            sql,
-            None,
-            lambda statement, _: executemany_statement(statement, rows, collect=collect),
-            once=comes_but_once(rows, self._statements.session),
-        )
+        self._result = await executemany_text(self._statements, sql, source, collect=collect, timeout=timeout)
         return self
 
     # -- fetching -----------------------------------------------------------------------------------------------------

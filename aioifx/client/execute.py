@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from aioifx.client.identifiers import column_name, object_name
-from aioifx.client.pipeline import ParamRows, execute_many
+from aioifx.client.named import MappingRows, NamedRows, NamedValues, bind_named, named_statement
+from aioifx.client.pipeline import ParamRows, comes_but_once, execute_many
 from aioifx.client.result import ExecuteResult, result_of
 from aioifx.client.session import Session, was_abandoned
 from aioifx.client.sqltext import scan
 from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements
 from aioifx.errors import DatabaseError, InterfaceError
-from aioifx.rows import RowFactory, tuple_row
+from aioifx.rows import Record, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Row, Value
 from aioifx.wire.executions import Executions
 
 R = TypeVar("R")
 T = TypeVar("T")
+
+OnError: TypeAlias = Literal["raise", "collect"]
+"""What becomes of a row that fails: the end of all, or an error in the result."""
 
 # Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). Everything
 # else is prepared first: what it is and what it returns is the server's to say. So are BEGIN, COMMIT and ROLLBACK: the
@@ -54,8 +58,11 @@ class Rows(Generic[R]):
         return statement.fetch_first(params, self._factory)
 
 
-TUPLES: Final = Rows(tuple_row)
+TUPLES: Final[Rows[Row]] = Rows(tuple_row)
 """Rows as plain tuples."""
+
+RECORDS: Final[Rows[Row]] = Rows(record_row)
+"""Rows as records."""
 
 
 async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -> T:
@@ -63,14 +70,20 @@ async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -
     return nothing
 
 
-def value_at(row: Row | None, column: int) -> Value:
-    """One value of a row that may not be there."""
+def value_at(row: Row | None, column: Any) -> Value:
+    """One value of a row that may not be there: by place, or of a record by name."""
     if row is None:
         return None
     try:
         return row[column]
     except IndexError:
-        raise InterfaceError(f"column {column} of a row with {len(row)} columns") from None
+        raise InterfaceError(f"column: expected a place below {len(row)}, got {column}") from None
+    except KeyError:
+        names = ", ".join(row.keys()) if isinstance(row, Record) else ""
+        raise InterfaceError(f"column: unknown column {column!r:.40}; the row has {names}") from None
+    except TypeError:
+        kind = type(column).__name__
+        raise InterfaceError(f"column: expected a place or a name, got {kind}") from None
 
 
 async def execute_statement(statement: Statement, params: Sequence[Value]) -> ExecuteResult:
@@ -84,13 +97,17 @@ async def execute_statement(statement: Statement, params: Sequence[Value]) -> Ex
     )
 
 
-async def execute_text(statements: Statements, sql: str) -> ExecuteResult:
+async def execute_text(
+    statements: Statements,
+    sql: str,
+    timeout: float | None = None,
+) -> ExecuteResult:
     """Execute a statement without parameters once: in one round trip if it can return no rows."""
     found = scan(sql)
     if found.placeholders or found.verb not in _COMMANDS:
-        return await statements.run(sql, (), execute_statement)
+        return await statements.run(sql, (), execute_statement, timeout)
     session = statements.session
-    async with session:
+    async with session.turn(timeout):
         try:
             reply = await session.command(sql)
         except BaseException:
@@ -118,6 +135,27 @@ def call_of(
     return f"execute procedure {routine}({marks})", tuple(named.values())
 
 
+def by_position(sql: str, args: Sequence[Value], named: NamedValues) -> tuple[str, tuple[Value, ...]]:
+    """The statement and its values with placeholders."""
+    if args:
+        raise InterfaceError("named: values go by position or by name, not both")
+    return bind_named(sql, named)
+
+
+def rows_by_position(
+    sql: str, rows: ParamRows | None, named: MappingRows | None
+) -> tuple[str, ParamRows | NamedRows]:
+    """The statement with placeholders, and the rows of its executions."""
+    if named is None:
+        check_rows(rows)
+        assert rows is not None
+        return sql, rows
+    if rows is not None:
+        raise InterfaceError("named: values go by position or by name, not both")
+    statement = named_statement(sql)
+    return statement.sql, NamedRows(statement, named)
+
+
 def check_rows(rows: object) -> None:
     """Raise unless *rows* can be iterated; text and mappings are no rows."""
     kind = type(rows)
@@ -132,8 +170,26 @@ def check_on_error(on_error: str) -> bool:
     return on_error == "collect"
 
 
+async def executemany_text(
+    statements: Statements,
+    sql: str,
+    rows: ParamRows | NamedRows,
+    *,
+    collect: bool = False,
+    timeout: float | None = None,
+) -> ExecuteResult:
+    """`executemany_statement` as a whole call."""
+    return await statements.run(
+        sql,
+        None,
+        lambda statement, _: executemany_statement(statement, rows, collect=collect),
+        timeout,
+        once=comes_but_once(rows, statements.session),
+    )
+
+
 async def executemany_statement(
-    statement: Statement, rows: ParamRows, *, collect: bool = False
+    statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
 ) -> ExecuteResult:
     """Execute once for each row, in a transaction: outside of one, one is opened around the rows.
 

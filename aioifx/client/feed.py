@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
@@ -29,6 +29,7 @@ from aioifx.client.delimited import (
 from aioifx.client.execute import check_rows
 from aioifx.client.literals import FieldParser, field_parser
 from aioifx.client.moments import ISO_DATES
+from aioifx.client.named import MappingRows
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.statement import check_sequence
 from aioifx.errors import DataError, InterfaceError
@@ -36,6 +37,18 @@ from aioifx.sqltypes import Column, Row, Value
 
 RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
 """Rows; or, where a format is named, a path, an open file, or chunks of text or bytes."""
+
+
+def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> Feed:
+    """What feeds on rows whose values have their columns' names; nothing is read yet.
+
+    Args:     columns: which, and in which order; None for those of the first row.
+    Raises:   InterfaceError: *rows* cannot be iterated.
+    """
+    check_rows(rows)
+    if isinstance(rows, AsyncIterable):
+        return _AsyncNamedRows(rows, columns)
+    return _NamedRows(rows, columns)
 
 
 def feed_of(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> Feed:
@@ -59,11 +72,14 @@ def feed_of(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES)
 class Feed(ABC):
     """Rows, as many at a time as somebody asks for."""
 
+    origin = "header"
+    """What tells the columns' names."""
+
     def __init__(self) -> None:
         self.count = 0
         """Rows so far."""
         self.names: tuple[str, ...] | None = None
-        """The columns' names, if a header has told them."""
+        """The columns' names, if a header or the first mapping has told them."""
         self._opened: Generator[object] | None = None
 
     @abstractmethod
@@ -153,9 +169,59 @@ class _AsyncRows(_Values):
         return rows
 
 
+class _NamedRows(_Rows):
+    """Mappings; the first one names the columns, unless they are given."""
+
+    origin = "named"
+
+    def __init__(self, source: Iterable[Mapping[str, Value]], columns: Sequence[str] | None) -> None:
+        super().__init__(self._by_position(source))
+        self.names = None if columns is None else tuple(columns)
+
+    def _by_position(self, source: Iterable[Mapping[str, Value]]) -> Iterator[Row]:
+        for index, row in enumerate(source):
+            self.names = self.names or _keys_of(row, index)
+            yield _values_of(row, self.names, index)
+
+
+class _AsyncNamedRows(_AsyncRows):
+    """Likewise, awaited."""
+
+    origin = "named"
+
+    def __init__(self, source: AsyncIterable[Mapping[str, Value]], columns: Sequence[str] | None) -> None:
+        super().__init__(self._by_position(source))
+        self.names = None if columns is None else tuple(columns)
+
+    async def _by_position(self, source: AsyncIterable[Mapping[str, Value]]) -> AsyncIterator[Row]:
+        index = 0
+        async for row in source:
+            self.names = self.names or _keys_of(row, index)
+            yield _values_of(row, self.names, index)
+            index += 1
+
+
 def _tuple_of(row: Sequence[Value], index: int) -> Row:
     check_sequence(row, f"row {index}")
     return tuple(row)
+
+
+def _keys_of(row: Mapping[str, Value], index: int) -> tuple[str, ...]:
+    if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"row {index}: expected a mapping, got {type(row).__name__}")
+    return tuple(row)
+
+
+def _values_of(row: Mapping[str, Value], names: tuple[str, ...], index: int) -> Row:
+    """The values of these names; there must be no others."""
+    if len(_keys_of(row, index)) == len(names):
+        with contextlib.suppress(KeyError):
+            return tuple([row[name] for name in names])
+    for name in names:
+        if name not in row:
+            raise DataError(f"row {index}: no value for column {name!r:.40}", row_index=index)
+    surplus = next(name for name in row if name not in names)
+    raise DataError(f"row {index}: unknown column {surplus!r:.40}", row_index=index)
 
 
 # -- records of text -------------------------------------------------------------------------------------------

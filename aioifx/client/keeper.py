@@ -49,14 +49,14 @@ _HERE: Final = os.path.dirname(__file__)
 class Waiter:
     """Somebody who wants a connection."""
 
-    future: asyncio.Future[Lend[Connection, Waiter]]
+    future: asyncio.Future[Lend[Connection[Any], Waiter]]
 
 
 @dataclass(slots=True)
 class _Lease:
     """What is known of a connection that is lent."""
 
-    slot: Slot[Connection]
+    slot: Slot[Connection[Any]]
     since: float
     borrower: str
     """Where it was acquired, in debug mode."""
@@ -78,14 +78,14 @@ class Keeper:
         self.name = name
         self._debug = debug
         self._slow_release = slow_release
-        self.lending: Lending[Connection, Waiter] = Lending(limits, random.random)
+        self.lending: Lending[Connection[Any], Waiter] = Lending(limits, random.random)
         self.timed_out = 0
         """Tasks that waited longer than they would."""
-        self._leases: weakref.WeakKeyDictionary[Connection, _Lease] = weakref.WeakKeyDictionary()
+        self._leases: weakref.WeakKeyDictionary[Connection[Any], _Lease] = weakref.WeakKeyDictionary()
         """By the connection that the borrower has: he may forget it, we must not keep it alive."""
         self._openings: set[asyncio.Task[None]] = set()
         self._rests: set[asyncio.Task[None]] = set()
-        self._closings: dict[asyncio.Task[None], Connection] = {}
+        self._closings: dict[asyncio.Task[None], Connection[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._look_at = 0.0  # uvloop's handles do not tell when their time is past
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -129,7 +129,7 @@ class Keeper:
         self._check_open()
         self._do(self.lending.decide(self._now()))
 
-    async def wait_ready(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in `acquire`
+    async def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until min_size connections are open, however often the server has to be tried.
 
         Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
@@ -148,7 +148,7 @@ class Keeper:
 
     # -- borrowing ----------------------------------------------------------------------------------------------------
 
-    async def borrow(self, timeout: float) -> Connection:  # noqa: ASYNC109 - the pool tells what it was about
+    async def borrow(self, timeout: float) -> Connection[Any]:
         """What `acquire` awaits."""
         loop = self._check_open()
         limit = asyncio.timeout(timeout)
@@ -166,7 +166,7 @@ class Keeper:
             self.timed_out += 1
             raise PoolTimeout(f"{self!r}: no connection within {timeout:g} s") from self.lending.error
 
-    async def _granted(self, waiter: Waiter) -> Lend[Connection, Waiter]:
+    async def _granted(self, waiter: Waiter) -> Lend[Connection[Any], Waiter]:
         try:
             return await waiter.future
         except asyncio.CancelledError:
@@ -176,7 +176,7 @@ class Keeper:
                 self._give_back(future.result().slot, sound=True, used=False)  # it came in this very moment
             raise
 
-    async def _made_ready(self, lend: Lend[Connection, Waiter]) -> Connection | None:
+    async def _made_ready(self, lend: Lend[Connection[Any], Waiter]) -> Connection[Any] | None:
         """The connection as its borrower gets it; None if it turns out to be dead."""
         slot, base = lend.slot, lend.slot.connection
         where = self._place()
@@ -198,7 +198,7 @@ class Keeper:
         frames = [f for f in traceback.extract_stack(limit=20) if os.path.dirname(f.filename) != _HERE]
         return f"; acquired at\n{''.join(traceback.format_list(frames[-8:]))}"
 
-    def take_back(self, conn: Connection) -> None:
+    def take_back(self, conn: Connection[Any]) -> None:
         """A borrower needs his connection no longer.
 
         Raises:   InterfaceError: this pool has not lent it, or has it back already.
@@ -218,28 +218,28 @@ class Keeper:
             task = self._spawn(self._upkeep.clear_up(base, self), self._rests)
             task.add_done_callback(partial(self._rested, slot))
 
-    def has_lent(self, conn: Connection) -> bool:
+    def has_lent(self, conn: Connection[Any]) -> bool:
         """Whether this connection is the pool's, and has not been given back."""
         return conn in self._leases
 
-    def _rested(self, slot: Slot[Connection], task: asyncio.Task[None]) -> None:
+    def _rested(self, slot: Slot[Connection[Any]], task: asyncio.Task[None]) -> None:
         """It is cleared up, or closed; or the task was cancelled, perhaps before it began."""
         if task.cancelled():
             self._drop(slot)
         else:
             self._give_back(slot, sound=slot.connection.is_as_new)
 
-    def _give_back(self, slot: Slot[Connection], *, sound: bool, used: bool = True) -> None:
+    def _give_back(self, slot: Slot[Connection[Any]], *, sound: bool, used: bool = True) -> None:
         """The slot is lent no longer; a connection that is not sound is closed in order."""
         sound = sound and not slot.connection.is_closed()
         self._do(self.lending.give_back(slot, self._now(), sound=sound, used=used))
 
-    def _drop(self, slot: Slot[Connection]) -> None:
+    def _drop(self, slot: Slot[Connection[Any]]) -> None:
         """Nobody knows in which state the connection is, or it is dead."""
         slot.connection.terminate()
         self._give_back(slot, sound=False)
 
-    def _forgotten(self, slot: Slot[Connection], where: str) -> None:
+    def _forgotten(self, slot: Slot[Connection[Any]], where: str) -> None:
         """A borrower has dropped his connection instead of giving it back; called in whichever thread."""
         if self._owner is None or self._owner.is_inherited:
             return
@@ -251,11 +251,11 @@ class Keeper:
                 f"a connection of {self!r} was not given back{where}", ResourceWarning, stacklevel=2
             )
 
-    def _write_off(self, slot: Slot[Connection]) -> None:
+    def _write_off(self, slot: Slot[Connection[Any]]) -> None:
         if slot in self.lending.lent:
             self._drop(slot)
 
-    def _ended(self, base: Connection) -> None:
+    def _ended(self, base: Connection[Any]) -> None:
         """The server has closed a connection, or we have."""
         if actions := self.lending.ended(base, self._now()):
             self._do(actions)
@@ -279,7 +279,7 @@ class Keeper:
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    async def close(self, timeout: float | None) -> None:  # noqa: ASYNC109 - it ends in any case
+    async def close(self, timeout: float | None) -> None:
         """Lend nothing any more, wait until all connections have come back, and close them.
 
         Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
@@ -335,7 +335,7 @@ class Keeper:
 
     # -- doing what was decided ---------------------------------------------------------------------------------------
 
-    def _do(self, actions: list[Action[Connection, Waiter]]) -> None:
+    def _do(self, actions: list[Action[Connection[Any], Waiter]]) -> None:
         for action in actions:
             match action:
                 case Lend():
@@ -381,7 +381,7 @@ class Keeper:
         if task.cancelled():  # perhaps before it began
             self._do(self.lending.cancelled(self._now()))
 
-    def _close(self, conn: Connection) -> None:
+    def _close(self, conn: Connection[Any]) -> None:
         """Close a connection in order, and let nobody wait for it."""
         task = self._spawn(close_quietly(conn))
         self._closings[task] = conn
@@ -445,7 +445,7 @@ class Keeper:
         return owner.refusal()
 
 
-def _tell_end(keeper: weakref.ref[Keeper], conn: weakref.ref[Connection]) -> None:
+def _tell_end(keeper: weakref.ref[Keeper], conn: weakref.ref[Connection[Any]]) -> None:
     """A connection has ended; its keeper may have ended before it."""
     owner, base = keeper(), conn()
     if owner is not None and base is not None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,6 +49,14 @@ class Stats:
     """Rows that came."""
 
 
+def check_timeout(timeout: object) -> None:
+    """Raise unless *timeout* is None, or a number of seconds that a call may have."""
+    if timeout is None:
+        return
+    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not 0 < timeout < math.inf:
+        raise InterfaceError(f"timeout: expected a number of seconds above 0, got {timeout!r:.40}")
+
+
 class Ticket(Expected[T]):
     """An answer that is out."""
 
@@ -58,6 +67,8 @@ class Ticket(Expected[T]):
     abandoned = False
     deadline: float | None = None
     """When whoever waits for it has waited for long enough."""
+    timeout = 0.0
+    """The seconds that lead to the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,7 @@ class Line:
         self._holder: asyncio.Task[Any] | None = None  # whose turn it is, if that was noted
         self._queued: deque[asyncio.Future[None]] = deque()
         self._deadline: float | None = None
+        self._timeout = command_timeout  # of the turn that is taken
         self._awaited: Ticket[Any] | None = None  # what the turn's holder waits for, or has waited for last
         self._clock: asyncio.TimerHandle | None = None
         self._clock_at = 0.0  # uvloop's handles do not tell when their time is past
@@ -172,23 +184,29 @@ class Line:
             self._deadline = self._new_deadline()
         return True
 
-    async def take_turn(self, *, settled: bool = False) -> None:
+    async def take_turn(self, *, timeout: float | None = None, settled: bool = False) -> None:
         """Return when it is the caller's turn, every answer is in and every chore done.
 
-        Args:     settled: wait for that with `pipelining` as well, which otherwise leaves it to the next request.
+        Args:     timeout: seconds, for the whole turn instead of command_timeout.
+                  settled: wait for that with `pipelining` as well, which otherwise leaves it to the next request.
         Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
                   InterfaceError: the task has the turn already, and would wait for itself; or as `turn_now`.
         """
         task = asyncio.current_task()
+        check_timeout(timeout)
         if self.turn_now():
             self._holder = task
+            if timeout is not None:
+                self._timeout = timeout
+                self.restart_clock()
             return
         self.check_open()
         if self._holder is not None and self._holder is task:
             raise InterfaceError(
                 "this task holds the connection already; the rows of an executemany must not use it"
             )
-        deadline = self._new_deadline()
+        seconds = self.command_timeout if timeout is None else timeout
+        deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
         pipelined = self.pipelining and not settled
         if deadline is None:
             await self._next_turn(pipelined)
@@ -203,9 +221,9 @@ class Line:
                 if not self._begun and self._out and self._out[0].abandoned:
                     self._lose_patience_later()  # what nobody waits for holds up those who do
                 raise QueryTimeout(
-                    f"the connection was not free within {self.command_timeout:g} s; nothing was sent"
+                    f"the connection was not free within {seconds:g} s; nothing was sent"
                 ) from None
-            self._deadline = deadline
+            self._deadline, self._timeout = deadline, seconds
         self._begun, self._holder = True, task
 
     def sign(self) -> None:
@@ -258,7 +276,9 @@ class Line:
             self._awaited = None
             if awaited.future.cancelled() and not awaited.abandoned:
                 self.abandon(awaited)
-        self._begun, self._holder, self._deadline = False, None, None
+        self._begun, self._holder = False, None
+        if self._deadline is not None:
+            self._deadline, self._timeout = None, self.command_timeout
         if self._queued:
             self._pass_on()
         else:
@@ -267,13 +287,13 @@ class Line:
             self._pump()
 
     def restart_clock(self) -> None:
-        """Something came of a long call: its command_timeout begins anew."""
+        """Something came of a long call: its time begins anew."""
         self._deadline = self._new_deadline()
 
     def _new_deadline(self) -> float | None:
-        if self.command_timeout is None:
+        if self._timeout is None:
             return None
-        return asyncio.get_running_loop().time() + self.command_timeout
+        return asyncio.get_running_loop().time() + self._timeout
 
     @property
     def is_free(self) -> bool:
@@ -357,9 +377,10 @@ class Line:
         """
         self._stats.round_trips += 1
         self._awaited = ticket
-        if self.command_timeout is not None:
+        if self._timeout is not None:
             # At login there are no turns yet.
-            ticket.deadline = deadline = self._deadline or self.channel.loop.time() + self.command_timeout
+            ticket.timeout = self._timeout
+            ticket.deadline = deadline = self._deadline or self.channel.loop.time() + self._timeout
             self._ring_at(deadline)
         return ticket.future
 
@@ -374,11 +395,13 @@ class Line:
             self.abandon(ticket)
             raise
 
-    async def wait_outside(self, ticket: Ticket[T]) -> T:
+    async def wait_outside(self, ticket: Ticket[T], timeout: float | None = None) -> T:
         """`wait`, by whoever has no turn, and so has a clock of its own: for what was asked for ahead."""
         self._stats.round_trips += 1
-        ticket.deadline = self._new_deadline()
-        if ticket.deadline is not None:
+        seconds = self.command_timeout if timeout is None else timeout
+        if seconds is not None:
+            ticket.timeout = seconds
+            ticket.deadline = self.channel.loop.time() + seconds
             self._ring_at(ticket.deadline)
         try:
             return await ticket.future
@@ -409,7 +432,7 @@ class Line:
             if ticket.deadline > now:
                 self._ring_at(ticket.deadline)
                 continue
-            within = f"no answer within {self.command_timeout:g} s"
+            within = f"no answer within {ticket.timeout:g} s"
             error = QueryTimeout(f"{within}; the statement was interrupted" if ticket.running else within)
             if ticket.lost is not None:
                 ticket.lost(error)
@@ -431,7 +454,7 @@ class Line:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise QueryTimeout(f"the server did not read for {self.command_timeout:g} s") from None
+            raise QueryTimeout(f"the server did not read for {self._timeout:g} s") from None
 
     def abandon(self, ticket: Ticket[Any], *, interrupt: bool = True) -> None:
         """Wait no longer for an answer.

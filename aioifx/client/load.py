@@ -15,7 +15,7 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from aioifx.client.blocks import Block, Blocks, check_block
 from aioifx.client.execute import whole
@@ -33,6 +33,9 @@ from aioifx.wire.replies import ServerError
 
 Progress: TypeAlias = Callable[[int], object]
 """Called with the number of rows so far."""
+
+Commit: TypeAlias = Literal["end", "block"]
+"""When a load commits."""
 
 _BEGINNING: Final = b"aioifx_load"
 """The savepoint in front of a load that is part of a transaction."""
@@ -52,7 +55,7 @@ class Order:
     table: str
     columns: Sequence[str] | None = None
     block: int | None = None
-    commit: str = "end"
+    commit: Commit = "end"
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -67,12 +70,15 @@ class Order:
             raise InterfaceError(f'commit: must be "end" or "block", not {self.commit!r:.40}')
         check_progress(self.progress)
 
-    def insertion(self, header: Sequence[str] | None, values: int) -> str:
-        """The INSERT, for rows of so many values."""
-        names = self.columns if self.columns is not None else header
+    def insertion(self, found: Sequence[str] | None, values: int, *, origin: str = "header") -> str:
+        """The INSERT, for rows of so many values.
+
+        Args:     found: the columns' names as the rows tell them; *origin* is where.
+        """
+        names = self.columns if self.columns is not None else found
         if names is None:
             return f"insert into {self.table} values({','.join('?' * values)})"
-        listed = ",".join(column_name(name, "header") for name in names)
+        listed = ",".join(column_name(name, origin) for name in names)
         return f"insert into {self.table} ({listed}) values({','.join('?' * len(names))})"
 
 
@@ -82,14 +88,19 @@ def check_progress(progress: Progress | None) -> None:
         raise InterfaceError("progress: must not be async")
 
 
-async def load(statements: Statements, feed: Feed, order: Order) -> ExecuteResult:
+async def load(
+    statements: Statements,
+    feed: Feed,
+    order: Order,
+    timeout: float | None = None,
+) -> ExecuteResult:
     """Do it, as a whole call: the turn, a statement prepared for it, its rows.
 
     Raises:   as `Connection.load`.
     """
     session = statements.session
     try:
-        async with session:
+        async with session.turn(timeout):
             if (
                 order.commit == "block"
                 and session.is_logged
@@ -100,7 +111,7 @@ async def load(statements: Statements, feed: Feed, order: Order) -> ExecuteResul
             if values is None and order.columns is None and feed.names is None:
                 return ExecuteResult()
             session.line.restart_clock()  # the time that the rows' source takes is not the server's
-            statement = await statements.prepare(order.insertion(feed.names, values or 0))
+            statement = await statements.prepare(order.insertion(feed.names, values or 0, origin=feed.origin))
             try:
                 result = await _Load(statement, feed, order).run()
             except BaseException as error:

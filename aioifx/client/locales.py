@@ -7,7 +7,7 @@ House rules:
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from aioifx.client.attempt import Attempt
 from aioifx.client.connection import Connection
@@ -25,7 +25,7 @@ _known: Final[dict[_Key, str]] = {}
 """Host, port, server and database -> the database's locale."""
 
 
-async def log_in(attempt: Attempt, password: str) -> Connection:
+async def log_in(attempt: Attempt, password: str) -> Connection[Any]:
     """`Attempt.log_in` of an attempt that has reached its server; with ``locale="auto"``, in the database's locale.
 
     Raises:   DatabaseError: whatever it is that keeps us out.
@@ -51,7 +51,7 @@ async def log_in(attempt: Attempt, password: str) -> Connection:
     return await _log_in(attempt, password)
 
 
-async def _log_in(attempt: Attempt, password: str) -> Connection:
+async def _log_in(attempt: Attempt, password: str) -> Connection[Any]:
     """A connection in whose locale the database is.
 
     Source:   documented: a server may ignore a locale that does not match, and say so by a warning (GLS guide, Verify

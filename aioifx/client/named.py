@@ -10,7 +10,7 @@ House rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -44,12 +44,39 @@ NamedValues: TypeAlias = (
 """A mapping for names and numbers, or a sequence for numbers alone, the first value being that of :1."""
 
 
+MappingRows: TypeAlias = Iterable[Mapping[str, Value]] | AsyncIterable[Mapping[str, Value]]
+"""Rows whose values have names, for many executions."""
+
+
 class NamedStatement(NamedTuple):
     """A statement with a placeholder for each of its parameters."""
 
     sql: str
     names: tuple[str, ...]
     """The parameter of each placeholder, in order; numbers without leading zeros."""
+
+    def expanded(self, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+        """The statement and its values with one placeholder for each element of a list or tuple.
+
+        Raises:   InterfaceError: one of them is empty.
+        """
+        parts: list[str] = []
+        flat: list[Value] = []
+        end = 0
+        places = [found.start() for found in _TOKEN.finditer(self.sql) if found["placeholder"]]
+        for name, place, value in zip(self.names, places, values, strict=True):
+            if not is_list(value):
+                flat.append(value)
+                continue
+            elements: Sequence[Value] = value
+            if not elements:
+                raise InterfaceError(
+                    f"parameter :{name}: expected one value or more, got an empty {type(elements).__name__}"
+                )
+            parts += (self.sql[end:place], ", ".join("?" * len(elements)))
+            flat += elements
+            end = place + 1
+        return "".join((*parts, self.sql[end:])), tuple(flat)
 
     def values(self, given: NamedValues) -> tuple[Value, ...]:
         """The values by position.
@@ -101,10 +128,61 @@ def named_statement(sql: str) -> NamedStatement:
 def bind_named(sql: str, values: NamedValues) -> tuple[str, tuple[Value, ...]]:
     """The statement with placeholders, and the values by position; a name may occur several times.
 
-    Raises:   InterfaceError: see `named_statement` and `NamedStatement.values`.
+    Raises:   InterfaceError: see `named_statement`, `NamedStatement.values` and `NamedStatement.expanded`.
     """
     statement = named_statement(sql)
-    return statement.sql, statement.values(values)
+    by_position = statement.values(values)
+    for value in by_position:
+        if is_list(value):
+            return statement.expanded(by_position)
+    return statement.sql, by_position
+
+
+def _check_rows(rows: object) -> None:
+    kind = type(rows)
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
+        raise InterfaceError(f"named: expected an iterable of mappings, got {kind.__name__}")
+
+
+def is_list(value: object) -> bool:
+    """Whether a value stands for several."""
+    return isinstance(value, (list, tuple))
+
+
+class NamedRows:
+    """The rows of many executions, whose values have names.
+
+    Raises:   InterfaceError: *rows* cannot be iterated. By iterating: a row is no mapping, or a value is missing or
+              left over; names the row, counted from 0.
+    """
+
+    def __init__(self, statement: NamedStatement, rows: MappingRows) -> None:
+        _check_rows(rows)
+        self.source = rows
+        self._statement = statement
+
+    def by_position(self) -> Iterator[tuple[Value, ...]] | AsyncIterator[tuple[Value, ...]]:
+        """The values of each row by position."""
+        rows = self.source
+        return self._async_rows(rows) if isinstance(rows, AsyncIterable) else self._rows(rows)
+
+    def _rows(self, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[Value, ...]]:
+        for index, row in enumerate(rows):
+            yield self._row(index, row)
+
+    async def _async_rows(self, rows: AsyncIterable[Mapping[str, Value]]) -> AsyncIterator[tuple[Value, ...]]:
+        index = 0
+        async for row in rows:
+            yield self._row(index, row)
+            index += 1
+
+    def _row(self, index: int, row: Mapping[str, Value]) -> tuple[Value, ...]:
+        if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"row {index}: expected a mapping, got {type(row).__name__}")
+        try:
+            return self._statement.values(row)
+        except InterfaceError as error:
+            raise InterfaceError(f"row {index}: {error}") from None
 
 
 def _named_statement(sql: str) -> NamedStatement:

@@ -43,7 +43,8 @@ Password: TypeAlias = str | Callable[[], str | Awaitable[str]]
 
 
 class OptionFields(TypedDict, total=False):
-    """The keywords of connect(); None is as good as leaving one out. ConnectOptions says what they mean."""
+    """The keywords of connect(), apart from row_factory, which says what the connection's rows are; None is as good as
+    leaving one out. ConnectOptions says what they mean."""
 
     host: str | None
     port: int | None
@@ -74,6 +75,11 @@ class OptionFields(TypedDict, total=False):
     pipelining: bool | None
     keepalive: bool | tuple[int, int, int] | None
     strip_char: bool | None
+
+
+class AllOptionFields(OptionFields, total=False):
+    """All keywords of connect()."""
+
     row_factory: RowFactory[Any] | None
 
 
@@ -188,8 +194,8 @@ class ConnectOptions:
         _check_flag("strip_char", self.strip_char)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InterfaceError("ssl: must be None, True, False or an ssl.SSLContext")
-        if self.row_factory is not None and not callable(self.row_factory):
-            raise InterfaceError("row_factory: must be callable, such as aioifx.rows.dict_row")
+        if self.row_factory is not None:
+            check_row_factory(self.row_factory)
 
     def _check_cluster(self, code_set: CodeSet) -> None:
         if self.role not in ROLES:
@@ -287,7 +293,7 @@ class ConnectOptions:
 
 
 def resolve(
-    dsn: str | None, options: OptionFields, environ: Mapping[str, str] = os.environ
+    dsn: str | None, options: AllOptionFields, environ: Mapping[str, str] = os.environ
 ) -> ConnectOptions:
     """Merge keywords, DSN, process environment and defaults.
 
@@ -355,9 +361,9 @@ def _operating_system_user(environ: Mapping[str, str]) -> str:
 
 
 def _check_known(name: str) -> None:
-    if name not in OptionFields.__annotations__:
+    if name not in AllOptionFields.__annotations__:
         raise InterfaceError(
-            f"{name}: no option is called so{did_you_mean(name, OptionFields.__annotations__)}"
+            f"{name}: no option is called so{did_you_mean(name, AllOptionFields.__annotations__)}"
         )
 
 
@@ -403,6 +409,12 @@ def _whole_from_text(name: str, text: str) -> int:
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------
+
+
+def check_row_factory(factory: object) -> None:
+    """Raise unless *factory* can be called."""
+    if not callable(factory):
+        raise InterfaceError("row_factory: must be callable, such as aioifx.rows.dict_row")
 
 
 def check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from aioifx.client.line import Ticket
+from aioifx.client.named import NamedRows
 from aioifx.client.session import Session, failure_of
 from aioifx.client.statement import Statement, check_sequence
 from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout
@@ -137,13 +138,14 @@ class _Pipeline:
             self.statement.session.line.abandon(self.in_flight.popleft())
 
 
-def comes_but_once(rows: ParamRows, session: Session) -> bool:
+def comes_but_once(rows: ParamRows | NamedRows, session: Session) -> bool:
     """Whether they cannot be sent again with a statement that is prepared anew: they are gone, or may be stored."""
-    return not (isinstance(rows, (list, tuple)) and session.is_logged)
+    source = rows.source if isinstance(rows, NamedRows) else rows
+    return not (isinstance(source, (list, tuple)) and session.is_logged)
 
 
 async def execute_many(
-    statement: Statement, rows: ParamRows, *, collect: bool = False
+    statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
 ) -> tuple[Executions, tuple[DatabaseError, ...]]:
     """Execute *statement* once for each row, pipelined. The caller holds the session's turn.
 
@@ -173,9 +175,11 @@ async def execute_many(
     return pipeline.told, pipeline.failures()
 
 
-async def _send_all(pipeline: _Pipeline, rows: ParamRows) -> None:
+async def _send_all(pipeline: _Pipeline, rows: ParamRows | NamedRows) -> None:
     """Send every row, waiting whenever the window is full; nothing is awaited per row of an ordinary iterable."""
     index = 0
+    if isinstance(rows, NamedRows):
+        rows = rows.by_position()
     if isinstance(rows, AsyncIterable):
         async for params in rows:
             index += pipeline.extend(index, iter((params,)))

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from aioifx.client.connection import Connection
 from aioifx.client.keeper import Keeper
 from aioifx.client.lending import Limits
-from aioifx.client.named import NamedValues
+from aioifx.client.line import Ticket, check_timeout
 from aioifx.client.options import OptionFields, resolve
 from aioifx.client.owner import NotCopied
-from aioifx.client.pipeline import ParamRows
-from aioifx.client.result import ExecuteResult
+from aioifx.client.queries import Queries
+from aioifx.client.statement import Statement
+from aioifx.client.statements import Statements, Use
+from aioifx.client.stream import Stream, let_go
 from aioifx.client.upkeep import Hook, Upkeep
 from aioifx.errors import InterfaceError
-from aioifx.rows import Record, RowFactory
-from aioifx.sqltypes import Value
+from aioifx.rows import Item, Record, RowFactory
+from aioifx.sqltypes import Row, Value
+from aioifx.wire.replies import Reply
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +57,16 @@ class PoolStats:
     """Tasks that waited at the same time, at most."""
 
 
-class Pool(NotCopied):
-    """Connections that are kept open and lent; `create_pool` makes it. It belongs to one event loop."""
+class Pool(Queries[Item], NotCopied):
+    """Connections that are kept open and lent; `create_pool` makes it. It belongs to one event loop.
 
-    def __init__(self, keeper: Keeper, acquire_timeout: float) -> None:
+    Each call of `Queries` acquires a connection for itself, within acquire_timeout; its own timeout begins after that.
+    """
+
+    def __init__(
+        self, keeper: Keeper, acquire_timeout: float, row_factory: RowFactory[Item] | None = None
+    ) -> None:
+        super().__init__(_Acquired(self.acquire), row_factory)
         self._keeper = keeper
         self._acquire_timeout = acquire_timeout
 
@@ -80,7 +90,7 @@ class Pool(NotCopied):
         await self._keeper.start()
         return self
 
-    async def wait_ready(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in `acquire`
+    async def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until min_size connections are open, however often the server has to be tried.
 
         Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
@@ -89,7 +99,7 @@ class Pool(NotCopied):
 
     # -- borrowing ----------------------------------------------------------------------------------------------------
 
-    def acquire(self, *, timeout: float | None = None) -> Acquiring:
+    def acquire(self, *, timeout: float | None = None) -> Acquiring[Item]:
         """A connection: ``async with pool.acquire() as conn:``, or ``conn = await pool.acquire()`` and `release`.
 
         Args:     timeout: seconds to wait for it; acquire_timeout by default.
@@ -98,87 +108,25 @@ class Pool(NotCopied):
         """
         return Acquiring(self._keeper, self._acquire_timeout if timeout is None else timeout)
 
-    async def release(self, conn: Connection) -> None:
+    def release(self, conn: Connection[Any]) -> Awaitable[None]:
         """Give a connection back; what is still open on it is closed or rolled back. Nothing is waited for.
+
+        It is back when the call returns: what is returned may be awaited, and need not be.
 
         Raises:   InterfaceError: this pool has not lent it, or has it back already.
         """
         self._keeper.take_back(conn)
+        return _DONE
 
-    # -- calls on a connection of the pool's choice -------------------------------------------------------------------
-
-    @overload
-    async def fetch(self, sql: str, *args: Value, named: NamedValues | None = None) -> list[Record]: ...
-    @overload
-    async def fetch(
-        self, sql: str, *args: Value, named: NamedValues | None = None, row_factory: RowFactory[R]
-    ) -> list[R]: ...
-    async def fetch(
+    def _stream(
         self,
         sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[Any] | None = None,
-    ) -> list[Any]:
-        """`Connection.fetch` on a connection of the pool."""
-        async with self.acquire() as conn:
-            return await conn.fetch(sql, *args, named=named, row_factory=row_factory or conn.row_factory)
-
-    @overload
-    async def fetchrow(self, sql: str, *args: Value, named: NamedValues | None = None) -> Record | None: ...
-    @overload
-    async def fetchrow(
-        self, sql: str, *args: Value, named: NamedValues | None = None, row_factory: RowFactory[R]
-    ) -> R | None: ...
-    async def fetchrow(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[Any] | None = None,
-    ) -> Any | None:
-        """`Connection.fetchrow` on a connection of the pool."""
-        async with self.acquire() as conn:
-            return await conn.fetchrow(sql, *args, named=named, row_factory=row_factory or conn.row_factory)
-
-    async def fetchval(
-        self, sql: str, *args: Value, named: NamedValues | None = None, column: int = 0
-    ) -> Value:
-        """`Connection.fetchval` on a connection of the pool."""
-        async with self.acquire() as conn:
-            return await conn.fetchval(sql, *args, named=named, column=column)
-
-    async def execute(self, sql: str, *args: Value, named: NamedValues | None = None) -> ExecuteResult:
-        """`Connection.execute` on a connection of the pool."""
-        async with self.acquire() as conn:
-            return await conn.execute(sql, *args, named=named)
-
-    async def executemany(self, sql: str, rows: ParamRows, *, on_error: str = "raise") -> ExecuteResult:
-        """`Connection.executemany` on a connection of the pool."""
-        async with self.acquire() as conn:
-            return await conn.executemany(sql, rows, on_error=on_error)
-
-    @overload
-    def stream(
-        self, sql: str, *args: Value, named: NamedValues | None = None
-    ) -> AsyncGenerator[Record, None]: ...
-    @overload
-    def stream(
-        self, sql: str, *args: Value, named: NamedValues | None = None, row_factory: RowFactory[R]
-    ) -> AsyncGenerator[R, None]: ...
-    async def stream(
-        self,
-        sql: str,
-        *args: Value,
-        named: NamedValues | None = None,
-        row_factory: RowFactory[Any] | None = None,
-    ) -> AsyncGenerator[Any, None]:
-        """The rows of a query, on a connection that is held until the last row or `aclose`."""
-        async with self.acquire() as conn:
-            factory = row_factory or conn.row_factory
-            async with conn.stream(sql, *args, named=named, row_factory=factory) as stream:
-                async for row in stream:
-                    yield row
+        args: Sequence[Value],
+        factory: RowFactory[Any],
+        prefetch: bool,
+        timeout: float | None,
+    ) -> Stream[Any]:
+        return PoolStream(self.acquire, sql, args, factory, prefetch=prefetch, timeout=timeout)
 
     # -- size and health ----------------------------------------------------------------------------------------------
 
@@ -217,7 +165,7 @@ class Pool(NotCopied):
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 - it ends in any case
+    async def close(self, *, timeout: float | None = None) -> None:
         """Lend nothing any more, wait until all connections have come back, and close them. Closing twice is fine.
 
         Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
@@ -232,7 +180,19 @@ class Pool(NotCopied):
         self._keeper.terminate()
 
 
-class Acquiring:
+class _Done:
+    """An awaitable that is done."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ()
+
+
+_DONE: Final = _Done()
+
+
+class Acquiring(Generic[Item]):
     """A connection that is on its way from a pool; await it, or enter it."""
 
     __slots__ = ("_conn", "_entered", "_keeper", "_timeout")
@@ -240,13 +200,13 @@ class Acquiring:
     def __init__(self, keeper: Keeper, timeout: float) -> None:
         self._keeper = keeper
         self._timeout = timeout
-        self._conn: Connection | None = None
+        self._conn: Connection[Item] | None = None
         self._entered = False
 
-    def __await__(self) -> Generator[Any, None, Connection]:
+    def __await__(self) -> Generator[Any, None, Connection[Item]]:
         return self._keeper.borrow(self._timeout).__await__()
 
-    async def __aenter__(self) -> Connection:
+    async def __aenter__(self) -> Connection[Item]:
         if self._entered:
             raise InterfaceError("one acquire is for one block; call it again")
         self._entered = True
@@ -256,11 +216,93 @@ class Acquiring:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give the connection back that was entered, unless that is done."""
         conn, self._conn = self._conn, None
         if conn is not None and self._keeper.has_lent(conn):  # it may have been released within the block
             self._keeper.take_back(conn)
 
 
+class _Acquired:
+    """Runs each call on a connection that is acquired for it."""
+
+    __slots__ = ("_acquire",)
+
+    def __init__(self, acquire: Callable[[], Acquiring[Any]]) -> None:
+        self._acquire = acquire
+
+    async def run(
+        self,
+        sql: str,
+        params: Sequence[Value] | None,
+        use: Use[T],
+        timeout: float | None = None,
+        *,
+        once: bool = False,
+    ) -> T:
+        check_timeout(timeout)
+        async with self._acquire() as conn:
+            return await conn.statements.run(sql, params, use, timeout, once=once)
+
+    async def apply(self, use: Callable[[Statements], Awaitable[T]]) -> T:
+        async with self._acquire() as conn:
+            return await use(conn.statements)
+
+
+class PoolStream(Stream[R]):
+    """A stream on a connection that is acquired for its first row, and released after the last one or `aclose`.
+
+    One that is left early and not closed releases it when it is garbage.
+    """
+
+    def __init__(
+        self,
+        acquire: Callable[[], Acquiring[Any]],
+        source: str,
+        params: Sequence[Value],
+        factory: RowFactory[R],
+        *,
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        super().__init__(None, source, params, factory, prefetch=prefetch, timeout=timeout)
+        self._acquire = acquire
+        self._held: Acquiring[Any] | None = None
+
+    async def _begin(self) -> list[Row]:
+        held = self._acquire()
+        self._statements = (await held.__aenter__()).statements
+        self._held = held
+        return await super()._begin()
+
+    def _check_owner(self) -> None:
+        if self._held is not None:
+            super()._check_owner()
+
+    def _ended(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.release()
+
+    def __del__(self) -> None:
+        held = getattr(self, "_held", None)
+        if held is not None and not self._statements.is_over:
+            # A finalizer may run in any thread. Until then the callback keeps the connection.
+            self._session.line.soon(_leave_stream, self._statements, self._statement, self._ahead, held)
+
+
+def _leave_stream(
+    statements: Statements, statement: Statement | None, ahead: Ticket[Reply] | None, held: Acquiring[Any]
+) -> None:
+    """A stream is garbage that was not closed."""
+    if statement is not None:
+        let_go(statements, statement, is_own=True, ahead=ahead)
+    held.release()
+
+
+@overload
 def create_pool(
     dsn: str | None = None,
     *,
@@ -277,8 +319,48 @@ def create_pool(
     name: str | None = None,
     debug: bool = False,
     slow_release: float | None = None,
+    row_factory: None = None,
     **options: Unpack[OptionFields],
-) -> Pool:
+) -> Pool[Record]: ...
+@overload
+def create_pool(
+    dsn: str | None = None,
+    *,
+    min_size: int = 1,
+    max_size: int = 10,
+    acquire_timeout: float = 30.0,
+    max_waiting: int = 0,
+    max_lifetime: float = 3600.0,
+    max_idle: float = 300.0,
+    check_after_idle: float = 30.0,
+    init: Hook | None = None,
+    setup: Hook | None = None,
+    reset: Hook | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    slow_release: float | None = None,
+    row_factory: RowFactory[R],
+    **options: Unpack[OptionFields],
+) -> Pool[R]: ...
+def create_pool(
+    dsn: str | None = None,
+    *,
+    min_size: int = 1,
+    max_size: int = 10,
+    acquire_timeout: float = 30.0,
+    max_waiting: int = 0,
+    max_lifetime: float = 3600.0,
+    max_idle: float = 300.0,
+    check_after_idle: float = 30.0,
+    init: Hook | None = None,
+    setup: Hook | None = None,
+    reset: Hook | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    slow_release: float | None = None,
+    row_factory: RowFactory[Any] | None = None,
+    **options: Unpack[OptionFields],
+) -> Pool[Any]:
     """A pool of connections: ``async with create_pool(...) as pool:``, or ``pool = await create_pool(...)``.
 
     Args:     min_size, max_size: how many are kept open, and how many may be at most.
@@ -306,10 +388,10 @@ def create_pool(
         if hook is not None and not callable(hook):
             raise InterfaceError(f"{what}: must be a coroutine function that takes a connection")
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
-    upkeep = Upkeep(resolve(dsn, options), init, setup, reset)
+    upkeep = Upkeep(resolve(dsn, {**options, "row_factory": row_factory}), init, setup, reset)
     name = name or f"{upkeep.options.database or 'no database'} at {upkeep.options.destination}"
     keeper = Keeper(upkeep, limits, name=name, debug=debug, slow_release=slow_release)
-    return Pool(keeper, acquire_timeout)
+    return Pool(keeper, acquire_timeout, row_factory)
 
 
 def check_sizes(min_size: object, max_size: object) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 from aioifx.client.execute import (
+    RECORDS,
     TUPLES,
+    OnError,
     R,
     Rows,
+    check_on_error,
     check_rows,
     execute_statement,
     executemany_statement,
     value_at,
 )
+from aioifx.client.named import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
 from aioifx.client.owner import NotCopied
 from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.result import ExecuteResult
@@ -23,16 +27,26 @@ from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements, Use, note_stale
 from aioifx.client.stream import Stream
 from aioifx.errors import InterfaceError
-from aioifx.rows import Record, RowFactory
+from aioifx.rows import Item, RowFactory
 from aioifx.sqltypes import Column, SqlType, Value
 
 T = TypeVar("T")
 
 
-class PreparedStatement(NotCopied):
-    """What `Connection.prepare` gives: the statement stays prepared at the server until `close`."""
+class PreparedStatement(NotCopied, Generic[Item]):
+    """What `Connection.prepare` gives: the statement stays prepared at the server until `close`.
 
-    def __init__(self, statements: Statements, statement: Statement, factory: RowFactory[Any]) -> None:
+    Args:     names: where the statement has named parameters, which is which.
+    """
+
+    def __init__(
+        self,
+        statements: Statements,
+        statement: Statement,
+        factory: RowFactory[Any],
+        names: NamedStatement | None = None,
+    ) -> None:
+        self._names = names
         self._statements = statements
         self._statement = statement
         statement.reused = True  # its table may change before it is used
@@ -64,48 +78,144 @@ class PreparedStatement(NotCopied):
         return self._statement.parameters
 
     @overload
-    async def fetch(self, *args: Value) -> list[Record]: ...
+    async def fetch(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        timeout: float | None = None,
+    ) -> list[Item]: ...
     @overload
-    async def fetch(self, *args: Value, row_factory: RowFactory[R]) -> list[R]: ...
-    async def fetch(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> list[Any]:
-        """Every row."""
+    async def fetch(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
+    ) -> list[R]: ...
+    async def fetch(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> list[Any]:
+        """Every row.
+
+        Args:     args: the values of the placeholders, ``?``. named: instead, those of ``:name`` or ``:1``, if it was
+                  prepared with ``named=True``. timeout: seconds for this call; None: command_timeout.
+        """
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
         rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._run(args, rows.all)
+        return await self._run(args, rows.all, timeout)
 
     @overload
-    async def fetchrow(self, *args: Value) -> Record | None: ...
+    async def fetchrow(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        timeout: float | None = None,
+    ) -> Item | None: ...
     @overload
-    async def fetchrow(self, *args: Value, row_factory: RowFactory[R]) -> R | None: ...
-    async def fetchrow(self, *args: Value, row_factory: RowFactory[Any] | None = None) -> Any | None:
-        """The first row, or None."""
+    async def fetchrow(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
+    ) -> R | None: ...
+    async def fetchrow(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any | None:
+        """The first row, or None. See `fetch`."""
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
         rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._run(args, rows.first)
+        return await self._run(args, rows.first, timeout)
 
-    async def fetchval(self, *args: Value, column: int = 0) -> Value:
-        """One value of the first row, or None."""
-        return value_at(await self._run(args, TUPLES.first), column)
+    async def fetchval(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        column: int | str = 0,
+        timeout: float | None = None,
+    ) -> Value:
+        """One value of the first row, or None, by the column's place or name. See `fetch`."""
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        if isinstance(column, str):
+            row = await self._run(args, RECORDS.first, timeout)
+        else:
+            row = await self._run(args, TUPLES.first, timeout)
+        return value_at(row, column)
 
-    async def execute(self, *args: Value) -> ExecuteResult:
-        """Execute once; rows are counted and dropped."""
-        return await self._run(args, execute_statement)
+    async def execute(
+        self, *args: Value, named: NamedValues | None = None, timeout: float | None = None
+    ) -> ExecuteResult:
+        """Execute once; rows are counted and dropped. See `fetch`."""
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        return await self._run(args, execute_statement, timeout)
 
-    async def executemany(self, rows: ParamRows) -> ExecuteResult:
+    async def executemany(
+        self,
+        rows: ParamRows | None = None,
+        *,
+        named: MappingRows | None = None,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
+    ) -> ExecuteResult:
         """Execute once for each row, pipelined; see `Connection.executemany`."""
-        check_rows(rows)
-        once = comes_but_once(rows, self._session)
-        return await self._run((), lambda statement, _: executemany_statement(statement, rows), once=once)
+        collect = check_on_error(on_error)
+        source = self._rows_by_position(rows, named)
+        return await self._run(
+            (),
+            lambda statement, _: executemany_statement(statement, source, collect=collect),
+            timeout,
+            once=comes_but_once(source, self._session),
+        )
 
     @overload
-    def stream(self, *args: Value, prefetch: bool = True) -> Stream[Record]: ...
-    @overload
-    def stream(self, *args: Value, row_factory: RowFactory[R], prefetch: bool = True) -> Stream[R]: ...
     def stream(
-        self, *args: Value, row_factory: RowFactory[Any] | None = None, prefetch: bool = True
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[Item]: ...
+    @overload
+    def stream(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[R]: ...
+    def stream(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        prefetch: bool = True,
+        timeout: float | None = None,
     ) -> Stream[Any]:
-        """The rows, block by block. One at a time: a prepared statement has one cursor."""
+        """The rows, block by block. One at a time: a prepared statement has one cursor.
+
+        Args:     timeout: seconds for each block; None: command_timeout.
+        """
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
         factory = row_factory or self._factory
         self._ready()
-        return Stream(self._statements, self._begin, args, factory, prefetch=prefetch)
+        return Stream(self._statements, self._begin, args, factory, prefetch=prefetch, timeout=timeout)
 
     async def close(self) -> None:
         """Give the statement back; nothing is waited for."""
@@ -165,14 +275,46 @@ class PreparedStatement(NotCopied):
             _put_cursor_down(fresh)
             raise
 
-    async def _run(self, params: Sequence[Value], use: Use[T], *, once: bool = False) -> T:
+    def _by_position(self, args: tuple[Value, ...], named: NamedValues | None) -> tuple[Value, ...]:
+        """The values of the placeholders."""
+        names = self._names
+        if named is None or args or names is None:
+            raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
+        values = names.values(named)
+        for name, value in zip(names.names, values, strict=True):
+            if is_list(value):
+                raise InterfaceError(
+                    f"parameter :{name}: a prepared statement takes one value, not a {type(value).__name__};"
+                    " only the calls of a connection or pool expand it"
+                )
+        return values
+
+    def _rows_by_position(self, rows: ParamRows | None, named: MappingRows | None) -> ParamRows | NamedRows:
+        """The rows of many executions."""
+        names = self._names
+        if named is not None and names is not None and rows is None:
+            return NamedRows(names, named)
+        if named is not None or names is not None:
+            raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
+        check_rows(rows)
+        assert rows is not None
+        return rows
+
+    async def _run(
+        self,
+        params: Sequence[Value],
+        use: Use[T],
+        timeout: float | None,
+        *,
+        once: bool = False,
+    ) -> T:
         """A whole call: the turn, the use of the statement; its cursor is closed behind that.
 
         Args:     once: *use* cannot be repeated, so a stale statement is prepared again for the next call only.
         """
         session = self._session
-        if session.manners.due or not session.line.turn_now():
-            await session.__aenter__()
+        if timeout is not None or session.manners.due or not session.line.turn_now():
+            await session.take_turn(timeout)
         try:
             may_repeat, statement = not (once or session.in_transaction), self._ready()
             try:
@@ -193,6 +335,10 @@ class PreparedStatement(NotCopied):
 def _put_cursor_down(statement: Statement) -> None:
     statement.put_cursor_down()
     statement.session.autocommit_later()
+
+
+_HOW_NAMED = "named: the statement was prepared without named=True"
+_NAMED_ONLY = "named: missing; the statement was prepared with named=True, and takes no values by position"
 
 
 def _let_go(statements: Statements, statement: Statement) -> None:

@@ -10,6 +10,7 @@ House rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
@@ -141,18 +142,29 @@ class Session(Conversation):
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
-    async def __aenter__(self) -> Self:
-        """Take the turn: nobody else converses until it is given back.
+    async def take_turn(self, timeout: float | None = None) -> None:
+        """`Line.take_turn`, and what is due of isolation and lock mode.
 
-        Raises:   ConnectionLost: the session has ended. QueryTimeout: others took too long.
+        Args:     timeout: seconds, for the whole turn instead of command_timeout.
         """
-        await self.line.take_turn()
+        await self.line.take_turn(timeout=timeout)
         if self.manners.due:
             try:
                 await self.settle()
             except BaseException:
                 self.line.give_turn()
                 raise
+
+    def turn(self, timeout: float | None) -> AbstractAsyncContextManager[Session]:
+        """``async with session`` with a timeout of its own, unless that is None."""
+        return self if timeout is None else _TimedTurn(self, timeout)
+
+    async def __aenter__(self) -> Self:
+        """Take the turn: nobody else converses until it is given back.
+
+        Raises:   ConnectionLost: the session has ended. QueryTimeout: others took too long.
+        """
+        await self.take_turn()
         return self
 
     async def __aexit__(
@@ -541,6 +553,21 @@ class Session(Conversation):
                 pass  # a server that closes without a farewell has closed all the same
         self.channel.close()
         await self.channel.wait_closed()
+
+
+class _TimedTurn:
+    __slots__ = ("_session", "_timeout")
+
+    def __init__(self, session: Session, timeout: float) -> None:
+        self._session = session
+        self._timeout = timeout
+
+    async def __aenter__(self) -> Session:
+        await self._session.take_turn(self._timeout)
+        return self._session
+
+    async def __aexit__(self, *_: object) -> None:
+        self._session.line.give_turn()
 
 
 def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:

@@ -174,18 +174,19 @@ class Statements:
         sql: str,
         params: Sequence[Value] | None,
         use: Use[T],
+        timeout: float | None = None,
         *,
         once: bool = False,
     ) -> T:
         """A whole call: the turn, a statement, its use; then it is given back.
 
-        Args:     params: None where they are *use*'s own matter. once: *use* cannot be repeated, so a stale statement
-                  is not prepared again.
+        Args:     params: None where they are *use*'s own matter. timeout: seconds; None: command_timeout.
+                  once: *use* cannot be repeated, so a stale statement is not prepared again.
         """
         session = self._session if not self._is_over else self.session
         # What `async with` does, without awaiting where nothing is to be awaited.
-        if session.manners.due or not session.line.turn_now():
-            await session.__aenter__()
+        if timeout is not None or session.manners.due or not session.line.turn_now():
+            await session.take_turn(timeout)
         try:
             may_repeat = not (once or session.in_transaction)
             statement = self._kept(sql, params) or await self.prepare(sql, params)
@@ -204,6 +205,10 @@ class Statements:
             return result
         finally:
             session.line.give_turn()
+
+    def apply(self, use: Callable[[Statements], Awaitable[T]]) -> Awaitable[T]:
+        """What *use* makes of these statements; who has them only for one call does more here."""
+        return use(self)
 
     async def begin(self, sql: str, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
         """The first half of `run`: take a statement and use it. The caller has the turn, and gives both back."""

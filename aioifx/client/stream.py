@@ -9,7 +9,7 @@ from itertools import chain
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
-from aioifx.client.line import Ticket
+from aioifx.client.line import Ticket, check_timeout
 from aioifx.client.owner import NotCopied
 from aioifx.client.session import Session
 from aioifx.client.statement import Statement
@@ -48,18 +48,23 @@ class Stream(NotCopied, Generic[R]):
 
     Args:     source: a query, or what uses a statement of the user's.
               prefetch: False asks for a block only when its first row is wanted.
+              timeout: seconds for each block; None: command_timeout.
     """
 
     def __init__(
         self,
-        statements: Statements,
+        statements: Statements | None,
         source: str | Begin,
         params: Sequence[Value],
         factory: RowFactory[R],
         *,
         prefetch: bool = True,
+        timeout: float | None = None,
     ) -> None:
-        self._statements = statements
+        check_timeout(timeout)
+        self._timeout = timeout
+        if statements is not None:  # else a subclass has them when it begins
+            self._statements = statements
         self._source = source
         self._params = params
         self._factory = factory
@@ -120,17 +125,26 @@ class Stream(NotCopied, Generic[R]):
 
     async def aclose(self) -> None:
         """Close the cursor; what was not fetched is never sent. Nothing is waited for."""
-        if not (self._closed or self._statements.is_over):
-            self._session.line.owner.check()
+        if not self._closed:
+            self._check_owner()
         closed, self._closed = self._closed, True
         self._rows = iter(())
         if not (closed or self._fetching.locked()):  # a task in the middle of a fetch lets go behind that
             self._leave()
 
+    def _check_owner(self) -> None:
+        """Raise in another event loop or process."""
+        if not self._statements.is_over:
+            self._session.line.owner.check()
+
     def _leave(self) -> None:
         if self._statement is not None:
-            _let_go(self._statements, self._statement, self._is_own, self._ahead)
+            let_go(self._statements, self._statement, is_own=self._is_own, ahead=self._ahead)
             self._ahead = None
+        self._ended()
+
+    def _ended(self) -> None:
+        """Nothing is fetched any more, and the cursor is closed."""
 
     def __del__(self) -> None:
         if (
@@ -139,7 +153,8 @@ class Stream(NotCopied, Generic[R]):
             and not self._statements.is_over
         ):
             # A finalizer may run in any thread.
-            self._session.line.soon(_let_go, self._statements, self._statement, self._is_own, self._ahead)
+            end = partial(let_go, is_own=self._is_own, ahead=self._ahead)
+            self._session.line.soon(end, self._statements, self._statement)
 
     # -- fetching -----------------------------------------------------------------------------------------------------
 
@@ -150,7 +165,7 @@ class Stream(NotCopied, Generic[R]):
 
     async def _next_rows(self) -> list[Row]:
         """The next block, empty at the end; the statement is given back with its last block."""
-        self._session.line.owner.check()
+        self._check_owner()
         async with self._fetching:
             if self._interrupted:
                 raise InterfaceError(
@@ -163,6 +178,7 @@ class Stream(NotCopied, Generic[R]):
             except BaseException as error:
                 self._closed = True
                 self._interrupted = not isinstance(error, Exception)
+                self._ended()
                 raise
             if self._closed:  # by another task, in the meantime
                 self._leave()
@@ -174,7 +190,7 @@ class Stream(NotCopied, Generic[R]):
 
     async def _begin(self) -> list[Row]:
         """Prepare, open, and fetch the first block."""
-        async with self._session:
+        async with self._session.turn(self._timeout):
             if self._closed:
                 return []
             source = self._source
@@ -197,13 +213,13 @@ class Stream(NotCopied, Generic[R]):
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             return await self._used(statement, self._arrived(statement, ahead))
-        async with self._session:
+        async with self._session.turn(self._timeout):
             if self._closed:
                 return []
             return await self._used(statement, statement.fetch_block())
 
     async def _arrived(self, statement: Statement, ahead: Ticket[Reply]) -> list[Row]:
-        return statement.arrived(await self._session.line.wait_outside(ahead))
+        return statement.arrived(await self._session.line.wait_outside(ahead, self._timeout))
 
     async def _used(self, statement: Statement, use: Awaitable[list[Row]]) -> list[Row]:
         """What *use* brings; when it fails, the statement is put away."""
@@ -228,7 +244,9 @@ class Stream(NotCopied, Generic[R]):
             self._ahead = statement.submit_fetch()
 
 
-def _let_go(statements: Statements, statement: Statement, is_own: bool, ahead: Ticket[Reply] | None) -> None:
+def let_go(
+    statements: Statements, statement: Statement, *, is_own: bool, ahead: Ticket[Reply] | None
+) -> None:
     """The stream has ended: its cursor is closed, and its statement given back."""
     if statements.is_over:
         return  # all is put down already

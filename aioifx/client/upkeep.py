@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from aioifx.client.connect import open_connection
 from aioifx.client.connection import Connection
@@ -20,7 +20,7 @@ from aioifx.errors import ConnectError, DatabaseError
 
 logger: Final = logging.getLogger("aioifx.pool")
 
-Hook: TypeAlias = Callable[[Connection], Awaitable[object]]
+Hook: TypeAlias = Callable[[Connection[Any]], Awaitable[object]]
 
 _CHECK_TIME: Final = 5.0
 """Seconds that an idle connection has for a sign of life."""
@@ -38,7 +38,7 @@ class Upkeep:
     setup: Hook | None = None
     reset: Hook | None = None
 
-    async def open(self) -> Connection:
+    async def open(self) -> Connection[Any]:
         """A new connection; the init hook has as long for it as the server had for the login.
 
         Raises:   ConnectError: the server cannot be reached, refuses the login, or the hook is not done in time.
@@ -58,7 +58,7 @@ class Upkeep:
                 ) from error
         return base
 
-    async def _prepare(self, base: Connection, hook: Hook) -> None:
+    async def _prepare(self, base: Connection[Any], hook: Hook) -> None:
         conn = base.lend()
         try:
             await hook(conn)
@@ -70,7 +70,7 @@ class Upkeep:
             base.terminate()
             raise
 
-    async def is_alive(self, base: Connection) -> bool:
+    async def is_alive(self, base: Connection[Any]) -> bool:
         """Whether a connection that was idle for long answers."""
         try:
             async with asyncio.timeout(_CHECK_TIME):
@@ -79,7 +79,7 @@ class Upkeep:
             return False
         return True
 
-    async def hand_out(self, base: Connection, dropped: Callable[[], None]) -> Connection:
+    async def hand_out(self, base: Connection[Any], dropped: Callable[[], None]) -> Connection[Any]:
         """The connection as its borrower gets it.
 
         Args:     dropped: called if it is garbage before it was given back.
@@ -93,11 +93,11 @@ class Upkeep:
                 raise
         return conn
 
-    def leaves_work(self, base: Connection) -> bool:
+    def leaves_work(self, base: Connection[Any]) -> bool:
         """Whether something has to be done before anybody else gets the connection."""
         return self.reset is not None or not base.is_at_rest
 
-    async def clear_up(self, base: Connection, pool: object) -> None:
+    async def clear_up(self, base: Connection[Any], pool: object) -> None:
         """Let what the borrower left be cleared up; a connection that resists is closed.
 
         Args:     pool: whose it is, for the log.
@@ -121,7 +121,7 @@ class Upkeep:
         base.terminate()
 
 
-async def close_quietly(base: Connection) -> None:
+async def close_quietly(base: Connection[Any]) -> None:
     """Close a connection in order; nobody is left whom a failure would concern."""
     try:
         await base.close()

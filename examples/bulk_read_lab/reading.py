@@ -6,11 +6,12 @@ import aioifx
 from aioifx.client.connect import Connecting
 from aioifx.partitions import Partition, Source
 from aioifx.rows import tuple_row
+from aioifx.sqltypes import Row
 from examples.bulk_read_lab.limits import Limits
 from examples.bulk_read_lab.table import Tally
 
 
-def connect(dsn: str, limits: Limits) -> Connecting:
+def connect(dsn: str, limits: Limits) -> Connecting[Row]:
     """One connection."""
     return aioifx.connect(dsn, fetch_size=limits.fetch_size, row_factory=tuple_row)
 
@@ -21,7 +22,7 @@ async def read_streaming(dsn: str, source: Source, partition: Partition, limits:
         return await streamed(conn, source, partition)
 
 
-async def streamed(conn: aioifx.Connection, source: Source, partition: Partition) -> Tally:
+async def streamed(conn: aioifx.Connection[Row], source: Source, partition: Partition) -> Tally:
     """Read *partition*: one block is looked at while the next one is on its way."""
     tally = Tally()
     sql, params = source.query(partition)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
@@ -59,11 +59,11 @@ class Meter:
         return trips
 
 
-async def measured(**options: object) -> AsyncIterator[Trips]:
+async def measured(**options: Any) -> AsyncIterator[Trips]:
     """Every kind of call, one behind the other, on one connection."""
     async with (
         serve(ServerOptions(databases=("shop",), seed=SEED)) as server,
-        aioifx.connect(server.dsn, **options) as conn,  # type: ignore[arg-type]
+        aioifx.connect(server.dsn, **options) as conn,
     ):
         # The login is no turn in the server's eyes: it comes before there is a session.
         yield Trips("connect", conn.stats.round_trips, server.stats.turns + 1, server.stats.groups + 1)

@@ -470,7 +470,7 @@ async def test_a_held_cursor_outlives_its_transaction_and_another_does_not(dsn: 
         assert caught.value.sqlcode == -267
 
 
-async def numbered(conn: Connection, count: int) -> None:
+async def numbered(conn: Connection[Any], count: int) -> None:
     """Table t with the numbers below *count*."""
     await conn.execute("CREATE TABLE t (n INTEGER)")
     await conn.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(count)))
@@ -549,7 +549,7 @@ class Reader:
 NUMBERS = "SELECT n FROM t WHERE n < ? ORDER BY n"
 
 
-async def reader(conn: Connection, number: int, size: int) -> Reader:
+async def reader(conn: Connection[Any], number: int, size: int) -> Reader:
     """A stream, or a cursor of one kind or another."""
     match number % 4:
         case 0:

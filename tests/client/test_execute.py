@@ -258,7 +258,7 @@ async def test_a_value_is_found_by_its_column() -> None:
     async with talking(two, two, two) as (conn, _):
         assert await conn.fetchval("select c1, c2 from t") == 1
         assert await conn.fetchval("select c1, c2 from t", column=1) == 2
-        with pytest.raises(InterfaceError, match="column 2 of a row with 2 columns"):
+        with pytest.raises(InterfaceError, match="column: expected a place below 2, got 2"):
             await conn.fetchval("select c1, c2 from t", column=2)
 
 

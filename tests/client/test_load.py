@@ -724,7 +724,7 @@ async def test_a_load_takes_a_few_round_trips() -> None:
 @pytest.mark.parametrize("definition", [FIXED, VARYING], ids=["fixed", "varying"])
 @pytest.mark.parametrize("failing", [0, 5, 9, 10, 15, 19, 20, 24])
 @pytest.mark.parametrize("manner", ["end", "block", "part"])
-async def test_the_row_that_fails_is_found_wherever_it_is(definition: str, failing: int, manner: str) -> None:
+async def test_the_row_that_fails_is_found_wherever_it_is(definition: str, failing: int, manner: Any) -> None:
     """First, middle and last row of the first, a middle and the last of three blocks of ten, ten and five."""
     async with table(definition) as conn:
         value = "x" if definition is VARYING else 1

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.options import ConnectOptions, OptionFields, parse_dsn, resolve
+from aioifx.client.options import AllOptionFields, ConnectOptions, parse_dsn, resolve
 from aioifx.errors import InterfaceError
 from aioifx.rows import dict_row
 
 URL = "informix://app:secret@db1:9088/shop?server=ol_shop"
-BASE: OptionFields = {"host": "h", "server": "s", "user": "u"}
+BASE: AllOptionFields = {"host": "h", "server": "s", "user": "u"}
 
 
 def options(**given: Any) -> ConnectOptions:
-    return resolve(None, typing.cast("OptionFields", {**BASE, **given}), {})
+    return resolve(None, typing.cast("AllOptionFields", {**BASE, **given}), {})
 
 
 # -- where values come from -------------------------------------------------------------------------------------------
@@ -84,8 +84,8 @@ def test_keywords_win_over_the_dsn_and_the_dsn_over_the_environment() -> None:
 
 
 def test_none_is_as_good_as_not_given() -> None:
-    nothing = {name: None for name in OptionFields.__annotations__}
-    assert resolve(URL, typing.cast("OptionFields", nothing), {}) == parse_dsn(URL)
+    nothing = {name: None for name in AllOptionFields.__annotations__}
+    assert resolve(URL, typing.cast("AllOptionFields", nothing), {}) == parse_dsn(URL)
 
 
 def test_variables_of_keywords_and_dsn_are_merged_one_by_one() -> None:
@@ -190,8 +190,8 @@ def test_keepalive_is_three_numbers_unless_it_is_off() -> None:
 
 def test_keywords_and_fields_are_the_same_names() -> None:
     names = {field.name for field in dataclasses.fields(ConnectOptions) if field.init}
-    assert set(OptionFields.__annotations__) == names
-    assert set(typing.get_type_hints(OptionFields)) == names
+    assert set(AllOptionFields.__annotations__) == names
+    assert set(typing.get_type_hints(AllOptionFields)) == names
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

@@ -292,11 +292,14 @@ async def test_the_calls_of_a_connection_are_the_pools_too(server: Server) -> No
         assert pool.stats().lent == 0
 
 
-async def test_a_stream_holds_its_connection_until_its_last_row(server: Server) -> None:
+async def test_a_stream_holds_its_connection_until_its_last_block_has_come(server: Server) -> None:
     async with pooled(server) as pool:
-        lent = [pool.stats().lent async for _ in pool.stream("select id, name from thing")]
-        assert lent == [1] * ROWS
-        assert pool.stats().lent == 0
+        stream = pool.stream("select id, name from thing")
+        lent = [(len(block), pool.stats().lent) async for block in stream.blocks()]
+        assert sum(rows for rows, _ in lent) == ROWS
+        assert len(lent) > 2
+        assert [held for _, held in lent] == [1] * (len(lent) - 1) + [0]
+        assert [column.name for column in stream.columns] == ["id", "name"]
 
 
 async def test_a_stream_that_is_left_early_gives_its_connection_back(server: Server) -> None:
@@ -306,7 +309,7 @@ async def test_a_stream_that_is_left_early_gives_its_connection_back(server: Ser
                 break
         assert await pool.fetchval("select count(*) from log") == 0
         async for _ in pool.stream("select id, name from thing"):
-            break  # the event loop closes it when it is garbage
+            break  # it is given back when it is garbage
         gc.collect()
         assert await pool.fetchval("select count(*) from log") == 0
         assert pool.stats().opened == 1
@@ -681,7 +684,7 @@ async def test_release_and_the_end_of_a_block_never_wait(server: Server) -> None
         conn = await pool.acquire()
         await conn.execute("begin work")
         with pytest.raises(StopIteration):
-            pool.release(conn).send(None)
+            next(pool.release(conn).__await__())
         acquiring = pool.acquire()
         conn = await acquiring.__aenter__()
         await anext(conn.stream("select id, name from thing"))

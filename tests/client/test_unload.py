@@ -250,7 +250,7 @@ ROWS = st.lists(
 
 @examples(30)
 @given(ROWS, st.sampled_from(["unload", "csv"]), st.booleans())
-def test_what_was_unloaded_loads_as_the_same_table(rows: list[Any], format: str, in_text: bool) -> None:
+def test_what_was_unloaded_loads_as_the_same_table(rows: list[Any], format: Any, in_text: bool) -> None:
     async def there_and_back() -> tuple[list[Any], list[Any]]:
         async with (
             aioifx.server.running(db_locale="en_US.utf8") as dsn,

@@ -1,0 +1,407 @@
+"""The query methods that connections and pools share: values by name, lists, limits of time; the same with both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import io
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+import aioifx
+from aioifx import Connection, Pool, PreparedStatement
+from aioifx.errors import (
+    DataError,
+    InterfaceError,
+    PoolTimeout,
+    QueryTimeout,
+    SQLSyntaxError,
+    UniqueViolation,
+)
+from aioifx.rows import dict_row, tuple_row
+from aioifx.server import Routine, Server, ServerOptions, serve
+from tests.client.pooling import pooled
+from tests.injection import eventually
+
+pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
+
+SEED = """
+create table item (id int primary key, name varchar(20));
+insert into item values (1, 'one');
+insert into item values (2, 'two');
+insert into item values (3, 'three');
+"""
+
+ENDLESS = "select count(*) from systables a, systables b, systables c, systables d, systables e"
+
+Queries = Connection[Any] | Pool[Any]
+
+
+def _split(text: str, mark: str) -> list[tuple[int, str]]:
+    return list(enumerate(text.split(mark), 1))
+
+
+OPTIONS = ServerOptions(
+    databases=("shop",),
+    seed=SEED,
+    routines=(
+        Routine("split", [("text", "LVARCHAR"), ("mark", "CHAR(1)")], ["INTEGER", "VARCHAR(60)"], _split),
+    ),
+)
+
+
+@pytest.fixture
+async def server(tidy: None) -> AsyncIterator[Server]:
+    async with serve(OPTIONS) as server:
+        yield server
+
+
+@pytest.fixture(params=["connection", "pool"])
+async def db(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[Queries]:
+    if request.param == "pool":
+        async with pooled(server) as pool:
+            yield pool
+    else:
+        async with aioifx.connect(server.dsn, fetch_size=4096) as conn:
+            yield conn
+    await eventually(lambda: not server.stats.sessions)
+
+
+async def test_rows_and_values(db: Queries) -> None:
+    assert await db.fetch("select id from item where id > ?", 1) == [(2,), (3,)]
+    assert await db.fetch("select id from item where id > ?", 2, row_factory=dict_row) == [{"id": 3}]
+    assert await db.fetchrow("select id, name from item where id = ?", 1) == (1, "one")
+    assert await db.fetchval("select id, name from item where id = ?", 2, column=1) == "two"
+    assert (await db.execute("update item set name = ? where id = ?", "TWO", 2)).rowcount == 1
+    assert (await db.execute("delete from item where id = 3")).rowcount == 1
+    assert await db.call("split", "a-b", "-") == [(1, "a"), (2, "b")]
+    assert await db.call("split", named={"mark": "+", "text": "x+y"}, row_factory=tuple_row) == [
+        (1, "x"),
+        (2, "y"),
+    ]
+    assert (await db.executemany("insert into item values (?, ?)", [(4, "four"), (5, "five")])).rowcount == 2
+
+
+async def test_one_value_by_its_columns_name(db: Queries) -> None:
+    query = "select id, name from item where id = ?"
+    assert await db.fetchval(query, 2, column="name") == "two"
+    assert await db.fetchval(query, 99, column="name") is None
+    with pytest.raises(InterfaceError, match=r"column: unknown column 'nam'; the row has id, name"):
+        await db.fetchval(query, 2, column="nam")
+    with pytest.raises(InterfaceError, match=r"column: expected a place below 2, got 2"):
+        await db.fetchval(query, 2, column=2)
+    nothing: Any = None
+    with pytest.raises(InterfaceError, match=r"column: expected a place or a name, got NoneType"):
+        await db.fetchval(query, 2, column=nothing)
+
+
+async def test_a_stream_has_blocks_and_columns(db: Queries) -> None:
+    stream = db.stream("select id, name from item order by id", prefetch=False)
+    assert not stream.columns
+    assert [row async for row in stream] == [(1, "one"), (2, "two"), (3, "three")]
+    assert [each.name for each in stream.columns] == ["id", "name"]
+    async with db.stream(
+        "select id from item where id < :n", named={"n": 3}, row_factory=tuple_row
+    ) as stream:
+        assert [block async for block in stream.blocks()] == [[(1,), (2,)]]
+
+
+async def test_load_and_unload(db: Queries) -> None:
+    assert (await db.load("item", [(7, "seven")])).rowcount == 1
+    out = io.BytesIO()
+    assert await db.unload("select * from item where id = ?", out, 7) == 1
+    assert out.getvalue() == b"7|seven|\n"
+    out = io.BytesIO()
+    assert (
+        await db.unload("select * from item where id in (:ids)", out, named={"ids": [1, 7]}, format="csv")
+        == 2
+    )
+    out = io.BytesIO(b"8|eight|\n")
+    assert (await db.load("item", out, format="unload")).rowcount == 1
+
+
+# -- values by name ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+async def test_a_list_for_a_name_stands_for_all_its_values(db: Queries, kind: Callable[[Any], Any]) -> None:
+    query = "select id from item where id in (:ids) or name = :name or id in (:ids) order by id"
+    assert await db.fetch(query, named={"ids": kind([1, 3]), "name": "none"}) == [(1,), (3,)]
+    assert await db.fetch(query, named={"ids": kind([2]), "name": "three"}) == [(2,), (3,)]
+    with pytest.raises(InterfaceError, match=r"parameter :ids: expected one value or more, got an empty"):
+        await db.fetch(query, named={"ids": kind([]), "name": "none"})
+    assert await db.fetch("select id from item where id in (:1)", named=[kind([2, 3])]) == [(2,), (3,)]
+
+
+async def rows_of(*rows: Any) -> AsyncIterator[Any]:
+    for row in rows:
+        yield row
+
+
+async def test_executemany_with_mappings(db: Queries) -> None:
+    insert = "insert into item (name, id) values (:name, :id)"
+    rows = [{"id": 4, "name": "four"}, {"name": "five", "id": 5}]
+    assert (await db.executemany(insert, named=rows)).rowcount == 2
+    assert (await db.executemany(insert, named=rows_of({"id": 6, "name": "six"}))).rowcount == 1
+    assert await db.fetch("select id, name from item where id > 3 order by id") == [
+        (4, "four"),
+        (5, "five"),
+        (6, "six"),
+    ]
+    for wrong, message in (
+        ([{"id": 7, "name": "x"}, {"id": 8}], r"row 1: no value for parameter :name"),
+        ([{"id": 7, "name": "x", "more": 1}], r"row 0: the statement has no parameter :more"),
+        ([(7, "x")], r"row 0: expected a mapping, got tuple"),
+        ({"id": 7, "name": "x"}, r"named: expected an iterable of mappings, got dict"),
+        (7, r"named: expected an iterable of mappings, got int"),
+    ):
+        given: Any = wrong
+        with pytest.raises(InterfaceError, match=message):
+            await db.executemany(insert, named=given)
+    with pytest.raises(InterfaceError, match=r"named: values go by position or by name, not both"):
+        await db.executemany(insert, [(7, "x")], named=rows)
+    with pytest.raises(InterfaceError, match=r"rows must be an iterable or async iterable, not NoneType"):
+        await db.executemany(insert)
+    with pytest.raises(UniqueViolation) as caught:
+        await db.executemany(insert, named=[{"id": 9, "name": "x"}, {"id": 1, "name": "x"}])
+    assert caught.value.row_index == 1
+    result = await db.executemany(
+        insert, named=[{"id": 9, "name": "nine"}, {"id": 1, "name": "x"}], on_error="collect"
+    )
+    assert (result.rowcount, [error.row_index for error in result.errors]) == (1, [1])
+    assert await db.fetchval("select count(*) from item") == 7
+
+
+async def test_load_with_mappings(db: Queries) -> None:
+    assert (await db.load("item", named=[{"name": "four", "id": 4}, {"id": 5, "name": "five"}])).rowcount == 2
+    assert (await db.load("item", named=rows_of({"id": 6, "name": "six"}))).rowcount == 1
+    assert (await db.load("item", named=[{"id": 7}], columns=["id"])).rowcount == 1
+    assert (await db.load("item", named=[])).rowcount == 0
+    assert await db.fetch("select id, name from item where id > 3 order by id") == [
+        (4, "four"),
+        (5, "five"),
+        (6, "six"),
+        (7, None),
+    ]
+    for wrong, message in (
+        ([{"id": 8, "name": "x"}, {"id": 9}], r"row 1: no value for column 'name'"),
+        ([{"id": 8}, {"id": 9, "name": "x"}], r"row 1: unknown column 'name'"),
+    ):
+        given: Any = wrong
+        with pytest.raises(DataError, match=message) as caught:
+            await db.load("item", named=given)
+        assert caught.value.row_index == 1
+    tuples: Any = [(8, "x")]
+    with pytest.raises(InterfaceError, match=r"row 0: expected a mapping, got tuple"):
+        await db.load("item", named=tuples)
+    with pytest.raises(InterfaceError, match=r"named: "):
+        await db.load("item", named=[{"id; drop": 8}])
+    with pytest.raises(InterfaceError, match=r"named: rows come by name, by position or as a format's text"):
+        await db.load("item", [(8, "x")], named=[{"id": 8}])
+    with pytest.raises(InterfaceError, match=r"rows must be an iterable or async iterable, not NoneType"):
+        await db.load("item")
+    assert await db.fetchval("select count(*) from item") == 7
+
+
+async def test_a_prepared_statement_with_names(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        statement = await conn.prepare(
+            "select id, name from item where id >= :least and id <= :most", named=True
+        )
+        assert await statement.fetch(named={"least": 2, "most": 9}) == [(2, "two"), (3, "three")]
+        assert await statement.fetchrow(named={"least": 2, "most": 9}) == (2, "two")
+        assert await statement.fetchval(named={"least": 3, "most": 9}, column="name") == "three"
+        assert [row["id"] async for row in statement.stream(named={"most": 1, "least": 0})] == [1]
+        with pytest.raises(InterfaceError, match=r"no value for parameter :most"):
+            await statement.fetch(named={"least": 2})
+        with pytest.raises(InterfaceError, match=r"parameter :most: a prepared statement takes one value"):
+            await statement.fetch(named={"least": 2, "most": [1, 2]})
+        with pytest.raises(InterfaceError, match=r"named: missing"):
+            await statement.fetch(1, 2)
+        insert = await conn.prepare("insert into item values (:id, :name)", named=True)
+        assert (await insert.execute(named={"id": 4, "name": "four"})).rowcount == 1
+        assert (await insert.executemany(named=[{"id": 5, "name": "five"}])).rowcount == 1
+        with pytest.raises(InterfaceError, match=r"named: missing"):
+            await insert.executemany([(6, "six")])
+
+
+async def test_a_prepared_statement_without_names(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        statement = await conn.prepare("insert into item values (?, ?)")
+        with pytest.raises(InterfaceError, match=r"prepared without named=True"):
+            await statement.execute(named={"id": 1})
+        with pytest.raises(InterfaceError, match=r"prepared without named=True"):
+            await statement.executemany(named=[{"id": 1}])
+        with pytest.raises(InterfaceError, match=r"rows must be an iterable or async iterable, not NoneType"):
+            await statement.executemany()
+        result = await statement.executemany([(1, "x"), (4, "four")], on_error="collect")
+        assert [error.row_index for error in result.errors] == [0]
+        with pytest.raises(InterfaceError, match=r"named: expected True or False"):
+            named: Any = {"id": 1}
+            await conn.prepare("select id from item where id = :id", named=named)
+
+
+async def test_a_cursor_takes_names(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn, conn.cursor() as cursor:
+        await cursor.execute("select name from item where id in (:ids) order by id", named={"ids": [2, 3]})
+        assert await cursor.fetchall() == [("two",), ("three",)]
+        await cursor.executemany("insert into item (id) values (:id)", named=[{"id": 4}, {"id": 5}])
+        assert cursor.rowcount == 2
+        with pytest.raises(InterfaceError, match=r"by position or by name, not both"):
+            await cursor.execute("select name from item where id = :id", (1,), named={"id": 1})
+
+
+async def test_a_cursors_row_factory_may_be_changed(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        cursor: Any = conn.cursor()
+        assert await (await cursor.execute("select id from item where id = 1")).fetchone() == (1,)
+        cursor.row_factory = dict_row
+        assert cursor.row_factory is dict_row
+        assert await (await cursor.execute("select id from item where id = 1")).fetchone() == {"id": 1}
+        with pytest.raises(InterfaceError, match=r"row_factory: must be callable"):
+            cursor.row_factory = "dict"
+
+
+# -- limits of time ---------------------------------------------------------------------------------------------------
+
+
+CALLS: dict[str, Callable[[Queries, float], Any]] = {
+    "fetch": lambda db, timeout: db.fetch(ENDLESS, timeout=timeout),
+    "fetchrow": lambda db, timeout: db.fetchrow(ENDLESS, timeout=timeout),
+    "fetchval": lambda db, timeout: db.fetchval(ENDLESS, timeout=timeout),
+    "fetchval by name": lambda db, timeout: db.fetchval(ENDLESS, column="(count(*))", timeout=timeout),
+    "execute": lambda db, timeout: db.execute(ENDLESS, timeout=timeout),
+    "execute with parameters": lambda db, timeout: db.execute(
+        f"{ENDLESS} where a.tabid > ?", 0, timeout=timeout
+    ),
+    "a command": lambda db, timeout: db.execute(f"insert into item (id) {ENDLESS}", timeout=timeout),
+    "stream": lambda db, timeout: anext(db.stream(ENDLESS, timeout=timeout)),
+    "unload": lambda db, timeout: db.unload(ENDLESS, io.BytesIO(), timeout=timeout),
+    "executemany": lambda db, timeout: db.executemany(
+        f"insert into item (id) select count(*) from{ENDLESS.split('from')[1]} where a.tabid > ?",
+        [(0,)],
+        timeout=timeout,
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_a_call_has_a_limit_of_time_of_its_own(
+    db: Queries, call: Callable[[Queries, float], Any]
+) -> None:
+    with pytest.raises(QueryTimeout, match=r"no answer within 0\.1 s; the statement was interrupted"):
+        await call(db, 0.1)
+    assert await db.fetchval("select count(*) from item") == 3, "the limit was that call's alone"
+
+
+@pytest.mark.parametrize("call", [*CALLS.values()], ids=CALLS)
+async def test_a_limit_that_is_none_is_refused_before_anything_is_sent(
+    server: Server, call: Callable[[Queries, float], Any]
+) -> None:
+    wrong: list[Any] = [0, -1, float("nan"), float("inf"), True, "1"]
+    async with aioifx.connect(server.dsn) as conn, aioifx.create_pool(server.dsn, min_size=0) as pool:
+        before = conn.stats.round_trips
+        for seconds in wrong:
+            with pytest.raises(InterfaceError, match=r"^timeout: expected a number of seconds above 0, got "):
+                await call(conn, seconds)
+            with pytest.raises(InterfaceError, match=r"^timeout: "):
+                await call(pool, seconds)
+        assert conn.stats.round_trips == before
+
+
+async def test_a_limit_of_a_prepared_statement_and_of_a_cursor(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        statement = await conn.prepare(ENDLESS)
+        calls: list[Callable[[PreparedStatement[Any]], Any]] = [
+            lambda statement: statement.fetch(timeout=0.05),
+            lambda statement: statement.fetchrow(timeout=0.05),
+            lambda statement: statement.fetchval(timeout=0.05),
+            lambda statement: statement.execute(timeout=0.05),
+            lambda statement: anext(statement.stream(timeout=0.05)),
+        ]
+        for call in calls:
+            with pytest.raises(QueryTimeout, match=r"0\.05 s"):
+                await call(statement)
+        async with conn.cursor() as cursor:
+            with pytest.raises(QueryTimeout, match=r"0\.05 s"):
+                await cursor.execute(ENDLESS, timeout=0.05)
+            with pytest.raises(InterfaceError, match=r"^timeout: "):
+                await cursor.execute(ENDLESS, timeout=0)
+        with pytest.raises(InterfaceError, match=r"^timeout: "):
+            await conn.prepare("select id from item", timeout=0)
+        assert await conn.fetchval("select count(*) from item") == 3
+
+
+async def test_a_limit_of_a_call_is_in_force_instead_of_the_connections(server: Server) -> None:
+    async with aioifx.connect(server.dsn, command_timeout=0.1) as conn:
+        assert await conn.fetchval("select count(*) from item", timeout=30) == 3
+        line = conn._session.line
+        assert (line._timeout, line._deadline) == (0.1, None)
+        with pytest.raises(QueryTimeout, match=r"within 0\.1 s"):
+            await conn.fetchval(ENDLESS)
+        with pytest.raises(QueryTimeout, match=r"within 0\.2 s"):
+            await conn.fetchval(ENDLESS, timeout=0.2)
+
+
+async def test_the_wait_for_others_counts(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        other = asyncio.create_task(conn.fetchval(ENDLESS))
+        await eventually(lambda: conn._session.line.is_in_use)
+        with pytest.raises(
+            QueryTimeout, match=r"the connection was not free within 0\.05 s; nothing was sent"
+        ):
+            await conn.fetchval("select count(*) from item", timeout=0.05)
+        other.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await other
+        assert await conn.fetchval("select count(*) from item") == 3
+
+
+async def test_a_pools_call_waits_for_its_connection_within_acquire_timeout(server: Server) -> None:
+    async with pooled(server, acquire_timeout=0.05) as pool, pool.acquire():
+        with pytest.raises(PoolTimeout, match=r"no connection within 0\.05 s"):
+            await pool.fetchval("select count(*) from item", timeout=30)
+
+
+# -- a pool's stream --------------------------------------------------------------------------------------------------
+
+
+async def test_a_pools_stream_gives_its_connection_back_however_it_ends(server: Server) -> None:
+    async with pooled(server) as pool:
+        with pytest.raises(SQLSyntaxError):
+            await anext(pool.stream("select from"))
+        assert pool.stats().lent == 0
+        stream = pool.stream("select a.tabid from systables a, systables b")
+        await anext(stream)
+        assert pool.stats().lent == 1
+        await stream.aclose()
+        await stream.aclose()
+        assert [row async for row in stream] == []
+        assert pool.stats().lent <= 1  # it may be cleared up still
+        assert await pool.fetchval("select count(*) from item") == 3
+        stream = pool.stream(ENDLESS)
+        task = asyncio.ensure_future(anext(stream))
+        await eventually(lambda: pool.stats().lent == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await pool.fetchval("select count(*) from item") == 3
+        unused = pool.stream("select id from item")
+        await unused.aclose()
+        del unused, stream
+        gc.collect()
+        assert pool.stats().acquired == 5
+
+
+async def test_a_pools_stream_that_is_closed_by_another_task(server: Server) -> None:
+    async with pooled(server) as pool:
+        stream = pool.stream("select a.tabid from systables a, systables b")
+        task = asyncio.ensure_future(stream.__anext__())
+        await eventually(lambda: pool.stats().lent == 1)
+        await stream.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await task
+        assert await pool.fetchval("select count(*) from item") == 3
