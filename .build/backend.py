@@ -1,5 +1,6 @@
-"""The build backend: setuptools, an editable installation that type checkers see, and one switch. AIOIFX_SPEEDUPS=0 builds without the native kernel: py3-none-any.
+"""The build backend: setuptools, an editable installation that type checkers see, and one switch.
 
+AIOIFX_SPEEDUPS=0 builds without the native kernel: py3-none-any.
 The same variable chooses pure Python at run time. Without it the kernel is built where a compiler is found; where none
 is, setuptools leaves it out, and the wheel bears the platform's name all the same. Hence the switch, for the wheel that
 suits every platform. An sdist always has everything.
@@ -54,8 +55,8 @@ def build_editable(
 ) -> str:
     """setuptools' hook, for an installation that names the clone in a .pth file.
 
-    setuptools itself would install a finder. Type checkers do not run it, and a folder "aioifx" beside a script, such as
-    the clone, hides what it finds.
+    setuptools itself would install a finder. Type checkers do not run it, and a folder "aioifx" beside a script, such
+    as the clone, hides what it finds.
     """
     settings = {"editable_mode": "compat", **(config_settings or {})}
     return switched(build_meta.build_editable)(wheel_directory, settings, metadata_directory)

@@ -11,7 +11,6 @@ that a loop can watch. Where there is no epoll, which is everywhere but on Linux
 from __future__ import annotations
 
 import asyncio
-import os
 import select
 import socket
 import sys
@@ -37,7 +36,7 @@ class Watch:
         if sys.platform != "linux" or own is None:
             return
         # The transport's own object reads nothing, and uvloop's is no socket at all; a second descriptor will do.
-        self._socket = socket.socket(fileno=os.dup(own.fileno()))
+        self._socket = socket.socket(fileno=socket.dup(own.fileno()))
         self._socket.setblocking(False)
         self._epoll = select.epoll()
         self._epoll.register(self._socket, select.EPOLLPRI)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 import threading
 from collections import Counter
@@ -77,7 +76,7 @@ class Caller:
     def interrupt(self) -> None:
         """One byte of urgent data; a transport of asyncio has no way to send it."""
         own = self.channel.transport.get_extra_info("socket")
-        with socket.socket(fileno=os.dup(own.fileno())) as beside:
+        with socket.socket(fileno=socket.dup(own.fileno())) as beside:
             beside.send(b"B", socket.MSG_OOB)
 
     async def prepare(self, text: str) -> int:
