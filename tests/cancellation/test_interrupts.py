@@ -239,7 +239,7 @@ async def test_a_commit_is_not_interrupted(place: Place) -> None:
         assert place.server.stats.interrupts == 0
 
 
-# -- urgent bytes in their place, late and lost ------------------------------------------------------------------------
+# -- urgent bytes in their place, and lost ------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -273,20 +273,3 @@ async def test_a_byte_that_is_lost_costs_the_connection_and_no_more(place: Place
         assert conn.is_closed()
     assert place.server.stats.interrupts == 0
     await eventually(lambda: not place.server.stats.sessions)
-
-
-async def test_a_byte_that_comes_with_a_later_request_hits_no_statement_of_the_users(
-    place: Place, proxy: Proxy
-) -> None:
-    proxy.urgent = Urgent.LATE
-    async with place.connect() as holder, place.connect() as conn:
-        await conn.execute("set lock mode to wait")
-        async with holder.transaction():
-            await holder.execute("insert into spot values (1, 'held')")
-            task = asyncio.ensure_future(conn.execute("insert into spot values (2, 'late')"))
-            await place.waits()
-            await cancel(task)
-        async with asyncio.timeout(20):
-            for _ in range(5):
-                assert await conn.fetchval("select count(*) from number") == 200
-        assert await conn.fetch("select id from spot order by id") == [(1,), (2,)]

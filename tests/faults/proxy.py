@@ -54,8 +54,6 @@ class Urgent(Enum):
 
     IN_PLACE = "in place"
     LOST = "lost"
-    LATE = "late"
-    """It follows the next chunk instead of coming before it."""
 
 
 class Fault(NamedTuple):
@@ -88,7 +86,6 @@ class _Lane:
         """What came since the link was armed, before anything was done to it."""
         self.urgent = 0
         """Urgent bytes that came since then."""
-        self.late = b""
         self.ended = False
 
     async def read(self) -> tuple[bytes, bool]:
@@ -109,9 +106,6 @@ class _Lane:
                 await asyncio.get_running_loop().sock_sendall(self.target, data)
             except OSError:
                 self.ended = True
-        late, self.late = self.late, b""
-        if late:
-            self.write_urgent(late)
 
     def write_urgent(self, byte: bytes) -> None:
         if not self.ended:
@@ -213,8 +207,6 @@ class Link:
             await asyncio.sleep(PAUSE)
         if self.urgent is Urgent.IN_PLACE:
             lane.write_urgent(byte)
-        elif self.urgent is Urgent.LATE:
-            lane.late = byte
 
     async def _carry(self, way: Way, lane: _Lane, data: bytes, begin: int) -> None:
         fault = self._fault

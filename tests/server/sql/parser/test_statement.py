@@ -252,9 +252,9 @@ def test_law_a_cut_statement_gives_a_tree_or_a_fault(text: str, size: int) -> No
         ),
         ("create dba function f() x; end function;b", ["create dba function f() x; end function", "b"]),
         (
-            "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in '/tmp/l';\nb;",
+            "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt';\nb;",
             [
-                "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in '/tmp/l'",
+                "create or replace procedure p() x; end procedure document 'a; b', \"c\" with listing in 'l.txt'",
                 "b",
             ],
         ),
