@@ -33,8 +33,9 @@ class Scrolling:
         self._statement = statement
         self._row: int | None = 0  # the row it stands on; 0 in front of the first, None behind the last
         self._count: int | None = None  # rows in all, once that is known
-        self._reached: int | None = 0  # where the server's own cursor stands; None when that is not known
+        self._reached: int | None = 0  # the row that came last; None when none came
         self._reached_row: Row | None = None
+        self._place: int | None = 0  # where the server's own cursor stands; None when that is not known
 
     @property
     def index(self) -> int | None:
@@ -87,7 +88,7 @@ class Scrolling:
         if number == self._reached:
             return self._reached_row
         # Where the server's cursor does not stand on the row before, what "next" leads to is its own affair.
-        is_next = stepping and self._reached == number - 1
+        is_next = stepping and self._place == number - 1
         last_known = (0, self._reached, self._row)
         await self._fetch(Kind.NEXT if is_next else Kind.ABSOLUTE, number)
         if self._reached is None and number - 1 in last_known:
@@ -103,4 +104,4 @@ class Scrolling:
 
     async def _fetch(self, kind: Kind, number: int) -> None:
         found = await self._statement.scroll_fetch(kind, number)
-        self._reached, self._reached_row = found or (None, None)
+        self._reached, self._reached_row, self._place = found or (None, None, None)

@@ -356,12 +356,14 @@ class Statement:
         self.exhausted = False
         raise_for(await self.session.exchange(outbox, running=True), self.sql)
 
-    async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row] | None:
-        """Fetch one row of a scroll cursor; its number comes with it.
+    async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row, int] | None:
+        """Fetch one row of a scroll cursor: its number, the row, and the number that the server's cursor stands on.
 
-        Wire:     ID · [RET_TYPE] · SFETCH; the answer is TUPID · TUPLE · DONE, for the last row TUPLE · TUPID
+        Wire:     ID · [RET_TYPE] · SFETCH; the answer is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
         Source:   observed: JDBC, scroll.json: RET_TYPE every time, one row at a time, and a number that is not the one
-                  asked for ends JDBC's work with an internal error; informix-driver, the order for the last row
+                  asked for ends JDBC's work with an internal error; that the row comes first: JDBC, which cannot go
+                  back after last() otherwise, and informix-driver, which takes the last of several rows for the
+                  one of that number (12.10, 14.10 and 15)
         """
         outbox = self._addressed()
         if self._ret_types:
@@ -377,7 +379,10 @@ class Statement:
         if reply.closed:
             self.is_open = False
         raise_for(reply, self.sql)
-        return (reply.row_number, reply.rows[0]) if reply.rows and reply.row_number else None
+        if not (reply.rows and reply.row_number):
+            return None
+        found = row or reply.row_number
+        return found, reply.rows[found - reply.row_number - 1], reply.row_number
 
     def note_end_of(self, ticket: Ticket[Reply]) -> None:
         """Nobody wants these rows; but if they have come, the server may have closed the cursor with them."""
@@ -662,12 +667,11 @@ def _stored(kind: int, columns: int, parameters: int, sql: str) -> int:
 
 
 def _check_scrolled(reply: Reply, asked: int) -> None:
-    """Raise unless the answer to a scroll fetch holds at most one row, and that is the one that was *asked* for."""
+    """Raise unless the answer to a scroll fetch holds no row, or rows up to its number, the *asked* one among them."""
     count, number = len(reply.rows), reply.row_number or 0
-    if count > 1:
-        raise ProtocolError(f"{count} rows came where one was asked for")
-    if count and (number < 1 or asked not in (0, number)):
-        raise ProtocolError(f"row {number} came instead of row {asked or 'last'}")
+    if reply.bad_value is None and count and not 0 <= number - count < (asked or number) <= number:
+        came = f"row {number}" if count == 1 else f"{count} rows up to {number}"
+        raise ProtocolError(f"{came} came instead of row {asked or 'last'}")
 
 
 _TEXT_UNASKED: Final = frozenset(

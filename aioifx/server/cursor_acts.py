@@ -128,7 +128,10 @@ def _portions(desk: Desk, slot: Slot) -> Portions:
 
 
 def scroll(desk: Desk, message: requests.ScrollFetch) -> None:
-    """SQ_SFETCH: row number, row, SQ_DONE; for the last row: row, row number (observed: informix-driver)."""
+    """SQ_SFETCH: row, row number, SQ_DONE; for the last row no SQ_DONE (observed: informix-driver).
+
+    The row comes first for every kind: with the number first, JDBC cannot go back to a row after `last()` (observed).
+    """
     slot = desk.here
     cursor = _opened(slot)
     if not cursor.scroll:
@@ -138,14 +141,10 @@ def scroll(desk: Desk, message: requests.ScrollFetch) -> None:
     if stored is None:
         desk.put_done(replies.Done())
         return
-    row = _portions(desk, slot).encode([stored])
-    if message.kind == _LAST:
-        desk.outbox.raw(row)
-        replies.put_tupid(desk.outbox, slot.row)
-        return
+    desk.outbox.raw(_portions(desk, slot).encode([stored]))
     replies.put_tupid(desk.outbox, slot.row)
-    desk.outbox.raw(row)
-    desk.put_done(replies.Done(0, 1))
+    if message.kind != _LAST:
+        desk.put_done(replies.Done(0, 1))
 
 
 _LAST: Final = 4

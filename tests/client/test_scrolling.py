@@ -273,13 +273,13 @@ class Rows:
         self.stands = 0
         self.asked: list[tuple[Kind, int]] = []
 
-    async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row] | None:
+    async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row, int] | None:
         self.asked.append((Kind(kind), row))
         if kind == Kind.NEXT:
             assert row == self.stands + 1, "the server and the client do not agree on what comes next"
         number = self.count if kind == Kind.LAST else row
         self.stands = number if 1 <= number <= self.count else -1
-        return (number, (number,)) if self.stands > 0 else None
+        return (number, (number,), number) if self.stands > 0 else None
 
 
 class Model:
@@ -524,15 +524,31 @@ async def test_a_failed_fetch_does_not_look_like_the_end_of_rows() -> None:
         assert await conn.fetch(QUERY) == [(9,)]
 
 
+async def test_of_several_rows_the_last_has_the_number_and_the_cursor_stands_there() -> None:
+    """A server may send more than was asked for."""
+    several = ints(1, 2, 3) + pack(">hi", Op.TUPID, 3) + done(1) + EOT
+    ends = ints(8, 9) + pack(">hi", Op.TUPID, 9) + EOT
+    script = [moving(Kind.NEXT, 1, several), moving(Kind.ABSOLUTE, 2), moving(Kind.NEXT, 3)]
+    async with talking(started, script, moving(Kind.LAST, 0, ends), closing(2), warnings=UNLOGGED) as (
+        conn,
+        _,
+    ):
+        async with conn.cursor(scroll=True) as cursor:
+            await cursor.execute(QUERY)
+            assert [await cursor.fetch_next() for _ in range(3)] == [(1,), (2,), (3,)]
+            assert await cursor.fetch_last() == (9,)
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
         (here(2), "row 2 came instead of row 1"),
         (here(0, 7), "row 0 came"),
         (ints(1) + done(1) + EOT, "row 0 came"),
-        (here(1, 1, 2), "2 rows came"),
+        (here(1, 1, 2), "2 rows up to 1 came instead of row 1"),
+        (here(4, 2, 3, 4), "3 rows up to 4 came instead of row 1"),
     ],
-    ids=["another row", "no row has this number", "without a number", "two rows"],
+    ids=["another row", "no row has this number", "without a number", "two rows", "not among them"],
 )
 async def test_a_row_that_was_not_asked_for_ends_the_connection(answer: bytes, message: str) -> None:
     async with talking(started, moving(Kind.ABSOLUTE, 1, answer), warnings=UNLOGGED) as (conn, _):

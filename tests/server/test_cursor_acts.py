@@ -306,6 +306,15 @@ def test_the_last_row_has_no_done_and_others_have(item: Talk) -> None:
     assert item.say(requests.Id(statement_id), requests.ScrollFetch(6, 1, 4096)).done == Done(0, 1)
 
 
+@pytest.mark.parametrize("kind", [1, 3, 4, 6])
+def test_a_row_comes_before_its_number(item: Talk, kind: int) -> None:
+    """Else JDBC cannot go back to a row after last()."""
+    statement_id = item.prepare("SELECT id, name FROM item ORDER BY id")
+    item.say(requests.Id(statement_id), requests.Scroll(), requests.Open())
+    group: list[Request] = [requests.Id(statement_id), requests.ScrollFetch(kind, 1, 4096)]
+    assert item.conversation.answer([group]).startswith(b"\0\x0e")
+
+
 def test_unknown_ways_of_scrolling_are_refused(item: Talk) -> None:
     statement_id = item.prepare("SELECT id FROM item FOR UPDATE")
     assert error_of(item.say(requests.Id(statement_id), requests.Scroll(), requests.Open()))[0] == -526

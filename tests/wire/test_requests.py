@@ -129,7 +129,6 @@ NAMES: dict[type, str] = {
     requests.SetSavepoint: "SETSVPT",
     requests.ReleaseSavepoint: "RELSVPT",
     requests.RollbackSavepoint: "RBACKSVPT",
-    objects.FetchBlob: "FETCHBLOB",
 }
 
 
