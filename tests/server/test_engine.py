@@ -1031,6 +1031,48 @@ async def test_rows_are_written_through_a_simple_view() -> None:
         assert [tuple(row) for row in rows] == [(11, "q    "), (20, "b    "), (111, "q    ")]
 
 
+# -- names and unions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "rows"),
+    [
+        (
+            "SELECT t.k, u.n FROM t, OUTER 'anna'.u WHERE t.k = u.k AND u.n > ? ORDER BY 1",
+            (5,),
+            [(1, None), (2, 9)],
+        ),
+        ("SELECT FIRST ? k FROM t UNION ALL SELECT SKIP ? FIRST 1 k + 10 FROM t", (1, 1), [(1,), (12,)]),
+        (
+            "SELECT k FROM (SELECT FIRST ? k FROM t UNION SELECT LIMIT 1 n FROM u) ORDER BY 1",
+            (2,),
+            [(1,), (2,), (3,)],
+        ),
+        ("SELECT indexkeys FROM sysindices WHERE idxname = ?", ("ix_t",), [("-1 [1]",)]),
+        (
+            "SELECT schema_coltypename(coltype, extended_id) FROM syscolumns WHERE colname = ?",
+            ("n",),
+            [("bigint",)],
+        ),
+    ],
+)
+async def test_owners_unions_and_the_catalog_take_parameters(
+    text: str, parameters: tuple[object, ...], rows: list[tuple[object, ...]]
+) -> None:
+    async with running(user="anna", password="x") as dsn, aioifx.connect(dsn, password="x") as conn:
+        await conn.execute('CREATE TABLE t (k INTEGER PRIMARY KEY CONSTRAINT "bert".pk_t)')
+        await conn.execute("CREATE TABLE u (k INTEGER, n BIGINT)")
+        await conn.execute("CREATE INDEX ix_t ON t (k DESC)")
+        await conn.executemany("INSERT INTO t VALUES (?)", [(1,), (2,)])
+        await conn.executemany("INSERT INTO u VALUES (?, ?)", [(1, 3), (2, 9)])
+        assert [tuple(row) for row in await conn.fetch(text, *parameters)] == rows
+        async with await conn.prepare(text) as statement:
+            assert [tuple(row) for row in await statement.fetch(*parameters)] == rows
+        with pytest.raises(aioifx.IntegrityError) as raised:
+            await conn.execute("INSERT INTO t VALUES (?)", 1)
+        assert (raised.value.sqlcode, raised.value.token) == (-268, "bert.pk_t")
+
+
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
