@@ -12,12 +12,13 @@ import asyncio
 import inspect
 from collections.abc import Generator
 from types import TracebackType
-from typing import Any, Generic, TypeVar, Unpack, overload
+from typing import Any, Final, Generic, TypeVar, Unpack, overload
 
 from aioifx.client.attempt import Attempt
+from aioifx.client.checks import check_text
 from aioifx.client.connection import Connection
 from aioifx.client.locales import log_in
-from aioifx.client.options import AllOptionFields, ConnectOptions, OptionFields, check_text, resolve
+from aioifx.client.options import AllOptionFields, ConnectOptions, OptionFields, resolve
 from aioifx.client.reach import Staggered
 from aioifx.client.route import Address, addresses, names_in
 from aioifx.client.sqlhosts import lookup
@@ -25,6 +26,9 @@ from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, Inte
 from aioifx.rows import Item, Record, RowFactory
 
 R = TypeVar("R")
+
+_WORTH_A_RETRY: Final = (0, -908)
+"""SQLCODEs of servers that could not be reached; others say that trying again does not help."""
 
 
 @overload
@@ -97,11 +101,10 @@ def route(options: ConnectOptions) -> tuple[Address, ...]:
     """
     if options.host:
         return addresses(options.host, options.port, options.server)
-    tls = None if options.ssl is None else bool(options.ssl)
     return tuple(
         address
         for name in names_in("server", options.server)
-        for address in lookup(options.sqlhosts, name, tls)
+        for address in lookup(options.sqlhosts, name, options.uses_tls)
     )
 
 
@@ -114,9 +117,42 @@ class _Journey:
         self._deadline = asyncio.get_running_loop().time() + options.connect_timeout
 
     async def run(self) -> Connection[Any]:
-        """The first connection that can be had."""
+        """The first connection that can be had.
+
+        Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal distances, within INFORMIXCONTIME
+        """
         options = self._options
         password = await _password(options)
+        for later in range(options.connect_retries, 0, -1):
+            seconds = options.connect_timeout / (options.connect_retries + 1)
+            connection = await self._early_round(password, self._deadline - seconds * later)
+            if connection is not None:
+                return connection
+        connection = await self._round(password)
+        if connection is not None:
+            return connection
+        raise self._summary()
+
+    async def _early_round(self, password: str, end: float) -> Connection[Any] | None:
+        """A round behind which another one comes at *end*; None then."""
+        limit = asyncio.timeout_at(end)
+        try:
+            async with limit:
+                connection = await self._round(password)
+                if connection is not None:
+                    return connection
+                if not any(failure.sqlcode in _WORTH_A_RETRY for failure in self._failures):
+                    raise self._summary()
+                await asyncio.Event().wait()  # until the limit
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self.end()
+        return None
+
+    async def _round(self, password: str) -> Connection[Any] | None:
+        """Each server once: the first connection that can be had."""
+        options = self._options
         self._attempts = [Attempt(options, address) for address in route(options)]
         share = options.connect_timeout / len(self._attempts)
         race = Staggered(
@@ -129,7 +165,7 @@ class _Journey:
                     return connection
         finally:
             await race.close()
-        raise self._summary()
+        return None
 
     async def _log_in(self, attempt: Attempt, password: str) -> Connection[Any] | None:
         """The connection, or None when the next server may know better."""
@@ -170,9 +206,13 @@ class _Journey:
                 attempt.failure = attempt.too_late(seconds)
         return self._summary()
 
+    @property
+    def _failures(self) -> list[DatabaseError]:
+        return [attempt.failure for attempt in self._attempts if attempt.failure is not None]
+
     def _summary(self) -> DatabaseError:
         """One error for all servers; a note tells of each."""
-        failures = [attempt.failure for attempt in self._attempts if attempt.failure is not None]
+        failures = self._failures
         last = failures[-1]
         if len(failures) == 1:
             return last

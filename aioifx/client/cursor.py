@@ -7,6 +7,7 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
+from aioifx.client.checks import check_row_factory
 from aioifx.client.execute import (
     OnError,
     by_position,
@@ -16,7 +17,6 @@ from aioifx.client.execute import (
     rows_by_position,
 )
 from aioifx.client.named import MappingRows, NamedValues
-from aioifx.client.options import check_row_factory
 from aioifx.client.owner import NotCopied
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult

@@ -20,7 +20,8 @@ from urllib.parse import unquote
 from aioifx.errors import InterfaceError
 
 _URL: Final = "informix://"
-_JDBC: Final = "jdbc:informix-sqli:"
+_JDBC: Final = ("jdbc:informix-sqli:", "jdbc:informix:")
+"""The second one is new with version 15 (documented)."""
 
 _OPTION: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -33,6 +34,7 @@ _VARIABLE_OPTIONS: Final[Mapping[str, str]] = {
     "DB_LOCALE": "db_locale",
     "INFORMIXSERVER": "server",
     "INFORMIXSQLHOSTS": "sqlhosts",
+    "INFORMIXCONRETRY": "connect_retries",
 }
 _JDBC_OPTIONS: Final[Mapping[str, str]] = {
     **_VARIABLE_OPTIONS,
@@ -64,8 +66,8 @@ _ODBC_OPTIONS: Final[Mapping[str, str]] = {
     "CLOC": "client_locale",
     "DLOC": "db_locale",
     "HOST": "host",
-    "SERV": "port",
-    "SERVICE": "port",
+    "SERV": "service",
+    "SERVICE": "service",
     "SERVER": "server",
     "SRVR": "server",
     "DATABASE": "database",
@@ -119,13 +121,14 @@ def split_dsn(dsn: str) -> Parts:
     head = dsn[:32].lower()
     if head.startswith(_URL):
         return _split_url(dsn[len(_URL) :])
-    if head.startswith(_JDBC):
-        return _split_jdbc(dsn[len(_JDBC) :])
+    for scheme in _JDBC:
+        if head.startswith(scheme):
+            return _split_jdbc(dsn[len(scheme) :])
     if "=" in dsn and not _SCHEME.match(dsn) and not head.startswith("jdbc:"):
         return _split_odbc(dsn)
     raise InterfaceError(
         "dsn: must be informix://user:password@host:port/database?server=name, "
-        "a JDBC URL (jdbc:informix-sqli://...) or an ODBC connection string (HOST=...;SERVER=...)"
+        "a JDBC URL (jdbc:informix-sqli://..., jdbc:informix://...) or an ODBC connection string (HOST=...;SERVER=...)"
     )
 
 
@@ -237,7 +240,9 @@ def _put_jdbc(parts: Parts, name: str, text: str) -> None:
         if text.upper() != "FILE":
             raise InterfaceError("SQLH_TYPE: must be FILE; servers are looked up in no other place")
     elif name.startswith("SSL_"):
-        raise InterfaceError(f"{name}: Java's trust stores are not read here; pass ssl=ssl.SSLContext")
+        raise InterfaceError(
+            f"{name}: Java's trust stores are not read here; give PEM files as ssl_ca, ssl_cert and ssl_key"
+        )
     elif name not in _JDBC_MACHINERY:
         parts.put_variable(name, text)
 
@@ -249,7 +254,8 @@ def _split_odbc(dsn: str) -> Parts:
     parts = Parts({}, {})
     for name, text in _odbc_pairs(dsn):
         if name in _ODBC_OPTIONS:
-            parts.put(_ODBC_OPTIONS[name], text)
+            is_port = _ODBC_OPTIONS[name] == "service" and text.isdecimal()
+            parts.put("port" if is_port else _ODBC_OPTIONS[name], text)
         elif name in ("PROTOCOL", "PRO"):
             if text.lower() not in _ODBC_PROTOCOLS:
                 raise InterfaceError(f"{name}: must be one of {', '.join(_ODBC_PROTOCOLS)}")

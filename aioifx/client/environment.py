@@ -73,7 +73,12 @@ _ALWAYS: Final[Mapping[str, str]] = {
     "SUBQCACHESZ": "10",
 }
 # Variables that have an option of their own.
-OPTION_OF: Final = {"CLIENT_LOCALE": "client_locale", "DB_LOCALE": "db_locale", "INFORMIXSERVER": "server"}
+OPTION_OF: Final = {
+    "CLIENT_LOCALE": "client_locale",
+    "DB_LOCALE": "db_locale",
+    "INFORMIXSERVER": "server",
+    "INFORMIXCONRETRY": "connect_retries",
+}
 _NOT_YOURS: Final = {
     "CLNT_PAM_CAPABLE": "it says what this client can do",
     "IFX_UPDDESC": "it says what this client can do",

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from aioifx.client.attempt import Attempt
+from aioifx.client.checks import DEFAULT_LOCALE
 from aioifx.client.connection import Connection
-from aioifx.client.options import DEFAULT_LOCALE, ConnectOptions
+from aioifx.client.options import ConnectOptions
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, DatabaseError, InterfaceError, LocaleError
 

@@ -8,24 +8,36 @@ House rules:
 
 from __future__ import annotations
 
-import math
 import os
+import socket
 import ssl as tls
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
+from aioifx.client.checks import (
+    DEFAULT_LOCALE,
+    check_flag,
+    check_keepalive,
+    check_locale,
+    check_row_factory,
+    check_seconds,
+    check_text,
+    check_tls,
+    check_whole,
+    check_words,
+)
 from aioifx.client.dsn import split_dsn
 from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
 from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE
 from aioifx.client.manners import Isolation, isolation_words, lock_mode_words
 from aioifx.client.route import ROLES, Role, addresses, names_in
+from aioifx.client.tls import context_of
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.errors import DataError, InterfaceError
+from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 
 DEFAULT_PORT: Final = 9088
-DEFAULT_LOCALE: Final = "en_US.8859-1"
 MIN_FETCH_SIZE: Final = 4096
 """The least that JDBC ever asks for (observed: select.json)."""
 MAX_FETCH_SIZE: Final = 2**31 - 1
@@ -34,9 +46,6 @@ MAX_STATEMENTS: Final = 10_000
 
 _KEEPALIVE: Final = (60, 10, 6)
 """A server that has gone is noticed after two minutes; the system's own numbers make that two hours."""
-
-_MAX_TEXT: Final = 1024
-"""Bytes of a user, password, server or database name: far above Informix's own limits."""
 
 Password: TypeAlias = str | Callable[[], str | Awaitable[str]]
 """A password, or what gives one: a callable or coroutine function, asked anew for each connection."""
@@ -56,7 +65,11 @@ class OptionFields(TypedDict, total=False):
     role: Role | None
     allow_redirect_to: str | None
     ssl: bool | tls.SSLContext | None
+    ssl_ca: str | None
+    ssl_cert: str | None
+    ssl_key: str | None
     connect_timeout: float | None
+    connect_retries: int | None
     stagger: float | None
     command_timeout: float | None
     cancel_timeout: float | None
@@ -109,8 +122,15 @@ class ConnectOptions:
     ``db*.example.com``. Empty: none."""
     ssl: bool | tls.SSLContext | None = None
     """None or False: no TLS. True: TLS that verifies the certificate and the host's name."""
+    ssl_ca: str = ""
+    """A file with the authorities to trust, PEM; TLS is on with it. Empty: the system's authorities."""
+    ssl_cert: str = ""
+    """A file with the client's own certificate, and its key unless *ssl_key* has that; TLS is on with it."""
+    ssl_key: str = ""
     connect_timeout: float = 20.0
     """Seconds for everything from the first packet to the open database, all hosts together."""
+    connect_retries: int = 0
+    """How often all hosts are tried again when none could be reached, spread over *connect_timeout*."""
     stagger: float = 1.0
     """Seconds without a connection to one host until the next is tried, too."""
     command_timeout: float | None = None
@@ -153,14 +173,13 @@ class ConnectOptions:
     strip_char: bool = False
     """Whether CHAR and NCHAR lose the blanks that they are padded with."""
     row_factory: RowFactory[Any] | None = None
-    _context: tls.SSLContext | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
         if self.locale not in (None, "auto"):
             raise InterfaceError('locale: must be "auto" or None; a locale is named with db_locale')
-        _check_locale("client_locale", self.client_locale, self.encoding_errors)
-        _check_locale("db_locale", self.db_locale, self.encoding_errors)
+        check_locale("client_locale", self.client_locale, self.encoding_errors)
+        check_locale("db_locale", self.db_locale, self.encoding_errors)
         code_set = self.client_code_set
         check_text("host", self.host, code_set)
         check_text("sqlhosts", self.sqlhosts, code_set)
@@ -170,28 +189,32 @@ class ConnectOptions:
             check_text(name, getattr(self, name), code_set, required=True)
         check_text("database", self.database, self.code_set)
         check_text("application_name", self.application_name, code_set)
-        _check_words(self.server, self.database)
+        check_words(self.server, self.database)
         if self.password is not None and not callable(self.password):
             check_text("password", self.password, code_set)
-        _check_whole("port", self.port, 1, 65535)
+        check_whole("port", self.port, 1, 65535)
         if self.host:
             addresses(self.host, self.port, self.server)
         self._check_cluster(code_set)
-        _check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
-        _check_whole("statement_cache_size", self.statement_cache_size, 0, MAX_STATEMENTS)
-        _check_seconds("connect_timeout", self.connect_timeout)
-        _check_seconds("stagger", self.stagger)
+        check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
+        check_whole("statement_cache_size", self.statement_cache_size, 0, MAX_STATEMENTS)
+        check_seconds("connect_timeout", self.connect_timeout)
+        check_seconds("stagger", self.stagger)
+        check_whole("connect_retries", self.connect_retries, 0, 1000)
+        for name in ("ssl_ca", "ssl_cert", "ssl_key"):
+            check_text(name, getattr(self, name), code_set)
+        check_tls(self.ssl, self.ssl_ca, self.ssl_cert, self.ssl_key)
         if self.command_timeout is not None:
-            _check_seconds("command_timeout", self.command_timeout)
+            check_seconds("command_timeout", self.command_timeout)
         if self.cancel_timeout != 0:
-            _check_seconds("cancel_timeout", self.cancel_timeout)
+            check_seconds("cancel_timeout", self.cancel_timeout)
         for name in ("autocommit", "read_only"):
-            _check_flag(name, getattr(self, name))
+            check_flag(name, getattr(self, name))
         isolation_words(self.isolation)
         lock_mode_words(self.lock_wait)
-        _check_flag("pipelining", self.pipelining)
-        _check_keepalive(self.keepalive)
-        _check_flag("strip_char", self.strip_char)
+        check_flag("pipelining", self.pipelining)
+        check_keepalive(self.keepalive)
+        check_flag("strip_char", self.strip_char)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InterfaceError("ssl: must be None, True, False or an ssl.SSLContext")
         if self.row_factory is not None:
@@ -253,18 +276,24 @@ class ConnectOptions:
             return _KEEPALIVE if self.keepalive else None
         return self.keepalive
 
-    def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
-        """What TLS is done with, None for plain TCP. Made at the first call: it reads the system's certificates.
+    @property
+    def uses_tls(self) -> bool | None:
+        """Whether TLS is asked for; None: neither asked for nor turned off."""
+        if self.ssl_ca or self.ssl_cert:
+            return True
+        return None if self.ssl is None else bool(self.ssl)
 
-        Args:     wanted: what is known of the server's port; None: what the option says.
+    def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
+        """What TLS is done with, None for plain TCP.
+
+        Args:     wanted: what is known of the server's port; None: what the options say.
+        Raises:   InterfaceError: a file is of no use.
         """
-        if not (self.ssl if wanted is None else wanted):
+        if not (self.uses_tls if wanted is None else wanted):
             return None
         if isinstance(self.ssl, tls.SSLContext):
             return self.ssl
-        if self._context is None:
-            object.__setattr__(self, "_context", tls.create_default_context())
-        return self._context
+        return context_of(self.ssl_ca, self.ssl_cert, self.ssl_key)
 
     def login_environment(self, *, says_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
         """The variables that go into the login, in JDBC's order.
@@ -293,15 +322,20 @@ class ConnectOptions:
 
 
 def resolve(
-    dsn: str | None, options: AllOptionFields, environ: Mapping[str, str] = os.environ
+    dsn: str | None,
+    options: AllOptionFields,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    also: Collection[str] = (),
 ) -> ConnectOptions:
     """Merge keywords, DSN, process environment and defaults.
 
+    Args:     also: further keywords of the function that is called, for hints.
     Raises:   InterfaceError: an option is unknown, missing, wrong, or contradicts another.
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name in options:
-        _check_known(name)
+        _check_known(name, also)
     variables = dict(checked_variables(given.pop("environment", {})))
     if dsn is not None:
         if not isinstance(dsn, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -309,6 +343,9 @@ def resolve(
         from_dsn = split_dsn(dsn)
         variables = {**checked_variables(from_dsn.environment), **variables}
         for name, text in from_dsn.options.items():
+            if name == "service":  # of ODBC, which names ports
+                given.setdefault("port", _port_of(text))
+                continue
             _check_known(name)
             given.setdefault(name, _from_text(name, text))
     _add_environ(given, variables, environ)
@@ -334,7 +371,7 @@ def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapp
     """What the process environment says of things that neither keyword nor DSN mention."""
     for variable, name in OPTION_OF.items():
         if name not in given and environ.get(variable):
-            given[name] = environ[variable]
+            given[name] = _from_text(name, environ[variable])
     if environ.get("DBDATE") and not variables.keys() & {"DBDATE", "GL_DATE"}:
         variables.update(checked_variables({"DBDATE": environ["DBDATE"]}))
     if "sqlhosts" not in given and not given.get("host"):
@@ -345,7 +382,7 @@ def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapp
     seconds = variables.get("INFORMIXCONTIME") or environ.get("INFORMIXCONTIME")
     if "connect_timeout" not in given and seconds:
         given["connect_timeout"] = float(_whole_from_text("INFORMIXCONTIME", seconds))
-        _check_seconds("INFORMIXCONTIME", given["connect_timeout"])
+        check_seconds("INFORMIXCONTIME", given["connect_timeout"])
 
 
 def _operating_system_user(environ: Mapping[str, str]) -> str:
@@ -360,11 +397,24 @@ def _operating_system_user(environ: Mapping[str, str]) -> str:
         raise InterfaceError("user: not given, and the operating system names none") from None
 
 
-def _check_known(name: str) -> None:
-    if name not in AllOptionFields.__annotations__:
-        raise InterfaceError(
-            f"{name}: no option is called so{did_you_mean(name, AllOptionFields.__annotations__)}"
-        )
+_OTHERS_NAMES: Final = {
+    "timeout": "connect_timeout", "login_timeout": "connect_timeout", "username": "user", "passwd": "password",
+    "pwd": "password", "hostname": "host", "db": "database", "dbname": "database", "url": "dsn", "uri": "dsn",
+    "connection_string": "dsn", "encoding": "db_locale", "charset": "db_locale", "tls": "ssl", "minsize": "min_size",
+    "maxsize": "max_size", "pool_size": "max_size", "retries": "connect_retries", "query_timeout": "command_timeout",
+}  # fmt: skip
+"""What other clients call an option -> what it is called here."""
+
+
+def _check_known(name: str, also: Collection[str] = ()) -> None:
+    fields = AllOptionFields.__annotations__
+    if name in fields:
+        return
+    meant = _OTHERS_NAMES.get(name)
+    hint = f"; did you mean {meant!r}?" if meant else did_you_mean(name, ("dsn", *fields, *also))
+    if meant in ("min_size", "max_size") and meant not in also:
+        hint = f"; {meant} is an option of create_pool"
+    raise InterfaceError(f"{name}: unknown option{hint}")
 
 
 # -- text of a DSN -> value -------------------------------------------------------------------------------------------
@@ -376,7 +426,7 @@ _FLAGS: Final = {
 
 
 def _from_text(name: str, text: str) -> object:
-    if name in ("port", "fetch_size", "statement_cache_size"):
+    if name in ("port", "fetch_size", "statement_cache_size", "connect_retries"):
         return _whole_from_text(name, text)
     if name in ("connect_timeout", "command_timeout", "cancel_timeout", "stagger"):
         try:
@@ -402,96 +452,15 @@ def _lock_wait_from_text(text: str) -> float:
     return _whole_from_text("lock_wait", text)
 
 
+def _port_of(service: str) -> int:
+    """The port of a service, by its number or by its name in this machine's list."""
+    try:
+        return int(service) if service.isdecimal() else socket.getservbyname(service, "tcp")
+    except (OSError, ValueError, UnicodeError):
+        raise InterfaceError("SERVICE: must be a port or be in this machine's list of services") from None
+
+
 def _whole_from_text(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 10):
         raise InterfaceError(f"{name}: must be a whole number, in digits")
     return int(text)
-
-
-# -- checks -----------------------------------------------------------------------------------------------------------
-
-
-def check_row_factory(factory: object) -> None:
-    """Raise unless *factory* can be called."""
-    if not callable(factory):
-        raise InterfaceError("row_factory: must be callable, such as aioifx.rows.dict_row")
-
-
-def check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:
-    """Refuse what cannot be sent as text of a login; nothing of it stands in the message.
-
-    Raises:   InterfaceError: begins with *name*.
-    """
-    if not isinstance(value, str):
-        raise InterfaceError(f"{name}: must be a str, not {type(value).__name__}")
-    if required and not value:
-        raise InterfaceError(f"{name}: missing" + (_WHAT_SERVER_IS if name == "server" else ""))
-    if "\0" in value:
-        raise InterfaceError(f"{name}: has a NUL")
-    try:
-        size = len(code_set.encode(value))
-    except DataError:
-        raise InterfaceError(f"{name}: has a character that is not in {code_set.name}") from None
-    if size > _MAX_TEXT:
-        raise InterfaceError(f"{name}: longer than {_MAX_TEXT} bytes")
-
-
-_WHAT_SERVER_IS: Final = (
-    "; it is the DBSERVERNAME of the Informix instance, given as server= or in INFORMIXSERVER"
-)
-
-
-def _check_words(server: str, database: str) -> None:
-    for name in names_in("server", server):
-        if any(character.isspace() or character in "@/:" for character in name):
-            raise InterfaceError("server: must be DBSERVERNAMEs, separated by commas")
-    if "@" in database:
-        raise InterfaceError("database: names a server with '@'; give that as server=")
-
-
-def _check_locale(name: str, locale: object, errors: object) -> None:
-    if not isinstance(errors, str):
-        raise InterfaceError(f"encoding_errors: must be a str, not {type(errors).__name__}")
-    if locale is None:
-        return
-    if not isinstance(locale, str) or not locale.isascii() or "\0" in locale or len(locale) > _MAX_TEXT:
-        raise InterfaceError(f"{name}: must be a locale such as {DEFAULT_LOCALE}")
-    code_set_of(DEFAULT_LOCALE, errors)
-    try:
-        code_set_of(locale)
-    except InterfaceError as error:
-        raise InterfaceError(f"{name}: {error}") from None
-
-
-def _check_whole(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InterfaceError(f"{name}: must be a whole number from {low} to {high}")
-
-
-def _check_seconds(name: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
-        raise InterfaceError(f"{name}: must be a number of seconds above 0")
-
-
-def _check_keepalive(value: object) -> None:
-    """Source:   documented: Linux takes at most 32767 seconds and 127 questions"""
-    limits = (32767, 32767, 127)
-    if isinstance(value, bool):
-        return
-    if (
-        not isinstance(value, tuple)
-        or len(cast(tuple[object, ...], value)) != 3
-        or not all(
-            isinstance(number, int) and 1 <= number <= limit
-            for number, limit in zip(cast(tuple[object, ...], value), limits, strict=True)
-        )
-    ):
-        raise InterfaceError(
-            "keepalive: must be True, False, or three numbers: seconds until the first question, seconds between two "
-            f"(both up to {limits[0]}), and how many (up to {limits[2]})"
-        )
-
-
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise InterfaceError(f"{name}: must be True or False")

@@ -388,10 +388,15 @@ def create_pool(
         if hook is not None and not callable(hook):
             raise InterfaceError(f"{what}: must be a coroutine function that takes a connection")
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
-    upkeep = Upkeep(resolve(dsn, {**options, "row_factory": row_factory}), init, setup, reset)
+    upkeep = Upkeep(
+        resolve(dsn, {**options, "row_factory": row_factory}, also=_OWN_OPTIONS), init, setup, reset
+    )
     name = name or f"{upkeep.options.database or 'no database'} at {upkeep.options.destination}"
     keeper = Keeper(upkeep, limits, name=name, debug=debug, slow_release=slow_release)
     return Pool(keeper, acquire_timeout, row_factory)
+
+
+_OWN_OPTIONS: Final = [name for name in create_pool.__annotations__ if name not in ("options", "return")]
 
 
 def check_sizes(min_size: object, max_size: object) -> None:

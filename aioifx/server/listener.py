@@ -60,7 +60,7 @@ class ServerOptions:
     log_mode: LogMode = LogMode.LOGGED
     directory: Path | None = None
     """Where databases are kept; None for a temporary place that goes with the server."""
-    seed: str | None = None
+    seed: str | Path | None = None
     """SQL statements, ended by ``;``, for the first database."""
     db_locale: str = DEFAULT_LOCALE
     """Of databases that are made without a locale of their own, and of clients that name no DB_LOCALE."""
@@ -86,8 +86,12 @@ class ServerOptions:
             if locale:
                 _check_locale("database", locale)
         _check_locale("db_locale", self.db_locale)
-        if not 0 <= self.port <= 0xFFFF:
-            raise InterfaceError(f"port: {self.port} is not a port")
+        if self.port not in range(0x10000):
+            raise InterfaceError(
+                f"port: {self.port!r} is not a port; expected a whole number from 0 to 65535"
+            )
+        if isinstance(self.seed, Path):
+            object.__setattr__(self, "seed", _script_in(self.seed))
         if not self.login_timeout > 0:
             raise InterfaceError(f"login_timeout: expected seconds above 0, got {self.login_timeout!r}")
         if self.max_sessions < 1:
@@ -114,6 +118,13 @@ def _check_locale(option: str, locale: str) -> None:
         code_set_of(locale)
     except InterfaceError as error:
         raise InterfaceError(f"{option}: {error}") from None
+
+
+def _script_in(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InterfaceError(f"seed: {path} cannot be read: {error}") from None
 
 
 class Server:
@@ -174,6 +185,7 @@ class Server:
             if locale and numbered_locale(locale) != kept:
                 raise ValueError(f"database: the locale of {name} is {kept}, not {locale}")
         if options.seed is not None:
+            assert isinstance(options.seed, str)
             run_script(options.seed, options.first_database, databases, self._roster, owner)
 
     def register(
@@ -248,7 +260,8 @@ class Server:
         name = self._rules.identity.name
         kept = self._databases.find(options.first_database).locale
         locale = "" if kept == DEFAULT_LOCALE else f"&client_locale={kept}&db_locale={kept}"
-        return f"informix://{user}@{host}:{self.port}/{options.first_database}?server={name}{locale}"
+        tls = "" if options.ssl is None else "&ssl=true"
+        return f"informix://{user}@{host}:{self.port}/{options.first_database}?server={name}{locale}{tls}"
 
     async def close(self) -> None:
         """Stop listening, end all sessions, wipe what was temporary."""
@@ -316,7 +329,7 @@ async def serve(options: ServerOptions | None = None) -> AsyncGenerator[Server, 
 async def running(
     database: str | Sequence[str] = "demo",
     *,
-    seed: str | None = None,
+    seed: str | Path | None = None,
     user: str | None = None,
     password: str | None = None,
     server_name: str | None = None,
@@ -332,7 +345,7 @@ async def running(
 
     Args:     database: one name or several, each with its locale if it is to have one of its own, as in
                   ``shop:en_US.utf8``; the DSN names the first.
-              seed: SQL statements for the first database, ended by ``;``.
+              seed: SQL statements for the first database, ended by ``;``; or the path of a script in UTF-8.
               user, password: None lets everybody in. server_name: None accepts every DBSERVERNAME.
               log_mode: of the databases that are made; "logged", "unlogged" or "ansi".
               db_locale: of databases that are made without one, and of clients that name no DB_LOCALE.

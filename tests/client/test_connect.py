@@ -789,6 +789,31 @@ async def test_behind_a_host_that_accepts_and_resets_comes_the_next() -> None:
                 assert f"127.0.0.1:{listener.port}" in repr(conn)
 
 
+async def test_a_server_that_comes_back_is_found_by_a_retry() -> None:
+    async with ports(rejecting(-761)) as found:
+        with pytest.raises(ConnectError):  # it is there, and does not want us: no reason to try again
+            await aioifx.connect(**to_all(found, connect_retries=2, connect_timeout=60))
+    first, second = Peer([(None, Cut())], with_login=True), answering()
+    async with listening(first, second) as listener:
+        async with aioifx.connect(**options_for(listener.port, connect_retries=4, connect_timeout=2)):
+            pass
+    second.check()
+
+
+async def test_a_server_that_keeps_silent_is_given_up_for_a_retry() -> None:
+    quiet, second = silent(), answering()
+    async with listening(quiet, second) as listener:
+        async with aioifx.connect(**options_for(listener.port, connect_retries=9, connect_timeout=3)):
+            pass
+    assert quiet.gone.is_set()
+
+
+async def test_retries_end_with_the_time() -> None:
+    async with ports(None) as found:
+        with pytest.raises(ConnectError, match="Connection refused"):
+            await aioifx.connect(**to_all(found, connect_retries=3, connect_timeout=0.2))
+
+
 @pytest.mark.parametrize("sqlcode", [-761, -27002, -908])
 async def test_behind_a_server_that_takes_nobody_comes_the_next(sqlcode: int) -> None:
     async with ports(rejecting(sqlcode), answering()) as found:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import aioifx
 from aioifx.client.options import AllOptionFields, ConnectOptions, parse_dsn, resolve
 from aioifx.errors import InterfaceError
 from aioifx.rows import dict_row
@@ -181,6 +182,61 @@ def test_a_port_that_is_known_to_have_tls_or_none_decides_over_what_is_not_said(
     assert options(ssl=mine).ssl_context(False) is None
 
 
+def test_informixconretry_is_the_default_of_connect_retries() -> None:
+    dsn = "HOST=h;SERVER=s"
+    assert resolve(dsn, {}, {"INFORMIXCONRETRY": "3"}).connect_retries == 3
+    assert resolve(dsn + ";INFORMIXCONRETRY=2", {}, {"INFORMIXCONRETRY": "3"}).connect_retries == 2
+    assert resolve(dsn, {}, {}).connect_retries == 0
+    with pytest.raises(InterfaceError, match=r"^connect_retries: must be a whole number"):
+        resolve(dsn, {}, {"INFORMIXCONRETRY": "often"})
+
+
+def test_odbcs_service_may_be_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getservbyname(name: str, protocol: str) -> int:
+        if (name, protocol) != ("sqlexec", "tcp"):
+            raise OSError("service/proto not found")
+        return 9099
+
+    monkeypatch.setattr("socket.getservbyname", getservbyname)
+    assert parse_dsn("HOST=h;SERVER=s;SERVICE=sqlexec").port == 9099
+    assert parse_dsn("HOST=h;SERVER=s;SERV=9090").port == 9090
+    with pytest.raises(
+        InterfaceError, match=r"^SERVICE: must be a port or be in this machine's list"
+    ) as caught:
+        parse_dsn("HOST=h;SERVER=s;SERVICE=secret")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_scheme_of_jdbc_15_is_the_same_as_the_old_one() -> None:
+    rest = "//db1:9089/shop:INFORMIXSERVER=ol;user=u;password=secret"
+    assert parse_dsn(f"jdbc:informix:{rest}") == parse_dsn(f"jdbc:informix-sqli:{rest}")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("timeout", "did you mean 'connect_timeout'?"),
+        ("maxsize", "max_size is an option of create_pool"),
+        ("url", "did you mean 'dsn'?"),
+        ("dns", "did you mean 'dsn'?"),
+        ("hots", "did you mean 'host'?"),
+    ],
+)
+def test_a_name_of_another_client_gets_a_hint(name: str, hint: str) -> None:
+    with pytest.raises(InterfaceError) as caught:
+        _ = aioifx.connect(**typing.cast("Any", {name: "x"}))
+    assert str(caught.value) == f"{name}: unknown option; {hint}"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("maxsize", "max_size"), ("max_sise", "max_size"), ("timeout", "connect_timeout")]
+)
+def test_a_name_of_another_pool_gets_a_hint(name: str, meant: str) -> None:
+    with pytest.raises(InterfaceError) as caught:
+        _ = aioifx.create_pool(**typing.cast("Any", {name: 5}))
+    assert str(caught.value) == f"{name}: unknown option; did you mean {meant!r}?"
+
+
 def test_keepalive_is_three_numbers_unless_it_is_off() -> None:
     assert resolve("HOST=h;SERVER=s", {}).keepalive_times == (60, 10, 6)
     assert resolve("HOST=h;SERVER=s", {"keepalive": False}).keepalive_times is None
@@ -200,8 +256,8 @@ def test_keywords_and_fields_are_the_same_names() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"hots": "x"}, "hots: no option is called so; did you mean 'host'"),
-        ({"cache_size": 1}, "cache_size: no option is called so"),
+        ({"hots": "x"}, "hots: unknown option; did you mean 'host'"),
+        ({"cache_size": 1}, "cache_size: unknown option"),
         ({"statement_cache_size": -1}, "statement_cache_size: must be a whole number from 0 to 10000"),
         ({"statement_cache_size": 10_001}, "statement_cache_size: "),
         ({"cancel_timeout": -1}, "cancel_timeout: must be a number of seconds"),
@@ -259,6 +315,11 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"lock_wait": -2}, "lock_wait: must be a whole number of seconds up to 32767"),
         ({"lock_wait": 1.5}, "lock_wait: "),
         ({"ssl": "require"}, "ssl: must be None, True, False or an ssl.SSLContext"),
+        ({"ssl_ca": "ca.pem", "ssl": False}, "ssl_ca: TLS is turned off"),
+        ({"ssl_cert": "c.pem", "ssl": ssl.create_default_context()}, "ssl_cert: the ssl.SSLContext that is given"),
+        ({"ssl_key": "key.pem"}, "ssl_key: needs ssl_cert"),
+        ({"ssl_ca": 1}, "ssl_ca: must be a str"),
+        ({"connect_retries": -1}, "connect_retries: must be a whole number from 0"),
         ({"row_factory": "dict"}, "row_factory: must be callable"),
         ({"locale": "en_US.utf8"}, 'locale: must be "auto" or None'),
         ({"client_locale": "en_US"}, "client_locale: code set missing"),
@@ -311,8 +372,8 @@ def test_a_wrong_value_is_refused_by_name(given: dict[str, object], message: str
         ("informix://u:secret@h/d?server=s&read_only=2", "read_only: must be true or false"),
         ("jdbc:informix-sqli://h/d:INFORMIXSERVER=s;user=u;password=secret;IFX_ISOLATION_LEVEL=5",
          "IFX_ISOLATION_LEVEL: must be one of 1, 2, 4"),
-        ("informix://u:secret@h/d?server=s&isolate=1", "isolate: no option is called so"),
-        ("informix://u:secret@h/d?server=s&Server=t", "Server: no option is called so; did you mean 'server'"),
+        ("informix://u:secret@h/d?server=s&isolate=1", "isolate: unknown option"),
+        ("informix://u:secret@h/d?server=s&Server=t", "Server: unknown option; did you mean 'server'"),
         ("informix://u:secret@h/d?server=s&IFX_ISOLATION_LEVEL=2", "environment: no variable 'IFX_ISOLATION_LEVEL'"),
         ("informix://u:sec/ret@h/d?server=s", "database: "),
         ("informix://u:secret€@h/d?server=s", "password: has a character"),

@@ -126,6 +126,12 @@ async def test_a_wrong_option_is_named() -> None:
             pass
     with pytest.raises(InterfaceError, match=r"database: '\.\./demo' is not the name of a database"):
         ServerOptions(("../demo",))
+    with pytest.raises(
+        InterfaceError, match="port: 'x' is not a port; expected a whole number from 0 to 65535"
+    ):
+        ServerOptions(port="x")  # type: ignore[arg-type] # the error is what is tested
+    with pytest.raises(InterfaceError, match=r"seed: .*nothing\.sql cannot be read: "):
+        ServerOptions(seed=Path("nothing.sql"))
     with pytest.raises(InterfaceError, match="port: -1 is not a port"):
         ServerOptions(port=-1)
     with pytest.raises(InterfaceError, match="login_timeout: expected seconds above 0, got 0"):
@@ -170,6 +176,24 @@ async def test_databases_of_one_server_have_locales_of_their_own(tmp_path: Path)
     with pytest.raises(ValueError, match=r"the locale of greek is el_GR\.57372, not en_US\.819"):
         async with running("greek:en_US.819", directory=tmp_path):
             pass
+
+
+async def test_a_seed_may_be_a_path(tmp_path: Path) -> None:
+    script = tmp_path / "seed.sql"
+    script.write_text("CREATE TABLE t (n INT); INSERT INTO t VALUES (5);", "utf-8")
+    async with running(seed=script) as dsn, aioifx.connect(dsn) as conn:
+        assert await conn.fetchval("SELECT n FROM t") == 5
+
+
+async def test_tls_of_running_is_in_its_address(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    async with running(ssl=context) as dsn:
+        assert dsn.endswith("&ssl=true")
+        async with aioifx.connect(f"{dsn}&ssl_ca={tmp_path}/ca.pem") as conn:
+            assert await conn.fetchval("SELECT 1 FROM sysmaster:sysdual") == 1
 
 
 async def test_the_locale_of_running_is_in_its_address() -> None:
