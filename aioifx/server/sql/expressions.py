@@ -318,7 +318,7 @@ class Expressions:
     def _window(self, node: tree.Window) -> Typed:
         if not self.aggregates:
             raise SqlFault(-201, offset=node.offset)
-        return window(self, node)
+        return window(replace(self, sequences=-201), node)
 
     def aggregate_in_window(self, node: tree.Aggregate, over: str) -> Typed:
         """An aggregate as the function of a window, whose text is *over*."""

@@ -237,6 +237,10 @@ def _octet_length(settings: Settings, text: str | None) -> Stored:
     return strings.octet_length(text, settings.code_set)
 
 
+def _chr(settings: Settings, code: int | None) -> Stored:
+    return strings.character(code, settings.code_set)
+
+
 def _ascii(settings: Settings, text: str | None) -> Stored:
     return strings.ascii_code(text, settings.code_set)
 
@@ -303,7 +307,7 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_hex", 1, numerics.hexadecimal),
     # strings
     FunctionSpec("ifx_ascii", 1, _ascii, True),
-    FunctionSpec("ifx_chr", 1, strings.character),
+    FunctionSpec("ifx_chr", 1, _chr, True),
     FunctionSpec("ifx_length", 1, _length, True),
     FunctionSpec("ifx_char_length", 1, strings.char_length),
     FunctionSpec("ifx_octet_length", 1, _octet_length, True),

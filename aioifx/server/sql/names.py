@@ -7,8 +7,10 @@ House rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from aioifx.server.sql import plan, tree
 from aioifx.server.sql.fault import SqlFault
@@ -19,6 +21,7 @@ from aioifx.server.sql.types import INTEGER
 from aioifx.sqltypes import SqlType
 
 MAIN = ("main", "temp")
+_DEEPEST_VIEW: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,20 @@ class Context:
     statement: tree.Node | None = None
     """The whole statement."""
     marks: int = 0
+
+    @contextmanager
+    def view_inside(self, offset: int) -> Generator[None, None, None]:
+        """Around the translation of a view.
+
+        Raises:   SqlFault: -999, views stand too deep inside each other, or a view inside itself.
+        """
+        if self.views >= _DEEPEST_VIEW:
+            raise SqlFault(-999, token="VIEW", offset=offset)
+        self.views += 1
+        try:
+            yield
+        finally:
+            self.views -= 1
 
     def mark(self) -> int:
         """A number that no mention of a sequence has yet."""

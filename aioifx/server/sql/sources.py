@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.conditions import Subqueries
@@ -21,8 +21,6 @@ from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.relations import Relation
 from aioifx.server.sql.schema import Table, TableKind
 from aioifx.server.sql.texts import joined
-
-_DEEPEST_VIEW: Final = 32
 
 
 class Queries(Subqueries, Protocol):
@@ -104,11 +102,10 @@ class FromClause:
     def _view(self, view: Table, label: str, offset: int) -> Joined:
         statement = parse(view.view)
         assert isinstance(statement, tree.CreateView)
-        if self.context.views >= _DEEPEST_VIEW or view.catalog not in MAIN:
+        if view.catalog not in MAIN:
             raise SqlFault(-999, token="VIEW", offset=offset)
-        self.context.views += 1
-        relation = self.queries.derived(statement.query, None)
-        self.context.views -= 1
+        with self.context.view_inside(offset):
+            relation = self.queries.derived(statement.query, None)
         alias = self.context.alias()
         types = [(output.known_type, output.nullable) for output in relation.outputs]
         columns = derived_columns(alias, (column.name for column in view.columns), types)

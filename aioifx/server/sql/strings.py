@@ -275,10 +275,13 @@ def ascii_code(text: str | None, code_set: str) -> int | None:
     return encoded(text[0], code_set)[0] if text else None
 
 
-def character(code: int | None) -> str | None:
-    """CHR: the character with a code of 0 to 255."""
+def character(code: int | None, code_set: str) -> str | None:
+    """CHR: the character with a code of 0 to 255; one that is no character of the code set by itself is -23103."""
     if code is None:
         return None
     if not 0 <= code <= 255:
         raise SqlFault(-1226)
-    return chr(code)
+    try:
+        return bytes((code,)).decode(code_set)
+    except UnicodeDecodeError:
+        raise SqlFault(_NOT_IN_CODE_SET) from None

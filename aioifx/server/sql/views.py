@@ -145,7 +145,8 @@ def _expanded(
     inner_label = reference.alias.text if reference.alias else reference.table.name
     beneath = context.table(reference.table)
     if beneath.kind is TableKind.VIEW and not beneath.is_system:
-        below = _expanded(beneath, inner_label, name, context, queries, source_of)
+        with context.view_inside(name.offset):
+            below = _expanded(beneath, inner_label, name, context, queries, source_of)
     else:
         below = _Level(require_writable(beneath, name), source_of(beneath, inner_label))
     assert isinstance(statement.query.body, tree.Select)
@@ -171,12 +172,12 @@ def require_simple(node: tree.CreateView, context: Context) -> None:
     """Raises:   SqlFault: -384, rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
     reference = _simple_reference(node.query)
     beneath = None if reference is None else context.table(reference.table)
-    while beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:
+    if beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:
         statement = parse(beneath.view)
         assert isinstance(statement, tree.CreateView)
-        reference = _simple_reference(statement.query)
-        beneath = None if reference is None else context.table(reference.table)
-    if beneath is None:
+        with context.view_inside(node.offset):
+            require_simple(statement, context)
+    elif beneath is None:
         raise SqlFault(_NOT_SIMPLE, token=node.view.name, offset=node.offset)
 
 

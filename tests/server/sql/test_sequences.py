@@ -59,6 +59,7 @@ def test_a_sequence_has_what_was_said_and_the_defaults(options: str, sequence: S
         ("SELECT COUNT(*) FROM t GROUP BY s.NEXTVAL", (-201, "")),
         ("SELECT COUNT(*) FROM t HAVING s.NEXTVAL > 1", (-201, "")),
         ("SELECT MAX(s.NEXTVAL) FROM t", (-201, "")),
+        ("SELECT ROW_NUMBER() OVER (ORDER BY s.NEXTVAL) FROM t", (-201, "")),
         ("SELECT s.NEXTVAL FROM t UNION SELECT 1 FROM t", (-201, "")),
         ("SELECT k FROM t WHERE k IN (SELECT s.NEXTVAL FROM t)", (-201, "")),
         ("SELECT n FROM (SELECT s.NEXTVAL n FROM t)", (-201, "")),

@@ -217,9 +217,11 @@ def test_codes_and_characters() -> None:
     assert strings.ascii_code("é", "latin-1") == 0xE9
     assert strings.ascii_code("é", "utf-8") == 0xC3
     assert fault_of(strings.ascii_code, "€", "latin-1") == -23103
-    assert strings.character(65) == "A"
-    assert strings.character(None) is None
-    assert fault_of(strings.character, 256) == -1226
+    assert strings.character(65, "utf-8") == "A"
+    assert strings.character(None, "utf-8") is None
+    assert strings.character(0xE9, "latin-1") == "é"
+    assert fault_of(strings.character, 0xE9, "utf-8") == -23103
+    assert fault_of(strings.character, 256, "latin-1") == -1226
 
 
 def test_a_result_longer_than_lvarchar_is_refused_before_it_is_made() -> None:

@@ -70,7 +70,7 @@ def test_a_computed_column_hinders_what_would_write_it_alone() -> None:
         ("UPDATE over SET n = 1", (-384, "grouped")),
         ("DELETE FROM joined", (-384, "joined")),
         ("DELETE FROM united", (-384, "united")),
-        ("CREATE VIEW w AS SELECT n FROM grouped WITH CHECK OPTION", (-384, "w")),
+        ("CREATE VIEW w AS SELECT n FROM grouped WITH CHECK OPTION", (-384, "grouped")),
         ("CREATE VIEW w AS SELECT DISTINCT n FROM t WITH CHECK OPTION", (-384, "w")),
         ("CREATE VIEW w (n) AS SELECT MAX(n) FROM t WITH CHECK OPTION", (-384, "w")),
         ("DELETE FROM own", (-511, "systables")),
@@ -110,6 +110,21 @@ def test_with_check_option_other_rows_are_written() -> None:
     assert stores.run("UPDATE named SET num = ?, name = 'y' WHERE num = 11", 12) == 1
     assert stores.run("UPDATE wide SET num = 13 WHERE num = 12") == 1
     assert stores.rows("SELECT k, n, c FROM t WHERE k > 3") == [(4, 13, "y    "), (5, 15, "new  ")]
+
+
+def test_a_view_that_has_come_to_stand_inside_itself_is_refused() -> None:
+    stores = Workbench("CREATE TABLE t (k INT)", "CREATE VIEW v AS SELECT k FROM t", "RENAME TABLE t TO u")
+    stores.run("CREATE TABLE t (k INT)")
+    stores.run("CREATE VIEW w AS SELECT k FROM v")
+    stores.run("RENAME TABLE t TO x")
+    stores.run("CREATE SYNONYM t FOR w")
+    for statement in (
+        "SELECT k FROM v",
+        "DELETE FROM v",
+        "UPDATE w SET k = 1",
+        "CREATE VIEW z AS SELECT k FROM v WITH CHECK OPTION",
+    ):
+        assert stores.fault(statement)[:2] == (-999, "VIEW")
 
 
 def test_what_is_checked_takes_no_number_of_a_sequence() -> None:
