@@ -490,7 +490,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -546: Rule(ProgrammingError, "42000", "view {} cannot have parameters"),
     -548: Rule(ProgrammingError, "42000", "no foreign keys on temporary tables"),
     -550: Rule(ProgrammingError, "54000", "columns of the constraint are too long together"),
-    -551: Rule(ProgrammingError, "54000", "constraint has too many columns"),
+    -551: Rule(ProgrammingError, "23000", "constraint has too many columns"),
     -559: Rule(ProgrammingError, "42000", "no synonym for a synonym"),
     -576: Rule(ProgrammingError, "42000", "no constraint names on temporary tables"),
     -577: Rule(ProgrammingError, "42S11", "a constraint of this kind is on these columns already"),
@@ -572,8 +572,8 @@ SQLCODES: Final[dict[int, Rule]] = {
     -905: Rule(ConnectError, "08001", "service is not in the list of services"),
     -906: Rule(ConnectError, "08001", "server cannot be located"),
     -907: Rule(ConnectError, "08001", "socket could not be made", retryable=True),
-    -908: Rule(ConnectError, "08001", "server {} cannot be reached", retryable=True),
-    -930: Rule(ConnectError, "08001", "no connection to server {}", retryable=True),
+    -908: Rule(ConnectError, "08004", "server {} cannot be reached", retryable=True),
+    -930: Rule(ConnectError, "08004", "no connection to server {}", retryable=True),
     -931: Rule(ConnectError, "08001", "service lookup failed: {}"),
     -932: Rule(ConnectError, "08001", "network call failed", retryable=True),
     -954: Rule(ConnectError, "08004", "client is not known to the server"),
@@ -855,6 +855,17 @@ SQLCODES: Final[dict[int, Rule]] = {
     -26040: Rule(OperationalError, "IX000", "encryption could not start"),
 }
 
+# Codes of which nothing is known but the SQLSTATE that JDBC gives (observed).
+_SQLSTATES: Final = {
+    -467: "22002",
+    -471: "33000",
+    -472: "22003",
+    -483: "37000",
+    -766: "22024",
+    -901: "28000",
+    -902: "28000",
+}
+
 # The server itself does not know how the transaction has ended.
 _OUTCOME_UNKNOWN: Final = frozenset({-698, -716})
 
@@ -869,7 +880,7 @@ def _judgement(sqlcode: int, isamcode: int) -> tuple[type[DatabaseError], str]:
         reason = ISAM_CODES.get(isamcode)
         if reason is not None and reason.error is not None:
             return reason.error, reason.sqlstate
-    return (rule.error, rule.sqlstate) if rule else (DatabaseError, "IX000")
+    return (rule.error, rule.sqlstate) if rule else (DatabaseError, _SQLSTATES.get(sqlcode, "IX000"))
 
 
 def class_for(sqlcode: int, isamcode: int = 0) -> type[DatabaseError]:

@@ -87,9 +87,7 @@ class LoginType(IntEnum):
     REQUEST = 1
     ACCEPT = 2
     REJECT = 3
-    REDIRECT = (
-        13  # assumed: one client reads it so, no capture shows it; a redirecting connection manager would
-    )
+    REDIRECT = 13  # observed: JDBC follows it; no capture shows a server that sends it
 
 
 class StatementType(IntEnum):

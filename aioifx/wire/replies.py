@@ -484,8 +484,8 @@ async def _read_done(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     """SQ_DONE.
 
     Wire:     2 warnings · 4|8 rows · 4|8 row id · 4 serial
-    Source:   observed: IDS 12.10 to 15. With bit 70 the body has 22 bytes (observed: JDBC, protocols15.json); that its
-              last two fields are row id, then serial is assumed, from the order of the short form.
+    Source:   observed: IDS 12.10 to 15; with bit 70: JDBC, protocols15.json, which takes the last four bytes for the
+              serial (objects15.json)
     """
     await inbox.need(22 if dialect.long_rowid else 14)
     warnings = inbox.u16()

@@ -655,6 +655,18 @@ def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
     assert outcome(reading(), [data]).error is ProtocolError
 
 
+@pytest.mark.parametrize(("case", "serial"), [("text_14_56", 0x05060708), ("text_15_56", 0x090A0B0C)])
+def test_the_serial_is_the_end_of_a_done(case: str, serial: int) -> None:
+    """JDBC's getSerial gave these numbers."""
+    done = [
+        reply.done
+        for frame in frames("objects15")
+        if frame.case == case and frame.side == "S" and not frame.is_event
+        for reply in [feed(reading(frame.dialect), [frame.data])[0]]
+    ]
+    assert [told.serial for told in done if told is not None and told.serial] == [serial]
+
+
 def test_a_long_rowid_dialect_counts_with_eight_bytes() -> None:
     outbox = Outbox()
     replies.put_done(outbox, Dialect(long_rowid=True), replies.Done(1, 2**40, 2**41, 7))
