@@ -21,6 +21,7 @@ from aioifx.client.locales import log_in
 from aioifx.client.options import AllOptionFields, ConnectOptions, OptionFields, resolve
 from aioifx.client.reach import Staggered
 from aioifx.client.route import Address, addresses, names_in
+from aioifx.client.secret import Secret
 from aioifx.client.sqlhosts import lookup
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
 from aioifx.rows import Item, Record, RowFactory
@@ -238,6 +239,8 @@ class _Journey:
 async def _password(options: ConnectOptions) -> str:
     """The password, asked anew for each connection where the option is a callable."""
     source = options.password
+    if isinstance(source, Secret):
+        return source.reveal()
     if not callable(source):
         return source or ""
     given = source()

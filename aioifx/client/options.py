@@ -32,6 +32,7 @@ from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean
 from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE
 from aioifx.client.manners import Isolation, isolation_words, lock_mode_words
 from aioifx.client.route import ROLES, Role, addresses, names_in
+from aioifx.client.secret import Secret
 from aioifx.client.tls import context_of
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import InterfaceError
@@ -47,7 +48,7 @@ MAX_STATEMENTS: Final = 10_000
 _KEEPALIVE: Final = (60, 10, 6)
 """A server that has gone is noticed after two minutes; the system's own numbers make that two hours."""
 
-Password: TypeAlias = str | Callable[[], str | Awaitable[str]]
+Password: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
 """A password, or what gives one: a callable or coroutine function, asked anew for each connection."""
 
 
@@ -108,6 +109,7 @@ class ConnectOptions:
     user: str = ""
     """Required here; `resolve` fills in the user of the operating system."""
     password: Password | None = field(default=None, repr=False)
+    """A text is held as a `Secret`, which no repr, `asdict` or pickle shows."""
     database: str = ""
     """Empty: none is opened."""
     server: str = ""
@@ -190,8 +192,9 @@ class ConnectOptions:
         check_text("database", self.database, self.code_set)
         check_text("application_name", self.application_name, code_set)
         check_words(self.server, self.database)
-        if self.password is not None and not callable(self.password):
+        if not (self.password is None or isinstance(self.password, Secret) or callable(self.password)):
             check_text("password", self.password, code_set)
+            object.__setattr__(self, "password", Secret(self.password))
         check_whole("port", self.port, 1, 65535)
         if self.host:
             addresses(self.host, self.port, self.server)

@@ -14,6 +14,7 @@ import pytest
 
 import aioifx
 from aioifx.client.options import AllOptionFields, ConnectOptions, parse_dsn, resolve
+from aioifx.client.secret import Secret
 from aioifx.errors import InterfaceError
 from aioifx.rows import dict_row
 
@@ -396,7 +397,7 @@ def test_a_dsn_must_be_a_str() -> None:
 
 def test_no_representation_shows_the_password() -> None:
     found = parse_dsn(URL)
-    assert found.password == "secret"
+    assert isinstance(found.password, Secret) and found.password.reveal() == "secret"
     assert "secret" not in repr(found) and "password" not in repr(found)
 
 
@@ -405,7 +406,8 @@ def test_options_are_frozen_compared_copied_and_hashed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.host = "other"  # type: ignore[misc] # the error is what is tested
     assert found == parse_dsn(URL) and hash(found) == hash(parse_dsn(URL))
-    assert copy.deepcopy(found) == found == pickle.loads(pickle.dumps(found))
+    bare = dataclasses.replace(found, password=None)
+    assert copy.deepcopy(found) == found and pickle.loads(pickle.dumps(bare)) == bare
     assert dataclasses.replace(found, port=1).port == 1
     with pytest.raises(InterfaceError, match=r"^port: "):
         dataclasses.replace(found, port=-1)
