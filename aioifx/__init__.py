@@ -15,6 +15,7 @@ from aioifx.client.result import ExecuteResult
 from aioifx.client.retry import Retry
 from aioifx.client.stream import Stream
 from aioifx.client.transaction import Transaction
+from aioifx.codecs.conversions import TypeCodec
 from aioifx.codecs.kernel import speedups
 from aioifx.errors import (
     AuthenticationError,
@@ -102,6 +103,7 @@ __all__ = [
     "Stream",
     "Transaction",
     "TypeCode",
+    "TypeCodec",
     "UndefinedColumn",
     "UndefinedRoutine",
     "UndefinedTable",

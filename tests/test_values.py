@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
+import gc
+import json
+import uuid
+import weakref
 from collections.abc import AsyncIterator
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import aioifx
 from aioifx import Datetime
+from aioifx.codecs.kernel import pure_decoder
 from aioifx.rows import tuple_row
 
 
@@ -80,3 +88,263 @@ async def test_a_datetime_is_a_date_at_midnight(conn: aioifx.Connection) -> None
     with pytest.raises(aioifx.DataError, match=f"row 0, column 'v': {refused}"):
         await conn.load("kept", [(MOMENT,)])
     assert await conn.fetchval("SELECT COUNT(*) FROM kept") == 0
+
+
+# --- numbers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "column_type", ["SMALLINT", "INTEGER", "INT8", "BIGINT", "DECIMAL(5,0)", "FLOAT", "SMALLFLOAT"]
+)
+async def test_a_whole_number_of_any_class_is_stored(conn: aioifx.Connection, column_type: str) -> None:
+    np = pytest.importorskip("numpy")
+    values = [5, 5.0, Fraction(10, 2), np.int16(5), np.float32(5)]
+    if "FLOAT" not in column_type:  # SQL's FLOAT takes a Decimal as a parameter; `load` converts nothing
+        values.append(Decimal("5.0"))
+    found = await stored(conn, column_type, *values)
+    assert found == [5] * len(values)
+    assert {*map(type, found)} == {float if "FLOAT" in column_type else int}
+
+
+async def test_a_truth_value_of_numpys_is_stored(conn: aioifx.Connection) -> None:
+    np = pytest.importorskip("numpy")
+    assert await stored(conn, "BOOLEAN", np.bool_(True), np.bool_(False)) == [True, False]
+    assert await stored(conn, "SMALLINT", np.bool_(True)) == [1]
+    with pytest.raises(aioifx.DataError, match=r"parameter 1: int is no value for BOOLEAN"):
+        await stored(conn, "BOOLEAN", 1)
+
+
+async def test_a_decimal_of_scale_0_comes_as_int(dsn: str) -> None:
+    query = "SELECT d, m, p, f, COUNT(*) n FROM t GROUP BY 1, 2, 3, 4"
+    async with aioifx.connect(dsn) as conn:
+        await conn.execute("CREATE TABLE t (d DECIMAL(20,0), m MONEY(8,0), p DECIMAL(8,2), f DECIMAL(8))")
+        await conn.execute("INSERT INTO t VALUES (?, ?, ?, ?)", 10**19, 7, 1, 2)
+        (row,) = await conn.fetch(query, row_factory=tuple_row)
+        assert row == (10**19, 7, 1, 2, 1)
+        assert [*map(type, row)] == [int, int, Decimal, Decimal, int]
+        assert json.dumps({"total": await conn.fetchval("SELECT COUNT(*) FROM t")}) == '{"total": 1}'
+        text: list[bytes] = []
+        await conn.unload("SELECT d, m, p FROM t", text.append)
+        assert b"".join(text) == b"10000000000000000000|7|1.00|\n"
+    for plain in (
+        aioifx.connect(dsn, integral_decimals=False),
+        aioifx.connect(f"{dsn}&integral_decimals=no"),
+    ):
+        async with plain as conn:
+            (row,) = await conn.fetch(query, row_factory=tuple_row)
+            assert [*map(type, row)] == [Decimal] * 5
+
+
+# --- type codecs and adapters ---------------------------------------------------------------------------------------
+
+
+class Euros:
+    """An amount of money, in a class of its user's."""
+
+    def __init__(self, amount: Decimal) -> None:
+        self.amount = amount
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Euros) and other.amount == self.amount
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+MONEY = aioifx.TypeCodec(lambda euros: euros.amount, Euros)
+PRICES = [Euros(Decimal("1.50")), None, Euros(Decimal("2.00"))]
+
+
+@pytest.fixture
+async def shop(dsn: str) -> AsyncIterator[aioifx.Connection]:
+    async with aioifx.connect(dsn, type_codecs={"MONEY": MONEY}) as conn:
+        await conn.execute("CREATE TABLE item (id SERIAL, price MONEY(8,2))")
+        for price in PRICES:
+            await conn.execute("INSERT INTO item (price) VALUES (?)", price)
+        yield conn
+
+
+async def test_a_type_codec_holds_for_every_way_of_rows(shop: aioifx.Connection) -> None:
+    query = "SELECT price FROM item ORDER BY id"
+    assert [row["price"] for row in await shop.fetch(query)] == PRICES
+    assert await shop.fetchval(query) == PRICES[0]
+    assert [row["price"] async for row in shop.stream(query)] == PRICES
+    async with shop.cursor() as cursor:
+        await cursor.execute(query)
+        assert [row["price"] for row in await cursor.fetchall()] == PRICES
+    async with shop.cursor(scroll=True) as scrolling:
+        await scrolling.execute(query)
+        last = await scrolling.fetch_last()
+        assert last is not None and last["price"] == PRICES[-1]
+    async with await shop.prepare(query) as statement:
+        assert [row["price"] for row in await statement.fetch()] == PRICES
+
+
+async def test_a_type_codec_holds_for_every_way_of_parameters(shop: aioifx.Connection) -> None:
+    await shop.execute("DELETE FROM item")
+    await shop.executemany("INSERT INTO item (price) VALUES (?)", [(price,) for price in PRICES])
+    await shop.load("item", [(price,) for price in PRICES], columns=["price"])
+    async with await shop.prepare("INSERT INTO item (price) VALUES (?)") as insert:
+        await insert.executemany([(price,) for price in PRICES])
+    query = "SELECT price FROM item ORDER BY id"
+    assert [row["price"] for row in await shop.fetch(query)] == PRICES * 3
+
+
+async def test_text_and_arrow_know_nothing_of_type_codecs(shop: aioifx.Connection) -> None:
+    text: list[bytes] = []
+    await shop.unload("SELECT price FROM item ORDER BY id", text.append)
+    assert b"".join(text) == b"1.50|\n|\n2.00|\n"
+    await shop.load("item", text, columns=["price"], format="unload")
+    assert [row["price"] for row in await shop.fetch("SELECT price FROM item ORDER BY id")] == PRICES * 2
+    arrow = pytest.importorskip("aioifx.arrow")
+    table = await arrow.fetch_arrow(shop, "SELECT price FROM item WHERE price IS NOT NULL")
+    assert table.column("price").to_pylist() == [Decimal("1.50"), Decimal("2.00")] * 2
+
+
+async def test_a_codec_that_is_set_holds_at_once_for_cached_statements(conn: aioifx.Connection) -> None:
+    await conn.execute("CREATE TABLE t (v VARCHAR(20))")
+    insert, query = "INSERT INTO t VALUES (?)", "SELECT v FROM t"
+    await conn.execute(insert, "a")
+    assert await conn.fetchval(query) == "a"
+    older = await conn.prepare(query)
+    conn.set_type_codec(
+        "varchar", encoder=lambda value: "-".join(value), decoder=lambda text: text.split("-")
+    )
+    await conn.execute("DELETE FROM t")
+    await conn.execute(insert, ["b", "c"])
+    assert await conn.fetchval(query) == ["b", "c"]
+    assert await older.fetchval() == "b-c"  # what was prepared before stays as it is
+    await older.close()
+    assert await conn.fetchval(query) == ["b", "c"]
+    conn.set_type_codec("VARCHAR", decoder=str.upper)
+    assert await conn.fetchval(query) == "B-C"
+    conn.set_type_codec("VARCHAR")
+    assert await conn.fetchval(query) == "b-c"
+    with pytest.raises(aioifx.InterfaceError, match=r"^type: expected the name of an Informix type"):
+        conn.set_type_codec("VARCHAR(20)", decoder=str)
+    with pytest.raises(aioifx.InterfaceError, match=r"^set_type_codec: expected a TypeCodec of callables"):
+        conn.set_type_codec("VARCHAR", decoder="str")  # type: ignore[arg-type]
+
+
+async def test_a_stream_that_is_open_when_a_codec_is_set_goes_on_as_it_is(dsn: str) -> None:
+    async with aioifx.connect(dsn, fetch_size=4096) as conn:
+        await conn.execute("CREATE TABLE t (v VARCHAR(200))")
+        await conn.executemany("INSERT INTO t VALUES (?)", [("x" * 200,)] * 100)
+        stream = conn.stream("SELECT v FROM t")
+        seen = []
+        async for row in stream:
+            conn.set_type_codec("varchar", decoder=len)
+            seen.append(row["v"])
+        assert seen == ["x" * 200] * 100
+        assert {row["v"] for row in await conn.fetch("SELECT v FROM t")} == {200}
+
+
+async def test_a_codec_that_fails_leaves_the_connection_usable(conn: aioifx.Connection) -> None:
+    def fails(value: Any) -> Any:
+        raise LookupError("no")
+
+    await conn.execute("CREATE TABLE t (v VARCHAR(20))")
+    await conn.execute("INSERT INTO t VALUES ('a')")
+    conn.set_type_codec("varchar", encoder=fails, decoder=fails)
+    calls = {
+        "column 'v': the decoder of varchar raised LookupError": conn.fetch("SELECT v FROM t"),
+        "parameter 1: the encoder of varchar raised LookupError": conn.execute(
+            "INSERT INTO t VALUES (?)", "b"
+        ),
+        "row 0, parameter 1: the encoder of varchar raised LookupError": conn.executemany(
+            "INSERT INTO t VALUES (?)", [("b",)]
+        ),
+        "row 0, column 'v': the encoder of varchar raised LookupError": conn.load("t", [("b",)]),
+    }
+    for message, call in calls.items():
+        with pytest.raises(aioifx.DataError) as caught:
+            await call
+        assert str(caught.value) == message
+        assert isinstance(caught.value.__cause__, LookupError)
+        assert await conn.fetchval("SELECT COUNT(*) FROM t") == 1
+
+
+@pytest.mark.parametrize("kernel", ["native", "pure"])
+async def test_a_cycle_through_a_row_with_a_decoded_value_is_collected(
+    conn: aioifx.Connection, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kernel == "native" and aioifx.speedups != "native":
+        pytest.skip("the kernel is not built")
+    if kernel == "pure":
+        monkeypatch.setattr("aioifx.codecs.rows.make_decoder", pure_decoder)
+
+    class Node:
+        row: object
+
+    def decoder(value: Any) -> Node:
+        return Node()
+
+    await conn.execute("CREATE TABLE t (v INTEGER)")
+    await conn.execute("INSERT INTO t VALUES (7)")
+    conn.set_type_codec("integer", decoder=decoder)
+    row = (await conn.fetch("SELECT v FROM t"))[0]
+    node = row["v"]
+    node.row = row
+    gone = weakref.ref(node)
+    del node, row
+    await conn.ping()  # the connection keeps the last reply
+    gc.collect()
+    assert gone() is None
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Name(str):
+    pass
+
+
+async def test_uuid_enum_and_subclasses_are_stored(conn: aioifx.Connection) -> None:
+    key = uuid.UUID(int=7)
+    found = await stored(conn, "VARCHAR(40)", key, Color.RED, Name("x"))
+    assert found == [str(key), "red", "x"]
+    assert {*map(type, found)} == {str}
+    assert await conn.fetchval("SELECT COUNT(*) FROM systables WHERE tabname = ?", Color.RED) == 0
+
+
+async def test_an_adapter_makes_parameters_of_a_users_class(dsn: str) -> None:
+    def utc(moment: dt.datetime) -> dt.datetime:
+        return moment.astimezone(dt.UTC).replace(tzinfo=None)
+
+    adapters = {Euros: lambda euros: euros.amount, uuid.UUID: lambda value: value.hex, dt.datetime: utc}
+    async with aioifx.connect(dsn, adapters=adapters) as conn:
+        assert await stored(conn, "DECIMAL(8,2)", *PRICES) == [Decimal("1.50"), None, Decimal("2.00")]
+        query = "SELECT COUNT(*) FROM systables WHERE nrows < ? AND tabid < ?"
+        assert await conn.fetchval(query, Euros(Decimal(10) ** 9), Euros(Decimal(10) ** 20)) > 0
+        assert await stored(conn, "CHAR(32)", uuid.UUID(int=7)) == [uuid.UUID(int=7).hex]
+        zoned = dt.datetime(2024, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+        assert await stored(conn, "DATETIME YEAR TO SECOND", zoned) == [dt.datetime(2024, 1, 1)]
+
+
+# --- pools ----------------------------------------------------------------------------------------------------------
+
+
+async def test_every_connection_of_a_pool_has_the_codecs_of_its_options(dsn: str) -> None:
+    query = "SELECT FIRST 1 tabname FROM systables"
+    async with aioifx.create_pool(dsn, min_size=1, max_size=1, type_codecs={"varchar": (None, len)}) as pool:
+        length = await pool.fetchval(query)
+        assert isinstance(length, int)
+        async with pool.acquire() as conn:
+            conn.set_type_codec("varchar", decoder=str.upper)
+            name = await conn.fetchval(query)
+            assert name.isupper()
+        assert await pool.fetchval(query) == length == len(name)
+
+
+async def test_what_a_pools_init_sets_every_borrower_finds(dsn: str) -> None:
+    query = "SELECT FIRST 1 tabname FROM systables"
+
+    async def init(conn: aioifx.Connection) -> None:
+        conn.set_type_codec("varchar", decoder=len)
+
+    async with aioifx.create_pool(dsn, min_size=1, max_size=1, init=init) as pool:
+        for _ in range(2):
+            async with pool.acquire() as conn:
+                assert isinstance(await conn.fetchval(query), int)
+                conn.set_type_codec("varchar")
+                assert isinstance(await conn.fetchval(query), str)

@@ -105,6 +105,7 @@ cdef enum Kind:  # aioifx.codecs.base.Kind, number by number
     CHAR = 12
     VARCHAR = 13
     LVARCHAR = 14
+    INTEGRAL = 15
 
 cdef enum Way:  # how a field is decoded: kinds, and what becomes of the others
     WAY_OF_MOMENT = 20  # DATETIME with a year and an hour: datetime
@@ -330,6 +331,27 @@ cdef PyObject* decimal_of(const Field* field, const uint8_t* p) noexcept:
         known.value = value
     Py_INCREF(known.value)
     return known.value
+
+
+cdef enum:
+    LONG_PAIRS = 9  # of a number that 64 bits hold
+
+
+cdef inline PyObject* integral_of(const Field* field, const uint8_t* p) noexcept:
+    """A DECIMAL of scale 0 as int; long ones are left to Python. What has digits behind the point is disliked."""
+    cdef Number number
+    cdef int64_t amount = 0
+    cdef int index
+    cdef Spelling spelling = spell(p, field.width, &number)
+    if spelling == NULL_NUMBER:
+        return none()
+    if spelling == NO_NUMBER or (number.used and number.used > number.exponent):
+        return NULL
+    if number.used and number.exponent > LONG_PAIRS:
+        return by_python(field.decode, p, field.width)
+    for index in range(number.exponent if number.used else 0):
+        amount = amount * 100 + (number.pairs[index] if index < number.used else 0)
+    return PyLong_FromLongLong(-amount if number.negative else amount)
 
 
 cdef PyObject* new_decimal(const Number* number, int behind) noexcept:
@@ -668,6 +690,8 @@ cdef class Decoder:
                 value = self._char(field, p)
             elif field.way == DECIMAL:
                 value = decimal_of(field, p)
+            elif field.way == INTEGRAL:
+                value = integral_of(field, p)
             elif field.way == WAY_OF_MOMENT or field.way == WAY_OF_DAY or field.way == WAY_OF_CLOCK:
                 value = moment_of(field, p)
             elif field.way == SMALLINT:
@@ -769,11 +793,11 @@ cdef int _plan(Field* field, codec) except -1:
     elif kind in (LVARCHAR, BOOLEAN):
         if field.head == ENVELOPE_HEAD:
             field.way = kind
-    elif kind in (DECIMAL, DATETIME, INTERVAL):
+    elif kind in (DECIMAL, INTEGRAL, DATETIME, INTERVAL):
         if not field.head and 2 <= field.width <= MAX_PAIRS + 1:
-            if kind == DECIMAL:
+            if kind == DECIMAL or kind == INTEGRAL:
                 field.scale = codec.detail & 0xFF
-                field.way = DECIMAL
+                field.way = kind
             else:
                 _plan_qualified(field, kind, codec.detail)
     return 0

@@ -237,6 +237,7 @@ class Attempt:
             code_set,
             fetch_size=options.fetch_size,
             strip_char=options.strip_char,
+            conversions=options.conversions,
             read_ahead=os.environ.get(READ_AHEAD, "1") != "0",
             autofree=True,
             command_timeout=options.command_timeout,

@@ -19,6 +19,7 @@ from aioifx.client.session import Session
 from aioifx.client.statements import Statements
 from aioifx.client.stream import Stream
 from aioifx.client.transaction import Transaction, commit_work, rollback_work
+from aioifx.codecs.conversions import Convert, checked_codec, type_name
 from aioifx.errors import ConnectionLost, InterfaceError
 from aioifx.rows import Item, RowFactory
 from aioifx.sqltypes import Value
@@ -189,6 +190,29 @@ class Connection(Queries[Item], NotCopied):
         """The statements of this connection, for pools."""
         return self._statements
 
+    def set_type_codec(
+        self,
+        type: str,
+        *,
+        encoder: Convert | None = None,
+        decoder: Convert | None = None,
+    ) -> None:
+        """Say what becomes of the values of one Informix type; without both, what becomes of them by itself.
+
+        It holds for statements that are prepared from now on, cached ones included: not for a PreparedStatement, stream
+        or cursor that is there already. NULL goes past both functions. Values as text (`unload`, files of `load`) and
+        Arrow's columns are not touched. A pool takes it back when the connection is released.
+
+        Args:     type: a built-in type such as "DECIMAL", without length or qualifier, or one of a user's.
+                  encoder: a parameter for the type -> a value that the type takes.
+                  decoder: a value of the type, as it comes without this -> what rows hold.
+        Raises:   InterfaceError: *type* is no name, or a function is no callable.
+        """
+        session = self._statements.session
+        codec = checked_codec((encoder, decoder), "set_type_codec")
+        session.conversions = session.conversions.with_codec(type_name(type, "type"), codec)
+        self._statements.renew()
+
     # -- lending ------------------------------------------------------------------------------------------------------
 
     def lend(self, dropped: Callable[[], None] | None = None) -> Connection[Item]:
@@ -214,8 +238,10 @@ class Connection(Queries[Item], NotCopied):
             self._dropped = None
             if self._blocks:
                 self._blocks[0].lose()
-            self._statements.end()
             session = self._session
+            if session.conversions is not session.conversions_as_new:
+                self._statements.clear()
+            self._statements.end()
             session.leave_as_new()
             if session.line.is_in_use:  # by a task that nobody told, and that would go on
                 session.channel.abort(

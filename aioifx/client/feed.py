@@ -74,6 +74,8 @@ class Feed(ABC):
 
     origin = "header"
     """What tells the columns' names."""
+    has_values = False
+    """Whether the caller gives values; if not, they come from text."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -110,6 +112,8 @@ class Feed(ABC):
 
 class _Values(Feed):
     """What rows of both kinds have in common."""
+
+    has_values = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -39,10 +39,11 @@ _VARYING: Final = (TypeCode.VARCHAR, TypeCode.NVARCHAR)
 class InsertCursor:
     """Puts rows into a table. Whoever calls a method that sends holds the session's turn.
 
+    Args:     adapts: False: values are those of their types already, whatever the user's codecs and adapters make.
     Raises:   NotSupportedError: a column has a type whose values SQ_PUT cannot carry here; names both.
     """
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, *, adapts: bool = True) -> None:
         columns = statement.targets
         if len(columns) != len(statement.parameters):
             raise NotSupportedError(
@@ -62,6 +63,9 @@ class InsertCursor:
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
             frame=None if self.one_size else _ONE,
+            adapters=statement.conversions.adapters_for([column.type for column in columns])
+            if adapts
+            else (),
         )
         self._row_size = sum(step.width for step in self._encoder.steps)
 
@@ -87,7 +91,7 @@ class InsertCursor:
             try:
                 self._encoder.encode_payload(row)
             except DataError as error:
-                raise DataError(f"row {index}, {error}", row_index=index) from None
+                raise DataError(f"row {index}, {error}", row_index=index) from error.__cause__
 
     def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:
         """SQ_PUT for *count* rows that have been encoded, MAX_ROWS at most."""

@@ -127,7 +127,7 @@ class _Load:
     def __init__(self, statement: Statement, feed: Feed, order: Order) -> None:
         self._statement = statement
         self._session = session = statement.session
-        self._cursor = InsertCursor(statement)
+        self._cursor = InsertCursor(statement, adapts=feed.has_values)
         feed.fit(self._cursor.columns)
         self._blocks = Blocks(feed, self._cursor, order.block)
         self._progress = order.progress

@@ -34,6 +34,14 @@ from aioifx.client.manners import Isolation, isolation_words, lock_mode_words
 from aioifx.client.route import ROLES, Role, addresses, names_in
 from aioifx.client.secret import Secret
 from aioifx.client.tls import context_of
+from aioifx.codecs.conversions import (
+    PLAIN,
+    Conversions,
+    Convert,
+    TypeCodec,
+    TypeCodecs,
+    checked_conversions,
+)
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
@@ -89,6 +97,9 @@ class OptionFields(TypedDict, total=False):
     pipelining: bool | None
     keepalive: bool | tuple[int, int, int] | None
     strip_char: bool | None
+    integral_decimals: bool | None
+    type_codecs: TypeCodecs | None
+    adapters: Mapping[type[Any], Convert] | None
 
 
 class AllOptionFields(OptionFields, total=False):
@@ -174,7 +185,15 @@ class ConnectOptions:
     seconds between two questions, questions without an answer that end the connection."""
     strip_char: bool = False
     """Whether CHAR and NCHAR lose the blanks that they are padded with."""
+    integral_decimals: bool = True
+    """Whether DECIMAL and MONEY of scale 0, such as the result of COUNT, come as int rather than Decimal."""
+    type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
+    """Encoders and decoders by the name of an Informix type; see `Connection.set_type_codec`."""
+    adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
+    """What makes parameters of values of a class, and of its subclasses, such as ``{uuid.UUID: str}``."""
     row_factory: RowFactory[Any] | None = None
+    conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
+    """What *integral_decimals*, *type_codecs* and *adapters* say."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
@@ -218,6 +237,11 @@ class ConnectOptions:
         check_flag("pipelining", self.pipelining)
         check_keepalive(self.keepalive)
         check_flag("strip_char", self.strip_char)
+        check_flag("integral_decimals", self.integral_decimals)
+        conversions = checked_conversions(
+            self.type_codecs, self.adapters, integral_decimals=self.integral_decimals
+        )
+        object.__setattr__(self, "conversions", conversions)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InterfaceError("ssl: must be None, True, False or an ssl.SSLContext")
         if self.row_factory is not None:
@@ -440,11 +464,19 @@ def _from_text(name: str, text: str) -> object:
         return _lock_wait_from_text(text)
     if name == "keepalive" and "," in text:
         return tuple(_whole_from_text(name, part.strip()) for part in text.split(","))
-    if name in ("ssl", "keepalive", "strip_char", "pipelining", "autocommit", "read_only"):
+    if name in (
+        "ssl",
+        "keepalive",
+        "strip_char",
+        "integral_decimals",
+        "pipelining",
+        "autocommit",
+        "read_only",
+    ):
         if text.lower() not in _FLAGS:
             raise InterfaceError(f"{name}: must be true or false")
         return _FLAGS[text.lower()]
-    if name in ("environment", "row_factory"):
+    if name in ("environment", "row_factory", "type_codecs", "adapters"):
         raise InterfaceError(f"{name}: cannot stand in a DSN under this name")
     return text
 

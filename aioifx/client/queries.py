@@ -393,7 +393,7 @@ class Queries(Generic[Item]):
         def begun(statements: Statements) -> Awaitable[int]:
             code_set = statements.session.file_code_set
             form = format_of(format, code_set, delimiter=delimiter, header=header, encoding=encoding)
-            stream = Stream(statements, query, args, tuple_row, timeout=timeout)
+            stream = Stream(statements, query, args, tuple_row, timeout=timeout, converts=False)
             return unload(stream, out, form, dbdate=dbdate, progress=progress)
 
         return await self._runner.apply(begun)

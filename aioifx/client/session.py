@@ -29,6 +29,7 @@ from aioifx.client.line import Chore
 from aioifx.client.manners import Manners, Setting
 from aioifx.client.route import WRITE_ON_SECONDARY, Role
 from aioifx.client.sqltext import first_words, named_database, scan
+from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import (
     ConnectionLost,
@@ -89,6 +90,7 @@ class Session(Conversation):
         *,
         fetch_size: int = STANDARD_FETCH_SIZE,
         strip_char: bool = False,
+        conversions: Conversions = PLAIN,
         read_ahead: bool = True,
         autofree: bool = False,
         command_timeout: float | None = None,
@@ -111,6 +113,8 @@ class Session(Conversation):
         """Of text files, unless a call says otherwise."""
         self.fetch_buffer = FetchBuffer(fetch_size)
         self.strip_char = strip_char
+        self.conversions = self.conversions_as_new = conversions
+        """What statements that are prepared from now on do with values; what each borrower finds."""
         self.read_ahead = read_ahead
         """False: rows are read field by field, without read-ahead."""
         self.autofree = autofree
@@ -531,10 +535,12 @@ class Session(Conversation):
         if self.in_transaction or self.work_lost:
             self.leave_transaction()
         self.manners.reset()
+        self.conversions = self.conversions_as_new
 
     def keep_as_new(self) -> None:
         """What has been set until now is what every borrower finds."""
         self.manners.keep()
+        self.conversions_as_new = self.conversions
         self.is_altered = False
 
     async def exit(self) -> None:

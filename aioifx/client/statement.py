@@ -14,6 +14,7 @@ from aioifx.client.line import Ticket
 from aioifx.client.options import MIN_FETCH_SIZE
 from aioifx.client.session import ABOUT_ROWS, Session, raise_for
 from aioifx.client.sqltext import is_for_update, scan
+from aioifx.codecs.conversions import PLAIN
 from aioifx.codecs.kernel import make_encoder
 from aioifx.codecs.packing import EncodeRun, Taken
 from aioifx.codecs.params import ParamEncoder
@@ -111,12 +112,14 @@ class Statement:
         self._head = self._addressed().take()
         self._name: bytes | None = None
         self._ret_types = _wanted(self.columns)
+        self.conversions = session.conversions
+        self._adapters = session.conversions.adapters_for(parameters)
         self._typed_once = not self._ret_types
         """Whether the server knows in which forms values shall come."""
         self.verb = scan(sql).verb
         self._lost = None if self.kind == StatementType.SELECT else partial(session.doubt, sql)
         """Told of a lost reply to an execution."""
-        self._readers: dict[type[Row], RowReader] = {}
+        self._readers: dict[tuple[type[Row], bool], RowReader] = {}
         self._read_open: RowReader | None = None
         """What reads the tuples of the open cursor, if it is not the row reader."""
         self._last_reader: ReplyReader | None = None
@@ -136,24 +139,26 @@ class Statement:
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
-    def row_reader(self, row_type: type[Row] = tuple) -> RowReader:
+    def row_reader(self, row_type: type[Row] = tuple, *, plain: bool = False) -> RowReader:
         """What turns tuples of this statement into rows; made once for each type of them.
 
+        Args:     plain: values are those of their types, whatever the user wants of them.
         Raises:   NotSupportedError: a column has a type that cannot be decoded.
         """
-        reader = self._readers.get(row_type)
+        reader = self._readers.get((row_type, plain))
         if reader is None:
             decoder = RowDecoder(
                 self.columns,
                 self.session.code_set,
                 strip_char=self.session.strip_char,
                 row_type=row_type,
+                conversions=PLAIN if plain else self.conversions,
             )
             if self.session.read_ahead:
                 reader = in_runs(decoder, decoder.usual)
             else:
                 reader = by_field(_field_reader(decoder.steps, row_type))
-            self._readers[row_type] = reader
+            self._readers[row_type, plain] = reader
         return reader
 
     def making(self, factory: RowFactory[Any]) -> Making:
@@ -506,7 +511,8 @@ class Statement:
         if not types:
             return _Group(before + behind, b"", None)
         head = before + pack(">2H", Op.BIND, len(types))
-        return _Group(before, behind, make_encoder(types, self.session.code_set, head, behind))
+        encode = make_encoder(types, self.session.code_set, head, behind, self._adapters)
+        return _Group(before, behind, encode)
 
     def _execution_group(self) -> _Group:
         if self._execution is None:
@@ -539,7 +545,7 @@ class Statement:
 
     def _encode(self, params: Sequence[Value], row: int | None) -> bytes:
         if self._encoder is None:
-            self._encoder = ParamEncoder(self.parameters, self.session.code_set)
+            self._encoder = ParamEncoder(self.parameters, self.session.code_set, self._adapters)
         try:
             return self._encoder.encode(params, row=row)
         except DataError:
@@ -552,7 +558,7 @@ class Statement:
                 sqltype if index < self._stored or (sqltype and sqltype.kind == TypeCode.BOOLEAN) else None
                 for index, sqltype in enumerate(self.parameters)
             ]
-            self._loose = ParamEncoder(loose, self.session.code_set)
+            self._loose = ParamEncoder(loose, self.session.code_set, self._adapters)
         return self._loose.encode(params, row=row)
 
     # -- the end ------------------------------------------------------------------------------------------------------

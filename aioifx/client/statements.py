@@ -159,6 +159,12 @@ class Statements:
         if scan(sql).verb in _CHANGING:
             self.clear()
 
+    def renew(self) -> None:
+        """Prepare every text anew: what becomes of values has changed. Those in use go on as they are."""
+        self.clear()
+        for statement in self._taken:
+            statement.may_be_kept = False
+
     def clear(self) -> None:
         """Put down every idle statement: what they name may have changed."""
         idle = [*self._idle.values()]

@@ -60,7 +60,9 @@ class Stream(NotCopied, Generic[R]):
         *,
         prefetch: bool = True,
         timeout: float | None = None,
+        converts: bool = True,
     ) -> None:
+        """Args:     converts: False: values are those of their types, whatever the user wants of them."""
         check_timeout(timeout)
         self._timeout = timeout
         if statements is not None:  # else a subclass has them when it begins
@@ -69,6 +71,7 @@ class Stream(NotCopied, Generic[R]):
         self._params = params
         self._factory = factory
         self._prefetch = prefetch
+        self._converts = converts
         self._statement: Statement | None = None
         self._ahead: Ticket[Reply] | None = None
         self._make: Callable[[Row], R] | None = None
@@ -204,6 +207,8 @@ class Stream(NotCopied, Generic[R]):
         hold = self._session.holds
         if self._receiver is not None:
             return await statement.open(params, hold=hold, opening=self._receiver.opening)
+        if not self._converts:
+            return await statement.open(params, hold=hold, read_rows=statement.row_reader(plain=True))
         making = statement.making(self._factory)
         self._make = making.make
         return await statement.open(params, hold=hold, read_rows=making.read_rows)

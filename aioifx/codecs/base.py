@@ -34,6 +34,8 @@ class Kind(IntEnum):
     CHAR = 12
     VARCHAR = 13
     LVARCHAR = 14
+    INTEGRAL = 15
+    """DECIMAL or MONEY of scale 0 that comes as int."""
 
 
 VARCHAR_HEAD: Final = 1

@@ -23,6 +23,7 @@ from typing import Final, TypeAlias
 
 from aioifx.codecs.base import Encode
 from aioifx.codecs.base100 import MAX_PAIRS, Number, pack
+from aioifx.codecs.conversions import STANDARD, Adapter
 from aioifx.codecs.numbers import (
     FLOAT,
     SMALLFLOAT,
@@ -31,6 +32,8 @@ from aioifx.codecs.numbers import (
     encode_int8,
     integer_value,
     number_of,
+    plain_number,
+    truth_value,
 )
 from aioifx.codecs.registry import is_large_object
 from aioifx.codecs.temporal import (
@@ -255,9 +258,7 @@ def _boolean_binder(sql_type: SqlType) -> Binder:
     true, false = head + b"\0\0\0\1\1\0", head + b"\0\0\0\1\0\0"
 
     def bind(value: Value) -> bytes:
-        if not isinstance(value, bool):
-            raise DataError(f"{type(value).__name__} is no value for BOOLEAN")
-        return true if value else false
+        return true if truth_value(value) else false
 
     return bind
 
@@ -298,8 +299,17 @@ _SHORT_TEXT_TARGETS: Final = frozenset(range(TypeCode.INT8 + 1)) | {TypeCode.SER
 BIGINT, LVARCHAR, ROW, SET and JSON, assumed for BIGSERIAL and other named types."""
 
 
-def binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
+def binder_for(sql_type: SqlType | None, code_set: CodeSet, adapt: Adapter = STANDARD) -> Binder:
     """What encodes the values of one parameter; by the value alone when the server described nothing."""
+    bind_adapted, as_is = _binder_for(sql_type, code_set), adapt.as_is
+
+    def bind(value: Value) -> bytes:
+        return bind_adapted(value if value.__class__ in as_is else adapt(value))
+
+    return bind
+
+
+def _binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
     if sql_type is None:
         return _undescribed(code_set)
     null = _null(sql_type)
@@ -392,6 +402,9 @@ def _undescribed(code_set: CodeSet) -> Binder:
         for base in value.__class__.__mro__:
             if base in table:
                 return table[base](value)
-        raise DataError(f"{value.__class__.__name__} is no value for a parameter")
+        number = plain_number(value)
+        if number is None:
+            raise DataError(f"{value.__class__.__name__} is no value for a parameter")
+        return table[type(number)](number)
 
     return bind

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.codecs.binds import Binder, binder_for, is_character, is_named
+from aioifx.codecs.conversions import STANDARD, Adapter
 from aioifx.codecs.registry import is_large_object
 from aioifx.codecs.temporal import qualifier_of, usual_step
 from aioifx.codecs.text import CodeSet
@@ -174,7 +175,7 @@ _RULES: Final[Mapping[int, _Rule]] = {
 
 
 @lru_cache(maxsize=1024)
-def forms_for(sql_type: SqlType | None, code_set: CodeSet) -> Forms:
+def forms_for(sql_type: SqlType | None, code_set: CodeSet, adapter: Adapter = STANDARD) -> Forms:
     """How one parameter is packed, from the type that the server described for it; None where it told nothing."""
     bind = binder_for(sql_type, code_set)
     usual: dict[type[object], Form] = {type(None): Form(Op.CONSTANT, bind, bind(None))}
@@ -184,6 +185,9 @@ def forms_for(sql_type: SqlType | None, code_set: CodeSet) -> Forms:
         usual[str] = _text(sql_type, bind)
         rule = _RULES.get(sql_type.kind)
         usual |= rule(sql_type, bind) if rule else {}
+    if not adapter.is_standard:
+        bind = binder_for(sql_type, code_set, adapter)
+        usual = {kind: form._replace(bind=bind) for kind, form in usual.items() if kind in adapter.as_is}
     return Forms(usual, Form(Op.OTHER, bind))
 
 

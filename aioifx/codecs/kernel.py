@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from aioifx.codecs import generated
 from aioifx.codecs.arrays import MOST_BYTES, Columns, Field, PureColumns
 from aioifx.codecs.base import Codec
+from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.forms import forms_for
 from aioifx.codecs.generated import DISLIKED, DecodeRun, Frame
 from aioifx.codecs.packing import EncodeRun, Packer, Taken
@@ -114,22 +115,27 @@ It leaves to `rows.RowEncoder` what it dislikes.
 # --- parameters -----------------------------------------------------------------------------------------------------
 
 
-def native_encoder(types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes) -> EncodeRun:
+def native_encoder(
+    types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
+) -> EncodeRun:
     """See `make_encoder`; only where the kernel is built."""
     from aioifx._speedups import params
 
     if len(types) > MOST_NATIVE:
         return _take_none
-    known = {sql_type: forms_for(sql_type, code_set) for sql_type in set(types)}
-    forms = [known[sql_type] for sql_type in types]
+    pairs = with_adapters(types, adapters)
+    known = {pair: forms_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
+    forms = [known[pair] for pair in pairs]
     return params.Encoder(forms, code_set.codec, code_set.errors_in_writing, head, tail)
 
 
-def pure_encoder(types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes) -> EncodeRun:
+def pure_encoder(
+    types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
+) -> EncodeRun:
     """See `make_encoder`."""
     if len(types) > MOST_COMPILED:
         return _take_none
-    return Packer(tuple(types), code_set, head, tail)
+    return Packer(tuple(types), code_set, head, tail, adapters)
 
 
 def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> Taken:
@@ -140,6 +146,8 @@ def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> 
 
 make_encoder: Final = native_encoder if NATIVE else pure_encoder
 """What encodes executions of a statement whose parameters have these types; each begins with *head*, ends with *tail*.
+
+*adapters* has one for each parameter, or none.
 
 It leaves to `params.ParamEncoder` what it dislikes.
 """

@@ -6,7 +6,11 @@ negative integer, the sign 0 of an INT8, all bits set in a float, all bytes zero
 
 from __future__ import annotations
 
+import operator
+from dataclasses import replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, DecimalException
+from functools import lru_cache
+from numbers import Real
 from struct import Struct
 from typing import Final
 
@@ -15,19 +19,66 @@ from aioifx.codecs.base100 import BCD, LAST_BCD, NINES_BCD, Number, pack_field, 
 from aioifx.errors import DataError
 from aioifx.sqltypes import FLOATING_SCALE, SqlType, TypeCode, Value
 
+# --- numbers of other classes ---------------------------------------------------------------------------------------
+
+
+def is_truth(value: Value) -> bool:
+    """Whether it is numpy's bool, or another array library's: a scalar whose dtype is of kind "b"."""
+    return getattr(getattr(value, "dtype", None), "kind", "") == "b" and getattr(value, "shape", None) == ()
+
+
+def plain_number(value: Value) -> int | float | None:
+    """The bool, int or float that says the same as a number of another class; None where there is none.
+
+    By the protocols of numbers: ``__index__``, and ``__float__`` of what is registered as numbers.Real. numpy's
+    scalars have them, and fractions.Fraction.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        pass
+    if is_truth(value):
+        return bool(value)
+    if isinstance(value, Real):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        if number == value or number != number:
+            return number
+    return None
+
+
 # --- integers -------------------------------------------------------------------------------------------------------
+
+_MOST_DIGITS: Final = 40
+"""More than any integer type has: a Decimal with more is not written out to see that it does not fit."""
 
 
 def integer_value(value: Value, name: str, limit: int) -> int:
     """*value* as an int that *name* holds: greater than -limit, which is NULL, and less than limit."""
     if value.__class__ is not int:
-        if not isinstance(value, int):
-            raise DataError(f"{type(value).__name__} is no value for {name}")
-        value = int(value)
+        value = int(value) if isinstance(value, int) else _whole(value, name)
     if -limit < value < limit:
         number: int = value
         return number
     raise DataError(f"int does not fit {name}")
+
+
+def _whole(value: Value, name: str) -> int:
+    """A number of another class that is whole."""
+    kind = type(value).__name__
+    number = value if isinstance(value, (float, Decimal)) else plain_number(value)
+    if number is None:
+        raise DataError(f"{kind} is no value for {name}")
+    if isinstance(number, Decimal):
+        if number.is_finite() and number == number.to_integral_value():
+            if number.adjusted() < _MOST_DIGITS:
+                return int(number)
+            raise DataError(f"{kind} does not fit {name}")
+    elif isinstance(number, int) or number.is_integer():
+        return int(number)
+    raise DataError(f"{kind} that is not whole is no value for {name}")
 
 
 def _integer(kind: Kind, name: str, form: str) -> Codec:
@@ -85,12 +136,14 @@ def float_value(value: Value, name: str) -> float:
     if isinstance(value, float):
         return value
     if not isinstance(value, int):
-        raise DataError(f"{type(value).__name__} is no value for {name}")
+        kind, value = type(value).__name__, plain_number(value)
+        if value is None:
+            raise DataError(f"{kind} is no value for {name}")
     try:
         number = float(value)
     except OverflowError:
         raise DataError(f"int does not fit {name}") from None
-    if number != value:
+    if isinstance(value, int) and number != value:
         raise DataError(f"int has more digits than {name} holds")
     return number
 
@@ -135,14 +188,16 @@ _WRITTEN_OUT: Final = 32
 
 def decimal_value(value: Value, name: str) -> Decimal:
     """*value* as a finite Decimal; a float by its shortest spelling."""
+    if not isinstance(value, (Decimal, float, int)):
+        kind, value = type(value).__name__, plain_number(value)
+        if value is None:
+            raise DataError(f"{kind} is no value for {name}")
     if isinstance(value, Decimal):
         number = value
     elif isinstance(value, float):
         number = Decimal(repr(float(value)))
-    elif isinstance(value, int):
-        number = Decimal(value)
     else:
-        raise DataError(f"{type(value).__name__} is no value for {name}")
+        number = Decimal(value)
     if not number.is_finite():
         raise DataError(f"{name} holds finite numbers only")
     return number
@@ -223,6 +278,18 @@ def decimal(sql_type: SqlType) -> Codec:
     return Codec(Kind.DECIMAL, 0, width, _decimal_decoder(scale, width), encode, length)
 
 
+@lru_cache(maxsize=128)
+def integral(codec: Codec) -> Codec:
+    """The codec of a DECIMAL or MONEY of scale 0 whose values come as int."""
+    decode_decimal = codec.decode
+
+    def decode(field: bytes) -> int | None:
+        value = decode_decimal(field)
+        return None if value is None else int(value)
+
+    return replace(codec, kind=Kind.INTEGRAL, decode=decode)
+
+
 def _decimal_decoder(scale: int, width: int) -> Decode:
     """The usual numbers by their digits as text, with an exponent behind them; the rest by way of decimal_of."""
     number_from = _EXACT.create_decimal  # the caller's own context may let malformed text pass as NaN
@@ -293,6 +360,13 @@ def decode_boolean(field: bytes) -> bool | None:
         raise DataError("BOOLEAN that is neither true nor false") from None
 
 
+def truth_value(value: Value) -> bool:
+    """*value* as a bool; a number is none."""
+    if isinstance(value, bool) or is_truth(value):
+        return bool(value)
+    raise DataError(f"{type(value).__name__} is no value for BOOLEAN")
+
+
 def boolean(sql_type: SqlType) -> Codec:
     """The codec of BOOLEAN: read in both forms, written as its type says."""
     binary = sql_type.code == TypeCode.BOOLEAN
@@ -301,8 +375,6 @@ def boolean(sql_type: SqlType) -> Codec:
     def encode(value: Value) -> bytes:
         if value is None:
             return _NULL_ENVELOPE
-        if not isinstance(value, bool):
-            raise DataError(f"{type(value).__name__} is no value for BOOLEAN")
-        return b"\0\0\0\0\1" + (true if value else false)
+        return b"\0\0\0\0\1" + (true if truth_value(value) else false)
 
     return Codec(Kind.BOOLEAN, ENVELOPE_HEAD, 0, decode_boolean, encode, binary)

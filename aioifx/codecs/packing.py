@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.base100 import MAX_PAIRS, Number, pack, pairs_of
 from aioifx.codecs.binds import Binder
+from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.forms import Form, Op, forms_for
 from aioifx.codecs.temporal import DAY_ZERO, usual_clock, usual_moment
 from aioifx.codecs.text import CodeSet
@@ -304,10 +305,10 @@ class _Template:
 class _Templates:
     """What was compiled for one list of parameters."""
 
-    __slots__ = ("_code_set", "_seen", "_types", "found")
+    __slots__ = ("_code_set", "_pairs", "_seen", "found")
 
-    def __init__(self, types: tuple[SqlType | None, ...], code_set: CodeSet) -> None:
-        self._types = types
+    def __init__(self, types: tuple[SqlType | None, ...], code_set: CodeSet, adapters: Adapters = ()) -> None:
+        self._pairs = with_adapters(types, adapters)
         self._code_set = code_set
         self._seen: dict[Shape, int] = {}
         self.found: dict[Shape, _Template] = {}
@@ -323,8 +324,8 @@ class _Templates:
                 self._seen.clear()  # with so many, hardly one of them is frequent
             self._seen[shape] = seen + 1
             return None
-        pairs = zip(self._types, shape, strict=True)
-        forms = [forms_for(sql_type, self._code_set).of(kind) for sql_type, kind in pairs]
+        pairs = zip(self._pairs, shape, strict=True)
+        forms = [forms_for(sql_type, self._code_set, adapter).of(kind) for (sql_type, adapter), kind in pairs]
         template = self.found[shape] = _Template(forms, shape, self._code_set)
         return template
 
@@ -338,9 +339,14 @@ class Packer:
     __slots__ = ("_count", "_head", "_last", "_packs", "_runs", "_tail", "_templates")
 
     def __init__(
-        self, types: tuple[SqlType | None, ...], code_set: CodeSet, head: bytes, tail: bytes
+        self,
+        types: tuple[SqlType | None, ...],
+        code_set: CodeSet,
+        head: bytes,
+        tail: bytes,
+        adapters: Adapters = (),
     ) -> None:
-        self._templates = _templates_for(types, code_set)
+        self._templates = _templates_for(types, code_set, adapters)
         self._count = len(types)
         self._head, self._tail = head, tail
         self._runs: dict[Shape, EncodeRun] = {}

@@ -10,6 +10,7 @@ from typing import Final
 from aioifx.codecs.base import Decode
 from aioifx.codecs.base100 import unpack
 from aioifx.codecs.binds import binder_for, is_named
+from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.numbers import decimal_of
 from aioifx.codecs.registry import FIXED
 from aioifx.codecs.temporal import datetime_decoder, interval_decoder
@@ -23,15 +24,17 @@ class ParamEncoder:
     """Encodes the parameters of one statement; made once for the types that the server described.
 
     Args:     types: one for each parameter; None where the server told nothing.
+              adapters: one for each, or none.
     """
 
     __slots__ = ("_binders", "_count")
 
-    def __init__(self, types: Sequence[SqlType | None], code_set: CodeSet) -> None:
+    def __init__(self, types: Sequence[SqlType | None], code_set: CodeSet, adapters: Adapters = ()) -> None:
         if len(types) > MAX_COLUMNS:
             raise InterfaceError(f"{len(types)} parameters: a statement takes {MAX_COLUMNS} at most")
-        known = {sql_type: binder_for(sql_type, code_set) for sql_type in set(types)}
-        self._binders = tuple([known[sql_type] for sql_type in types])
+        pairs = with_adapters(types, adapters)
+        known = {pair: binder_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
+        self._binders = tuple([known[pair] for pair in pairs])
         self._count = len(types).to_bytes(2, "big")
 
     def encode(self, params: Sequence[Value], *, row: int | None = None) -> bytes:
@@ -52,7 +55,7 @@ class ParamEncoder:
                 parts.append(binder(value))
         except (DataError, NotSupportedError) as error:
             place = f"parameter {len(parts)}" if row is None else f"row {row}, parameter {len(parts)}"
-            raise type(error)(f"{place}: {error}", row_index=row) from None
+            raise type(error)(f"{place}: {error}", row_index=row) from error.__cause__
         return b"".join(parts)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
 
 from aioifx.codecs import numbers, temporal, text
-from aioifx.codecs.base import Codec
+from aioifx.codecs.base import Codec, Decode, Kind
+from aioifx.codecs.conversions import PLAIN, Conversions, Convert
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import NotSupportedError
-from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, Column, SqlType, TypeCode
+from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, Column, SqlType, TypeCode, Value
 
 _ByType: TypeAlias = Callable[[SqlType], Codec]
 _ByText: TypeAlias = Callable[[SqlType, CodeSet, bool], Codec]
@@ -88,9 +90,14 @@ def codec_for(
 
 
 def codecs_for(
-    columns: Sequence[Column], code_set: CodeSet, *, strip_char: bool = False, padded_varchar: bool = False
+    columns: Sequence[Column],
+    code_set: CodeSet,
+    *,
+    strip_char: bool = False,
+    padded_varchar: bool = False,
+    conversions: Conversions = PLAIN,
 ) -> tuple[Codec, ...]:
-    """The codecs of a row's columns.
+    """The codecs of a row's columns, which decode what *conversions* want.
 
     Raises:   NotSupportedError: names the column and its type.
     """
@@ -103,6 +110,23 @@ def codecs_for(
                 codec = codec_for(column.type, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
             except NotSupportedError as error:
                 raise NotSupportedError(f"column {column.name!r}: {error}") from None
-            known[column.type] = codec
+            known[column.type] = codec = _converted(codec, column.type, conversions)
         found.append(codec)
     return tuple(found)
+
+
+def _converted(codec: Codec, sql_type: SqlType, conversions: Conversions) -> Codec:
+    if conversions.integral_decimals and codec.kind == Kind.DECIMAL and sql_type.scale == 0:
+        codec = numbers.integral(codec)
+    decoder = conversions.decoder_for(sql_type)
+    if decoder is None:
+        return codec
+    return replace(codec, kind=Kind.OTHER, decode=_decode_by(codec.decode, decoder))
+
+
+def _decode_by(decode: Decode, decoder: Convert) -> Decode:
+    def decode_further(field: bytes) -> Value:
+        value = decode(field)
+        return None if value is None else decoder(value)
+
+    return decode_further

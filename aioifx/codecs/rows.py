@@ -14,10 +14,12 @@ House rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from struct import Struct
 from typing import Final, NamedTuple
 
-from aioifx.codecs.base import Codec
+from aioifx.codecs.base import Codec, Kind
+from aioifx.codecs.conversions import PLAIN, STANDARD, Adapter, Adapters, Conversions
 from aioifx.codecs.generated import TUPLE, TUPLE_FRAME, TUPLE_HEAD, DecodeRun, Frame
 from aioifx.codecs.kernel import EncodeRows, make_decoder, make_row_encoder
 from aioifx.codecs.registry import codecs_for
@@ -59,14 +61,21 @@ class Step(NamedTuple):
         try:
             return self.codec.decode(field)
         except DataError as error:
-            raise DataError(f"column {self.name!r}: {error}") from None
+            raise DataError(f"column {self.name!r}: {error}") from error.__cause__
 
 
 def steps_for(
-    columns: Sequence[Column], code_set: CodeSet, *, strip_char: bool = False, padded_varchar: bool = False
+    columns: Sequence[Column],
+    code_set: CodeSet,
+    *,
+    strip_char: bool = False,
+    padded_varchar: bool = False,
+    conversions: Conversions = PLAIN,
 ) -> tuple[Step, ...]:
     """The plan of a row, one step for each column."""
-    codecs = codecs_for(columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
+    codecs = codecs_for(
+        columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, conversions=conversions
+    )
     return tuple(Step(column.name, codec) for column, codec in zip(columns, codecs, strict=True))
 
 
@@ -105,6 +114,7 @@ class RowDecoder:
     Args:     strip_char: trailing blanks of CHAR and NCHAR are the server's padding and go.
               padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
               row_type: what a row is: tuple, or a subclass of it that adds nothing but methods.
+              conversions: what else becomes of values.
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
@@ -118,8 +128,11 @@ class RowDecoder:
         strip_char: bool = False,
         padded_varchar: bool = False,
         row_type: type[Row] = tuple,
+        conversions: Conversions = PLAIN,
     ) -> None:
-        self.steps = steps_for(columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
+        self.steps = steps_for(
+            columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, conversions=conversions
+        )
         self.code_set = code_set
         self.row_type = row_type
         self._codecs = tuple(step.codec for step in self.steps)
@@ -178,10 +191,11 @@ class RowEncoder:
 
     Args:     padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
               frame: what stands in front of each row: a whole SQ_TUPLE's, another, or nothing.
+              adapters: one for each column, or none.
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
-    __slots__ = ("_code_set", "_encode", "_frame", "steps")
+    __slots__ = ("_adapters", "_code_set", "_encode", "_frame", "steps")
 
     def __init__(
         self,
@@ -190,8 +204,10 @@ class RowEncoder:
         *,
         padded_varchar: bool = False,
         frame: Frame | None = TUPLE_FRAME,
+        adapters: Adapters = (),
     ) -> None:
         self.steps = steps_for(columns, code_set, padded_varchar=padded_varchar)
+        self._adapters = adapters or (STANDARD,) * len(columns)
         self._code_set = code_set
         self._frame = frame
         self._encode: EncodeRows | None = None
@@ -202,7 +218,10 @@ class RowEncoder:
         Raises:   DataError: a value does not fit its column; names the column.
         """
         if self._encode is None:
-            codecs = [step.codec for step in self.steps]
+            codecs = [
+                step.codec if adapter.is_standard else _adapted(step.codec, adapter)
+                for step, adapter in zip(self.steps, self._adapters, strict=True)
+            ]
             self._encode = make_row_encoder(codecs, self._code_set, self._frame)
         return self._encode(rows, self._framed)
 
@@ -211,11 +230,11 @@ class RowEncoder:
         if len(row) != len(self.steps):
             raise DataError(f"row of {len(row)} values for {len(self.steps)} columns")
         parts: list[bytes] = []
-        for step, value in zip(self.steps, row, strict=True):
+        for step, adapt, value in zip(self.steps, self._adapters, row, strict=True):
             try:
-                parts.append(step.codec.encode(value))
+                parts.append(step.codec.encode(adapt(value)))
             except DataError as error:
-                raise DataError(f"column {step.name!r}: {error}") from None
+                raise DataError(f"column {step.name!r}: {error}") from error.__cause__
         return b"".join(parts)
 
     def _framed(self, row: Row) -> bytes:
@@ -224,3 +243,13 @@ class RowEncoder:
         if self._frame is None:
             return framed
         return self._frame.before + len(payload).to_bytes(4, "big") + self._frame.behind + framed
+
+
+def _adapted(codec: Codec, adapt: Adapter) -> Codec:
+    """The codec as one that the kernel knows nothing of, so that every value is adapted."""
+    encode = codec.encode
+
+    def encode_adapted(value: Value) -> bytes:
+        return encode(adapt(value))
+
+    return replace(codec, kind=Kind.OTHER, encode=encode_adapted)

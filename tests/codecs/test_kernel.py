@@ -20,6 +20,7 @@ import pytest
 
 from aioifx.codecs import kernel
 from aioifx.codecs.base import Codec, Kind
+from aioifx.codecs.conversions import Conversions, TypeCodec
 from aioifx.codecs.generated import TUPLE_FRAME, DecodeRun, Frame
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.rows import RowDecoder, RowEncoder
@@ -362,6 +363,65 @@ def test_no_value_of_our_own_refers_to_a_container() -> None:
     for value in (Datetime(hour=1, minute=2), IntervalYM(1, 2)):
         assert {type(part) for part in gc.get_referents(value)} <= {int, type(None), type}
         assert not hasattr(value, "__dict__")
+
+
+INTEGRALS = {
+    "c1 01 00000000000000": 1,
+    "c5 0c22384e5a00000000": 1_234_567_890,
+    "80 000000000000000000": 0,
+    "3e 630000000000000000": -1,
+    "c9 636363636363636363": 10**18 - 1,
+    "36 000000000000000001": -(10**18 - 1),
+    "c9 010000000000000000": 10**16,
+    "ca 010000000000000000": 10**18,  # more than the kernel's own arithmetic holds
+    "ff 010000000000000000": 10**124,
+    "00 000000000000000000": None,
+    "c0 320000000000000000": 1,  # digits behind the point are rounded, half up
+    "c1 013100000000000000": 1,
+}
+
+
+@both
+def test_a_decimal_of_scale_0_is_an_int(make: Maker) -> None:
+    columns = columns_of(decimal_type(18, 0), SqlType(TypeCode.MONEY, 18 << 8))
+    wanted = Conversions(integral_decimals=True)
+    payloads = [bytes.fromhex(field).ljust(10, b"\0") * 2 for field in INTEGRALS]
+    data = bytearray(b"".join(b"\0\x0e\0\0" + len(one).to_bytes(4, "big") + one for one in payloads))
+    decoder = RowDecoder(columns, LATIN1, conversions=wanted)
+    decoder._run = make([step.codec for step in decoder.steps], LATIN1)
+    rows: list[Row] = []
+    assert decoder(data, 0, len(data), rows) == len(data)
+    assert rows == [(value, value) for value in INTEGRALS.values()]
+    assert {type(value) for row in rows for value in row} == {int, type(None)}
+    assert rows == [RowDecoder(columns, LATIN1, conversions=wanted).decode_payload(one) for one in payloads]
+
+
+@both
+def test_a_decimal_of_another_scale_stays_one(make: Maker) -> None:
+    columns = columns_of(decimal_type(8, 2), decimal_type(16))
+    codecs = codecs_for(columns, LATIN1, conversions=Conversions(integral_decimals=True))
+    assert codecs == codecs_for(columns, LATIN1)
+
+
+@both
+@pytest.mark.parametrize("row_type", [tuple, record_maker(columns_of(INTEGER))], ids=["tuple", "Record"])
+def test_a_cycle_through_a_row_that_a_type_codec_made_is_collected(make: Maker, row_type: Any) -> None:
+    class Node:
+        row: object
+
+    def decoder(value: Any) -> Node:
+        return Node()
+
+    conversions = Conversions({"integer": TypeCodec(decoder=decoder)})
+    rows: list[Row] = []
+    codecs = codecs_for(columns_of(INTEGER), LATIN1, conversions=conversions)
+    make(codecs, LATIN1, row_type)(bytearray(SEVEN), 0, len(SEVEN), rows)
+    node = rows[0][0]
+    node.row = rows.pop()
+    gone = weakref.ref(node)
+    del node
+    gc.collect()
+    assert gone() is None
 
 
 @both

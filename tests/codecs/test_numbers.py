@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -52,10 +54,104 @@ def test_null_integers_come_back(name: str) -> None:
     assert INTEGERS[name].decode(INTEGERS[name].encode(None)) is None
 
 
-@pytest.mark.parametrize("value", [1.0, "1", Decimal(1), b"1"])
-def test_what_is_no_int_is_refused(value: object) -> None:
-    with pytest.raises(DataError, match="is no value for INTEGER"):
+@pytest.mark.parametrize("value", ["1", b"1", 1j, dt.timedelta(1), [1], object()])
+def test_what_is_no_number_is_no_int(value: object) -> None:
+    with pytest.raises(DataError, match=f"^{type(value).__name__} is no value for INTEGER$"):
         numbers.INTEGER.encode(value)
+
+
+class Index:
+    """What numpy's integers have."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+class Scalar:
+    """What numpy's bool has, of numbers and arrays."""
+
+    shape = ()
+
+    class dtype:
+        kind = "b"
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+    def __bool__(self) -> bool:
+        return self.value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [5.0, Decimal("5.00"), Decimal("0.5E1"), Fraction(10, 2), Index(5)],
+    ids=lambda v: type(v).__name__,
+)
+@pytest.mark.parametrize("name", INTEGERS)
+def test_a_whole_number_of_any_class_is_an_int(name: str, value: object) -> None:
+    assert INTEGERS[name].encode(value) == INTEGERS[name].encode(5)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (1.5, "float that is not whole is no value for INTEGER"),
+        (float("nan"), "float that is not whole is no value for INTEGER"),
+        (float("inf"), "float that is not whole is no value for INTEGER"),
+        (Decimal("1.5"), "Decimal that is not whole is no value for INTEGER"),
+        (Decimal("NaN"), "Decimal that is not whole is no value for INTEGER"),
+        (Decimal("sNaN"), "Decimal that is not whole is no value for INTEGER"),
+        (Fraction(1, 2), "Fraction that is not whole is no value for INTEGER"),
+        (Fraction(1, 3), "Fraction is no value for INTEGER"),
+        (Decimal("1E+999999"), "Decimal does not fit INTEGER"),
+        (1e300, "int does not fit INTEGER"),
+        (Index(1 << 40), "int does not fit INTEGER"),
+    ],
+    ids=repr,
+)
+def test_a_number_that_would_lose_something_is_no_int(value: object, reason: str) -> None:
+    with pytest.raises(DataError) as caught:
+        numbers.INTEGER.encode(value)
+    assert str(caught.value) == reason
+
+
+def test_a_number_of_another_class_goes_where_a_float_goes() -> None:
+    assert numbers.FLOAT.encode(Fraction(3, 2)) == numbers.FLOAT.encode(1.5)
+    assert numbers.FLOAT.encode(Index(3)) == numbers.FLOAT.encode(3)
+    decimal = numbers.decimal(decimal_type(8, 2))
+    assert decimal.encode(Fraction(3, 2)) == decimal.encode(Decimal("1.5"))
+    assert decimal.encode(Index(3)) == decimal.encode(3)
+    for codec in (numbers.FLOAT, decimal):
+        with pytest.raises(DataError, match=r"^Fraction is no value for"):
+            codec.encode(Fraction(1, 3))
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_truth_value_of_another_class_is_a_bool(value: bool) -> None:
+    boolean = numbers.boolean(BOOLEAN)
+    assert boolean.encode(Scalar(value)) == boolean.encode(value)
+    assert numbers.SMALLINT.encode(Scalar(value)) == numbers.SMALLINT.encode(value)
+
+
+def test_numpys_scalars_are_taken_by_their_protocols() -> None:
+    np = pytest.importorskip("numpy")
+    boolean, decimal = numbers.boolean(BOOLEAN), numbers.decimal(decimal_type(8, 2))
+    for kind in (np.int8, np.int16, np.uint8, np.int64, np.uint64):
+        assert numbers.BIGINT.encode(kind(7)) == numbers.BIGINT.encode(7)
+        assert decimal.encode(kind(7)) == decimal.encode(7)
+    for kind in (np.float16, np.float32, np.float64, np.longdouble):
+        assert numbers.FLOAT.encode(kind(1.5)) == numbers.FLOAT.encode(1.5)
+        assert decimal.encode(kind(1.5)) == decimal.encode(Decimal("1.5"))
+        assert numbers.INTEGER.encode(kind(2)) == numbers.INTEGER.encode(2)
+        assert numbers.FLOAT.encode(kind("nan")) == numbers.FLOAT.encode(float("nan"))
+    assert boolean.encode(np.bool_(True)) == boolean.encode(True)
+    assert numbers.SMALLINT.encode(np.bool_(False)) == numbers.SMALLINT.encode(0)
+    for refused in (np.timedelta64(5, "s"), np.datetime64("2026-01-01"), np.complex64(1), np.array([1, 2])):
+        with pytest.raises(DataError, match=f"^{type(refused).__name__} is no value for INTEGER$"):
+            numbers.INTEGER.encode(refused)
 
 
 def test_a_bool_is_a_zero_or_one() -> None:

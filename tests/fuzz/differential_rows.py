@@ -16,6 +16,7 @@ from struct import pack
 from typing import Any, Final
 
 from aioifx.codecs.base import ENVELOPE_HEAD, VARCHAR_HEAD, Codec, Kind
+from aioifx.codecs.conversions import PLAIN, Conversions, TypeCodec
 from aioifx.codecs.generated import DecodeRun
 from aioifx.codecs.kernel import native_decoder, pure_decoder
 from aioifx.codecs.rows import RowDecoder
@@ -63,6 +64,13 @@ USUAL_QUALIFIERS: Final = [
 NOTABLE: Final = (0, 1, 2, 5, 0x20, 0x3F, 0x40, 0x63, 0x64, 0x74, 0x7F, 0x80, 0xC0, 0xC1, 0xC7, 0xE2, 0xFF)
 
 
+CONVERSIONS: Final = (
+    PLAIN,
+    Conversions(integral_decimals=True),
+    Conversions({name: TypeCodec(decoder=lambda value: [value]) for name in ("char", "varchar", "decimal")}),
+)
+
+
 def reference_only(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
     """A decoder that dislikes every row."""
     del codecs, code_set, row_type
@@ -85,6 +93,7 @@ class Case:
     strip_char: bool
     padded_varchar: bool
     as_records: bool
+    conversions: Conversions
     data: bytearray
     pos: int
     end: int
@@ -100,6 +109,7 @@ class Case:
             strip_char=self.strip_char,
             padded_varchar=self.padded_varchar,
             row_type=row_type,
+            conversions=self.conversions,
         )
         decoder._run = make(tuple(step.codec for step in decoder.steps), self.code_set, row_type)
         rows: list[Row] = []
@@ -147,6 +157,7 @@ def case(number: int) -> Case:
         chance.random() < 0.5,
         padded,
         chance.random() < 0.3,
+        CONVERSIONS[number % len(CONVERSIONS)],
         bytearray(front) + data,
         front,
         front + end,

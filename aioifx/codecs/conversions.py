@@ -1,0 +1,254 @@
+"""What users want of values besides their types' own: type codecs, adapters, whole decimals as int. Never: bytes.
+
+House rules:
+1. NULL is None and goes past every codec and adapter.
+2. What a user's function raises becomes a DataError that names the function by its type, and no value; it is the cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+from uuid import UUID
+
+from aioifx.errors import DataError, InterfaceError
+from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Value
+
+Convert: TypeAlias = Callable[[Any], Any]
+"""A value -> another; not asked for None."""
+
+
+class TypeCodec(NamedTuple):
+    """What becomes of the values of one Informix type.
+
+    Args:     encoder: a parameter for the type -> a value that the type takes. decoder: a value of the type, as it
+              comes without this -> what the rows hold. None leaves its direction alone.
+    """
+
+    encoder: Convert | None = None
+    decoder: Convert | None = None
+
+
+TypeCodecs: TypeAlias = Mapping[str, TypeCodec | tuple[Convert | None, Convert | None]]
+"""By the name of an Informix type."""
+
+
+def _value_of(member: Enum) -> Value:
+    return member.value
+
+
+ACCEPTED: Final = frozenset(
+    (bool, int, float, Decimal, str, bytes, bytearray, date, datetime, time, timedelta, Datetime, IntervalYM)
+)
+"""Classes whose values types take as they are, and those of their subclasses."""
+
+_STANDARD: Final[Mapping[type[object], Convert | None]] = {
+    **dict.fromkeys(ACCEPTED),
+    Enum: _value_of,
+    UUID: str,
+}
+
+_LONGEST_CHAIN: Final = 4
+"""Adapters that follow each other: an Enum of UUIDs needs two."""
+
+
+class Adapter:
+    """Makes of a caller's value one that a type takes.
+
+    The nearest class in the value's method resolution order decides: an adapter's, or one of ACCEPTED.
+
+    Args:     adapters: by class. encoder: of the type named *name*; it is asked first.
+    """
+
+    __slots__ = ("_encoder", "_known", "_name", "as_is", "is_standard")
+
+    def __init__(
+        self, adapters: Mapping[type[Any], Convert], encoder: Convert | None = None, name: str = ""
+    ) -> None:
+        self._known = {**_STANDARD, **adapters}
+        self._encoder = encoder
+        self._name = name
+        self.is_standard = encoder is None and not adapters
+        """Whether nobody has asked for anything."""
+        kinds = ACCEPTED - adapters.keys() if encoder is None else frozenset[type[object]]()
+        self.as_is = kinds | {type(None)}
+        """Classes of which values, not those of subclasses, go as they are."""
+
+    def __call__(self, value: Value) -> Value:
+        """The value that goes on; an unknown class is for the type to refuse."""
+        if value is None:
+            return None
+        if self._encoder is not None:
+            value = _called(self._encoder, value, "encoder", self._name)
+        for _ in range(_LONGEST_CHAIN):
+            kind = type(cast("object", value))
+            convert = self._found(kind)
+            if convert is None:
+                break
+            value = _called(convert, value, "adapter", kind.__name__)
+            if type(value) is kind:
+                break
+        return value
+
+    def _found(self, kind: type[object]) -> Convert | None:
+        known = self._known
+        if kind in known:
+            return known[kind]
+        return next((known[base] for base in kind.__mro__ if base in known), None)
+
+
+def _called(function: Convert, value: Value, what: str, name: str) -> Any:
+    try:
+        return function(value)
+    except Exception as error:
+        raise DataError(f"the {what} of {name} raised {type(error).__name__}") from error
+
+
+STANDARD: Final = Adapter({})
+"""UUID as text, Enum by value."""
+
+Adapters: TypeAlias = tuple[Adapter, ...]
+"""One for each parameter or column; empty where each is STANDARD."""
+
+
+def with_adapters(
+    types: Sequence[SqlType | None], adapters: Adapters
+) -> list[tuple[SqlType | None, Adapter]]:
+    """Each type and its adapter."""
+    return [*zip(types, adapters or (STANDARD,) * len(types), strict=True)]
+
+
+class Conversions:
+    """All that a connection's user wants. Immutable; compared by identity.
+
+    Args:     codecs: by the type's name, as `type_name` spells it. adapters: by class.
+              integral_decimals: whether DECIMAL and MONEY of scale 0 come as int.
+    """
+
+    __slots__ = ("_adapters", "_by_codec", "_codecs", "_plain", "integral_decimals")
+
+    def __init__(
+        self,
+        codecs: Mapping[str, TypeCodec] | None = None,
+        adapters: Mapping[type[Any], Convert] | None = None,
+        *,
+        integral_decimals: bool = False,
+    ) -> None:
+        self._codecs = dict(codecs or {})
+        self._adapters = dict(adapters or {})
+        self.integral_decimals = integral_decimals
+        self._plain = Adapter(self._adapters) if self._adapters else STANDARD
+        self._by_codec = {
+            name: Adapter(self._adapters, codec.encoder, name) if codec.encoder else self._plain
+            for name, codec in self._codecs.items()
+        }
+
+    def with_codec(self, name: str, codec: TypeCodec) -> Conversions:
+        """The same with another codec of one type; an empty one takes it away."""
+        codecs = {**self._codecs, name: codec}
+        if codec == TypeCodec():
+            del codecs[name]
+        return Conversions(codecs, self._adapters, integral_decimals=self.integral_decimals)
+
+    def adapter_for(self, sql_type: SqlType | None) -> Adapter:
+        """What makes parameters for this type; None where the server told nothing."""
+        if not self._codecs or sql_type is None:
+            return self._plain
+        name = self._name_of(sql_type)
+        return self._plain if name is None else self._by_codec[name]
+
+    def adapters_for(self, types: Sequence[SqlType | None]) -> Adapters:
+        """Those of several parameters; none at all where each is standard."""
+        if not self._codecs and self._plain is STANDARD:
+            return ()
+        adapters = tuple([self.adapter_for(sql_type) for sql_type in types])
+        return () if all(adapter.is_standard for adapter in adapters) else adapters
+
+    def decoder_for(self, sql_type: SqlType) -> Convert | None:
+        """What makes more of values that are not NULL; None leaves them as they are."""
+        if not self._codecs or (name := self._name_of(sql_type)) is None:
+            return None
+        decoder = self._codecs[name].decoder
+        return None if decoder is None else lambda value: _called(decoder, value, "decoder", name)
+
+    def _name_of(self, sql_type: SqlType) -> str | None:
+        """The name of its own comes first; a DISTINCT type is its base type, too."""
+        names = sql_type.extended_name.lower(), _CODE_NAMES.get(sql_type.kind, "")
+        return next((name for name in names if name in self._codecs), None)
+
+
+_CODE_NAMES: Final = {int(code): code.name.lower() for code in TypeCode}
+
+PLAIN: Final = Conversions()
+"""What this package does by itself, below its connections."""
+
+
+_SYNONYMS: Final = {
+    "int": "integer",
+    "dec": "decimal",
+    "numeric": "decimal",
+    "real": "smallfloat",
+    "double precision": "float",
+    "character": "char",
+    "character varying": "varchar",
+}
+_NAME: Final = re.compile(r"[^\W\d][\w$]*")
+
+
+def type_name(name: object, option: str) -> str:
+    """The name of a type as descriptions spell it; SQL's synonyms are known.
+
+    Raises:   InterfaceError: begins with *option*; it is no name.
+    """
+    if not isinstance(name, str):
+        raise InterfaceError(f"{option}: expected the name of an Informix type, got {type(name).__name__}")
+    plain = " ".join(name.lower().split())
+    plain = _SYNONYMS.get(plain, plain)
+    if not _NAME.fullmatch(plain):
+        raise InterfaceError(
+            f"{option}: expected the name of an Informix type without length or qualifier, got {name!r:.40}"
+        )
+    return plain
+
+
+def checked_codec(codec: Any, option: str) -> TypeCodec:
+    """A TypeCodec, or a pair of encoder and decoder.
+
+    Raises:   InterfaceError: begins with *option*.
+    """
+    kind: str = type(codec).__name__
+    if issubclass(type(codec), tuple) and len(codec) == 2:
+        encoder, decoder = codec
+        if all(part is None or callable(part) for part in (encoder, decoder)):
+            return TypeCodec(encoder, decoder)
+    raise InterfaceError(f"{option}: expected a TypeCodec of callables or None, got {kind}")
+
+
+def checked_conversions(codecs: object, adapters: object, *, integral_decimals: bool) -> Conversions:
+    """Conversions from what the options ``type_codecs`` and ``adapters`` say.
+
+    Raises:   InterfaceError: begins with the option's name.
+    """
+    by_name = {
+        type_name(name, "type_codecs"): checked_codec(codec, "type_codecs")
+        for name, codec in _mapping(codecs, "type_codecs").items()
+    }
+    by_class = _mapping(adapters, "adapters")
+    for kind, convert in by_class.items():
+        if not isinstance(kind, type):
+            raise InterfaceError(f"adapters: expected classes as keys, got {type(kind).__name__}")
+        if not callable(convert):
+            got = type(convert).__name__
+            raise InterfaceError(f"adapters: expected a callable for {kind.__name__}, got {got}")
+    return Conversions(by_name, by_class, integral_decimals=integral_decimals)
+
+
+def _mapping(given: Any, option: str) -> Mapping[Any, Any]:
+    if issubclass(type(given), Mapping):
+        mapping: Mapping[Any, Any] = given
+        return mapping
+    raise InterfaceError(f"{option}: expected a mapping, got {type(given).__name__}")
