@@ -12,7 +12,7 @@ from enum import IntEnum
 from functools import total_ordering
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
-from aioifx.errors import DataError, InterfaceError
+from aioifx.errors import DataError, InterfaceError, visible
 
 Value: TypeAlias = Any
 """One SQL value as Python sees it; only SQL knows its type."""
@@ -222,7 +222,7 @@ class SqlType:
         """As it is written in CREATE TABLE."""
         kind = self.kind
         if self.flags & DISTINCT and self.extended_name:
-            return self.extended_name
+            return visible(self.extended_name)
         if self.size is not None:
             return f"{TypeCode(kind).name}({self.size})"
         if self.precision is not None:
@@ -237,7 +237,7 @@ class SqlType:
                 return f"DATETIME {qualifier.datetime_text()}"
             return f"INTERVAL {qualifier.interval_text()}"
         if self.extended_name and kind not in (TypeCode.LVARCHAR, TypeCode.BOOLEAN):
-            return self.extended_name.upper()
+            return visible(self.extended_name).upper()
         try:
             return TypeCode(kind).name
         except ValueError:

@@ -437,3 +437,13 @@ def test_the_caret_counts_cells_not_characters(sql: str, data: st.DataObject) ->
         for char in sql[:pos]
     )
     assert point_at(sql, pos + 1).split("\n")[2] == " " * (4 + cells) + "^"
+
+
+@pytest.mark.parametrize("sqlcode", [-206, -746, -937, -99999])
+def test_control_characters_of_a_server_are_escaped(sqlcode: int) -> None:
+    """They would move a terminal's cursor, or begin a line of a log that nobody wrote."""
+    token = "t\x1b[2J\0\r\nERROR: all is lost \u202e"
+    for error in (from_server(sqlcode, token=token), from_server(sqlcode, token="t", text=token)):
+        for shown in (str(error), repr(error)):
+            assert shown.isprintable() and "all is lost" in shown
+    assert from_server(sqlcode, token=token).token == token

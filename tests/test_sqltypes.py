@@ -215,3 +215,8 @@ def test_intervals_reckon_and_sort_as_their_months(left: int, right: int) -> Non
     assert (a < b, a <= b, a > b, a == b) == (left < right, left <= right, left > right, left == right)
     assert a.years * 12 + a.months == left
     assert (hash(a) == hash(b)) or left != right
+
+
+def test_a_name_of_a_type_is_shown_without_control_characters() -> None:
+    for flags in (0, DISTINCT):
+        assert str(SqlType(TypeCode.UDTVAR, 8, 2048, "", "a\x1b[2Jb", flags=flags)).isprintable()

@@ -27,6 +27,7 @@ from aioifx.errors import (
     NotSupportedError,
     ProtocolError,
     from_server,
+    visible,
 )
 from aioifx.wire import requests
 from aioifx.wire.dialect import OFFER, Dialect
@@ -224,7 +225,7 @@ class Attempt:
             session,
             statement_cache_size=options.statement_cache_size,
             address=str(self.address),
-            server_version=login.version.decode("latin-1"),
+            server_version=visible(login.version.decode("latin-1")),
             row_factory=options.row_factory,
         )
 

@@ -114,6 +114,8 @@ def redirect_target(text: str) -> Address | None:
     Source:   observed: JDBC follows exactly three parts, server, host and port, split at ``|``, ``:`` or ``=``.
               assumed: ``label=server|host|port``, as one other client reads it; no capture shows what a server sends
     """
+    if not text.isprintable():
+        return None
     parts = re.split("[|:=]", text)
     if len(parts) != 3:
         parts = text.rpartition("=")[2].split("|")

@@ -409,6 +409,12 @@ async def test_a_server_that_asks_for_pam_is_refused() -> None:
     assert type(refused) is NotSupportedError and "PAM" in str(refused)
 
 
+async def test_control_characters_in_a_version_are_escaped() -> None:
+    peer = Peer([(None, accepted(version=b"15\x1b[2J\n")), *login()[1:], GOODBYE], with_login=True)
+    async with listening(peer) as listener, await _connect(listener.port) as conn:
+        assert conn.server_version == r"15\x1b[2J\n"
+
+
 @pytest.mark.parametrize(("level", "words"), [(307, "an older SQLI: 307"), (317, "another SQLI: 317")])
 async def test_a_server_of_another_protocol_level_is_refused(level: int, words: str) -> None:
     refused = await failing(Peer([(None, accepted(level=level))], with_login=True))

@@ -123,6 +123,7 @@ def test_a_redirect_may_name_an_ipv6_address_between_bars() -> None:
         "g=ol|db 7|9090",
         "g=ol|a,b|9090",
         "\0\xff",
+        "o\x1bl|db7|9090",
     ],
 )
 def test_a_redirect_of_another_form_leads_nowhere(text: str) -> None:

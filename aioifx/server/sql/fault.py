@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from aioifx.errors import visible
+
 
 class SqlFault(Exception):
     """What Informix would answer: numbers, a name for the message, a place in the statement.
@@ -24,7 +26,7 @@ class SqlFault(Exception):
         if self.isamcode:
             parts.append(f"ISAM {self.isamcode}")
         if self.token:
-            parts.append(f"'{self.token}'")
+            parts.append(f"'{visible(self.token)}'")
         if self.offset:
             parts.append(f"offset {self.offset}")
         return ", ".join(parts)
