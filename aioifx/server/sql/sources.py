@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.conditions import Subqueries
@@ -21,6 +21,9 @@ from aioifx.server.sql.parser.statement import parse
 from aioifx.server.sql.relations import Relation
 from aioifx.server.sql.schema import Table, TableKind
 from aioifx.server.sql.texts import joined
+
+_LONGEST_SIDE: Final = 100_000
+"""Characters of SQLite text on the left side of a FULL JOIN."""
 
 
 class Queries(Subqueries, Protocol):
@@ -150,6 +153,8 @@ class FromClause:
                 _supplied(left.sources)
                 return Joined(f"{right.text} LEFT JOIN {left.operand} ON {condition}", sources, True)
             case "full":
+                if len(left.text) > _LONGEST_SIDE:  # each FULL JOIN writes its sides two or three times
+                    raise SqlFault(-999, token="FULL JOIN", offset=join.offset)
                 return self._full_join(left, right, condition)
             case _:
                 return Joined(f"{left.text} JOIN {right.operand} ON {condition}", sources, True)

@@ -101,3 +101,9 @@ def test_correlated_queries_reach_outward_from_any_depth() -> None:
     inner = "SELECT k FROM b WHERE b.k = a.k"
     query = f"SELECT k FROM a WHERE EXISTS (SELECT 1 FROM ({inner}) d WHERE d.k = a.k) ORDER BY 1"
     assert BENCH.rows(query) == [(1,), (2,)]
+
+
+def test_a_chain_of_full_joins_is_refused_before_its_text_grows_without_bounds() -> None:
+    chain = " ".join(f"FULL JOIN a a{number} ON a{number - 1}.k = a{number}.k" for number in range(1, 30))
+    bench = Workbench("CREATE TABLE a (k INT)")
+    assert bench.fault(f"SELECT COUNT(*) FROM a a0 {chain}")[:2] == (-999, "FULL JOIN")
