@@ -3,9 +3,7 @@
     Warning
     Error
     ├─ InterfaceError             the caller misused us; raised before anything is sent
-    │  └─ PoolError               a pool gave no connection
-    │     ├─ PoolTimeout          not in time; a TimeoutError, too
-    │     └─ PoolClosed
+    │  └─ PoolClosed              the pool is closed, or is closing
     └─ DatabaseError              .sqlcode .isamcode .sqlstate .offset .token .sql .row_index
        ├─ OperationalError        network, login, locks, resources
        │  ├─ ConnectError         no session came about
@@ -14,6 +12,7 @@
        │  ├─ ConnectionLost       the session ended under us
        │  ├─ QueryCanceled        SQLCODE -213
        │  ├─ QueryTimeout         longer than command_timeout; a TimeoutError, too
+       │  ├─ PoolTimeout          a pool gave no connection in time; a TimeoutError, too
        │  └─ LockError            worth another try
        │     ├─ RowLocked         somebody holds it and we do not wait
        │     ├─ LockTimeout       we waited as long as SET LOCK MODE says
@@ -66,15 +65,7 @@ class InterfaceError(Error):
     """The caller misused the interface; nothing was sent, and the connection is as it was."""
 
 
-class PoolError(InterfaceError):
-    """A pool gave no connection; nothing was sent."""
-
-
-class PoolTimeout(PoolError, TimeoutError):
-    """No connection was free in time, or too many wait already, or the server cannot be reached; see ``__cause__``."""
-
-
-class PoolClosed(PoolError):
+class PoolClosed(InterfaceError):
     """The pool is closed, or is closing."""
 
 
@@ -153,6 +144,10 @@ class QueryCanceled(OperationalError):
 
 class QueryTimeout(OperationalError, TimeoutError):
     """The answer did not come within the time that the caller gave it."""
+
+
+class PoolTimeout(OperationalError, TimeoutError):
+    """No connection was free in time, or too many wait already, or the server cannot be reached; see ``__cause__``."""
 
 
 class LockError(OperationalError):

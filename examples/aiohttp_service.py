@@ -125,7 +125,7 @@ def parsed(what: Callable[[T], R], given: T) -> R:
 @routes.get("/health")
 async def health(request: web.Request) -> web.Response:
     """Needs no connection, so that it answers when there is none."""
-    return answer(asdict(request.app[POOL].stats()))
+    return answer(asdict(request.app[POOL].stats))
 
 
 @routes.get(r"/items/{id:\d{1,9}}")
@@ -206,7 +206,7 @@ STATUS: dict[type[Exception], int] = {
     aioifx.CheckViolation: 409,
     aioifx.DataError: 422,
     aioifx.LockError: 503,
-    aioifx.PoolError: 503,  # too many wait for a connection, or for too long
+    aioifx.PoolTimeout: 503,  # too many wait for a connection, or for too long
     aioifx.ConnectError: 503,
     aioifx.ConnectionLost: 503,
     aioifx.QueryTimeout: 504,

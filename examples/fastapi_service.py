@@ -88,7 +88,7 @@ router = APIRouter()
 @router.get("/health")
 async def health(request: Request) -> dict[str, Any]:
     """Needs no connection, so that it answers when there is none."""
-    return asdict(request.app.state.pool.stats())
+    return asdict(request.app.state.pool.stats)
 
 
 @router.get("/items/{item_id}")
@@ -164,7 +164,7 @@ STATUS: dict[type[Exception], int] = {
     aioifx.CheckViolation: 409,
     aioifx.DataError: 422,
     aioifx.LockError: 503,
-    aioifx.PoolError: 503,  # too many wait for a connection, or for too long
+    aioifx.PoolTimeout: 503,  # too many wait for a connection, or for too long
     aioifx.ConnectError: 503,
     aioifx.ConnectionLost: 503,
     aioifx.QueryTimeout: 504,

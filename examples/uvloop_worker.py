@@ -137,7 +137,12 @@ class Worker:
                     continue
                 if self.drain:
                     return
-            except (aioifx.LockError, aioifx.ConnectError, aioifx.ConnectionLost, aioifx.PoolError) as error:
+            except (
+                aioifx.LockError,
+                aioifx.ConnectError,
+                aioifx.ConnectionLost,
+                aioifx.PoolTimeout,
+            ) as error:
                 log.warning("%s: %s", name, error)
             await self._pause()
 

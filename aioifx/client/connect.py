@@ -12,11 +12,11 @@ import asyncio
 import inspect
 from collections.abc import Generator
 from types import TracebackType
-from typing import Any, Final, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
 from aioifx.client.attempt import Attempt
 from aioifx.client.checks import check_text
-from aioifx.client.connection import Connection
+from aioifx.client.connection import Connection, no_attribute
 from aioifx.client.locales import log_in
 from aioifx.client.options import AllOptionFields, ConnectOptions, OptionFields, resolve
 from aioifx.client.reach import Staggered
@@ -62,6 +62,11 @@ class Connecting(Generic[Item]):
     def __init__(self, options: ConnectOptions) -> None:
         self._options = options
         self._connection: Connection[Item] | None = None
+
+    if not TYPE_CHECKING:  # to type checkers it has no such attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
 
     def __await__(self) -> Generator[Any, None, Connection[Item]]:
         return open_connection(self._options).__await__()

@@ -346,3 +346,9 @@ class Connection(Queries[Item], NotCopied):
             else:
                 session.line.soon(session.channel.abort)
             warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
+
+
+def no_attribute(pending: object, name: str) -> AttributeError:
+    """What it means that *pending*, which becomes a connection, has no such attribute."""
+    hint = "; await it, or use async with" if hasattr(Connection, name) else ""
+    return AttributeError(f"{type(pending).__name__!r} object has no attribute {name!r}{hint}")

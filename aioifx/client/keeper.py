@@ -372,10 +372,13 @@ class Keeper:
         self._do(self.lending.opened(base, self._now()))
 
     async def _open_for_others(self) -> None:
+        failures = self.lending.failures
         try:
             await self._open()
         except Exception as error:
-            logger.warning("%r: no connection: %s", self, error)
+            # Of an outage with tasks waiting, a line twice a second would be too much.
+            level = logging.WARNING if self.lending.failures != failures else logging.DEBUG
+            logger.log(level, "%r: no connection: %s", self, error)
 
     def _opening_ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled():  # perhaps before it began

@@ -23,8 +23,11 @@ MAX_DELAY: Final = 30.0
 _DOUBLINGS: Final = 16
 """More than it takes; of a server that is down for days the power itself would overflow."""
 
+PROBE_DELAY: Final = 0.5
+"""Seconds at most between two tries while somebody waits: a server that is back is used within a second."""
+
 PATIENCE: Final = 3
-"""Failed tries in a row after which the server counts as down, and nobody is kept waiting for it."""
+"""Failed tries in a row after which the server counts as down."""
 
 
 @dataclass(slots=True)
@@ -115,7 +118,12 @@ class Lending(Generic[C, W]):
     _generation: int = 0
     _failures: int = 0
     _error: Exception | None = None
+    _hopeless: bool = False
+    """Whether the last failure is one that another try does not mend; then nobody is kept waiting."""
     _not_before: float = 0.0
+    """When the server is tried again for nobody in particular."""
+    _probe_at: float = 0.0
+    """When it is tried again for those who wait."""
 
     @property
     def size(self) -> int:
@@ -128,9 +136,25 @@ class Lending(Generic[C, W]):
         return self._error
 
     @property
+    def failures(self) -> int:
+        """Failed tries in a row; those that come soon after another, for whoever waits, are not counted."""
+        return self._failures
+
+    @property
     def is_down(self) -> bool:
         """Whether the server has not been reached for some tries, and nothing is open."""
         return self._failures >= PATIENCE and not self.size
+
+    def _is_in_vain(self, now: float) -> bool:
+        """Whether to wait makes no sense."""
+        return self._hopeless and self.is_down and now < self._not_before
+
+    @property
+    def _next_try(self) -> float:
+        """When the server may be tried again."""
+        if self.waiting and not self._hopeless:
+            return min(self._not_before, self._probe_at)
+        return self._not_before
 
     # -- what borrowers do --------------------------------------------------------------------------------------------
 
@@ -138,7 +162,7 @@ class Lending(Generic[C, W]):
         """Somebody wants a connection."""
         if self.closing:
             return [self._refusal(waiter, "the pool is closed")]
-        if self.is_down and now < self._not_before:
+        if self._is_in_vain(now):
             return [self._refusal(waiter, "the server cannot be reached")]
         most = self.limits.max_waiting
         if most and len(self.waiting) >= most and self.opening >= self._room:
@@ -180,6 +204,7 @@ class Lending(Generic[C, W]):
         self.idle.remove(slot)
         if not slot.uses:  # a server that ends what it has just begun is not asked without a pause
             self._not_before = max(self._not_before, now + FIRST_DELAY)
+            self._probe_at = max(self._probe_at, now + FIRST_DELAY)
         return [self._closed(slot), *self.decide(now)]
 
     # -- what becomes of openings -------------------------------------------------------------------------------------
@@ -188,7 +213,8 @@ class Lending(Generic[C, W]):
         """A connection has been opened."""
         self.opening -= 1
         self.tally.opened += 1
-        self._failures, self._error, self._not_before = 0, None, 0.0
+        self._failures, self._error, self._hopeless = 0, None, False
+        self._not_before = self._probe_at = 0.0
         lifetime = self.limits.max_lifetime * (1 - 0.1 * self.spread())
         slot = Slot(connection, now + lifetime if lifetime else float("inf"), self._generation, now)
         if self.closing or self.size >= self.limits.max_size:
@@ -203,7 +229,8 @@ class Lending(Generic[C, W]):
         """
         self.opening -= 1
         self.tally.failed += 1
-        self._error = error
+        self._error, self._hopeless = error, hopeless
+        self._probe_at = now + PROBE_DELAY * (1 - 0.5 * self.spread())
         if hopeless or now >= self._not_before:  # those that were tried side by side have failed once
             self._failures = max(self._failures + 1, PATIENCE if hopeless else 0)
             delay = min(FIRST_DELAY * 2 ** min(self._failures - 1, _DOUBLINGS), MAX_DELAY)
@@ -249,7 +276,7 @@ class Lending(Generic[C, W]):
         while self.waiting and self.idle:
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._lend(waiter, self.idle.pop(), now))
-        while self.waiting and self.is_down and now < self._not_before:
+        while self.waiting and self._is_in_vain(now):
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._refusal(waiter, "the server cannot be reached"))
         actions += self._openings(now)
@@ -278,7 +305,7 @@ class Lending(Generic[C, W]):
 
     def _openings(self, now: float) -> list[Open]:
         """One for each that waits, and as many as the pool must have; none while the server is left alone."""
-        if now < self._not_before:
+        if now < self._next_try:
             return []
         count = self._missing
         self.opening += count
@@ -304,7 +331,7 @@ class Lending(Generic[C, W]):
         if self.limits.max_idle and self.idle and self.size > self.limits.min_size:
             looks.append(self.idle[0].idle_since + self.limits.max_idle)
         if self._missing:  # also if its time has come since `decide` was asked
-            looks.append(max(now, self._not_before))
+            looks.append(max(now, self._next_try))
         return min((look for look in looks if look < float("inf")), default=None)
 
     def _closed(self, slot: Slot[C]) -> Close[C]:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
 
-from aioifx.client.connection import Connection
+from aioifx.client.connection import Connection, no_attribute
 from aioifx.client.keeper import Keeper
 from aioifx.client.lending import Limits
 from aioifx.client.line import Ticket, check_timeout
@@ -36,21 +36,21 @@ class PoolStats:
     min_size: int
     max_size: int
     size: int
-    """Open connections, idle or lent."""
+    """Open connections, idle or in use."""
     idle: int
-    lent: int
-    """Those that are being cleared up included."""
+    in_use: int
+    """Acquired and not released, or still being cleared up."""
     opening: int
     waiting: int
     """Tasks that wait for a connection."""
     acquired: int
-    """Times that a connection was lent."""
+    """Times that a connection was acquired."""
     opened: int
     closed: int
     failed: int
     """Tries to connect that failed."""
-    refused: int
-    """Tasks that were told at once that they get none."""
+    rejected: int
+    """Calls of acquire that failed at once."""
     timed_out: int
     """Tasks that waited longer than they would."""
     most_waiting: int
@@ -130,6 +130,7 @@ class Pool(Queries[Item], NotCopied):
 
     # -- size and health ----------------------------------------------------------------------------------------------
 
+    @property
     def stats(self) -> PoolStats:
         """How it stands, and what it has done so far."""
         lending, tally = self._keeper.lending, self._keeper.lending.tally
@@ -139,14 +140,14 @@ class Pool(Queries[Item], NotCopied):
             max_size=lending.limits.max_size,
             size=lending.size,
             idle=len(lending.idle),
-            lent=len(lending.lent),
+            in_use=len(lending.lent),
             opening=lending.opening,
             waiting=len(lending.waiting),
             acquired=tally.lent,
             opened=tally.opened,
             closed=tally.closed,
             failed=tally.failed,
-            refused=tally.refused,
+            rejected=tally.refused,
             timed_out=self._keeper.timed_out,
             most_waiting=tally.most_waiting,
         )
@@ -202,6 +203,11 @@ class Acquiring(Generic[Item]):
         self._timeout = timeout
         self._conn: Connection[Item] | None = None
         self._entered = False
+
+    if not TYPE_CHECKING:  # to type checkers it has no such attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
 
     def __await__(self) -> Generator[Any, None, Connection[Item]]:
         return self._keeper.borrow(self._timeout).__await__()

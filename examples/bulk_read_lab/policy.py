@@ -25,7 +25,7 @@ class ChildLost(Exception):
     """A process has ended without an answer."""
 
 
-PARTIAL = (aioifx.DatabaseError, aioifx.PoolError, ChildLost, MemoryError, OSError)
+PARTIAL = (aioifx.DatabaseError, aioifx.PoolClosed, ChildLost, MemoryError, OSError)
 """Failures of one partition. Any other error is a mistake, which no second attempt mends."""
 
 

@@ -158,7 +158,7 @@ async def round_of(url: str, options: argparse.Namespace, hanging_up: float) -> 
             lags = await answer.json()
         async with session.get("/health") as answer:
             health = await answer.json()
-    pool = {name: health[name] for name in ("size", "lent", "waiting", "opened", "closed", "timed_out")}
+    pool = {name: health[name] for name in ("size", "in_use", "waiting", "opened", "closed", "timed_out")}
     print(
         f"{hanging_up:>5.0%} {len(clients.waits):>6} {clients.left:>5} {clients.refused:>4}"
         f"  {quantiles(clients.waits)}  {quantiles(lags)}  {json.dumps(pool)}",

@@ -54,10 +54,10 @@ async def test_a_connection_that_dies_while_it_is_idle_is_replaced_before_anybod
             pass
         for session in list(server._sessions.values()):
             session.stop()
-        await eventually(lambda: pool.stats().closed == 2)
+        await eventually(lambda: pool.stats.closed == 2)
         await pool.wait_ready(20)
         assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 4
+        assert pool.stats.opened == 4
 
 
 async def test_one_that_its_borrower_has_closed_is_replaced(server: Server) -> None:
@@ -80,16 +80,16 @@ async def test_what_nobody_needs_is_closed(server: Server) -> None:
     async with pooled(server, max_size=3, max_idle=100) as pool:
         async with pool.acquire(), pool.acquire(), pool.acquire():
             pass
-        assert pool.stats().idle == 3
+        assert pool.stats.idle == 3
         move_clock(pool, 101)
-        assert pool.stats().idle == 1
+        assert pool.stats.idle == 1
         await eventually(lambda: len(server.stats.sessions) == 1)
 
 
 async def test_the_timer_that_closes_what_nobody_needs_goes_off(server: Server) -> None:
     async with pooled(server, min_size=0, max_idle=0.01) as pool:
         await pool.fetchval("select count(*) from log")
-        await eventually(lambda: not pool.stats().size)
+        await eventually(lambda: not pool.stats.size)
 
 
 async def test_what_was_open_is_not_lent_again_behind_an_expire(server: Server) -> None:
@@ -101,18 +101,18 @@ async def test_what_was_open_is_not_lent_again_behind_an_expire(server: Server) 
         await pool.wait_ready(20)
         async with pool.acquire() as one, pool.acquire() as two:
             assert first not in {await session_of(one), await session_of(two)}
-        assert pool.stats().closed == 2
+        assert pool.stats.closed == 2
 
 
 async def test_a_pool_may_grow_and_shrink(server: Server) -> None:
     async with pooled(server) as pool:
         pool.resize(3, 3)
         await pool.wait_ready(20)
-        assert pool.stats().idle == 3
+        assert pool.stats.idle == 3
         async with pool.acquire():
             pool.resize(0, 1)
             await eventually(lambda: len(server.stats.sessions) == 1)
-        assert (pool.stats().idle, pool.stats().max_size) == (1, 1)
+        assert (pool.stats.idle, pool.stats.max_size) == (1, 1)
         with pytest.raises(InterfaceError, match="min_size"):
             pool.resize(3, 2)
 
@@ -120,21 +120,21 @@ async def test_a_pool_may_grow_and_shrink(server: Server) -> None:
 async def test_stats_are_a_picture_of_one_moment(server: Server) -> None:
     async with pooled(server, name="orders", max_size=2) as pool:
         async with pool.acquire():
-            stats = pool.stats()
+            stats = pool.stats
         assert dataclasses.asdict(stats) == {
             "name": "orders",
             "min_size": 1,
             "max_size": 2,
             "size": 1,
             "idle": 0,
-            "lent": 1,
+            "in_use": 1,
             "opening": 0,
             "waiting": 0,
             "acquired": 1,
             "opened": 1,
             "closed": 0,
             "failed": 0,
-            "refused": 0,
+            "rejected": 0,
             "timed_out": 0,
             "most_waiting": 1,
         }
@@ -159,16 +159,16 @@ async def test_a_pool_outlives_its_server(tmp_path: Any, caplog: pytest.LogCaptu
         with pytest.raises(ConnectionLost):
             await conn.fetch("select * from kept")
         await pool.release(conn)
-        with pytest.raises(PoolTimeout, match="cannot be reached") as caught:
-            await asyncio.gather(*(pool.acquire() for _ in range(5)))
+        with pytest.raises(PoolTimeout, match="no connection within 1 s") as caught:
+            await asyncio.gather(*(pool.acquire(timeout=1) for _ in range(5)))
         assert isinstance(caught.value.__cause__, ConnectError)
-        await eventually(lambda: not pool.stats().waiting)
+        await eventually(lambda: not pool.stats.waiting)
         with pytest.raises(PoolTimeout):
             await pool.wait_ready(0)
 
         async with serve(dataclasses.replace(options, port=port)) as second:
             await pool.wait_ready()
-            assert pool.stats().size == 2
+            assert pool.stats.size == 2
             assert await pool.fetch("select * from kept") == []
             assert len(second.stats.sessions) == 2
             await pool.close()
@@ -184,8 +184,8 @@ async def test_an_outage_counts_once_however_many_wait_for_it(
         port = silent.getsockname()[1]
         pool = await create_pool(server.dsn, port=port, min_size=0, max_size=10)
         waiting = [asyncio.create_task(pool.fetchval("select count(*) from log")) for _ in range(10)]
-        await eventually(lambda: pool.stats().failed >= 10)
-        assert pool.stats().refused == 0, "one moment without a server is no outage yet"
+        await eventually(lambda: pool.stats.failed >= 10)
+        assert pool.stats.rejected == 0, "one moment without a server is no outage yet"
     async with serve(dataclasses.replace(OPTIONS, port=port)):
         async with asyncio.timeout(20):
             assert await asyncio.gather(*waiting) == [0] * 10
@@ -225,7 +225,7 @@ async def test_a_close_that_may_not_wait_drops_what_is_lent(server: Server) -> N
     pool = await create_pool(server.dsn)
     conn = await pool.acquire()
     waiting = asyncio.create_task(pool.acquire(timeout=20).__aenter__())
-    await eventually(lambda: pool.stats().waiting + pool.stats().lent == 2)
+    await eventually(lambda: pool.stats.waiting + pool.stats.in_use == 2)
     await pool.close(timeout=0)
     if not waiting.done() or waiting.exception() is None:
         other = await waiting
@@ -287,7 +287,7 @@ async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str)
         await pool.close()
     pool.terminate()
     pool.terminate()
-    assert not pool.stats().idle
+    assert not pool.stats.idle
     for conn in conns:
         with pytest.raises(ConnectionLost):
             await conn.ping()
@@ -373,7 +373,7 @@ async def test_a_forgotten_connection_warns_and_frees_its_place(server: Server, 
         assert place(str(warning.message)), "debug mode names the borrower"
         async with asyncio.timeout(20):
             assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 2
+        assert pool.stats.opened == 2
 
 
 async def test_a_forgotten_connection_frees_its_place_even_where_warnings_are_errors(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from aioifx.client.lending import (
     MAX_DELAY,
     PATIENCE,
+    PROBE_DELAY,
     Action,
     Close,
     Lend,
@@ -181,19 +183,61 @@ def test_a_server_that_is_down_is_tried_again_later_and_later() -> None:
     assert delays[-1] == MAX_DELAY
 
 
-def test_waiters_are_told_when_the_server_stays_down() -> None:
+def test_who_waits_for_a_server_that_is_down_goes_on_waiting_and_has_it_tried_soon() -> None:
     pool = lending()
     now, actions = 0.0, pool.wait(1, 0)
-    for _ in range(PATIENCE):
-        assert Open() in actions
+    for _ in range(4 * PATIENCE):
+        assert actions == [Open()]
+        assert pool.failed(OSError("down"), now) == []
+        look = pool.next_look(now)
+        assert look is not None and look - now <= PROBE_DELAY + 1e-9
+        now, actions = look, pool.decide(look)
+    assert pool.is_down
+    assert pool.wait(2, now) == [], "one try at a time"
+    assert lent(pool.opened("a", now)) == {1: "a"}
+    assert pool.next_look(now) != now
+
+
+@pytest.mark.parametrize("outage", [1.0, 6.0, 15.0, 3600.0])
+@pytest.mark.parametrize("min_size", [0, 1])
+@pytest.mark.parametrize("is_waiting", [True, False], ids=["waiting all the time", "coming when it is back"])
+def test_a_server_that_is_back_is_used_within_a_second(
+    outage: float, min_size: int, is_waiting: bool
+) -> None:
+    """The pool's clock is this test's: a try fails until the outage is over."""
+    dice = random.Random(outage)
+    pool: Pool = Lending(Limits(min_size=min_size, max_size=4), dice.random)
+    now, tries = 0.0, 0
+    served: dict[int, str] = {}
+    actions = pool.wait(1, now) if is_waiting else pool.decide(now)
+    while not served:
         assert refused(actions) == {}
-        actions = pool.failed(OSError("down"), now)
-        if refused(actions):
-            break
-        now = pool.next_look(now) or now
-        actions = pool.decide(now)
-    assert refused(actions) == {1: "the server cannot be reached"}
-    assert refused(pool.wait(2, now)) == {2: "the server cannot be reached"}
+        if Open() in actions:
+            tries += 1
+            actions = pool.failed(OSError("down"), now) if now < outage else pool.opened("a", now)
+            served = lent(actions)
+            continue
+        look = pool.next_look(now)
+        if not is_waiting and (look is None or look > outage) and 1 not in pool.waiting:
+            now = max(now, outage)
+            actions = pool.wait(1, now)
+        else:
+            assert look is not None
+            now, actions = look, pool.decide(look)
+        if Lend in map(type, actions):
+            served = lent(actions)
+    assert served == {1: "a"}
+    assert now - outage < 1.0
+    assert tries <= 2 + outage / (PROBE_DELAY / 2) + 10, "the server is not stormed"
+
+
+def test_a_failure_that_another_try_does_not_mend_is_told_to_all_who_come() -> None:
+    pool = lending()
+    pool.wait(1, 0)
+    assert refused(pool.failed(OSError("wrong password"), 0, hopeless=True)) == {
+        1: "the server cannot be reached"
+    }
+    assert refused(pool.wait(2, 0.01)) == {2: "the server cannot be reached"}
 
 
 def test_a_delay_that_is_over_when_the_timer_is_set_is_not_forgotten() -> None:

@@ -13,13 +13,14 @@ import anyio
 import pytest
 
 import aioifx
-from aioifx import Connection, Pool, PoolClosed, PoolError, PoolTimeout, create_pool
+from aioifx import Connection, Pool, PoolClosed, PoolTimeout, create_pool
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
     ConnectionLost,
     DatabaseError,
     InterfaceError,
+    OperationalError,
     UndefinedTable,
 )
 from aioifx.server import Server, ServerOptions, serve
@@ -47,7 +48,7 @@ MOST = 60
 async def test_a_pool_opens_what_it_must_have(server: Server) -> None:
     async with pooled(server, min_size=3, max_size=4) as pool:
         await pool.wait_ready(20)
-        assert pool.stats().idle == 3
+        assert pool.stats.idle == 3
         assert len(server.stats.sessions) == 3
 
 
@@ -147,7 +148,7 @@ async def test_neither_a_repr_nor_an_error_has_the_password(server: Server) -> N
         async with pool.acquire() as conn:
             with pytest.raises(PoolTimeout) as caught:
                 await pool.acquire(timeout=0)
-            assert "secret" not in f"{pool!r} {caught.value!r} {conn!r} {pool.stats()!r}"
+            assert "secret" not in f"{pool!r} {caught.value!r} {conn!r} {pool.stats!r}"
         assert "shop" in repr(pool)
     assert repr(create_pool(server.dsn, name="orders")).startswith("<Pool 'orders' new")
 
@@ -159,12 +160,12 @@ async def test_a_connection_is_acquired_and_released(server: Server) -> None:
     async with pooled(server) as pool:
         conn = await pool.acquire()
         first = await session_of(conn)
-        assert pool.stats().lent == 1
+        assert pool.stats.in_use == 1
         await pool.release(conn)
         assert conn.is_closed()
         async with pool.acquire() as conn:
             assert await session_of(conn) == first
-        assert pool.stats().acquired == 2
+        assert pool.stats.acquired == 2
 
 
 async def test_a_connection_is_released_once_and_by_whom_it_was_lent(server: Server) -> None:
@@ -184,7 +185,7 @@ async def test_a_release_within_the_block_is_enough(server: Server) -> None:
             async with pool.acquire() as conn:
                 await pool.release(conn)
                 raise ZeroDivisionError
-        assert pool.stats().idle == 1
+        assert pool.stats.idle == 1
 
 
 async def test_one_acquire_is_for_one_block(server: Server) -> None:
@@ -194,7 +195,7 @@ async def test_one_acquire_is_for_one_block(server: Server) -> None:
             with pytest.raises(InterfaceError, match="call it again"):
                 async with acquiring:
                     pytest.fail("two blocks")
-        assert pool.stats().lent == 0
+        assert pool.stats.in_use == 0
 
 
 async def test_the_connection_that_came_back_last_is_lent_first(server: Server) -> None:
@@ -226,7 +227,7 @@ async def test_waiters_are_served_in_their_order(server: Server) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         assert order == [0, 2, 3, 4]
         assert tasks[1].cancelled()
-        assert pool.stats().most_waiting == 5
+        assert pool.stats.most_waiting == 5
 
 
 async def test_one_is_opened_for_each_that_waits_while_there_is_room(server: Server) -> None:
@@ -242,10 +243,34 @@ async def test_who_waits_too_long_is_told(server: Server) -> None:
         with pytest.raises(PoolTimeout, match="no connection within 0 s") as caught:
             await pool.acquire(timeout=0)
         assert isinstance(caught.value, TimeoutError)
-        assert isinstance(caught.value, PoolError)
-        assert isinstance(caught.value, InterfaceError)
-        assert pool.stats().timed_out == 1
-        assert pool.stats().waiting == 0
+        assert isinstance(caught.value, OperationalError)
+        assert not isinstance(caught.value, InterfaceError)
+        assert not caught.value.outcome_unknown
+        assert pool.stats.timed_out == 1
+        assert pool.stats.waiting == 0
+
+
+async def test_a_connection_is_back_when_release_returns_awaited_or_not(server: Server) -> None:
+    async with pooled(server) as pool:
+        for awaited in (False, True):
+            conn = await pool.acquire()
+            assert pool.stats.in_use == 1
+            released = pool.release(conn)
+            assert (pool.stats.in_use, pool.stats.idle) == (0, 1)
+            if awaited:
+                await released
+            with pytest.raises(InterfaceError, match="has it back already"):
+                _ = pool.release(conn)
+
+
+async def test_a_forgotten_await_is_said(server: Server) -> None:
+    async with pooled(server) as pool:
+        for pending in (pool.acquire(), aioifx.connect(server.dsn)):
+            forgotten: Any = pending
+            with pytest.raises(AttributeError, match="has no attribute 'fetch'; await it, or use async with"):
+                forgotten.fetch("select id from thing")
+            with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
+                print(forgotten.nonsense)
 
 
 async def test_a_timeout_of_the_callers_stays_his(server: Server) -> None:
@@ -253,8 +278,8 @@ async def test_a_timeout_of_the_callers_stays_his(server: Server) -> None:
         with pytest.raises(TimeoutError) as caught:
             async with asyncio.timeout(0):
                 await pool.acquire()
-        assert not isinstance(caught.value, PoolError)
-        assert pool.stats().timed_out == 0
+        assert not isinstance(caught.value, OperationalError)
+        assert pool.stats.timed_out == 0
 
 
 async def test_too_many_waiters_are_refused_at_once(server: Server) -> None:
@@ -264,7 +289,7 @@ async def test_too_many_waiters_are_refused_at_once(server: Server) -> None:
             await queued(pool, 1)
             with pytest.raises(PoolTimeout, match="1 are waiting already"):
                 await pool.acquire()
-            assert pool.stats().refused == 1
+            assert pool.stats.rejected == 1
         assert await waiting == 0
 
 
@@ -273,7 +298,7 @@ async def test_a_failing_body_gives_its_connection_back(server: Server) -> None:
         with pytest.raises(UndefinedTable):
             async with pool.acquire() as conn:
                 await conn.fetch("select * from nowhere")
-        assert pool.stats().idle == 1
+        assert pool.stats.idle == 1
 
 
 # -- calls of the pool's ----------------------------------------------------------------------------------------------
@@ -289,13 +314,13 @@ async def test_the_calls_of_a_connection_are_the_pools_too(server: Server) -> No
         assert (await pool.execute("insert into log (note) values (?)", "x")).rowcount == 1
         assert (await pool.executemany("insert into log (note) values (?)", [("y",), ("z",)])).rowcount == 2
         assert await pool.fetch("select count(*) from log", row_factory=aioifx.rows.tuple_row) == [(3,)]
-        assert pool.stats().lent == 0
+        assert pool.stats.in_use == 0
 
 
 async def test_a_stream_holds_its_connection_until_its_last_block_has_come(server: Server) -> None:
     async with pooled(server) as pool:
         stream = pool.stream("select id, name from thing")
-        lent = [(len(block), pool.stats().lent) async for block in stream.blocks()]
+        lent = [(len(block), pool.stats.in_use) async for block in stream.blocks()]
         assert sum(rows for rows, _ in lent) == ROWS
         assert len(lent) > 2
         assert [held for _, held in lent] == [1] * (len(lent) - 1) + [0]
@@ -312,7 +337,7 @@ async def test_a_stream_that_is_left_early_gives_its_connection_back(server: Ser
             break  # it is given back when it is garbage
         gc.collect()
         assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
 
 
 async def test_a_stream_in_a_cancelled_scope_gives_its_connection_back(server: Server) -> None:
@@ -532,7 +557,7 @@ async def test_a_statement_that_was_cancelled_ends_before_the_next_borrower_begi
             async with pool.acquire() as conn:
                 assert await conn.fetchval("select count(*) from log") == 0
                 assert not any(seen.waiting for seen in server.stats.sessions)
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
         assert await pool.fetchval("select name from thing where id = 1") == "locked"
 
 
@@ -563,7 +588,7 @@ async def test_a_connection_costs_nothing_more_when_nothing_was_changed(server: 
                 assert await conn.fetchval("select name from thing where id = ?", 7) == "thing 7"
                 # The statement is prepared once, whoever has borrowed the connection then.
                 assert conn.stats.round_trips - before == (1 if number else 3)
-            assert pool.stats().idle == 1, "it is there at once"
+            assert pool.stats.idle == 1, "it is there at once"
 
 
 async def test_an_isolation_of_a_blocks_is_put_back_with_the_next_call(server: Server) -> None:
@@ -654,7 +679,7 @@ async def test_a_cancellation_at_any_await_loses_no_connection(
             async with asyncio.timeout(20), pool.acquire() as conn:
                 await eventually(lambda: len(server.stats.sessions) == 1)
                 await assert_as_new(conn, server)
-            stats = pool.stats()
+            stats = pool.stats
             assert (stats.waiting, stats.opening) == (0, 0)
             assert stats.size <= 1
             if not injection.reached:
@@ -676,7 +701,7 @@ async def test_a_cancelled_waiter_passes_his_connection_on(server: Server, manne
         with pytest.raises(TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError):
             await waiting
         assert await behind == 0
-        assert pool.stats().opened == 1
+        assert pool.stats.opened == 1
 
 
 async def test_release_and_the_end_of_a_block_never_wait(server: Server) -> None:
@@ -761,10 +786,10 @@ async def test_many_borrowers_and_cancellations_lose_nothing(server: Server) -> 
     async with pooled(server, max_size=3, lock_wait=20) as pool:
         tasks = [asyncio.create_task(borrow(number)) for number in range(40)]
         for number in range(0, 40, 5):
-            await eventually(lambda number=number: pool.stats().acquired >= number // 2)  # type: ignore[misc]
+            await eventually(lambda number=number: pool.stats.acquired >= number // 2)  # type: ignore[misc]
             tasks[number].cancel()
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             assert outcome is None or isinstance(outcome, asyncio.CancelledError)
             assert not isinstance(outcome, DatabaseError)
-        await eventually(lambda: pool.stats().idle == pool.stats().size)
-        assert pool.stats().waiting == 0
+        await eventually(lambda: pool.stats.idle == pool.stats.size)
+        assert pool.stats.waiting == 0

@@ -81,9 +81,9 @@ async def house() -> AsyncIterator[House]:
 
 
 def check_invariants(pool: Pool) -> None:
-    stats, lending = pool.stats(), pool._keeper.lending
+    stats, lending = pool.stats, pool._keeper.lending
     assert stats.size + stats.opening <= MOST
-    assert stats.size == stats.idle + stats.lent
+    assert stats.size == stats.idle + stats.in_use
     assert not set(lending.idle) & lending.lent
     connections = [id(slot.connection) for slot in (*lending.idle, *lending.lent)]
     assert len(set(connections)) == len(connections)
@@ -140,8 +140,8 @@ async def attempt(house: House, fault: Fault) -> Counter[str]:
         house.proxy.drop_links()  # whatever is stalled, or will be, ends now
         await healed(pool)
         check_invariants(pool)
-        assert pool.stats().waiting == 0
-    assert pool.stats().size == pool.stats().opening == 0
+        assert pool.stats.waiting == 0
+    assert pool.stats.size == pool.stats.opening == 0
     house.proxy.drop_links()
     await eventually(lambda: not house.server.stats.sessions)
     return told
@@ -209,6 +209,6 @@ async def test_waiters_get_an_answer_when_the_server_stays_away(house: House) ->
 
         async with asyncio.timeout(BOUND):
             assert set(await asyncio.gather(*(wait() for _ in range(TASKS)))) == {"refused"}
-        assert pool.stats().waiting == 0
+        assert pool.stats.waiting == 0
         house.proxy.fault = None
         await healed(pool)

@@ -36,8 +36,8 @@ def pool_of(client: Client) -> aioifx.Pool:
 async def test_the_pool_lives_as_long_as_the_application(shop: Server) -> None:
     async with TestClient(TestServer(service(shop.dsn))) as client:
         pool = pool_of(client)
-        assert pool.stats().idle == len(shop.stats.sessions) == 1
-    assert pool.stats().size == 0
+        assert pool.stats.idle == len(shop.stats.sessions) == 1
+    assert pool.stats.size == 0
     with pytest.raises(aioifx.PoolClosed):
         await pool.acquire()
 
@@ -59,7 +59,7 @@ async def test_the_application_does_not_start_without_its_server() -> None:
 async def test_health_is_what_the_pool_says(client: Client) -> None:
     await asyncio.gather(*(client.get("/items/1") for _ in range(9)))
     health = await (await client.get("/health")).json()
-    assert (health["max_size"], health["acquired"], health["lent"], health["waiting"]) == (3, 9, 0, 0)
+    assert (health["max_size"], health["acquired"], health["in_use"], health["waiting"]) == (3, 9, 0, 0)
 
 
 async def test_an_error_in_the_middle_of_a_stream_is_no_good_end(client: Client, shop: Server) -> None:

@@ -35,8 +35,8 @@ async def test_the_pool_lives_as_long_as_the_application(shop: Server) -> None:
     app = service(shop.dsn)
     async with app.router.lifespan_context(app):
         pool: aioifx.Pool = app.state.pool
-        assert pool.stats().idle == len(shop.stats.sessions) == 1
-    assert pool.stats().size == 0
+        assert pool.stats.idle == len(shop.stats.sessions) == 1
+    assert pool.stats.size == 0
     with pytest.raises(aioifx.PoolClosed):
         await pool.acquire()
 
@@ -74,16 +74,16 @@ async def test_the_service_describes_itself(client: httpx.AsyncClient) -> None:
 async def test_health_is_what_the_pool_says(app: FastAPI, client: httpx.AsyncClient) -> None:
     await asyncio.gather(*(client.get("/items/1") for _ in range(9)))
     health = (await client.get("/health")).json()
-    assert (health["max_size"], health["acquired"], health["lent"], health["waiting"]) == (3, 9, 0, 0)
+    assert (health["max_size"], health["acquired"], health["in_use"], health["waiting"]) == (3, 9, 0, 0)
 
 
 async def test_only_a_stream_holds_its_connection_while_it_is_sent(app: FastAPI) -> None:
     pool: aioifx.Pool = app.state.pool
     for path, lent in (("/items", 0), ("/movements", 1)):
-        peer = Peer(while_sending=lambda: pool.stats().lent)
+        peer = Peer(while_sending=lambda: pool.stats.in_use)
         await app(request_for(path), peer.receive, peer.send)
         assert set(peer.seen) == {lent}, path
-    assert pool.stats().lent == 0
+    assert pool.stats.in_use == 0
 
 
 def request_for(path: str) -> Scope:

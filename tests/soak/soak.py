@@ -231,7 +231,7 @@ async def work(pool: Pool, dice: random.Random, until: float, report: Report) ->
             report.outcomes["done"] += 1
         except* (ZeroDivisionError, asyncio.CancelledError):
             report.outcomes["cancelled or rolled back"] += 1
-        except* (aioifx.DatabaseError, aioifx.PoolError, TimeoutError) as group:
+        except* (aioifx.DatabaseError, aioifx.PoolClosed, TimeoutError) as group:
             for error in leaves(group):
                 report.outcomes[type(error).__name__] += 1
                 if isinstance(error, (aioifx.ProtocolError, aioifx.InternalError)) or is_astray(error):
@@ -243,8 +243,8 @@ async def work(pool: Pool, dice: random.Random, until: float, report: Report) ->
             for error in leaves(group):
                 report.outcomes[type(error).__name__] += 1
                 report.wrong.append(f"{operation.__name__}: {error!r}")
-        stats = pool.stats()
-        if stats.size != stats.idle + stats.lent or stats.size + stats.opening > MOST:
+        stats = pool.stats
+        if stats.size != stats.idle + stats.in_use or stats.size + stats.opening > MOST:
             report.wrong.append(f"after {operation.__name__}: {stats}")
 
 
@@ -422,15 +422,15 @@ async def check(pool: Pool, place: Place, report: Report) -> None:
         for _ in range(3 * MOST):
             if await pool.fetchval("select sum(balance) from account") != TOTAL:
                 report.wrong.append("money was made or lost")
-        await eventually(lambda: not pool.stats().lent)
+        await eventually(lambda: not pool.stats.in_use)
     except (aioifx.Error, AssertionError) as error:
         report.wrong.append(f"it does not work again: {error!r}")
-    stats = pool.stats()
+    stats = pool.stats
     report.pools.append(
         f"{place.name}: lent {stats.acquired:,}, opened {stats.opened:,}, failed {stats.failed:,},"
-        f" refused {stats.refused:,}, timed out {stats.timed_out:,}; now {stats.size} of {stats.max_size}"
+        f" refused {stats.rejected:,}, timed out {stats.timed_out:,}; now {stats.size} of {stats.max_size}"
     )
-    if stats.lent or stats.waiting:
+    if stats.in_use or stats.waiting:
         report.wrong.append(f"at the end: {stats}")
 
 
