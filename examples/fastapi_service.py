@@ -10,7 +10,6 @@ request along: the statement is interrupted at the server, and the connection is
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable
@@ -23,10 +22,10 @@ import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, Field
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import aioifx
 import aioifx.server
+from aioifx.asgi import CancelWhenGone
 from aioifx.rows import class_row, dict_row
 
 SCHEMA = """
@@ -174,41 +173,6 @@ STATUS: dict[type[Exception], int] = {
 def answer_with(status: int) -> Callable[[Request, Exception], JSONResponse]:
     headers = {"Retry-After": "1"} if status == 503 else None
     return lambda _, error: JSONResponse({"detail": str(error)}, status, headers)
-
-
-class CancelWhenGone:
-    """A request whose client has hung up is cancelled. ASGI leaves that to the application."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        messages = asyncio.Queue[Message](maxsize=1)
-        gone = False
-
-        async def listen() -> None:
-            nonlocal gone
-            while (message := await receive())["type"] != "http.disconnect":
-                await messages.put(message)
-            gone = True
-            request.cancel()
-
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.body" and not message.get("more_body"):
-                listener.cancel()  # "disconnect" is what comes behind every answer, too
-            await send(message)
-
-        request = asyncio.ensure_future(self.app(scope, messages.get, answer))
-        listener = asyncio.create_task(listen())
-        try:
-            await request
-        except asyncio.CancelledError:
-            if not gone:
-                raise
-        finally:
-            listener.cancel()
 
 
 # -- the whole --------------------------------------------------------------------------------------------------------

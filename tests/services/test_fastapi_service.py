@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 from fastapi import FastAPI
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message, Scope
 
 import aioifx
 from aioifx.server import Server
-from examples.fastapi_service import CancelWhenGone, service
+from examples.fastapi_service import service
 from tests.services.programs import program
 
 
@@ -80,9 +80,16 @@ async def test_health_is_what_the_pool_says(app: FastAPI, client: httpx.AsyncCli
 async def test_only_a_stream_holds_its_connection_while_it_is_sent(app: FastAPI) -> None:
     pool: aioifx.Pool = app.state.pool
     for path, lent in (("/items", 0), ("/movements", 1)):
-        peer = Peer(while_sending=lambda: pool.stats.in_use)
-        await app(request_for(path), peer.receive, peer.send)
-        assert set(peer.seen) == {lent}, path
+        seen: set[int] = set()
+
+        async def receive() -> Message:
+            return await asyncio.get_running_loop().create_future()
+
+        async def send(_: Message, seen: set[int] = seen) -> None:
+            seen.add(pool.stats.in_use)
+
+        await app(request_for(path), receive, send)
+        assert seen == {lent}, path
     assert pool.stats.in_use == 0
 
 
@@ -97,109 +104,6 @@ def request_for(path: str) -> Scope:
         "query_string": b"",
         "headers": [],
     }
-
-
-# -- CancelWhenGone ---------------------------------------------------------------------------------------------------
-
-DONE: Message = {"type": "http.response.body", "body": b"", "more_body": False}
-
-
-class Peer:
-    """The server's side of a request: the client hangs up when the test says so."""
-
-    def __init__(self, while_sending: Callable[[], object] = lambda: None) -> None:
-        self.gone = asyncio.Event()
-        self.sent: list[Message] = []
-        self.seen: list[object] = []
-        self._look = while_sending
-
-    async def receive(self) -> Message:
-        await self.gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(self, message: Message) -> None:
-        self.sent.append(message)
-        self.seen.append(self._look())
-
-
-async def test_a_request_is_cancelled_when_its_client_has_gone() -> None:
-    peer, outcome = Peer(), asyncio.get_running_loop().create_future()
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        peer.gone.set()
-        try:
-            await asyncio.get_running_loop().create_future()
-        except asyncio.CancelledError:
-            outcome.set_result("cancelled")
-            raise
-
-    await CancelWhenGone(app)({"type": "http"}, peer.receive, peer.send)
-    assert await outcome == "cancelled"
-
-
-async def test_what_comes_behind_an_answer_cancels_nothing() -> None:
-    peer, steps = Peer(), 0
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal steps
-        await send(DONE)
-        peer.gone.set()
-        for _ in range(10):
-            await asyncio.sleep(0)
-            steps += 1
-
-    await CancelWhenGone(app)({"type": "http"}, peer.receive, peer.send)
-    assert (peer.sent, steps) == ([DONE], 10)
-
-
-async def test_a_request_reads_its_body_through_it_piece_by_piece() -> None:
-    pieces = [{"type": "http.request", "body": bytes([n]), "more_body": n < 4} for n in range(5)]
-    taken: list[Message] = []
-    arrived = iter(pieces)
-
-    async def receive() -> Message:
-        return next(arrived, None) or await asyncio.get_running_loop().create_future()
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        taken.extend([await receive() for _ in pieces])
-        await send(DONE)
-
-    await CancelWhenGone(app)({"type": "http"}, receive, Peer().send)
-    assert taken == pieces
-
-
-async def test_an_error_of_the_request_goes_through_it() -> None:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        raise LookupError("itself")
-
-    with pytest.raises(LookupError, match="itself"):
-        await CancelWhenGone(app)({"type": "http"}, Peer().receive, Peer().send)
-
-
-async def test_a_cancellation_by_the_server_is_not_swallowed() -> None:
-    begun = asyncio.Event()
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        begun.set()
-        await asyncio.get_running_loop().create_future()
-
-    whole = asyncio.create_task(CancelWhenGone(app)({"type": "http"}, Peer().receive, Peer().send))
-    await begun.wait()
-    whole.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await whole
-
-
-async def test_what_is_no_request_passes_untouched() -> None:
-    seen: list[object] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.extend((scope, receive, send))
-
-    scope, peer = {"type": "lifespan"}, Peer()
-    receive, send = peer.receive, peer.send
-    await CancelWhenGone(app)(scope, receive, send)
-    assert seen == [scope, receive, send]
 
 
 # -- as a program -----------------------------------------------------------------------------------------------------

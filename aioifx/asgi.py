@@ -1,0 +1,60 @@
+"""ASGI middleware that cancels a request whose client has gone. Never: a connection, a pool, a web framework.
+
+ASGI leaves that to the application; Starlette and FastAPI cancel streaming responses only. Without it, statements of
+clients that hung up go on, and keep a pool's connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+
+# As in Starlette and asgiref, neither of which is needed here.
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class CancelWhenGone:
+    """Cancels an HTTP request whose client disconnects before the answer is complete.
+
+    The statement that the request runs is interrupted at the server, and its connection goes back to its pool. What
+    the application has not read of a large body delays this: ASGI servers tell of the disconnect after the body.
+
+    Args:     app: the ASGI application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, or pass on what is not HTTP."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        messages = asyncio.Queue[Message](maxsize=1)
+        gone = False
+
+        async def listen() -> None:
+            nonlocal gone
+            while (message := await receive())["type"] != "http.disconnect":
+                await messages.put(message)
+            gone = True
+            request.cancel()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                listener.cancel()  # http.disconnect comes after every complete answer, too
+            await send(message)
+
+        request = asyncio.ensure_future(self.app(scope, messages.get, answer))
+        listener = asyncio.create_task(listen())
+        try:
+            await request
+        except asyncio.CancelledError:
+            if not gone:
+                raise
+        finally:
+            listener.cancel()
