@@ -80,6 +80,9 @@ class DatabaseError(Error):
         token:      what the server put into its message: a table, a column, a constraint ("owner.name").
         sql:        the statement, when it is known.
         row_index:  which row of an executemany failed, from 0; None elsewhere.
+        parameter:  which parameter has a value that does not fit, from 1; None elsewhere.
+        constraint, table, column: what the server's message names, without its owner, or the column that a value does
+                    not fit; None elsewhere.
         outcome_unknown: what was sent may have taken effect, and its reply was lost. It is False where that is certain:
                     nothing was sent, nothing was to change, or the transaction has ended undone.
         retryable:  the same transaction may succeed when it is run again.
@@ -98,6 +101,8 @@ class DatabaseError(Error):
         token: str = "",
         sql: str | None = None,
         row_index: int | None = None,
+        parameter: int | None = None,
+        column: str | None = None,
         connection_usable: bool | None = None,
     ) -> None:
         super().__init__(message)
@@ -108,6 +113,10 @@ class DatabaseError(Error):
         self.token = token
         self.sql = sql
         self.row_index = row_index
+        self.parameter = parameter
+        self.constraint, self.table, self.column = _named_by(sqlcode, token) if token else (None, None, None)
+        if column is not None:
+            self.column = column
         if connection_usable is None:
             connection_usable = not ends_session(type(self), sqlcode)
         self.connection_usable = connection_usable
@@ -335,7 +344,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -540: Rule(IntegrityError, "23000", "constraint check failed while writing"),
     -691: Rule(ForeignKeyViolation, "23000", "no parent row for referential constraint {}"),
     -692: Rule(ForeignKeyViolation, "23000", "row is still referenced by constraint {}"),
-    -703: Rule(NotNullViolation, "23000", "primary key of {} has a NULL"),
+    -703: Rule(NotNullViolation, "23000", "primary key of table {} has a NULL"),
     -772: Rule(IntegrityError, "23000", "row belongs to no fragment of its table or index"),
     -971: Rule(IntegrityError, "23000", "constraint or index violations found"),
     # The text of the statement
@@ -915,6 +924,25 @@ def meaning_of(sqlcode: int, token: str = "") -> str:
         " ".join(rule.meaning.replace("{}", token).split()).removesuffix(":")
         or "a routine raised an exception"
     )
+
+
+def _named_by(sqlcode: int, token: str) -> tuple[str | None, str | None, str | None]:
+    """Constraint, table and column, as far as the token of an SQLCODE names one.
+
+    Source:   which one: the vendor's list of messages (documented). ``owner.name`` for a constraint: observed. A table
+              before a column's name is assumed, from the texts of later releases.
+    """
+    rule = SQLCODES.get(sqlcode)
+    owner, _, name = token.rpartition(".")
+    if rule is None:
+        return None, None, None
+    if "constraint {}" in rule.meaning:
+        return name, None, None
+    if "table {}" in rule.meaning:
+        return None, name.rpartition(":")[2], None
+    if "column {}" in rule.meaning:
+        return None, owner.rpartition(".")[2] or None, name
+    return None, None, None
 
 
 def describe_codes(sqlcode: int, isamcode: int = 0, token: str = "") -> str:

@@ -447,3 +447,30 @@ def test_control_characters_of_a_server_are_escaped(sqlcode: int) -> None:
         for shown in (str(error), repr(error)):
             assert shown.isprintable() and "all is lost" in shown
     assert from_server(sqlcode, token=token).token == token
+
+
+@pytest.mark.parametrize(
+    ("sqlcode", "isamcode", "token", "constraint", "table", "column"),
+    [
+        (-268, -100, "informix.u100_1", "u100_1", None, None),
+        (-691, -111, "r101_2", "r101_2", None, None),
+        (-692, 0, "anna.r101_2", "r101_2", None, None),
+        (-530, 0, "anna.c100_3", "c100_3", None, None),
+        (-391, 0, "email", None, None, "email"),
+        (-391, 0, "customer.email", None, "customer", "email"),
+        (-391, 0, "anna.customer.email", None, "customer", "email"),
+        (-346, -100, "shop:anna.customer", None, "customer", None),
+        (-703, 0, "customer", None, "customer", None),
+        (-206, -111, "customer", None, "customer", None),
+        (-217, 0, "email", None, None, "email"),
+        (-268, -100, "", None, None, None),
+        (-746, 0, "a.b", None, None, None),
+        (-99999, 0, "a.b", None, None, None),
+    ],
+)
+def test_an_error_tells_what_its_token_names(
+    sqlcode: int, isamcode: int, token: str, constraint: str | None, table: str | None, column: str | None
+) -> None:
+    error = from_server(sqlcode, isamcode, token=token)
+    assert (error.constraint, error.table, error.column) == (constraint, table, column)
+    assert error.token == token

@@ -91,7 +91,9 @@ class InsertCursor:
             try:
                 self._encoder.encode_payload(row)
             except DataError as error:
-                raise DataError(f"row {index}, {error}", row_index=index) from error.__cause__
+                raise DataError(
+                    f"row {index}, {error}", row_index=index, column=error.column, sql=self.statement.sql
+                ) from error.__cause__
 
     def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:
         """SQ_PUT for *count* rows that have been encoded, MAX_ROWS at most."""

@@ -79,7 +79,8 @@ def field_parser(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> Field
             for parser, text in zip(parsers, fields, strict=True):
                 values.append(None if text is None else parser(text))
         except DataError as error:
-            raise DataError(f"{place}column {names[len(values)]!r}: {error}") from None
+            name = names[len(values)]
+            raise DataError(f"{place}column {name!r}: {error}", column=name) from None
         return tuple(values)
 
     return parse
@@ -98,7 +99,8 @@ def field_formatter(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> Fi
             for formatter, value in zip(formatters, row, strict=True):
                 texts.append(None if value is None else formatter(value))
         except DataError as error:
-            raise DataError(f"column {names[len(texts)]!r}: {error}") from None
+            name = names[len(texts)]
+            raise DataError(f"column {name!r}: {error}", column=name) from None
         return texts
 
     return write

@@ -48,6 +48,18 @@ MappingRows: TypeAlias = Iterable[Mapping[str, Value]] | AsyncIterable[Mapping[s
 """Rows whose values have names, for many executions."""
 
 
+class ByName(tuple[Value, ...]):
+    """Values by position that were given by name."""
+
+    names: tuple[str, ...]
+
+
+def _by_name(values: Iterable[Value], names: tuple[str, ...]) -> ByName:
+    made = ByName(values)
+    made.names = names
+    return made
+
+
 class NamedStatement(NamedTuple):
     """A statement with a placeholder for each of its parameters."""
 
@@ -62,11 +74,13 @@ class NamedStatement(NamedTuple):
         """
         parts: list[str] = []
         flat: list[Value] = []
+        names: list[str] = []
         end = 0
         places = [found.start() for found in _TOKEN.finditer(self.sql) if found["placeholder"]]
         for name, place, value in zip(self.names, places, values, strict=True):
             if not is_list(value):
                 flat.append(value)
+                names.append(name)
                 continue
             elements: Sequence[Value] = value
             if not elements:
@@ -75,8 +89,9 @@ class NamedStatement(NamedTuple):
                 )
             parts += (self.sql[end:place], ", ".join("?" * len(elements)))
             flat += elements
+            names += [name] * len(elements)
             end = place + 1
-        return "".join((*parts, self.sql[end:])), tuple(flat)
+        return "".join((*parts, self.sql[end:])), _by_name(flat, tuple(names))
 
     def values(self, given: NamedValues) -> tuple[Value, ...]:
         """The values by position.
@@ -85,7 +100,7 @@ class NamedStatement(NamedTuple):
         """
         by_name = self._by_name(given)
         try:
-            values = tuple([by_name[name] for name in self.names])
+            values = _by_name([by_name[name] for name in self.names], self.names)
         except KeyError:
             raise InterfaceError(self._missing(by_name)) from None
         if len(by_name) > len(set(self.names)):

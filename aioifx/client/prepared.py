@@ -22,7 +22,7 @@ from aioifx.client.named import MappingRows, NamedRows, NamedStatement, NamedVal
 from aioifx.client.owner import NotCopied
 from aioifx.client.pipeline import ParamRows, comes_but_once
 from aioifx.client.result import ExecuteResult
-from aioifx.client.session import Session
+from aioifx.client.session import Session, note_sql
 from aioifx.client.statement import Statement
 from aioifx.client.statements import Statements, Use, note_stale
 from aioifx.client.stream import Stream
@@ -262,6 +262,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
     ) -> tuple[Statement, T]:
         """Behind a failure: close the cursor; where a change of its table was the matter, prepare and use it anew."""
         _put_cursor_down(statement)
+        note_sql(error, statement.sql)
         fresh = await self._statements.anew(statement, error)
         if fresh is None:
             raise error

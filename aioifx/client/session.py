@@ -356,6 +356,7 @@ class Session(Conversation):
         What was part of a transaction is undone with it. In an ANSI database the COMMIT behind a statement is sent
         after a time-out, but not after the connection's end.
         """
+        note_sql(error, sql)
         if scan(sql).verb == "commit":
             if self.in_transaction or self.is_ansi:
                 _commit_lost(error)
@@ -581,6 +582,8 @@ def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None
     if reply.error is not None:
         raise failure_of(reply.error, sql, row_index)
     if reply.bad_value is not None:
+        if sql is not None:
+            note_sql(reply.bad_value, sql)
         raise reply.bad_value
 
 
@@ -596,6 +599,12 @@ def failure_of(error: ServerError, sql: str | None = None, row_index: int | None
         sqlstate=error.sqlstate,
         text=error.text,
     )
+
+
+def note_sql(error: BaseException, sql: str) -> None:
+    """Let the error of a statement tell which one, if it does not yet."""
+    if isinstance(error, DatabaseError) and error.sql is None:
+        error.sql = sql
 
 
 def _commit_lost(error: DatabaseError) -> None:

@@ -11,6 +11,7 @@ from struct import pack
 from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.line import Ticket
+from aioifx.client.named import ByName
 from aioifx.client.options import MIN_FETCH_SIZE
 from aioifx.client.session import ABOUT_ROWS, Session, raise_for
 from aioifx.client.sqltext import is_for_update, scan
@@ -19,7 +20,7 @@ from aioifx.codecs.kernel import make_encoder
 from aioifx.codecs.packing import EncodeRun, Taken
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, Step
-from aioifx.errors import DataError, InterfaceError, ProtocolError
+from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError, ProtocolError
 from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
@@ -539,9 +540,24 @@ class Statement:
     def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
         """Encode parameters as the reference does, which also says what is wrong with them."""
         if self.parameters:
-            requests.put_bind(outbox, self._encode(params, row))
+            try:
+                body = self._encode(params, row)
+            except (DataError, NotSupportedError) as error:
+                self._explain(error, params)
+                raise
+            requests.put_bind(outbox, body)
         else:
             check_count(0, params)
+
+    def _explain(self, error: DatabaseError, params: Sequence[Value]) -> None:
+        """Let the error of a parameter tell its statement, its name if it has one, and the column it is stored into."""
+        error.sql, number = self.sql, error.parameter
+        if number is not None:
+            if isinstance(params, ByName):
+                text = str(error).replace(f"parameter {number}", f"parameter :{params.names[number - 1]}", 1)
+                error.args = (text,)
+            if len(self.targets) == len(params):
+                error.column = self.targets[number - 1].name
 
     def _encode(self, params: Sequence[Value], row: int | None) -> bytes:
         if self._encoder is None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 from aioifx.client.result import ABOUT_DATABASES
-from aioifx.client.session import Session
+from aioifx.client.session import Session, note_sql
 from aioifx.client.sqltext import scan
 from aioifx.client.statement import Statement, check_count, prepare
 from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
@@ -116,7 +116,11 @@ class Statements:
 
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """A statement that is prepared now, whatever is kept."""
-        statement = await prepare(self._session, sql, params)
+        try:
+            statement = await prepare(self._session, sql, params)
+        except DatabaseError as error:
+            note_sql(error, sql)
+            raise
         is_short = self.size > 0 and len(sql) <= MAX_CACHED_TEXT
         statement.one_shot = not is_short
         statement.may_be_kept = is_short and statement.kind not in ABOUT_DATABASES
@@ -192,7 +196,11 @@ class Statements:
         session = self._session if not self._is_over else self.session
         # What `async with` does, without awaiting where nothing is to be awaited.
         if timeout is not None or session.manners.due or not session.line.turn_now():
-            await session.take_turn(timeout)
+            try:
+                await session.take_turn(timeout)
+            except DatabaseError as error:
+                note_sql(error, sql)
+                raise
         try:
             may_repeat = not (once or session.in_transaction)
             statement = self._kept(sql, params) or await self.prepare(sql, params)
@@ -258,6 +266,7 @@ class Statements:
 
     def failed(self, statement: Statement, error: BaseException) -> None:
         """Put away a statement whose use has failed: kept after an ordinary error, put down after any other."""
+        note_sql(error, statement.sql)
         if isinstance(error, Exception) and not isinstance(error, QueryTimeout):
             if self._is_stale(statement, error):
                 self._drop(statement)

@@ -118,7 +118,7 @@ def _stored(field: Field, value: object) -> bytes:
     try:
         return field.store(value)
     except DataError as error:
-        raise DataError(f"column {field.column.name!r}: {error}") from None
+        raise DataError(f"column {field.column.name!r}: {error}", column=field.column.name) from None
 
 
 def _whole_payload(data: bytearray, pos: int, end: int) -> bytes | None:

@@ -55,7 +55,7 @@ class ParamEncoder:
                 parts.append(binder(value))
         except (DataError, NotSupportedError) as error:
             place = f"parameter {len(parts)}" if row is None else f"row {row}, parameter {len(parts)}"
-            raise type(error)(f"{place}: {error}", row_index=row) from error.__cause__
+            raise type(error)(f"{place}: {error}", row_index=row, parameter=len(parts)) from error.__cause__
         return b"".join(parts)
 
 

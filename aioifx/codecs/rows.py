@@ -61,7 +61,7 @@ class Step(NamedTuple):
         try:
             return self.codec.decode(field)
         except DataError as error:
-            raise DataError(f"column {self.name!r}: {error}") from error.__cause__
+            raise DataError(f"column {self.name!r}: {error}", column=self.name) from error.__cause__
 
 
 def steps_for(
@@ -234,7 +234,7 @@ class RowEncoder:
             try:
                 parts.append(step.codec.encode(adapt(value)))
             except DataError as error:
-                raise DataError(f"column {step.name!r}: {error}") from error.__cause__
+                raise DataError(f"column {step.name!r}: {error}", column=step.name) from error.__cause__
         return b"".join(parts)
 
     def _framed(self, row: Row) -> bytes:

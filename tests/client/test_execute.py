@@ -30,6 +30,7 @@ from tests.scripted import (
     INTEGER,
     PREPARE,
     ROLLBACK,
+    SILENCE,
     Chunking,
     Held,
     Turn,
@@ -442,3 +443,68 @@ async def test_named_values_that_do_not_fit_are_not_sent(named: Any) -> None:
         with pytest.raises(InterfaceError, match="by position or by name"):
             await conn.fetch("select c1 from t where a = :a", 1, named={"a": 1})
         assert conn.stats.round_trips == 0
+
+
+# -- what an error tells of its statement -----------------------------------------------------------------------------
+
+DATES = "insert into born (name, day) values (?, ?)"
+NAMED_DATES = "insert into born (name, day) values (:who, :day)"
+
+
+@pytest.mark.parametrize(
+    ("call", "sql", "place"),
+    [
+        (lambda conn: conn.execute(DATES, "anna", 1.5), DATES, "parameter 2: "),
+        (lambda conn: conn.fetch(DATES, "anna", 1.5), DATES, "parameter 2: "),
+        (lambda conn: conn.cursor().execute(DATES, ("anna", 1.5)), DATES, "parameter 2: "),
+        (lambda conn: conn.executemany(DATES, [("anna", 1.5)]), DATES, "row 0, parameter 2: "),
+        (
+            lambda conn: conn.execute(NAMED_DATES, named={"who": "anna", "day": 1.5}),
+            DATES,
+            "parameter :day: ",
+        ),
+        (lambda conn: conn.fetch(NAMED_DATES, named={"who": "anna", "day": 1.5}), DATES, "parameter :day: "),
+    ],
+)
+async def test_a_value_that_does_not_fit_names_statement_parameter_and_column(
+    call: Any, sql: str, place: str
+) -> None:
+    async with running("d") as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create table born (name varchar(20), day date)")
+        for _ in range(2):  # prepared, and from the cache
+            with pytest.raises(aioifx.DataError) as caught:
+                await call(conn)
+            error = caught.value
+            assert str(error).startswith(place)
+            assert (error.sql, error.parameter, error.column) == (sql, 2, "day")
+        assert await conn.fetchval("select count(*) from born") == 0
+
+
+async def test_a_value_of_a_list_that_does_not_fit_names_its_parameter() -> None:
+    async with running("d") as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create table born (name varchar(20), day date)")
+        with pytest.raises(aioifx.Error, match="parameter :days: ") as caught:
+            await conn.fetch("select name from born where day in (:days)", named={"days": [None, object()]})
+        assert isinstance(caught.value, aioifx.DatabaseError)
+        assert caught.value.parameter == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda conn: conn.execute("delete from t where a = 1"),
+        lambda conn: conn.execute("delete from t where a = ?", 1),
+        lambda conn: conn.fetch("select c1 from t"),
+        lambda conn: conn.prepare("select c1 from t"),
+    ],
+)
+async def test_a_time_out_tells_its_statement(call: Any) -> None:
+    async with talking((None, SILENCE), command_timeout=0.01, cancel_timeout=0.01) as (conn, _):
+        with pytest.raises(aioifx.QueryTimeout) as caught:
+            await call(conn)
+        assert caught.value.sql in (
+            "delete from t where a = 1",
+            "delete from t where a = ?",
+            "select c1 from t",
+        )
+        await conn._session.channel.wait_closed()
