@@ -11,7 +11,7 @@ from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.desk import Act, Desk
 from aioifx.server.slots import Slot
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.plan import Change, Plan, StatementType
+from aioifx.server.sql.plan import Plan, StatementType
 from aioifx.sqltypes import Column
 from aioifx.wire import replies, requests
 from aioifx.wire.requests import Request
@@ -79,7 +79,7 @@ def tell_done(desk: Desk, message: requests.WantDone) -> None:
 
 
 def _warnings_of(plan: Plan) -> int:
-    return _ALL_ROWS if isinstance(plan.action, Change) and plan.action.all_rows else 0
+    return _ALL_ROWS if plan.type in (StatementType.UPDATE_ALL, StatementType.DELETE_ALL) else 0
 
 
 def describe_input(desk: Desk, message: requests.DescribeInput) -> None:

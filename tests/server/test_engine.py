@@ -1025,6 +1025,7 @@ async def test_rows_are_written_through_a_simple_view() -> None:
             assert raised.value.sqlcode == -385
         async with conn.transaction():
             await conn.execute("UPDATE v SET name = 'q' WHERE i = ?", 1)
+            assert len((await conn.execute("UPDATE v SET name = name")).warnings) == 1
             await conn.execute("INSERT INTO v SELECT 0, num + ?, name FROM v WHERE i = 1", 100)
             await conn.execute("DELETE FROM v WHERE num = 13")
         rows = await conn.fetch("SELECT num, name FROM v ORDER BY num")

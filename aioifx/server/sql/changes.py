@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from aioifx.server.sql import tree
 from aioifx.server.sql.expressions import Expressions
@@ -19,6 +19,9 @@ from aioifx.server.sql.texts import identifier, string
 from aioifx.server.sql.types import Family, family_of
 from aioifx.server.sql.views import Target, checked, require_writable, target_of
 from aioifx.sqltypes import Column
+
+_Set: TypeAlias = tuple[tuple[str, ...], str]
+"""The columns that get a value, and its SQLite text."""
 
 _NULL_INTO_COLUMN: Final = -391
 _NULL_INTO_PRIMARY_KEY: Final = -703
@@ -174,7 +177,7 @@ def _update(statement: tree.Update, context: Context) -> Plan:
     target, translator = _changed(statement.table, context)
     table, alias = target.table, target.source.alias
     columns: list[ColumnDef] = []
-    texts: list[tuple[str, str]] = []
+    texts: list[_Set] = []
     # A text that WITH CHECK OPTION looks at stands in the statement twice, so it may take no number of a sequence.
     numbering = replace(translator, sequences=-999 if target.checks({}) else 0)
     for assignment in statement.assignments:
@@ -198,17 +201,21 @@ def _changed(reference: tree.TableRef, context: Context) -> tuple[Target, Expres
     return target, Expressions(context, Scope([target.source]), queries)
 
 
-def _checked(target: Target, texts: Sequence[tuple[str, str]], statement: tree.Update) -> list[str]:
+def _checked(target: Target, texts: Sequence[_Set], statement: tree.Update) -> list[str]:
     """The SET clause, its first value behind the conditions of WITH CHECK OPTION.
 
     Raises:   SqlFault: -999, there are such conditions, and a query gives several values at once.
     """
-    conditions = target.checks(dict(texts))
-    if conditions and any(name.startswith("(") for name, _ in texts):
+    conditions = target.checks({names[0]: text for names, text in texts})
+    if conditions and any(len(names) > 1 for names, _ in texts):
         raise SqlFault(-999, token="WITH CHECK OPTION", offset=statement.offset)
-    (name, first), *others = texts
-    pairs = [(name, checked(first, conditions)), *others]
-    return [f"{name if name.startswith('(') else identifier(name)} = {text}" for name, text in pairs]
+    (first_names, first), *others = texts
+    return [_set(names, text) for names, text in [(first_names, checked(first, conditions)), *others]]
+
+
+def _set(names: tuple[str, ...], text: str) -> str:
+    columns = ", ".join(identifier(name) for name in names)
+    return f"{columns if len(names) == 1 else f'({columns})'} = {text}"
 
 
 def _updated_columns(target: Target, assignment: tree.Assignment) -> list[ColumnDef]:
@@ -218,14 +225,15 @@ def _updated_columns(target: Target, assignment: tree.Assignment) -> list[Column
         columns = [target.column(name) for name in assignment.columns]
     for column in columns:
         if column.is_serial:
-            raise SqlFault(-232, token=column.name, offset=assignment.offset)
+            (shown,) = target.shown([column])
+            raise SqlFault(-232, token=shown.name, offset=assignment.offset)
     return columns
 
 
 def _assignment_texts(
     translator: Expressions, assignment: tree.Assignment, columns: Sequence[ColumnDef], table: Table
-) -> Iterator[tuple[str, str]]:
-    """A column's name and its text for each value, ``("a", "b")`` and ``(SELECT ..)`` for a query that gives several.
+) -> Iterator[_Set]:
+    """A text for each value: ``(SELECT ..)`` for a query that gives several columns theirs.
 
     Raises:   SqlFault: -505, the numbers of columns and values differ.
     """
@@ -242,7 +250,7 @@ def _assignment_texts(
             yield _several(translator, value, mine, table)
             continue
         text = stored(assigned_value(translator, mine[0], value), mine[0], table)
-        yield mine[0].name, text
+        yield (mine[0].name,), text
     if left:
         raise SqlFault(-505)
 
@@ -264,13 +272,13 @@ def assignment_values(
 
 def _several(
     translator: Expressions, value: tree.Subquery, columns: Sequence[ColumnDef], table: Table
-) -> tuple[str, str]:
+) -> _Set:
     relation = translator.subqueries.subquery(value.query, translator.scope)
     texts: list[str] = []
     for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1):
         texts.append(stored(Typed(f"ifx_single(c{number})", output.type), column, table))
-    names = ", ".join(identifier(column.name) for column in columns)
-    return f"({names})", f"(SELECT {', '.join(texts)} FROM ({relation.text()}))"
+    names = tuple(column.name for column in columns)
+    return names, f"(SELECT {', '.join(texts)} FROM ({relation.text()}))"
 
 
 # --- DELETE -----------------------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ class Change:
     update_columns: tuple[str, ...] = ()
     """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
     all_rows: bool = False
-    """UPDATE or DELETE without WHERE: warning 0x08 when it is prepared."""
+    """Whether `sql` has no WHERE."""
 
 
 @dataclass(frozen=True, slots=True)

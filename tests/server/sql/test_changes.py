@@ -165,6 +165,16 @@ def test_truncate_takes_all_rows() -> None:
     assert stores.rows("SELECT * FROM p") == []
 
 
+def test_a_columns_name_may_begin_with_a_parenthesis() -> None:
+    stores = bench()
+    stores.delimident = True
+    stores.run('CREATE TABLE "odd" ("(a" INT, "b)" INT)')
+    stores.run('INSERT INTO "odd" VALUES (1, 2)')
+    assert stores.run('UPDATE "odd" SET "(a" = 3') == 1
+    assert stores.run('UPDATE "odd" SET ("(a", "b)") = ((SELECT "b)", 5 FROM "odd"))') == 1
+    assert stores.rows('SELECT * FROM "odd"') == [(2, 5)]
+
+
 def test_an_update_may_name_its_table_by_an_alias() -> None:
     stores = bench()
     stores.run("INSERT INTO p VALUES (1, 1)")

@@ -63,7 +63,7 @@ def test_a_computed_column_hinders_what_would_write_it_alone() -> None:
         ("UPDATE half SET * = (1, 2)", (-384, "")),
         ("UPDATE big SET nope = 1", (-217, "nope")),
         ("UPDATE big SET num = 1 WHERE n = 1", (-217, "n")),
-        ("UPDATE big SET i = 1", (-232, "k")),
+        ("UPDATE big SET i = 1", (-232, "i")),
         ("INSERT INTO big (num, num) VALUES (1, 2)", (-681, "num")),
         ("INSERT INTO big VALUES (1, 2)", (-236, "")),
         ("INSERT INTO grouped VALUES (1, 2)", (-384, "grouped")),
