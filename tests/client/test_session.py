@@ -23,6 +23,7 @@ from aioifx.errors import (
     UniqueViolation,
     from_server,
 )
+from aioifx.sqltypes import TypeCode
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
     ANSI,
@@ -46,14 +47,17 @@ from tests.scripted import (
     cancel_at,
     close,
     closing,
+    column,
     described,
     done,
     error,
     executed,
     fetching,
     flat,
+    insert_done,
     ints,
     opening,
+    raw_row,
     release,
     select_ints,
     session_with,
@@ -539,6 +543,47 @@ def test_no_answer_at_all_makes_a_call_hang_or_fail_in_an_unknown_way(garbage: b
         await conn.close()
 
     asyncio.run(run())
+
+
+NAMED = column("text", TypeCode.UDTVAR, 64, extended_id=1, owner="informix", extended_name="lvarchar")
+REPLIES_TO_A_FETCH = [
+    described(2, C1, NAMED),
+    takes(INTEGER),
+    raw_row(b"\0\0\0\7" + b"\0\0\0\0\2ab") * 2 + insert_done(7, 8) + done(2) + EOT,
+]
+REPLIES_TO_A_BATCH = [
+    described(2, C1, kind=StatementType.INSERT),
+    takes(INTEGER),
+    done() + EOT,
+    insert_done(7, 8) + done(1) + EOT,
+    insert_done(7, 8) + done(1) + EOT,
+]
+HOSTILE = [b"\xff\xff", b"\x7f\xff", b"\x80\0", b"\0\1", b"\xff" * 4, b"\x7f" + b"\xff" * 3, b"\x80\0\0\0"]
+
+
+@pytest.mark.parametrize("number", HOSTILE, ids=lambda number: number.hex())
+@pytest.mark.parametrize(
+    ("replies", "call"),
+    [
+        (REPLIES_TO_A_FETCH, lambda conn: conn.fetch("select c1, text from t where c1 = ?", 7)),
+        (REPLIES_TO_A_BATCH, lambda conn: conn.executemany("insert into t values (?)", [(7,), (8,)])),
+    ],
+    ids=["fetch", "executemany"],
+)
+async def test_any_number_at_any_place_of_a_reply_gives_a_result_or_an_error(
+    replies: list[bytes], call: Callable[[Connection], Awaitable[Any]], number: bytes
+) -> None:
+    """Law (numbers): no number that a server may send makes a call hang; what is no SQLI ends the connection."""
+    for index, reply in enumerate(replies):
+        for at in range(0, len(reply) - len(number), 2):
+            hostile = reply[:at] + number + reply[at + len(number) :]
+            peer = Peer([*((None, answer) for answer in replies[:index]), (None, Cut(hostile))])
+            conn = Connection(session_with(peer), address="memory:0", server_version="")
+            try:
+                await asyncio.wait_for(call(conn), 10)
+            except DatabaseError as error:
+                assert conn.is_closed() or not isinstance(error, ProtocolError), (index, at)
+            conn.terminate()
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------
