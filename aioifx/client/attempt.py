@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from aioifx.channel import Channel
@@ -42,6 +43,27 @@ READ_AHEAD: Final = "AIOIFX_BUFFERED_READER"
 MAX_REDIRECTS: Final = 3
 _MAX_TARGET: Final = 200
 """Bytes of a redirect's text that a message shows."""
+
+
+def _offer() -> bytes:
+    outbox = Outbox()
+    requests.put_protocols(outbox, OFFER)
+    return outbox.take()
+
+
+_PROTOCOLS: Final = _offer()
+
+
+@lru_cache(maxsize=64)
+def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    outbox = Outbox()
+    requests.put_info(outbox, environment)
+    return outbox.take()
+
+
+@lru_cache(maxsize=64)
+def _agreed(mask: bytes, codec: str) -> Dialect:
+    return Dialect.agreed(OFFER, mask, codec)
 
 
 class Attempt:
@@ -257,7 +279,7 @@ class Attempt:
         """SQ_PROTOCOLS: what both ends can do. A wrong password may show only here (observed: 14.10)."""
         self.phase = "agreeing on the protocol"
         outbox = Outbox()
-        requests.put_protocols(outbox, OFFER)
+        outbox.raw(_PROTOCOLS)
         try:
             reply = await session.exchange(outbox)
             raise_for(reply)
@@ -265,7 +287,7 @@ class Attempt:
             raise self._as_connect_error(error) from error
         if reply.mask is None:
             raise ProtocolError("the server did not answer SQ_PROTOCOLS")
-        dialect = Dialect.agreed(OFFER, reply.mask, session.code_set.codec)
+        dialect = _agreed(reply.mask, session.code_set.codec)
         if dialect.pam:
             raise NotSupportedError(
                 f"{self.where} asks for a PAM conversation, which aioifx does not hold yet"
@@ -277,7 +299,7 @@ class Attempt:
     async def _set_environment(self, session: Session) -> None:
         self.phase = "setting the environment"
         outbox = Outbox()
-        requests.put_info(outbox, self.options.session_environment())
+        outbox.raw(_info(self.options.session_environment()))
         try:
             raise_for(await session.exchange(outbox))
         except DatabaseError as error:

@@ -9,6 +9,7 @@ House rules:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import Generator
 from types import TracebackType
@@ -18,7 +19,7 @@ from aioifx.client.attempt import Attempt
 from aioifx.client.checks import check_text
 from aioifx.client.connection import Connection, no_attribute
 from aioifx.client.locales import log_in
-from aioifx.client.options import AllOptionFields, ConnectOptions, OptionFields, resolve
+from aioifx.client.options import AllOptionFields, ConnectOptions, OptionFields, resolve_again
 from aioifx.client.reach import Staggered
 from aioifx.client.route import Address, addresses, names_in
 from aioifx.client.secret import Secret
@@ -51,7 +52,7 @@ def connect(
               sqlhosts file is of no help.
               ConnectError: on awaiting: unreachable, refused, or not answered within connect_timeout.
     """
-    return Connecting(resolve(dsn, {**options, "row_factory": row_factory}))
+    return Connecting(resolve_again(dsn, {**options, "row_factory": row_factory}))
 
 
 class Connecting(Generic[Item]):
@@ -160,6 +161,11 @@ class _Journey:
         """Each server once: the first connection that can be had."""
         options = self._options
         self._attempts = [Attempt(options, address) for address in route(options)]
+        if len(self._attempts) == 1:  # the usual case needs no tasks
+            (only,) = self._attempts
+            with contextlib.suppress(ConnectError):  # the attempt knows it
+                await only.reach()
+            return await self._log_in(only, password) if only.failure is None else None
         share = options.connect_timeout / len(self._attempts)
         race = Staggered(
             [attempt.reach for attempt in self._attempts], min(options.stagger, share), Attempt.drop
@@ -176,14 +182,15 @@ class _Journey:
     async def _log_in(self, attempt: Attempt, password: str) -> Connection[Any] | None:
         """The connection, or None when the next server may know better."""
         share = self._share()
-        limit = asyncio.timeout(share)
+        limit = None if share is None else asyncio.timeout(share)
         try:
+            if limit is None:
+                return await log_in(attempt, password)
             async with limit:
                 return await log_in(attempt, password)
         except TimeoutError:
-            if not limit.expired():
+            if share is None or limit is None or not limit.expired():
                 raise
-            assert share is not None
             attempt.failure = attempt.too_late(share)
         except AuthenticationError:
             raise

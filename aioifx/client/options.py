@@ -13,7 +13,9 @@ import socket
 import ssl as tls
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias, TypedDict
+from functools import lru_cache
+from types import NoneType
+from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
 
 from aioifx.client.checks import (
     DEFAULT_LOCALE,
@@ -331,18 +333,33 @@ class ConnectOptions:
         Args:     says_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
         """
         client = self.client_locale or self.db_locale or DEFAULT_LOCALE
-        variables = {"CLIENT_LOCALE": client, "DBDATE": "Y4MD-"}
-        if says_db_locale:
-            variables["DB_LOCALE"] = self.db_locale or client
-        return login_pairs({**variables, **self.environment})
+        database = (self.db_locale or client) if says_db_locale else None
+        return _login_variables(client, database, tuple(self.environment.items()))
 
     def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
         """The variables that go into SQ_INFO, in JDBC's order."""
-        variables = dict(self.environment)
-        if self.fetch_size > STANDARD_FETCH_SIZE:
-            # JDBC, of which alone such fetches were recorded, has announced them here (observed: session.json).
-            variables.setdefault("FET_BUF_SIZE", str(self.fetch_size))
-        return session_pairs(variables)
+        return _session_variables(self.fetch_size, tuple(self.environment.items()))
+
+
+@lru_cache(maxsize=64)
+def _login_variables(
+    client: str, database: str | None, environment: tuple[tuple[str, str], ...]
+) -> tuple[tuple[bytes, bytes], ...]:
+    variables = {"CLIENT_LOCALE": client, "DBDATE": "Y4MD-"}
+    if database is not None:
+        variables["DB_LOCALE"] = database
+    return login_pairs({**variables, **dict(environment)})
+
+
+@lru_cache(maxsize=64)
+def _session_variables(
+    fetch_size: int, environment: tuple[tuple[str, str], ...]
+) -> tuple[tuple[bytes, bytes], ...]:
+    variables = dict(environment)
+    if fetch_size > STANDARD_FETCH_SIZE:
+        # JDBC, of which alone such fetches were recorded, has announced them here (observed: session.json).
+        variables.setdefault("FET_BUF_SIZE", str(fetch_size))
+    return session_pairs(variables)
 
 
 # -- where the values come from ---------------------------------------------------------------------------------------
@@ -383,6 +400,37 @@ def resolve(
         given["user"] = _operating_system_user(environ)
     # The types of what came by keyword are the caller's promise; ConnectOptions checks it.
     return ConnectOptions(environment=variables, **given)
+
+
+_LOOKED_AT: Final = (
+    *OPTION_OF, "DBDATE", "INFORMIXSQLHOSTS", "INFORMIXDIR", "INFORMIXCONTIME", "LOGNAME", "USER", "LNAME", "USERNAME",
+)  # fmt: skip
+"""The variables of the process that `resolve` looks at."""
+_PLAIN: Final = (str, int, float, bool, NoneType)
+"""Types of values whose equality is all that there is to them."""
+
+
+def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
+    """`resolve`, which need not do its work again when the same is said as before. Nobody may change the result."""
+    values = tuple(options.values())
+    kinds = tuple(map(type, values))
+    if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
+        return resolve(dsn, options)
+    return _resolved(dsn, tuple(options), values, kinds, tuple(map(os.environ.get, _LOOKED_AT)))
+
+
+@lru_cache(maxsize=16)
+def _resolved(
+    dsn: str,
+    names: tuple[str, ...],
+    values: tuple[Any, ...],
+    kinds: tuple[type, ...],
+    environ: tuple[str | None, ...],
+) -> ConnectOptions:
+    del kinds  # they are only to be the same: True is 1 for a dict
+    options = cast("AllOptionFields", dict(zip(names, values, strict=True)))
+    known = {name: value for name, value in zip(_LOOKED_AT, environ, strict=True) if value is not None}
+    return resolve(dsn, options, known)
 
 
 def parse_dsn(dsn: str) -> ConnectOptions:

@@ -16,7 +16,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, zip_longest
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -107,6 +107,17 @@ async def reach(
         raise ConnectError(f"could not connect to {address}: {_reason(error)}", sqlstate="08001") from error
     if not places:
         raise ConnectError(f"could not connect to {address}: the name has no address", sqlstate="08001")
+    if len(places) == 1:
+        channel = await _connect(address, places[0], context, hint)
+    else:
+        channel = await _first(address, places, context, hint)
+    if keepalive is not None:
+        _keep_alive(channel, *keepalive)
+    return channel
+
+
+async def _first(address: Address, places: list[str], context: ssl.SSLContext | None, hint: str) -> Channel:
+    """A channel to the first of several places that takes us."""
     race = Staggered(
         [partial(_connect, address, place, context, hint) for place in places],
         NEXT_ADDRESS_AFTER,
@@ -118,8 +129,6 @@ async def reach(
         await race.close()
     if channel is None:
         raise _all_refused(race.errors)
-    if keepalive is not None:
-        _keep_alive(channel, *keepalive)
     return channel
 
 
@@ -210,6 +219,7 @@ async def _places(address: Address) -> list[str]:
     return list(dict.fromkeys(place for place in by_turns if place is not None))
 
 
+@lru_cache(maxsize=256)
 def _is_literal(host: str) -> bool:
     try:
         ipaddress.ip_address(host)

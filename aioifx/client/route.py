@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from aioifx.errors import InterfaceError
@@ -43,6 +44,7 @@ class Address:
 # -- the hosts that an option names -----------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
 def addresses(hosts: str, port: int, servers: str) -> tuple[Address, ...]:
     """What the options host, port and server name together, in order.
 

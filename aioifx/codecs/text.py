@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from aioifx.codecs.base import ENVELOPE_HEAD, VARCHAR_HEAD, Codec, Kind
@@ -121,6 +122,7 @@ class CodeSet:
             raise DataError(f"the character at offset {error.start} is not in {self.name}") from None
 
 
+@lru_cache(maxsize=64)
 def code_set_of(locale: str, errors: str = "strict") -> CodeSet:
     """The code set that a locale such as ``en_US.8859-1``, ``de_de.utf8@phon`` or ``en_us.0333`` names.
 

@@ -7,7 +7,8 @@ IDS 12.10 and 15 and GBase 8s send (observed: captures of three servers).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aioifx.errors import ConnectError, ConnectionLost, ProtocolError
@@ -70,8 +71,27 @@ def put_login(outbox: Outbox, login: LoginRequest) -> None:
     Wire:     2 size of all · 1 type · 1 family · 2 options · blocks 100, 101, 108, 104, 106, 107, 116 · 127
     Source:   observed: JDBC, login.json; wire.md section 2.1
     """
-    start = len(outbox)
-    outbox.u16(0)  # patched below
+    head, tail = _around_password(replace(login, password=b""))
+    password = _password_field(login.password)
+    outbox.u16(2 + len(head) + len(password) + len(tail))
+    outbox.raw(head)
+    outbox.raw(password)
+    outbox.raw(tail)
+
+
+def _password_field(password: bytes) -> bytes:
+    outbox = Outbox()
+    if password:
+        outbox.login_text(password)
+    else:
+        outbox.u16(0)
+    return outbox.take()
+
+
+@lru_cache(maxsize=64)
+def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
+    """What stands in front of the password, but for the size, and behind it: the same for every connection."""
+    outbox = Outbox()
     outbox.u8(LoginType.REQUEST)
     outbox.u8(_FAMILY)
     outbox.u16(0)
@@ -89,10 +109,7 @@ def put_login(outbox: Outbox, login: LoginRequest) -> None:
     outbox.i32(0)
     outbox.u16(1)
     outbox.login_text(login.user)
-    if login.password:
-        outbox.login_text(login.password)
-    else:
-        outbox.u16(0)
+    head = outbox.take()
     outbox.fixed(b"ol", 8)
     outbox.i32(_BLOCK_SIZE)
     outbox.fixed(b"tlitcp", 8)
@@ -124,7 +141,7 @@ def put_login(outbox: Outbox, login: LoginRequest) -> None:
     outbox.i32(0)  # group id
     outbox.login_text(login.application)
     outbox.u16(LoginBlock.END)
-    outbox.patch_u16(start, len(outbox) - start)
+    return head, outbox.take()
 
 
 async def read_login(inbox: Inbox) -> LoginRequest:
@@ -236,8 +253,18 @@ async def read_login_reply(inbox: Inbox) -> LoginReply:
     Raises:   ProtocolError: whoever answered does not speak SQLI.
               ConnectError: closed before an answer.
     """
-    reader = await _message(inbox, {LoginType.ACCEPT, LoginType.REJECT, LoginType.REDIRECT})
-    reply = LoginReply(reader.type)
+    reader = await _message(inbox, _REPLIES)
+    return _login_reply(reader.type, reader.rest)
+
+
+_REPLIES: Final = frozenset({LoginType.ACCEPT, LoginType.REJECT, LoginType.REDIRECT})
+
+
+@lru_cache(maxsize=16)
+def _login_reply(kind: int, data: bytes) -> LoginReply:
+    """What is told behind the flags; a server says much the same to everybody."""
+    reader = _Reader(data, kind)
+    reply = LoginReply(kind)
     reader.expect(LoginBlock.ASSOCIATION)
     reader.expect(LoginBlock.BINARY)
     reader.skip(4)
@@ -272,6 +299,10 @@ class _Reader:
         self._data = data
         self._pos = 0
         self.type = kind
+
+    @property
+    def rest(self) -> bytes:
+        return self._data[self._pos :]
 
     def _take(self, size: int) -> bytes:
         part = self._data[self._pos : self._pos + size]

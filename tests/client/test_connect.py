@@ -654,6 +654,24 @@ async def test_an_unlogged_database_is_known_to_be_one() -> None:
                 await conn.transaction().start()
 
 
+async def test_one_address_needs_no_task() -> None:
+    loop, made = asyncio.get_running_loop(), list[str]()
+
+    def note(loop: asyncio.AbstractEventLoop, coro: Any, **more: Any) -> asyncio.Task[Any]:
+        made.append(coro.__qualname__)
+        return asyncio.Task(coro, loop=loop, **more)
+
+    peer = Peer([*login(), GOODBYE], with_login=True)
+    async with listening(peer) as listener:
+        loop.set_task_factory(note)
+        try:
+            async with aioifx.connect(**options_for(listener.port)):
+                pass
+        finally:
+            loop.set_task_factory(None)
+    assert [name for name in made if "accept" not in name] == []  # what the listener does is its own
+
+
 async def test_the_socket_does_not_wait_to_fill_its_packets() -> None:
     peer = Peer([*login(), GOODBYE], with_login=True)
     async with listening(peer) as listener:

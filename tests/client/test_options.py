@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import aioifx
-from aioifx.client.options import AllOptionFields, ConnectOptions, parse_dsn, resolve
+from aioifx.client.options import AllOptionFields, ConnectOptions, parse_dsn, resolve, resolve_again
 from aioifx.client.secret import Secret
 from aioifx.errors import InterfaceError
 from aioifx.rows import dict_row
@@ -236,6 +236,26 @@ def test_a_name_of_another_pool_gets_a_hint(name: str, meant: str) -> None:
     with pytest.raises(InterfaceError) as caught:
         _ = aioifx.create_pool(**typing.cast("Any", {name: 5}))
     assert str(caught.value) == f"{name}: unknown option; did you mean {meant!r}?"
+
+
+def test_what_was_resolved_is_found_again_unless_something_else_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("USER", "one")
+    monkeypatch.delenv("LOGNAME", raising=False)
+    dsn = "informix://db1/shop?server=ol_shop"
+    first = resolve_again(dsn, {"autocommit": True})
+    assert first == resolve(dsn, {"autocommit": True})
+    assert resolve_again(dsn, {"autocommit": True}) is first
+    assert resolve_again(dsn, {"autocommit": False}) != first
+    with pytest.raises(InterfaceError, match=r"^autocommit: must be True or False"):
+        resolve_again(dsn, {"autocommit": 1})  # type: ignore[typeddict-item] # the error is what is tested
+    monkeypatch.setenv("USER", "two")
+    assert resolve_again(dsn, {"autocommit": True}).user == "two"
+    environment = {"PDQPRIORITY": "10"}
+    assert resolve_again(dsn, {"environment": environment}) is not resolve_again(
+        dsn, {"environment": environment}
+    )
 
 
 def test_keepalive_is_three_numbers_unless_it_is_off() -> None:
