@@ -25,6 +25,7 @@ from aioifx.client.admission import (
 )
 from aioifx.client.conversation import Conversation
 from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE, FetchBuffer
+from aioifx.client.hints import hint_for_text
 from aioifx.client.line import Chore
 from aioifx.client.manners import Manners, Setting
 from aioifx.client.route import WRITE_ON_SECONDARY, Role
@@ -40,6 +41,7 @@ from aioifx.errors import (
     NotSupportedError,
     ProgrammingError,
     QueryTimeout,
+    SQLSyntaxError,
     class_for,
     from_server,
 )
@@ -589,7 +591,7 @@ def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None
 
 def failure_of(error: ServerError, sql: str | None = None, row_index: int | None = None) -> DatabaseError:
     """The exception for what SQ_ERR says."""
-    return from_server(
+    failure = from_server(
         error.sqlcode,
         error.isamcode,
         offset=error.offset,
@@ -599,6 +601,9 @@ def failure_of(error: ServerError, sql: str | None = None, row_index: int | None
         sqlstate=error.sqlstate,
         text=error.text,
     )
+    if sql is not None and isinstance(failure, SQLSyntaxError) and (hint := hint_for_text(sql)):
+        failure.add_note(hint)
+    return failure
 
 
 def note_sql(error: BaseException, sql: str) -> None:

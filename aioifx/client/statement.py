@@ -10,6 +10,7 @@ from functools import partial
 from struct import pack
 from typing import Any, Final, NamedTuple, NoReturn
 
+from aioifx.client.hints import hint_for_values
 from aioifx.client.line import Ticket
 from aioifx.client.named import ByName
 from aioifx.client.options import MIN_FETCH_SIZE
@@ -525,7 +526,7 @@ class Statement:
         encode = group.encode
         if encode is None:
             if params:
-                check_count(0, params)
+                check_count(self.sql, 0, params)
             return group.before
         filled = bytearray()
         plain = params if params.__class__ in _PLAIN else tuple(params)
@@ -547,7 +548,7 @@ class Statement:
                 raise
             requests.put_bind(outbox, body)
         else:
-            check_count(0, params)
+            check_count(self.sql, 0, params)
 
     def _explain(self, error: DatabaseError, params: Sequence[Value]) -> None:
         """Let the error of a parameter tell its statement, its name if it has one, and the column it is stored into."""
@@ -556,6 +557,8 @@ class Statement:
             if isinstance(params, ByName):
                 text = str(error).replace(f"parameter {number}", f"parameter :{params.names[number - 1]}", 1)
                 error.args = (text,)
+            elif error.row_index is None and (hint := hint_for_values(self.sql, 1, params)):
+                error.args = (f"{error}; {hint}",)
             if len(self.targets) == len(params):
                 error.column = self.targets[number - 1].name
 
@@ -614,7 +617,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     if placeholders > MAX_COLUMNS:
         raise InterfaceError(f"{placeholders} parameters: a statement takes {MAX_COLUMNS} at most")
     if params is not None:
-        check_count(placeholders, params)
+        check_count(sql, placeholders, params)
     session.check(sql)
     outbox = Outbox()
     requests.put_prepare(outbox, session.dialect, session.code_set.encode(sql), placeholders)
@@ -645,18 +648,24 @@ def _put_down(session: Session, prepared: Reply) -> None:
         session.put_down(prepared.description.statement_id, cursor=False, release=True)
 
 
-def check_count(expected: int, params: Sequence[Value]) -> None:
+def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:
     """Raise unless there is a value for each placeholder."""
     if len(params) != expected:
         one = "parameter" if expected == 1 else "parameters"
-        raise InterfaceError(f"{expected} {one} expected, {len(params)} given")
+        hint = hint_for_values(sql, expected, params)
+        raise InterfaceError(
+            f"{expected} {one} expected, {len(params)} given" + (f"; {hint}" if hint else "")
+        )
 
 
 def check_sequence(params: object, what: str) -> None:
     """Raise unless *params* is a sequence of values; text and mappings are none."""
     kind = type(params).__name__
     if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
-        raise InterfaceError(f"{what} must be a sequence, not {kind}")
+        hint = "; a mapping goes into named=, and its names into the statement as :name"
+        raise InterfaceError(
+            f"{what} must be a sequence, not {kind}" + (hint if isinstance(params, dict) else "")
+        )
 
 
 async def _describe_parameters(

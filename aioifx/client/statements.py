@@ -109,7 +109,7 @@ class Statements:
             return None
         if params is not None and len(params) != len(statement.parameters):
             self._idle[sql] = statement
-            check_count(len(statement.parameters), params)
+            check_count(sql, len(statement.parameters), params)
         statement.reused = True
         self._taken.add(statement)
         return statement
