@@ -271,6 +271,7 @@ class Attempt:
             manners=Manners(isolation_words(options.isolation), lock_mode_words(options.lock_wait)),
             role=options.role,
         )
+        session.user, session.server_name = options.user, self.address.server
         session.file_code_set = options.client_code_set
         session.stats.round_trips += 1  # the login
         return session

@@ -15,7 +15,7 @@ from aioifx.client.named import named_statement
 from aioifx.client.owner import NotCopied
 from aioifx.client.prepared import PreparedStatement
 from aioifx.client.queries import Queries
-from aioifx.client.session import Session
+from aioifx.client.session import LogMode, Session
 from aioifx.client.statements import Statements
 from aioifx.client.stream import Stream
 from aioifx.client.transaction import Transaction, commit_work, rollback_work
@@ -25,6 +25,8 @@ from aioifx.rows import Item, RowFactory
 from aioifx.sqltypes import Value
 
 R = TypeVar("R")
+
+_SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 1"
 
 
 class Connection(Queries[Item], NotCopied):
@@ -67,6 +69,36 @@ class Connection(Queries[Item], NotCopied):
     def database(self) -> str:
         """The open database; empty when none is open. ``DATABASE other`` changes it."""
         return self._session.database
+
+    @property
+    def user(self) -> str:
+        """Who has logged in."""
+        return self._session.user
+
+    @property
+    def server_name(self) -> str:
+        """The DBSERVERNAME, or the alias of it, that the connection was opened to."""
+        return self._session.server_name
+
+    @property
+    def log_mode(self) -> LogMode | None:
+        """What the open database knows of transactions: "logged", "ansi", "unlogged"; None when none is open."""
+        return self._session.log_mode
+
+    @property
+    def is_ansi(self) -> bool:
+        """Whether the open database is an ANSI one, in which a transaction is always open."""
+        return self._session.is_ansi
+
+    async def session_id(self) -> int:
+        """The server's number of this session, as ``onstat -g ses`` and sysmaster:syssessions show it.
+
+        The login does not tell it: the first call is a query, and needs an open database.
+        """
+        session = self._statements.session
+        if session.session_id is None:
+            session.session_id = int(await self.fetchval(_SESSION_ID))
+        return session.session_id
 
     @property
     def stats(self) -> Stats:
@@ -170,8 +202,24 @@ class Connection(Queries[Item], NotCopied):
 
     @property
     def autocommit(self) -> bool:
-        """Whether a statement outside of a transaction commits by itself; the option of that name says so."""
+        """Whether a statement outside of a transaction commits by itself. May be set, outside of a transaction.
+
+        Raises:   InterfaceError, when it is set: a transaction is open, or a call of another task under way.
+                  NotSupportedError: it is set to False, and the database has no log.
+        """
         return self._session.autocommits
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        self._statements.session.set_autocommit(value)
+
+    def cancel(self) -> None:
+        """Interrupt the statement that runs on this connection, from any task; nothing if none runs.
+
+        The call that waits for it raises `QueryCanceled`, unless the statement was done already. One that the server
+        does not end within cancel_timeout seconds raises `ConnectionLost`, and the connection is closed.
+        """
+        self._statements.session.line.cancel()
 
     def is_in_transaction(self) -> bool:
         """Whether a transaction is open on this connection."""

@@ -495,6 +495,33 @@ class Line:
         if running.running and running.abandoned and not self.channel.unsent:
             self._unanswered = self.channel.send_urgent(INTERRUPT)
 
+    def cancel(self) -> None:
+        """Interrupt the statement that runs; whoever waits for it gets the server's -213. Nothing if none runs.
+
+        A statement that does not end within `cancel_timeout` takes the connection along.
+        """
+        self.owner.check()
+        if not self._cancel_running() and self._begun:
+            # Between two requests of one call: the next one leaves as soon as its task runs.
+            self.channel.loop.call_soon(self._cancel_running)
+
+    def _cancel_running(self) -> bool:
+        """Whether something runs that is interrupted now."""
+        if not self._out or not self._out[0].running or self.channel.unsent:
+            return False
+        running = self._out[0]
+        if not self.cancel_timeout:
+            self._drop_if_running(running)
+            return True
+        if not self._unanswered:
+            self._unanswered = self.channel.send_urgent(INTERRUPT)
+        self.channel.loop.call_later(self.cancel_timeout, self._drop_if_running, running)
+        return True
+
+    def _drop_if_running(self, ticket: Ticket[Any]) -> None:
+        if self._out and self._out[0] is ticket:
+            self._out_of_patience()
+
     def was_interrupted(self) -> None:
         """A -213 came: the urgent byte has hit what it was meant for, or the probe."""
         self._unanswered = self.in_doubt = False

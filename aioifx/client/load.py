@@ -22,6 +22,7 @@ from aioifx.client.execute import whole
 from aioifx.client.feed import Feed
 from aioifx.client.identifiers import column_name, object_name
 from aioifx.client.insert_cursor import InsertCursor
+from aioifx.client.line import INTERRUPTED
 from aioifx.client.pipeline import execute_many
 from aioifx.client.result import ExecuteResult, result_of
 from aioifx.client.session import failure_of, was_abandoned
@@ -272,6 +273,8 @@ class _Load:
         """The error for a block that the server has not taken, with the row's index if it can be found."""
         error = self._error(told)
         which = f"rows {block.first} to {block.first + len(block.rows) - 1}"
+        if told.sqlcode == INTERRUPTED:
+            return error
         if not self._can_undo(block):
             error.add_note(f"it is one of {which}; what cannot be undone is not sent again to find out")
             return error

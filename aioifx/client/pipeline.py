@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
 
-from aioifx.client.line import Ticket
+from aioifx.client.line import INTERRUPTED, Ticket
 from aioifx.client.named import NamedRows
 from aioifx.client.session import Session, failure_of
 from aioifx.client.statement import Statement, check_sequence
@@ -103,8 +103,11 @@ class _Pipeline:
         line = self.statement.session.line
         await line.wait(self.in_flight.popleft())
         line.restart_clock()
-        if self.told.failures and not self.collect:
+        failures = self.told.failures
+        if failures and not self.collect:
             raise self.failure(0)
+        if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole, not one row
+            raise self.failure(-1)
 
     async def drain(self) -> None:
         """Wait for every reply; the first error is raised behind the last one."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self, TypeAlias
 
 from aioifx.channel import Channel
 from aioifx.client.admission import (
@@ -56,6 +56,9 @@ NOT_IN_TRANSACTION: Final = -255
 # As plain ints: arithmetic with flags costs a microsecond.
 _TRANSACTIONS: Final = int(OpenWarning.LOGGED | OpenWarning.ANSI)
 _ANSI: Final = int(OpenWarning.ANSI)
+
+LogMode: TypeAlias = Literal["ansi", "logged", "unlogged"]
+"""What a database knows of transactions."""
 
 _LOST: Final = "an error has ended the transaction, and all of it is undone; roll back before anything else"
 _READ_ONLY: Final = "set transaction read only"
@@ -125,12 +128,19 @@ class Session(Conversation):
         """Whether a statement outside of a transaction commits by itself; if not, one is begun in front of it."""
         self.read_only = read_only
         self.manners = manners or Manners()
+        self._base_autocommits = autocommit  # of the options, or what a pool's init hook has set
         self.admits_all = autocommit and not read_only
         """False: whatever is to run must `admit` first."""
         self.in_transaction = False
         self.work_lost = False
         """The server has ended the transaction and undone it, and nobody has said ROLLBACK since."""
         self._is_guarded = False  # the server itself refuses changes in the open transaction
+        self.session_id: int | None = None
+        """The server's number of the session, once it was asked for."""
+        self.user = ""
+        """Who has logged in."""
+        self.server_name = ""
+        """The DBSERVERNAME, or the alias of it, that was connected to."""
         self.database = ""
         """The open database; empty when none is open."""
         self.open_warnings = 0
@@ -216,6 +226,25 @@ class Session(Conversation):
     def _abandoned_transaction(self, reply: Reply) -> None:
         self._doomed = False
         self._rolled_back(reply)
+
+    def set_autocommit(self, value: bool) -> None:
+        """From the next statement on.
+
+        Raises:   InterfaceError: no bool; a transaction is open; a call is under way. NotSupportedError: False, and the
+                  database has no log.
+        """
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"autocommit: expected True or False, got {type(value).__name__}")
+        self.line.owner.check()
+        self.check_open()
+        if self.in_transaction or self.work_lost:
+            raise InterfaceError("autocommit: cannot change in a transaction; commit or roll back first")
+        if self.line.is_in_use:
+            raise InterfaceError("autocommit: cannot change while a call of this connection is under way")
+        if not value and self.database:
+            self.check_logged()
+        self.autocommits = value
+        self._no_transaction()
 
     def _no_transaction(self) -> None:
         self.in_transaction = self.work_lost = False
@@ -372,6 +401,13 @@ class Session(Conversation):
     def is_logged(self) -> bool:
         """Whether the open database has transactions; an ANSI one always has (observed: JDBC, session.json)."""
         return self.open_warnings & _TRANSACTIONS != 0
+
+    @property
+    def log_mode(self) -> LogMode | None:
+        """What the open database knows of transactions; None when none is open."""
+        if not self.database:
+            return None
+        return "ansi" if self.is_ansi else "logged" if self.is_logged else "unlogged"
 
     @property
     def holds(self) -> bool:
@@ -535,14 +571,18 @@ class Session(Conversation):
 
     def leave_as_new(self) -> None:
         """Put down whatever belongs to one borrower of the session: its transaction, its isolation and lock mode."""
+        self.autocommits = self._base_autocommits
         if self.in_transaction or self.work_lost:
             self.leave_transaction()
+        else:
+            self._no_transaction()
         self.manners.reset()
         self.conversions = self.conversions_as_new
 
     def keep_as_new(self) -> None:
         """What has been set until now is what every borrower finds."""
         self.manners.keep()
+        self._base_autocommits = self.autocommits
         self.conversions_as_new = self.conversions
         self.is_altered = False
 

@@ -14,15 +14,19 @@ import pytest
 import aioifx
 from aioifx import Connection, Pool, PreparedStatement
 from aioifx.errors import (
+    ConnectionLost,
     DataError,
     InterfaceError,
+    NotSupportedError,
     PoolTimeout,
+    QueryCanceled,
     QueryTimeout,
     SQLSyntaxError,
     UniqueViolation,
 )
 from aioifx.rows import dict_row, tuple_row
 from aioifx.server import Routine, Server, ServerOptions, serve
+from aioifx.server.databases import LogMode
 from tests.client.pooling import pooled
 from tests.injection import eventually
 
@@ -405,3 +409,145 @@ async def test_a_pools_stream_that_is_closed_by_another_task(server: Server) -> 
         with pytest.raises(StopAsyncIteration):
             await task
         assert await pool.fetchval("select count(*) from item") == 3
+
+
+# -- what a connection tells, and what can be changed -----------------------------------------------------------------
+
+
+async def test_a_connection_tells_about_its_session(server: Server) -> None:
+    async with aioifx.connect(server.dsn, user="ada") as conn:
+        assert (conn.user, conn.log_mode, conn.is_ansi) == ("ada", "logged", False)
+        assert conn.server_name == aioifx.parse_dsn(server.dsn).server
+        number = await conn.session_id()
+        before = conn.stats.round_trips
+        assert [number] == [session.session_id for session in server.stats.sessions]
+        assert await conn.session_id() == number
+        assert conn.stats.round_trips == before
+        await conn.execute("close database")
+        assert conn.log_mode is None
+
+
+@pytest.mark.parametrize("mode", list(LogMode))
+async def test_a_connection_tells_its_databases_log_mode(mode: LogMode) -> None:
+    options = ServerOptions(databases=("d",), log_mode=mode)
+    async with serve(options) as server, aioifx.connect(server.dsn) as conn:
+        assert conn.log_mode == mode.value
+        assert conn.is_ansi is (mode is LogMode.ANSI)
+
+
+async def test_autocommit_may_be_set(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn, aioifx.connect(server.dsn) as other:
+        conn.autocommit = False
+        await conn.execute("update item set name = 'x' where id = 1")
+        assert conn.is_in_transaction()
+        with pytest.raises(InterfaceError, match=r"autocommit: cannot change in a transaction"):
+            conn.autocommit = True
+        await conn.rollback()
+        conn.autocommit = True
+        await conn.execute("update item set name = 'y' where id = 1")
+        assert await other.fetchval("select name from item where id = 1") == "y"
+        wrong: Any = 1
+        with pytest.raises(InterfaceError, match=r"autocommit: expected True or False, got int"):
+            conn.autocommit = wrong
+        running = asyncio.ensure_future(conn.fetchval(ENDLESS))
+        await eventually(lambda: runs(conn))
+        with pytest.raises(InterfaceError, match=r"autocommit: cannot change while a call"):
+            conn.autocommit = False
+        conn.cancel()
+        with pytest.raises(QueryCanceled):
+            await running
+
+
+def runs(conn: Connection[Any]) -> bool:
+    """Whether a statement runs that can be interrupted."""
+    out = conn._session.line._out
+    return bool(out) and out[0].running
+
+
+async def test_the_next_borrower_finds_autocommit_as_the_options_say(server: Server) -> None:
+    async with pooled(server) as pool:
+        async with pool.acquire() as conn:
+            conn.autocommit = False
+            await conn.execute("update item set name = 'x' where id = 1")
+        async with pool.acquire() as conn:
+            assert conn.autocommit
+            assert await conn.fetchval("select name from item where id = 1") == "one"
+            await conn.execute("update item set name = 'y' where id = 1")
+            assert not conn.is_in_transaction()
+        assert pool.stats.opened == 1
+
+
+async def test_an_init_hook_may_set_autocommit(server: Server) -> None:
+    async def init(conn: Connection[Any]) -> None:
+        conn.autocommit = False
+
+    async with pooled(server, init=init) as pool:
+        for _ in range(2):
+            async with pool.acquire() as conn:
+                assert not conn.autocommit
+                conn.autocommit = True
+
+
+async def test_autocommit_needs_a_log_to_be_turned_off() -> None:
+    options = ServerOptions(databases=("d",), log_mode=LogMode.UNLOGGED)
+    async with serve(options) as server, aioifx.connect(server.dsn) as conn:
+        with pytest.raises(NotSupportedError):
+            conn.autocommit = False
+        assert conn.autocommit
+
+
+# -- cancel -----------------------------------------------------------------------------------------------------------
+
+MANY = f"insert into item (id) select count(*) from{ENDLESS.split('from')[1]} where a.tabid > ?"
+
+CANCELLED: dict[str, Callable[[Connection[Any]], Any]] = {
+    "fetch": lambda conn: conn.fetch(ENDLESS),
+    "execute": lambda conn: conn.execute(f"insert into item (id) {ENDLESS}"),
+    "stream": lambda conn: anext(conn.stream(ENDLESS)),
+    "executemany": lambda conn: conn.executemany(MANY, [(0,)]),
+    "executemany that collects": lambda conn: conn.executemany(MANY, [(0,)], on_error="collect"),
+}
+
+
+@pytest.mark.parametrize("call", CANCELLED.values(), ids=CANCELLED)
+async def test_cancel_interrupts_what_another_task_runs(
+    server: Server, call: Callable[[Connection[Any]], Any]
+) -> None:
+    async with aioifx.connect(server.dsn) as conn:
+        conn.cancel()  # nothing runs
+        running = asyncio.ensure_future(call(conn))
+        await eventually(lambda: runs(conn))
+        conn.cancel()
+        conn.cancel()
+        with pytest.raises(QueryCanceled) as caught:
+            await running
+        assert caught.value.sqlcode == -213
+        assert not conn.is_in_transaction()
+        assert await conn.fetchval("select count(*) from item") == 3
+
+
+async def test_cancel_between_two_requests_of_a_call_interrupts_the_next_one(server: Server) -> None:
+    async with aioifx.connect(server.dsn) as conn, conn._session:
+        statement = await conn._statements.take(ENDLESS)
+        conn.cancel()
+        with pytest.raises(QueryCanceled):
+            await statement.fetch_all((), tuple_row)
+        statement.put_down()
+
+
+async def test_cancel_drops_a_connection_whose_server_does_not_end_the_statement(server: Server) -> None:
+    async with aioifx.connect(server.dsn, cancel_timeout=0) as conn:
+        running = asyncio.ensure_future(conn.fetch(ENDLESS))
+        await eventually(lambda: runs(conn))
+        conn.cancel()
+        with pytest.raises(ConnectionLost):
+            await running
+        assert conn.is_closed()
+
+
+async def test_cancel_of_a_connection_that_was_given_back_is_refused(server: Server) -> None:
+    async with pooled(server) as pool:
+        conn = await pool.acquire()
+        await pool.release(conn)
+        with pytest.raises(InterfaceError, match="given back"):
+            conn.cancel()

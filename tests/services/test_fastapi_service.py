@@ -83,7 +83,8 @@ async def test_only_a_stream_holds_its_connection_while_it_is_sent(app: FastAPI)
         seen: set[int] = set()
 
         async def receive() -> Message:
-            return await asyncio.get_running_loop().create_future()
+            await asyncio.get_running_loop().create_future()
+            return {}
 
         async def send(_: Message, seen: set[int] = seen) -> None:
             seen.add(pool.stats.in_use)
