@@ -98,7 +98,7 @@ def session_pairs(variables: Mapping[str, str]) -> Pairs:
     """What goes into SQ_INFO: *variables*, and those that are always told, in JDBC's order.
 
     OPTOFC=1 lets the server close a cursor together with its last rows, and say so: that saves the round trip of CLOSE
-    (observed: JDBC with OPTOFC=1, select.json). OPTOFC=0 turns it off.
+    (observed: JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is no error). OPTOFC=0 turns it off.
     """
     told = {**_ALWAYS, "OPTOFC": "1", **variables}
     if told["OPTOFC"] == "0":

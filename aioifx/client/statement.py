@@ -40,7 +40,7 @@ _PLAIN: Final = (tuple, list)
 _CONTROLS: Final = frozenset(
     map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
 )
-"""What is not interrupted: its outcome would not be known."""
+"""What is not interrupted: its outcome would not be known, and sqlbreak does not end it (documented)."""
 
 
 class Making(NamedTuple):

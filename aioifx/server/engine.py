@@ -644,7 +644,7 @@ _LOCKED_CHANGE: Final = {Verb.INSERT: -271, Verb.UPDATE: -244, Verb.DELETE: -244
 """Met a lock (documented: -244 while reading, -271 while inserting)."""
 
 _UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
-"""Let a client's wish pass on to the statement behind them (assumed; COMMIT at least must not fail halfway)."""
+"""Let a client's wish pass on to the statement after them (documented: sqlbreak names what it ends, not these)."""
 
 _LONG_STEPS: Final = (
     "INSERT INTO",
