@@ -307,7 +307,7 @@ class _Templates:
 
     __slots__ = ("_code_set", "_pairs", "_seen", "found")
 
-    def __init__(self, types: tuple[SqlType | None, ...], code_set: CodeSet, adapters: Adapters = ()) -> None:
+    def __init__(self, types: tuple[SqlType | None, ...], code_set: CodeSet, adapters: Adapters) -> None:
         self._pairs = with_adapters(types, adapters)
         self._code_set = code_set
         self._seen: dict[Shape, int] = {}

@@ -52,7 +52,7 @@ def _decode_date(field: bytes) -> dt.date | None:
 def _encode_date(value: Value) -> bytes:
     if value is None:
         return _NULL_DATE
-    if not isinstance(value, dt.date):
+    if not isinstance(value, dt.date) or value != value:  # pandas' NaT is a datetime, and has no day
         raise DataError(f"{type(value).__name__} is no value for DATE")
     if isinstance(value, dt.datetime) and (value.tzinfo is not None or value.time() != dt.time.min):
         raise DataError("datetime with a time of day or zone does not fit DATE")
@@ -145,12 +145,12 @@ _LEAST: Final = {unit: 1 if unit in (Unit.MONTH, Unit.DAY) else 0 for unit in Un
 def datetime_fields(value: Value) -> dict[Unit, int]:
     """The fields that a datetime, date, time or Datetime has."""
     match value:
-        case dt.datetime():
+        case dt.datetime() if value == value:  # not pandas' NaT, whose fields are NaN
             if value.tzinfo is not None:
                 raise DataError("aware datetime: a DATETIME has no time zone, convert it first")
             moment = (value.year, value.month, value.day, value.hour, value.minute, value.second)
             return dict(zip(Unit, (*moment, value.microsecond), strict=True))
-        case dt.date():
+        case dt.date() if value == value:
             return dict(zip(Unit, (value.year, value.month, value.day, 0, 0, 0, 0), strict=True))
         case dt.time():
             if value.tzinfo is not None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from enum import IntEnum
+from enum import Enum, IntEnum
+from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 from hypothesis import strategies as st
 
@@ -21,6 +23,22 @@ from tests.codecs.samples import (
     decimal_type,
     typed_values,
 )
+
+
+class Plain(Enum):
+    KEY = UUID(int=7)
+
+
+class Truth:
+    """What numpy's bool has."""
+
+    class dtype:
+        kind = "b"
+
+    shape = ()
+
+    def __bool__(self) -> bool:
+        return True
 
 
 class Colour(IntEnum):
@@ -119,6 +137,11 @@ values: st.SearchStrategy[Any] = st.one_of(
                 Text("abc"),
                 Number(),
                 Moment(2024, 2, 29),
+                UUID(int=7),
+                Fraction(10, 2),
+                Fraction(1, 3),
+                Plain.KEY,
+                Truth(),
                 b"abc",
                 (1,),
                 object(),

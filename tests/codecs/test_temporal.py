@@ -245,6 +245,33 @@ def test_an_interval_that_does_not_fit_is_refused(qualifier: Qualifier, value: A
         span_codec(qualifier).encode(value)
 
 
+class Never(dt.datetime):
+    """Like pandas' NaT: a datetime that equals nothing, and whose fields are NaN."""
+
+    __hash__ = None  # type: ignore[assignment]
+    year = float("nan")  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __ne__(self, other: object) -> bool:
+        return True
+
+    def time(self) -> dt.time:
+        raise ValueError("NaT has no time")
+
+
+@pytest.mark.parametrize(
+    "qualifier", [YEAR_TO_SECOND, HOUR_TO_MINUTE, datetime_qualifier(Unit.YEAR, Unit.DAY)]
+)
+def test_a_datetime_that_is_no_point_in_time_is_refused(qualifier: Qualifier) -> None:
+    never = Never(2024, 2, 29)
+    with pytest.raises(DataError, match=r"^Never is no value for DATETIME$"):
+        moment_codec(qualifier).encode(never)
+    with pytest.raises(DataError, match=r"^Never is no value for DATE$"):
+        DATE.encode(never)
+
+
 @pytest.mark.parametrize(
     ("qualifier", "value", "cut"),
     [
