@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import socket
 import ssl as tls
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import NoneType
-from typing import Any, Final, Literal, TypeAlias, TypedDict, cast
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from aioifx.client.checks import (
     DEFAULT_LOCALE,
@@ -402,35 +402,46 @@ def resolve(
     return ConnectOptions(environment=variables, **given)
 
 
-_LOOKED_AT: Final = (
-    *OPTION_OF, "DBDATE", "INFORMIXSQLHOSTS", "INFORMIXDIR", "INFORMIXCONTIME", "LOGNAME", "USER", "LNAME", "USERNAME",
-)  # fmt: skip
-"""The variables of the process that `resolve` looks at."""
 _PLAIN: Final = (str, int, float, bool, NoneType)
 """Types of values whose equality is all that there is to them."""
+_MAX_KNOWN: Final = 16
+_known: Final[dict[object, tuple[ConnectOptions, dict[str, str | None]]]] = {}
+"""What was said -> what came of it, and the variables of the process that had a say."""
+
+
+class _Noted(Mapping[str, str]):
+    """The process environment, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, str | None] = {}
+
+    def __getitem__(self, name: str) -> str:
+        self.asked[name] = os.environ.get(name)
+        return os.environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        return len(os.environ)
 
 
 def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
     """`resolve`, which need not do its work again when the same is said as before. Nobody may change the result."""
     values = tuple(options.values())
-    kinds = tuple(map(type, values))
+    kinds = tuple(map(type, values))  # True is 1 for a dict
     if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
         return resolve(dsn, options)
-    return _resolved(dsn, tuple(options), values, kinds, tuple(map(os.environ.get, _LOOKED_AT)))
-
-
-@lru_cache(maxsize=16)
-def _resolved(
-    dsn: str,
-    names: tuple[str, ...],
-    values: tuple[Any, ...],
-    kinds: tuple[type, ...],
-    environ: tuple[str | None, ...],
-) -> ConnectOptions:
-    del kinds  # they are only to be the same: True is 1 for a dict
-    options = cast("AllOptionFields", dict(zip(names, values, strict=True)))
-    known = {name: value for name, value in zip(_LOOKED_AT, environ, strict=True) if value is not None}
-    return resolve(dsn, options, known)
+    said = (dsn, tuple(options), values, kinds)
+    found = _known.get(said)
+    if found is not None and all(os.environ.get(name) == value for name, value in found[1].items()):
+        return found[0]
+    noted = _Noted()
+    resolved = resolve(dsn, options, noted)
+    if len(_known) >= _MAX_KNOWN:
+        _known.clear()
+    _known[said] = resolved, noted.asked
+    return resolved
 
 
 def parse_dsn(dsn: str) -> ConnectOptions:

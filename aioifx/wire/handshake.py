@@ -7,7 +7,6 @@ IDS 12.10 and 15 and GBase 8s send (observed: captures of three servers).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -29,12 +28,12 @@ _LOGIN_WARNINGS: Final = 0x14
 _MIN_LOGIN: Final = 24
 
 
-@dataclass(frozen=True, slots=True)
-class LoginRequest:
+class LoginRequest(NamedTuple):
     """What a client says of itself. Text is bytes: which code set it is in is not known yet."""
 
     user: bytes
-    password: bytes = field(repr=False)
+    password: bytes
+    """Not shown by repr."""
     server: bytes
     environment: tuple[tuple[bytes, bytes], ...] = ()
     process_id: int = 0
@@ -44,6 +43,9 @@ class LoginRequest:
     application: bytes = b""
     database: bytes = b""
     """Always empty from this client: a name here makes the later SQ_DBOPEN fail with -759 (observed)."""
+
+    def __repr__(self) -> str:
+        return f"LoginRequest(user={self.user!r}, server={self.server!r}, host={self.host!r})"
 
 
 class LoginReply(NamedTuple):
@@ -71,7 +73,7 @@ def put_login(outbox: Outbox, login: LoginRequest) -> None:
     Wire:     2 size of all · 1 type · 1 family · 2 options · blocks 100, 101, 108, 104, 106, 107, 116 · 127
     Source:   observed: JDBC, login.json; wire.md section 2.1
     """
-    head, tail = _around_password(replace(login, password=b""))
+    head, tail = _around_password(login._replace(password=b""))
     password = _password_field(login.password)
     outbox.u16(2 + len(head) + len(password) + len(tail))
     outbox.raw(head)

@@ -129,8 +129,7 @@ class _AsJdbc:
     def __call__(self, attempt: Attempt, password: str) -> LoginRequest:
         theirs, ours = self._theirs, self._ours(attempt, password)
         unsaid = {b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE"} - dict(theirs.environment).keys()
-        return dataclasses.replace(
-            ours,
+        return ours._replace(
             environment=tuple(pair for pair in ours.environment if pair[0] not in unsaid),
             process_id=theirs.process_id,
             thread_id=theirs.thread_id,
