@@ -59,7 +59,7 @@ class Blocks:
         first, rows, data = self._count, list[Row](), bytearray()
         while wanted := self._wanted(len(rows), len(data)):
             taken = await self._feed.take(wanted)
-            encoded = self._cursor.encode(taken, self._count)
+            encoded = self._cursor.encode(taken, self._count, self._feed.place)
             self._count += len(taken)
             self._width = len(encoded) // len(taken) + 1 if taken else self._width
             rows += taken

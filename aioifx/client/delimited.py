@@ -19,6 +19,7 @@ import codecs
 import csv
 import os
 import re
+from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -75,10 +76,14 @@ class TextFormat(Protocol):
         ...
 
 
+_SHIFTS: Final = 200_000
+"""Records whose line is remembered, where it is not that of the record before and one; no block has as many."""
+
+
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def records(source: TextSource, form: TextFormat) -> Iterator[TextRecord]:
+def records(source: TextSource, form: TextFormat, reader: RecordReader | None = None) -> Iterator[TextRecord]:
     """The records of a path, an open file, or chunks of text or bytes, one by one.
 
     A path or a file is read in small pieces as records are asked for, and blocks meanwhile: an event loop asks from a
@@ -86,15 +91,17 @@ def records(source: TextSource, form: TextFormat) -> Iterator[TextRecord]:
 
     Raises:   InterfaceError: *source* is nothing of that. DataError: what it holds is not in this format.
     """
-    reader = RecordReader(form)
+    reader = reader or RecordReader(form)
     for chunk in _chunks(source):
         yield from reader.feed(chunk)
     yield from reader.finish()
 
 
-async def async_records(source: AsyncIterable[Chunk], form: TextFormat) -> AsyncIterator[TextRecord]:
+async def async_records(
+    source: AsyncIterable[Chunk], form: TextFormat, reader: RecordReader | None = None
+) -> AsyncIterator[TextRecord]:
     """The same for chunks that have to be awaited."""
-    reader = RecordReader(form)
+    reader = reader or RecordReader(form)
     async for chunk in source:
         for record in reader.feed(chunk):
             yield record
@@ -122,17 +129,31 @@ def _chunks(source: TextSource) -> Iterator[Chunk]:
 class RecordReader:
     """Chunks in, records out; knows where it is, and nothing of where chunks come from."""
 
-    __slots__ = ("_decoder", "_form", "_held", "_inside", "_lines", "_pieces", "count")
+    __slots__ = ("_decoder", "_ended", "_form", "_held", "_inside", "_lines", "_pieces", "_shifts", "count")
 
     def __init__(self, form: TextFormat) -> None:
         self.count = 0
         """Records so far."""
         self._form = form
+        self._ended = 0  # lines of records that are complete, and empty ones
+        self._shifts: deque[tuple[int, int]] = deque(maxlen=_SHIFTS)  # a record, its line less its number
         self._decoder = codecs.getincrementaldecoder(form.encoding)("strict")
         self._pieces: list[str] = []  # of a line whose newline is not here yet
         self._lines: list[str] = []  # of a record, those whose newlines are data
         self._held = 0  # characters in both
         self._inside = False
+
+    def place(self, record: int) -> str:
+        """Where a record stands: its number, counted from 1, and the line of the text that it begins in."""
+        if record > self.count:
+            return f"record {record}, line {self._ended + 1}"
+        after = 0
+        for first, shift in self._shifts:
+            if first > record:
+                break
+            after = shift
+        is_forgotten = len(self._shifts) == _SHIFTS and self._shifts[0][0] > record
+        return f"record {record}" if is_forgotten else f"record {record}, line {record + after}"
 
     def feed(self, chunk: Chunk) -> Iterator[TextRecord]:
         """The records that end in this chunk; to be exhausted before the next one is fed."""
@@ -150,7 +171,7 @@ class RecordReader:
         yield from self._decoded(b"", final=True)
         line = "".join(self._pieces)
         if self._form.goes_on(line, self._inside):
-            raise DataError(f"record {self.count + 1} is cut short: the text ends within a field")
+            raise DataError(f"{self.place(self.count + 1)} is cut short: the text ends within a field")
         if fields := self._record(line):
             yield fields
 
@@ -164,7 +185,8 @@ class RecordReader:
             self._decoder.setstate(before)
             yield from self._split(self._decoder.decode(data[:good]))
             byte, encoding = error.object[error.start], self._form.encoding
-            raise DataError(f"record {self.count + 1}: byte {byte:#04x} is no text in {encoding}") from None
+            place = self.place(self.count + 1)
+            raise DataError(f"{place}: byte {byte:#04x} is no text in {encoding}") from None
         yield from self._split(text)
 
     def _split(self, text: str) -> Iterator[TextRecord]:
@@ -189,11 +211,12 @@ class RecordReader:
         self._held += size
         if self._held > self._form.max_record:
             raise DataError(
-                f"record {self.count + 1} is longer than max_record, {self._form.max_record} characters"
+                f"{self.place(self.count + 1)} is longer than max_record, {self._form.max_record} characters"
             )
 
     def _record(self, line: str) -> TextRecord:
         """The fields of what is held and *line* behind it."""
+        lines = 1 + len(self._lines)
         if self._lines:
             line = "\n".join([*self._lines, line])
             self._lines.clear()
@@ -202,9 +225,13 @@ class RecordReader:
         try:
             fields = self._form.fields(line)
         except DataError as error:
-            raise DataError(f"record {self.count + 1}: {error}") from None
+            raise DataError(f"{self.place(self.count + 1)}: {error}") from None
         if fields:
             self.count += 1
+            shift = self._ended + 1 - self.count
+            if shift != (self._shifts[-1][1] if self._shifts else 0):
+                self._shifts.append((self.count, shift))
+        self._ended += lines
         return fields
 
 

@@ -20,6 +20,7 @@ from aioifx.client.delimited import (
     Chunk,
     CsvFormat,
     Readable,
+    RecordReader,
     TextFormat,
     TextRecord,
     TextSource,
@@ -83,6 +84,14 @@ class Feed(ABC):
         self.names: tuple[str, ...] | None = None
         """The columns' names, if a header or the first mapping has told them."""
         self._opened: Generator[object] | None = None
+
+    def place(self, index: int) -> str:
+        """What a message calls a row."""
+        return f"row {index}"
+
+    def span(self, first: int, last: int) -> str:
+        """What a message calls several."""
+        return f"rows {first} to {last}"
 
     @abstractmethod
     async def begin(self) -> int | None:
@@ -239,6 +248,17 @@ class _Text(Feed):
         self.form = form
         self._dbdate = dbdate
         self._parse: FieldParser | None = None
+        self._reader = RecordReader(form)
+
+    def place(self, index: int) -> str:
+        return self._reader.place(self._number(index))
+
+    def span(self, first: int, last: int) -> str:
+        return f"records {self._number(first)} to {self._number(last)}"
+
+    def _number(self, index: int) -> int:
+        """A row's record, counted from 1, the header included."""
+        return index + 1 + self.has_header
 
     @property
     def has_header(self) -> bool:
@@ -252,9 +272,12 @@ class _Text(Feed):
         self._parse = field_parser(columns, dbdate=self._dbdate)
 
     def row(self, record: TextRecord, index: int) -> Row:
-        """The row that a record is; its number counts from 1, header included."""
+        """The row that a record is."""
         assert self._parse is not None, "the columns are not known yet"
-        return self._parse(record, index + 1 + self.has_header)
+        try:
+            return self._parse(record)
+        except DataError as error:
+            raise DataError(f"{self.place(index)}: {error}", row_index=index, column=error.column) from None
 
 
 class _Records(_Text):
@@ -262,7 +285,7 @@ class _Records(_Text):
 
     def __init__(self, source: TextSource, form: TextFormat, dbdate: str) -> None:
         super().__init__(form, dbdate)
-        self._source: Iterator[TextRecord] = records(source, form)
+        self._source: Iterator[TextRecord] = records(source, form, self._reader)
         self._opened = cast("Generator[TextRecord]", self._source)
 
     async def begin(self) -> int | None:
@@ -301,7 +324,7 @@ class _AsyncRecords(_Text):
 
     def __init__(self, source: AsyncIterable[Chunk], form: TextFormat, dbdate: str) -> None:
         super().__init__(form, dbdate)
-        self._source = async_records(source, form)
+        self._source = async_records(source, form, self._reader)
         self._ahead: list[TextRecord] = []
 
     async def begin(self) -> int | None:

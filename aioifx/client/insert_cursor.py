@@ -7,7 +7,7 @@ Source:   observed: JDBC with IFX_USEPUT, put.json. Rows of one size go into one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from struct import Struct, pack
@@ -71,28 +71,30 @@ class InsertCursor:
 
     # -- rows -> bytes ------------------------------------------------------------------------------------------------
 
-    def encode(self, rows: Sequence[Row], first: int) -> bytes | bytearray:
+    def encode(
+        self, rows: Sequence[Row], first: int, place: Callable[[int], str] = "row {}".format
+    ) -> bytes | bytearray:
         """Rows as `messages` takes them.
 
-        Args:     first: the index of the first of them, for errors.
+        Args:     first: the index of the first of them, for errors. place: what a message calls the row of an index.
         Raises:   InterfaceError: a row has more or fewer values. DataError: a value does not fit. They name the row.
         """
         try:
             return self._encoder.encode(rows)
         except Exception:
-            self._explain(rows, first)
+            self._explain(rows, first, place)
             raise
 
-    def _explain(self, rows: Sequence[Row], first: int) -> None:
+    def _explain(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> None:
         """Raise what is wrong with the first row that cannot be encoded."""
         for index, row in enumerate(rows, first):
             if len(row) != len(self.columns):
-                raise InterfaceError(f"row {index}: {len(self.columns)} values expected, {len(row)} given")
+                raise InterfaceError(f"{place(index)}: {len(self.columns)} values expected, {len(row)} given")
             try:
                 self._encoder.encode_payload(row)
             except DataError as error:
                 raise DataError(
-                    f"row {index}, {error}", row_index=index, column=error.column, sql=self.statement.sql
+                    f"{place(index)}, {error}", row_index=index, column=error.column, sql=self.statement.sql
                 ) from error.__cause__
 
     def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:

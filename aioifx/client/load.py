@@ -130,6 +130,7 @@ class _Load:
         self._session = session = statement.session
         self._cursor = InsertCursor(statement, adapts=feed.has_values)
         feed.fit(self._cursor.columns)
+        self._feed = feed
         self._blocks = Blocks(feed, self._cursor, order.block)
         self._progress = order.progress
         self._each_stays = order.commit == "block" or not session.is_logged
@@ -272,7 +273,7 @@ class _Load:
     async def _refused(self, block: Block, told: ServerError) -> DatabaseError:
         """The error for a block that the server has not taken, with the row's index if it can be found."""
         error = self._error(told)
-        which = f"rows {block.first} to {block.first + len(block.rows) - 1}"
+        which = self._feed.span(block.first, block.first + len(block.rows) - 1)
         if told.sqlcode == INTERRUPTED:
             return error
         if not self._can_undo(block):
@@ -294,7 +295,7 @@ class _Load:
         else:
             error.add_note(
                 f"it was one of {which}; when they were sent again one by one,"
-                f" row {found.row_index} failed otherwise (SQLCODE {found.sqlcode})"
+                f" {self._feed.place(found.row_index or 0)} failed otherwise (SQLCODE {found.sqlcode})"
             )
         return error
 
@@ -313,4 +314,8 @@ class _Load:
         return None
 
     def _error(self, told: ServerError, row_index: int | None = None) -> DatabaseError:
-        return failure_of(told, self._statement.sql, row_index)
+        error = failure_of(told, self._statement.sql)
+        if row_index is not None:
+            error.row_index = row_index
+            error.args = (f"{self._feed.place(row_index)}: {error}",)
+        return error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -24,7 +24,8 @@ class Widths:
     def __init__(self) -> None:
         self.firsts: list[int] = []
 
-    def encode(self, rows: Sequence[Row], first: int) -> bytearray:
+    def encode(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> bytearray:
+        assert place(first) == f"row {first}"
         self.firsts.append(first)
         return bytearray(sum(row[0] for row in rows))
 

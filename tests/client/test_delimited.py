@@ -118,7 +118,10 @@ def test_a_record_without_fields_is_refused(form: TextFormat) -> None:
 
 
 def test_text_that_ends_within_an_escape_is_cut_short() -> None:
-    assert outcome(["1|\n2|a\\"], UNLOAD) == ([["1"]], "record 2 is cut short: the text ends within a field")
+    assert outcome(["1|\n2|a\\"], UNLOAD) == (
+        [["1"]],
+        "record 2, line 2 is cut short: the text ends within a field",
+    )
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------
@@ -188,10 +191,10 @@ def test_csv_refuses_a_delimiter_with_another_meaning(delimiter: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('1\n2\n"a"b,c\n', "record 3: this is no CSV"),
-        ('1\n"a,b\nc\n', "record 2 is cut short: the text ends within a field"),
-        ("1\na\rb\n", "record 2: this is no CSV"),
-        ("1\n" + "x" * 131_073, "record 2: this is no CSV: field larger than field limit"),
+        ('1\n2\n"a"b,c\n', "record 3, line 3: this is no CSV"),
+        ('1\n"a,b\nc\n', "record 2, line 2 is cut short: the text ends within a field"),
+        ("1\na\rb\n", "record 2, line 2: this is no CSV"),
+        ("1\n" + "x" * 131_073, "record 2, line 2: this is no CSV: field larger than field limit"),
     ],
 )
 def test_what_is_no_csv_is_refused_by_its_record(text: str, message: str) -> None:
@@ -275,11 +278,11 @@ def test_bytes_that_are_no_text_are_refused_by_their_record(encoding: str, size:
     bad = "1|表|\n2|\n".encode(encoding) + (b"\x00\xdc\x0a\x00" if encoding == "utf-16" else b"\xff\n3|\n")
     found, error = outcome(cuts(bad, size), UnloadFormat(encoding=encoding))
     assert found == [["1", "表"], ["2"]]
-    assert error.startswith("record 3: byte 0x") and error.endswith(f"is no text in {encoding}")
+    assert error.startswith("record 3, line 3: byte 0x") and error.endswith(f"is no text in {encoding}")
 
 
 def test_bytes_that_end_within_a_character_are_refused() -> None:
-    assert outcome([b"1|\n2|\xc3"], UNLOAD) == ([["1"]], "record 2: byte 0xc3 is no text in utf-8")
+    assert outcome([b"1|\n2|\xc3"], UNLOAD) == ([["1"]], "record 2, line 2: byte 0xc3 is no text in utf-8")
 
 
 def test_a_second_byte_that_looks_like_an_escape_or_a_delimiter_is_none() -> None:
@@ -309,7 +312,7 @@ def test_a_record_without_an_end_is_refused_before_it_fills_the_memory(
     reader = RecordReader(form)
     for chunk in cuts("123456789\n" * 3, size):
         list(reader.feed(chunk))
-    with pytest.raises(DataError, match=r"^record 4 is longer than max_record, 10 characters$"):
+    with pytest.raises(DataError, match=r"^record 4, line 4 is longer than max_record, 10 characters$"):
         for chunk in cuts(endless, size):
             list(reader.feed(chunk))
 
@@ -403,3 +406,30 @@ def test_python_reads_what_is_written_as_csv(written: list[TextRecord]) -> None:
 def test_hostile_texts_are_read_in_linear_time(form: TextFormat, text: str, size: int) -> None:
     found, error = outcome(cuts(text, size), form)
     assert found or error
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_a_place_is_a_record_and_the_line_that_it_begins_in(size: int) -> None:
+    text = 'a,b\n1,x\n\n2,"y\nz\n"\n3,"w\n"\n\n\n4,v\n5,u\n'
+    reader = RecordReader(CsvFormat(header=True))
+    read = [
+        record for start in range(0, len(text), size) for record in reader.feed(text[start : start + size])
+    ]
+    assert [*map(reader.place, range(1, len(read) + 1))] == [
+        "record 1, line 1",
+        "record 2, line 2",
+        "record 3, line 4",
+        "record 4, line 7",
+        "record 5, line 11",
+        "record 6, line 12",
+    ]
+    assert reader.place(7) == "record 7, line 13"
+
+
+def test_a_place_that_is_forgotten_is_the_record_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioifx.client.delimited._SHIFTS", 2)
+    reader = RecordReader(CsvFormat())
+    assert len([*reader.feed("a\n\nb\n\nc\n\nd\n")]) == 4
+    assert reader.place(2) == "record 2"
+    assert reader.place(3) == "record 3, line 5"
+    assert reader.place(4) == "record 4, line 7"

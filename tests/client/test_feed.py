@@ -104,7 +104,7 @@ async def test_text_that_is_no_value_is_named_by_record_and_row(kind: Any, heade
     feed = feed_of([text] if kind is list else arriving(text), CsvFormat(header=header))
     await feed.begin()
     feed.fit(COLUMNS)
-    with pytest.raises(DataError, match=rf"^record {3 + header}: column 'id'") as caught:
+    with pytest.raises(DataError, match=rf"^record {3 + header}, line {3 + header}: column 'id'") as caught:
         await feed.take(10)
     assert caught.value.row_index == 2
 
@@ -114,7 +114,7 @@ async def test_text_that_is_no_value_is_named_by_record_and_row(kind: Any, heade
 async def test_text_in_no_format_is_named_by_record_and_row(kind: Any, good: int) -> None:
     text = "1,one\n" * good + '1,"open'
     feed = feed_of([text] if kind is list else arriving(text), CsvFormat())
-    with pytest.raises(DataError, match=f"^record {good + 1} is cut short") as caught:
+    with pytest.raises(DataError, match=f"^record {good + 1}, line {good + 1} is cut short") as caught:
         await feed.begin()
         feed.fit(COLUMNS)
         assert await feed.take(good) == [(1, "one")] * good

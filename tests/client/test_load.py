@@ -902,3 +902,23 @@ def test_every_value_arrives_as_it_left(values: list[tuple[Any, ...]], block: in
             return [tuple(row) for row in await conn.fetch(f"select {','.join(names)} from t order by id")]
 
     assert asyncio.run(there_and_back()) == values
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ("x,4", "record 4, line 6: column 'n'"),
+        ("4", "record 4, line 6: 1 field for 2 columns"),
+        ("1,4", "record 4, line 6: "),
+        ('4,"5', "record 4, line 6 is cut short"),
+    ],
+    ids=["value", "fields", "server", "text"],
+)
+async def test_every_error_of_a_load_counts_records_and_lines_alike(last: str, said: str) -> None:
+    async with aioifx.server.running("d") as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create table t (n integer primary key, text varchar(20))")
+        with pytest.raises(aioifx.DatabaseError) as caught:
+            await conn.load("t", [f'n,text\n1,"two\nlines"\n\n2,b\n{last}'], format="csv", header=True)
+        assert str(caught.value).startswith(said)
+        assert caught.value.row_index == 2
+        assert await conn.fetchval("select count(*) from t") == 0
