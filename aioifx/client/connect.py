@@ -170,14 +170,18 @@ class _Journey:
         race = Staggered(
             [attempt.reach for attempt in self._attempts], min(options.stagger, share), Attempt.drop
         )
+        connection: Connection[Any] | None = None
         try:
-            while (attempt := await race.next()) is not None:
+            while connection is None and (attempt := await race.next()) is not None:
                 connection = await self._log_in(attempt, password)
-                if connection is not None:
-                    return connection
         finally:
-            await race.close()
-        return None
+            try:
+                await race.close()
+            except BaseException:  # cancelled, or too late: nobody gets the connection
+                if connection is not None:
+                    connection.terminate()
+                raise
+        return connection
 
     async def _log_in(self, attempt: Attempt, password: str) -> Connection[Any] | None:
         """The connection, or None when the next server may know better."""

@@ -552,6 +552,8 @@ async def _read_tupid(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     """SQ_TUPID: 4 row number (observed: IDS 12.10 to 15)."""
     await inbox.need(4)
     reply.row_number = inbox.i32()
+    if reply.row_number < 0:
+        raise ProtocolError(f"SQ_TUPID with row number {reply.row_number}")
 
 
 async def _read_close(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:

@@ -23,6 +23,7 @@ from aioifx import Connection
 from aioifx.client.attempt import Attempt
 from aioifx.client.connect import open_connection
 from aioifx.client.options import parse_dsn
+from aioifx.client.reach import Staggered
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
@@ -38,6 +39,7 @@ from aioifx.wire.handshake import LoginRequest, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
 from tests.feeding import feed
+from tests.injection import eventually
 from tests.scripted import (
     CHUNKINGS,
     EOT,
@@ -1010,3 +1012,22 @@ async def test_a_wrong_password_is_not_tried_at_the_next_embedded_server() -> No
         with pytest.raises(AuthenticationError) as caught:
             await open_connection(dataclasses.replace(options, host=places, password="wr0ng"))
         assert caught.value.sqlcode == -951 and "wr0ng" not in str(caught.value)
+
+
+async def test_a_connection_whose_caller_is_cancelled_at_the_last_moment_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While the attempts at the other hosts are given up."""
+    close = Staggered.close
+
+    async def cancelled(race: Staggered[Any]) -> None:
+        await close(race)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(Staggered, "close", cancelled)
+    async with serve() as server:
+        host = f"127.0.0.1:{server.port},127.0.0.1:{server.port}"
+        with pytest.raises(asyncio.CancelledError):
+            await aioifx.connect(host=host, server="ol", user="usr", database="demo")
+        assert server.stats.logins == 1  # and a connection that nobody closes would be warned of
+        await eventually(lambda: not server.stats.sessions)

@@ -1,6 +1,7 @@
 """Replies that no server should send, and a server that sends one of them in place of one of its own.
 
-They are written byte by byte: what is tested reads them, so it must not have written them.
+They are written byte by byte: what is tested reads them, so it must not have written them. Their layouts are those of
+the capabilities that client and embedded server agree on, bits 69 and 70 among them.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ def text(data: bytes) -> bytes:
 
 
 def done(rows: int, warnings: int = 0, rowid: int = 0, serial: int = 0) -> bytes:
-    return pack(">HHiii", 15, warnings, rows, rowid, serial)
+    return pack(">HHqqi", 15, warnings, rows, rowid, serial)
 
 
 def described(columns: int, names: int, *, statement_type: int = 2, statement_id: int = 0) -> bytes:
     """The head of SQ_DESCRIBE; no column follows."""
-    return pack(">HhhihhI", 8, statement_type, statement_id, 0, 0, columns, names & 0xFFFFFFFF)
+    return pack(">HhhiihI", 8, statement_type, statement_id, 0, 0, columns, names & 0xFFFFFFFF)
 
 
 def one_column(code: int, length: int, name: bytes = b"x\0") -> bytes:
@@ -80,8 +81,8 @@ WHOLE: Final[dict[str, bytes]] = {
     "an end of nothing": done(0) + EOT,
     "ten rows done": done(10) + EOT,
     "a negative count": done(-1) + EOT,
-    "the lowest count": done(-(2**31), 0xFFFF, -(2**31), -(2**31)) + EOT,
-    "the highest count": done(2**31 - 1, 0xFFFF, 2**31 - 1, 2**31 - 1) + EOT,
+    "the lowest count": done(-(2**63), 0xFFFF, -(2**63), -(2**31)) + EOT,
+    "the highest count": done(2**63 - 1, 0xFFFF, 2**63 - 1, 2**31 - 1) + EOT,
     "a cost of everything": pack(">Hii", 55, -1, 2**31 - 1) + EOT,
     "a row of nothing": row(0) + EOT,
     "a row that nobody described": row(8, bytes(8)) + done(1) + EOT,

@@ -84,7 +84,7 @@ class Worker:
         conn = await aioifx.connect(self.server.dsn, **self.options)
         state = await operation.setup(conn) if operation.setup else None
         line = conn._session.line
-        line.command_timeout = line.cancel_timeout = SHORT
+        line.command_timeout = line._timeout = line.cancel_timeout = SHORT
         plan = self.plans[self.user] = Plan(position, SPOILS[name])
         try:
             async with asyncio.timeout(BOUND):

@@ -161,7 +161,8 @@ class Worker:
         conn, link = await self.connected()
         state = await operation.setup(conn) if operation.setup else None
         if fault.kind in WAITS:
-            conn._session.line.command_timeout = conn._session.line.cancel_timeout = SHORT
+            line = conn._session.line
+            line.command_timeout = line._timeout = line.cancel_timeout = SHORT
         link.arm(fault)
         trusted = fault.kind is not Kind.CORRUPT or self.place.is_tls
         error: Exception | None = None

@@ -198,7 +198,7 @@ def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Re
         ),
         Op.TUPLE: one("rows", st.tuples(u16, block).map(lambda row: [row])),
         Op.DONE: done.map(lambda value: replies.Reply(done=value, dones=[value])),
-        Op.TUPID: one("row_number", i32),
+        Op.TUPID: one("row_number", st.integers(0, 2**31 - 1)),
         Op.DBLIST: one("names", st.lists(text.filter(bool), max_size=3).map(tuple)),
         Op.BLOB: one("blobs", st.binary(max_size=3000).map(lambda value: [value])),
         Op.VERSION: one("version", text),

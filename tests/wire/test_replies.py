@@ -380,6 +380,17 @@ def test_a_negative_number_of_rows_is_a_protocol_error(taker: Taker, long_rowid:
 
 
 @takers
+def test_a_negative_row_number_is_a_protocol_error(taker: Taker) -> None:
+    outbox = Outbox()
+    outbox.raw(row(b"ab"))
+    replies.put_tupid(outbox, -7)
+    replies.put_done(outbox, DIALECT, replies.Done(rows=1))
+    replies.put_eot(outbox)
+    for chunks in cuts(outbox.take()):
+        assert outcome(taking(taker, DIALECT, in_runs(raw_rows)), chunks) == Outcome(error=ProtocolError)
+
+
+@takers
 @pytest.mark.parametrize("file", JDBC_FILES)
 def test_what_jdbc_accepts_is_taken_or_read_alike(taker: Taker, file: str) -> None:
     for frame in frames(file):
