@@ -31,10 +31,12 @@ class Block:
     messages: bytes | bytearray
 
 
-def check_block(block: int | None) -> None:
+def check_block(block: object) -> None:
     """Raise unless *block* is a number of rows that SQ_PUT can count."""
-    if block is not None and not 1 <= block <= MAX_ROWS:
-        raise InterfaceError(f"block: must be 1 to {MAX_ROWS} rows, not {block}")
+    if block is None:
+        return
+    if not isinstance(block, int) or not 1 <= block <= MAX_ROWS:
+        raise InterfaceError(f"block: must be 1 to {MAX_ROWS} rows, not {block!r:.40}")
 
 
 class Blocks:

@@ -200,6 +200,7 @@ class Cursor(NotCopied, Generic[R]):
         """The next *size* rows, fewer at the end."""
         make = self._check_result()
         wanted = self.arraysize if size is None else size
+        _check_number("size", wanted)
         if wanted < 0:
             raise InterfaceError(f"fetchmany: size is {wanted}")
         rows = list(islice(self._rows, wanted))
@@ -235,6 +236,7 @@ class Cursor(NotCopied, Generic[R]):
         """
         if mode not in ("relative", "absolute"):
             raise InterfaceError(f'mode: must be "relative" or "absolute", not {mode!r:.40}')
+        _check_number("value", value)
         self._check_scroll()
         if not await self._moved(lambda rows: rows.move(value, relative=mode == "relative")):
             raise IndexError(f"scroll({value}, {mode!r}) leads out of the result")
@@ -260,10 +262,12 @@ class Cursor(NotCopied, Generic[R]):
 
         A number that no row has gives None, and leads in front of the first row or behind the last.
         """
+        _check_number("number", number)
         return await self._fetch_at(lambda rows: rows.to(number))
 
     async def fetch_relative(self, offset: int) -> R | None:
         """The row so many on or back from the one that was fetched last, which 0 gives again; None outside."""
+        _check_number("offset", offset)
         return await self._fetch_at(lambda rows: rows.by(offset))
 
     # -- the end ------------------------------------------------------------------------------------------------------
@@ -358,6 +362,11 @@ class Cursor(NotCopied, Generic[R]):
         self._rows, self._make, self._columns, self._result = iter(()), None, None, None
         self._scrolling, self._taken = None, 0
         self._finish()
+
+
+def _check_number(name: str, number: object) -> None:
+    if not isinstance(number, int):
+        raise InterfaceError(f"{name}: must be a whole number, not {type(number).__name__}")
 
 
 def _made(rows: list[Any], make: Callable[[Row], R]) -> list[R]:

@@ -235,14 +235,16 @@ class RecordReader:
         return fields
 
 
-def _check_delimiter(delimiter: str, unfit: str) -> None:
-    if len(delimiter) != 1:
+def _check_delimiter(delimiter: object, unfit: str) -> None:
+    if not isinstance(delimiter, str) or len(delimiter) != 1:
         raise InterfaceError("delimiter: must be one character")
     if delimiter in unfit:
         raise InterfaceError(f"delimiter: {delimiter!r} has another meaning in this format")
 
 
 def _check_reading(encoding: str, max_record: int) -> None:
+    if not isinstance(encoding, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"encoding: must be a str, not {type(encoding).__name__}")
     try:
         b"a".decode(encoding, "ignore")  # nothing at all would be decoded without looking
     except LookupError:

@@ -129,6 +129,8 @@ def call_of(
     object_name(routine, "routine")
     if named is None:
         return f"execute procedure {routine}({', '.join('?' * len(args))})", tuple(args)
+    if not isinstance(named, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"named: must be a mapping, not {type(named).__name__}")
     if args:
         raise InterfaceError("named: a routine's arguments go by position or by name, not both")
     marks = ", ".join(f"{column_name(name, 'named')} = ?" for name in named)

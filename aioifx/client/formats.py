@@ -30,6 +30,8 @@ def format_of(
             raise InterfaceError(
                 "delimiter, header and encoding are the format's own when it is not given by name"
             )
+        if not hasattr(name, "goes_on"):
+            raise InterfaceError(f'format: must be "unload", "csv" or a format, not {type(name).__name__}')
         return name
     if name == "csv":
         own = "utf-8-sig" if reading else "utf-8"

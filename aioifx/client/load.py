@@ -61,10 +61,11 @@ class Order:
 
     def __post_init__(self) -> None:
         object_name(self.table, "table")
-        if self.columns is not None:
-            if isinstance(self.columns, str) or not self.columns:
+        names: object = self.columns
+        if names is not None:
+            if isinstance(names, str) or not isinstance(names, Sequence) or not names:
                 raise InterfaceError("columns: must be a sequence of names")
-            for name in self.columns:
+            for name in self.columns or ():
                 column_name(name, "columns")
         check_block(self.block)
         if self.commit not in ("end", "block"):
@@ -84,7 +85,9 @@ class Order:
 
 
 def check_progress(progress: Progress | None) -> None:
-    """Raise if *progress* would have to be awaited."""
+    """Raise unless *progress* can be called, and need not be awaited."""
+    if progress is not None and not callable(progress):
+        raise InterfaceError(f"progress: must be a function, not {type(progress).__name__}")
     if progress is not None and inspect.iscoroutinefunction(progress):
         raise InterfaceError("progress: must not be async")
 

@@ -170,6 +170,10 @@ class Statement:
         """
         making = self._making
         if making is None or making.factory is not factory:
+            if not callable(factory):
+                raise InterfaceError(
+                    f"row_factory: must be a function of the columns, not {type(factory).__name__}"
+                )
             make = factory(self.columns)
             row_type = row_type_of(make)
             reader = self.row_reader(tuple if row_type is None else row_type)

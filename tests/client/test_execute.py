@@ -508,3 +508,30 @@ async def test_a_time_out_tells_its_statement(call: Any) -> None:
             "select c1 from t",
         )
         await conn._session.channel.wait_closed()
+
+
+WRONG: dict[str, Any] = {
+    "row_factory": lambda conn, cursor: conn.fetch("select n from t", row_factory=7),
+    "named": lambda conn, cursor: conn.call("r", named=7),
+    "columns": lambda conn, cursor: conn.load("t", [(1,)], columns=7),
+    "format": lambda conn, cursor: conn.load("t", ["1|"], format=7),
+    "delimiter": lambda conn, cursor: conn.load("t", ["1|"], format="unload", delimiter=7),
+    "encoding": lambda conn, cursor: conn.load("t", ["1|"], format="unload", encoding=7),
+    "block": lambda conn, cursor: conn.load("t", [(1,)], block="x"),
+    "progress": lambda conn, cursor: conn.load("t", [(1,)], progress=7),
+    "size": lambda conn, cursor: cursor.fetchmany("x"),
+    "value": lambda conn, cursor: cursor.scroll(1.5),
+    "number": lambda conn, cursor: cursor.fetch_absolute("x"),
+    "offset": lambda conn, cursor: cursor.fetch_relative("x"),
+}
+
+
+@pytest.mark.parametrize(("name", "call"), WRONG.items(), ids=WRONG)
+async def test_an_argument_of_a_wrong_type_is_an_interface_error(name: str, call: Any) -> None:
+    async with running("d") as dsn, aioifx.connect(dsn) as conn:
+        await conn.execute("create table t (n integer)")
+        async with conn.cursor(scroll=True) as cursor:
+            await cursor.execute("select n from t")
+            with pytest.raises(InterfaceError, match=f"^{name}: must be"):
+                await call(conn, cursor)
+        assert await conn.fetchval("select count(*) from t") == 0
