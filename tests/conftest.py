@@ -56,6 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             and hasattr(item, "callspec")
         ):
             families.setdefault((item.parent, item.originalname), []).append(item)
+        if isinstance(item, pytest.Function) and "is_exhaustive" in item.fixturenames:
+            item.add_marker("partial")
     for family in families.values():
         for item in not_in_the_sample(family):
             item.add_marker("exhaustive")
@@ -70,6 +72,20 @@ def is_exhaustive(pytestconfig: pytest.Config) -> bool:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("informix") and not os.environ.get("AIOIFX_TEST_DSN"):
         pytest.skip("AIOIFX_TEST_DSN names no Informix")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """A whole suite, the default one or all of it, runs on every core; tests that are chosen, or debugged, do not."""
+    if "PYTEST_XDIST_WORKER" in os.environ or hasattr(config, "workerinput"):
+        return  # this process is one of the many
+    option = config.option
+    is_chosen = config.args_source is not config.ArgsSource.TESTPATHS or bool(option.keyword)
+    is_whole = not is_chosen and option.markexpr in ("not exhaustive", "")
+    is_watched = option.usepdb or option.trace or option.collectonly or option.capture == "no"
+    if is_whole and not is_watched and getattr(option, "numprocesses", 0) is None:
+        option.numprocesses, option.dist = "logical", "worksteal"
+        option.maxprocesses = option.maxprocesses or 8
 
 
 @pytest.fixture
