@@ -16,7 +16,7 @@ BLOCK: Final = 128 * 1024
 _FIRST: Final = 16
 """Rows taken at first, when nobody knows yet how large they are."""
 
-_MOST: Final = 256
+_MOST: Final = 1024
 """Rows taken at a time; between two takes others have the event loop."""
 
 

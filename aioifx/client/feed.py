@@ -14,7 +14,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from aioifx.client.delimited import (
     Chunk,
@@ -38,6 +38,9 @@ from aioifx.sqltypes import Column, Row, Value
 
 RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
 """Rows; or, where a format is named, a path, an open file, or chunks of text or bytes."""
+
+
+_TUPLES: Final = frozenset((tuple,))
 
 
 def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> Feed:
@@ -137,6 +140,7 @@ class _Rows(_Values):
 
     def __init__(self, source: Iterable[Sequence[Value]]) -> None:
         super().__init__()
+        self._list: list[Any] | None = source if source.__class__ is list else None
         self._source: Iterator[Any] = iter(source)
 
     async def begin(self) -> int | None:
@@ -151,9 +155,17 @@ class _Rows(_Values):
 
     def _pull(self, count: int) -> list[Row]:
         """A row becomes a tuple as it comes: whoever makes them may use one list for all."""
+        source: Iterable[Any]
+        if self._list is None:
+            source = islice(self._source, count)
+        else:
+            source = self._list[self.count : self.count + count]
+            if _TUPLES.issuperset(map(type, source)):  # a third of the time that looking at each would take
+                self.count += len(source)
+                return source
         rows: list[Row] = [
             row if row.__class__ is tuple else _tuple_of(row, index)
-            for index, row in enumerate(islice(self._source, count), self.count)
+            for index, row in enumerate(source, self.count)
         ]
         self.count += len(rows)
         return rows
