@@ -50,13 +50,18 @@ def plans() -> Iterator[dict[str, Plan]]:
 
 
 @pytest.fixture
-async def server(plans: dict[str, Plan]) -> AsyncIterator[Server]:
-    async with serve(ServerOptions(databases=tuple(f"shop{number}" for number in range(WORKERS)))) as server:
+async def server(plans: dict[str, Plan], is_exhaustive: bool) -> AsyncIterator[Server]:
+    count = workers_for(is_exhaustive)
+    async with serve(ServerOptions(databases=tuple(f"shop{number}" for number in range(count)))) as server:
         register_routines(server)
-        for number in range(WORKERS):
+        for number in range(count):
             async with aioifx.connect(server.dsn, database=f"shop{number}", user="direct") as conn:
                 await prepare_tables(conn)
         yield server
+
+
+def workers_for(is_exhaustive: bool) -> int:
+    return WORKERS if is_exhaustive else 2
 
 
 class Worker:
@@ -152,7 +157,7 @@ async def test_an_operation_bears_every_reply_in_every_place(
     complaints: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
     before, size = asyncio.all_tasks(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    workers = [Worker(number, server, plans) for number in range(WORKERS)]
+    workers = [Worker(number, server, plans) for number in range(workers_for(is_exhaustive))]
     positions = await workers[0].count(operation)
     cases = cases_of(positions, OPERATIONS.index(operation), is_exhaustive)
     told = await shared_out(workers, cases, operation)
