@@ -63,7 +63,7 @@ class Order:
         object_name(self.table, "table")
         names: object = self.columns
         if names is not None:
-            if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+            if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InterfaceError("columns: must be a sequence of names")
             for name in self.columns or ():
                 column_name(name, "columns")
