@@ -72,6 +72,7 @@ def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str 
     """COUNT, SUM, AVG, MIN, MAX and kin over an operand; *over* is the window's text.
 
     COUNT's type is DECIMAL(15,0), of the others DECIMAL over integers and decimals (observed: they arrive as DECIMAL).
+    That SUM of integers has scale 0 is assumed.
     """
     type_ = plain(operand.known_type)
     family = family_of(type_)
@@ -89,4 +90,6 @@ def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str 
             if family not in NUMERIC:
                 raise SqlFault(-1260, offset=offset)
             result = FLOAT if family is Family.FLOAT else decimal()
+            if name == "sum" and family is Family.INTEGER:
+                result = decimal(scale=0)
             return Typed(f"ifx_{name}({distinct}{operand.sql}){over}", result)

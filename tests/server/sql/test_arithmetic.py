@@ -66,7 +66,7 @@ def test_only_numbers_and_intervals_are_added_up(name: str) -> None:
         ("COUNT(*)", "DECIMAL(15,0)", Decimal(2)),
         ("COUNT(d)", "DECIMAL(15,0)", Decimal(1)),
         ("COUNT(DISTINCT k)", "DECIMAL(15,0)", Decimal(2)),
-        ("SUM(k)", "DECIMAL(32)", Decimal(3)),
+        ("SUM(k)", "DECIMAL(32,0)", Decimal(3)),
         ("SUM(d)", "DECIMAL(32)", Decimal("4.5")),
         ("SUM(f)", "FLOAT", 0.5),
         ("AVG(k)", "DECIMAL(32)", Decimal("1.5")),
@@ -75,7 +75,7 @@ def test_only_numbers_and_intervals_are_added_up(name: str) -> None:
         ("MAX(d)", "DECIMAL(8,2)", Decimal("4.50")),
         ("SUM(iv)", "INTERVAL DAY(2) TO SECOND", timedelta(1, 7384)),
         ("SUM(k) + 1", "DECIMAL(32)", Decimal(4)),
-        ("SUM(DISTINCT k)", "DECIMAL(32)", Decimal(3)),
+        ("SUM(DISTINCT k)", "DECIMAL(32,0)", Decimal(3)),
     ],
 )
 def test_an_aggregate_has_informixs_value_and_type(expression: str, type_: str, value: Value) -> None:
