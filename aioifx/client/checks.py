@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Final, cast
 
 from aioifx.client.route import names_in
@@ -73,7 +73,7 @@ def check_whole(name: str, value: object, low: int, high: int) -> None:
 
 
 def check_seconds(name: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < math.inf:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= sys.float_info.max:
         raise InterfaceError(f"{name}: must be a number of seconds above 0")
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
+from aioifx.client.checks import check_flag, check_row_factory
 from aioifx.client.cursor import Cursor
-from aioifx.client.line import Stats
+from aioifx.client.line import Stats, check_wait
 from aioifx.client.manners import Isolation
 from aioifx.client.named import named_statement
 from aioifx.client.owner import NotCopied
@@ -140,11 +141,14 @@ class Connection(Queries[Item], NotCopied):
         """
         if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError("named: expected True or False; each call of the statement has its values")
+        if row_factory is None:
+            row_factory = self._factory
+        check_row_factory(row_factory)
         names = named_statement(sql) if named else None
         async with self._statements.session.turn(timeout):
             statement = await self._statements.take(sql if names is None else names.sql)
         statement.one_shot = False
-        return PreparedStatement(self._statements, statement, row_factory or self._factory, names)
+        return PreparedStatement(self._statements, statement, row_factory, names)
 
     @overload
     def cursor(
@@ -162,7 +166,12 @@ class Connection(Queries[Item], NotCopied):
         Args:     scroll: its rows can be gone through in any direction; each one is a round trip.
                   hold: opened inside of a transaction, it outlives it. Outside of one every cursor does.
         """
-        return Cursor(self._statements, row_factory or self._factory, scroll=scroll, hold=hold)
+        check_flag("scroll", scroll)
+        check_flag("hold", hold)
+        if row_factory is None:
+            row_factory = self._factory
+        check_row_factory(row_factory)
+        return Cursor(self._statements, row_factory, scroll=scroll, hold=hold)
 
     def transaction(
         self,
@@ -341,6 +350,7 @@ class Connection(Queries[Item], NotCopied):
 
         Args:     timeout: seconds until the connection is dropped instead.
         """
+        check_wait(timeout)
         if self._statements.is_over:
             return None
         owner, channel = self._session.line.owner, self._session.channel

@@ -247,7 +247,7 @@ def _check_reading(encoding: str, max_record: int) -> None:
         raise InterfaceError(f"encoding: must be a str, not {type(encoding).__name__}")
     try:
         b"a".decode(encoding, "ignore")  # nothing at all would be decoded without looking
-    except LookupError:
+    except (LookupError, ValueError):
         raise InterfaceError(f"encoding: no code set of text is called {encoding!r}") from None
     if max_record < 1:
         raise InterfaceError("max_record: must be 1 or more")

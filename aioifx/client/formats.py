@@ -35,9 +35,16 @@ def format_of(
         return name
     if name == "csv":
         own = "utf-8-sig" if reading else "utf-8"
-        return CsvFormat(delimiter=delimiter or ",", header=header, encoding=encoding or own)
+        return CsvFormat(
+            delimiter="," if delimiter is None else delimiter,
+            header=header,
+            encoding=own if encoding is None else encoding,
+        )
     if name != "unload":
         raise InterfaceError(f'format: must be "unload" or "csv", not {name!r:.40}')
     if header:
         raise InterfaceError("header: UNLOAD's format has none")
-    return UnloadFormat(delimiter=delimiter or "|", encoding=encoding or code_set.codec)
+    return UnloadFormat(
+        delimiter="|" if delimiter is None else delimiter,
+        encoding=code_set.codec if encoding is None else encoding,
+    )

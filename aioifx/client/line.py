@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,8 +54,24 @@ def check_timeout(timeout: object) -> None:
     """Raise unless *timeout* is None, or a number of seconds that a call may have."""
     if timeout is None:
         return
-    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not 0 < timeout < math.inf:
+    if (
+        not isinstance(timeout, (int, float))
+        or isinstance(timeout, bool)
+        or not 0 < timeout <= sys.float_info.max
+    ):
         raise InterfaceError(f"timeout: expected a number of seconds above 0, got {timeout!r:.40}")
+
+
+def check_wait(timeout: object) -> None:
+    """Raise unless *timeout* is None, or a number of seconds to wait for something; 0 does not wait."""
+    if timeout is None or timeout == math.inf:
+        return
+    if (
+        not isinstance(timeout, (int, float))
+        or isinstance(timeout, bool)
+        or not 0 <= timeout <= sys.float_info.max
+    ):
+        raise InterfaceError(f"timeout: expected a number of seconds, 0 or more, got {timeout!r:.40}")
 
 
 class Ticket(Expected[T]):

@@ -47,6 +47,13 @@ def refused(value: Value, sql_type: SqlType) -> DataError:
 _DBDATE: Final = re.compile(r"(?=.{4,5}\Z)((?:Y4)?+(?:MD|DM)(?:Y4)?+)([-/.0]?+)")
 
 
+def check_dbdate(dbdate: object) -> None:
+    """Raise unless *dbdate* says how dates are written."""
+    if not isinstance(dbdate, str):
+        raise InterfaceError(f"dbdate: must be a str such as {ISO_DATES}, not {type(dbdate).__name__}")
+    _date_order(dbdate)
+
+
 def _date_order(dbdate: str) -> tuple[list[str], str]:
     """Y, M and D in their order, and what stands between them; a slash when DBDATE does not say (documented)."""
     found = _DBDATE.fullmatch(dbdate.upper())

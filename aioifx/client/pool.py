@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
 
+from aioifx.client.checks import check_flag, check_whole
 from aioifx.client.connection import Connection, no_attribute
 from aioifx.client.keeper import Keeper
 from aioifx.client.lending import Limits
-from aioifx.client.line import Ticket, check_timeout
+from aioifx.client.line import Ticket, check_timeout, check_wait
 from aioifx.client.options import OptionFields, resolve
 from aioifx.client.owner import NotCopied
 from aioifx.client.queries import Queries
@@ -95,6 +96,7 @@ class Pool(Queries[Item], NotCopied):
 
         Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
         """
+        check_wait(timeout)
         await self._keeper.wait_ready(timeout)
 
     # -- borrowing ----------------------------------------------------------------------------------------------------
@@ -106,6 +108,7 @@ class Pool(Queries[Item], NotCopied):
         Raises:   PoolTimeout, on awaiting: it was not there in time, too many wait already, or the server is down.
                   PoolClosed: the pool is closed, or closing.
         """
+        check_wait(timeout)
         return Acquiring(self._keeper, self._acquire_timeout if timeout is None else timeout)
 
     def release(self, conn: Connection[Any]) -> Awaitable[None]:
@@ -115,6 +118,8 @@ class Pool(Queries[Item], NotCopied):
 
         Raises:   InterfaceError: this pool has not lent it, or has it back already.
         """
+        if not isinstance(conn, Connection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"conn: expected a connection of this pool, got {type(conn).__name__}")
         self._keeper.take_back(conn)
         return _DONE
 
@@ -171,6 +176,7 @@ class Pool(Queries[Item], NotCopied):
 
         Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
         """
+        check_wait(timeout)
         await self._keeper.close(timeout)
 
     def terminate(self) -> None:
@@ -383,13 +389,16 @@ def create_pool(
     check_sizes(min_size, max_size)
     for what, number in {
         "acquire_timeout": acquire_timeout,
-        "max_waiting": max_waiting,
         "max_lifetime": max_lifetime,
         "max_idle": max_idle,
         "check_after_idle": check_after_idle,
         "slow_release": slow_release or 0,
     }.items():
         _check_number(what, number)
+    check_whole("max_waiting", max_waiting, 0, 2**31 - 1)
+    if not (name is None or isinstance(name, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InterfaceError(f"name: must be a str, not {type(name).__name__}")
+    check_flag("debug", debug)
     for what, hook in (("init", init), ("setup", setup), ("reset", reset)):
         if hook is not None and not callable(hook):
             raise InterfaceError(f"{what}: must be a coroutine function that takes a connection")
@@ -415,5 +424,5 @@ def check_sizes(min_size: object, max_size: object) -> None:
 
 
 def _check_number(name: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= sys.float_info.max:
         raise InterfaceError(f"{name}: must be a number, 0 or more")

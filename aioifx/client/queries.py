@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
+from aioifx.client.checks import check_flag
 from aioifx.client.delimited import TextFormat
 from aioifx.client.execute import (
     RECORDS,
@@ -23,11 +24,13 @@ from aioifx.client.execute import (
 )
 from aioifx.client.feed import Feed, RowSource, feed_of, feed_of_mappings
 from aioifx.client.formats import format_of
+from aioifx.client.line import check_timeout
 from aioifx.client.load import Commit, Order, Progress, check_progress, load
-from aioifx.client.moments import ISO_DATES
+from aioifx.client.moments import ISO_DATES, check_dbdate
 from aioifx.client.named import MappingRows, NamedValues
 from aioifx.client.pipeline import ParamRows
 from aioifx.client.result import ExecuteResult
+from aioifx.client.sqltext import check_sql
 from aioifx.client.statements import Statements, Use
 from aioifx.client.stream import Stream
 from aioifx.client.unload import Target, unload
@@ -206,7 +209,10 @@ class Queries(Generic[Item]):
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
-        return self._stream(sql, args, row_factory or self._factory, prefetch, timeout)
+        check_sql(sql)
+        return self._stream(
+            sql, args, self._factory if row_factory is None else row_factory, prefetch, timeout
+        )
 
     def _stream(
         self,
@@ -252,7 +258,7 @@ class Queries(Generic[Item]):
                   timeout: as in `fetch`.
         """
         sql, args = call_of(routine, args, named)
-        return await self.fetch(sql, *args, row_factory=row_factory or self._factory, timeout=timeout)
+        return await self.fetch(sql, *args, row_factory=row_factory, timeout=timeout)
 
     async def execute(
         self,
@@ -266,6 +272,7 @@ class Queries(Generic[Item]):
             sql, args = by_position(sql, args, named)
         if args:
             return await self._runner.run(sql, args, execute_statement, timeout)
+        check_timeout(timeout)  # before a pool acquires a connection, here and below
         return await self._runner.apply(partial(execute_text, sql=sql, timeout=timeout))
 
     async def executemany(
@@ -291,6 +298,7 @@ class Queries(Generic[Item]):
         """
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
+        check_timeout(timeout)
         return await self._runner.apply(
             lambda statements: executemany_text(statements, sql, source, collect=collect, timeout=timeout)
         )
@@ -335,7 +343,10 @@ class Queries(Generic[Item]):
                   DataError: a value does not fit, or text cannot be read; with its row_index.
                   InterfaceError: the call makes no sense; NotSupportedError: a column's type cannot be loaded.
         """
+        check_flag("header", header)
         order = Order(table, columns, block, commit, progress)
+        check_dbdate(dbdate)
+        check_timeout(timeout)
         if format is None and (header or delimiter is not None or encoding is not None):
             raise InterfaceError("delimiter, header and encoding are a format's: say which")
         if named is not None and (rows is not None or format is not None):
@@ -386,9 +397,13 @@ class Queries(Generic[Item]):
                   timeout: seconds for each block; None: command_timeout.
         Returns:  the number of rows. When it fails, what was written stays.
         """
+        check_flag("header", header)
         check_progress(progress)
+        check_dbdate(dbdate)
+        check_timeout(timeout)
         if named is not None:
             query, args = by_position(query, args, named)
+        check_sql(query)
 
         def begun(statements: Statements) -> Awaitable[int]:
             code_set = statements.session.file_code_set

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
 import random
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -152,5 +151,9 @@ def _check_attempts(attempts: object) -> None:
 
 
 def _check_seconds(name: str, seconds: object) -> None:
-    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < math.inf:
+    if (
+        not isinstance(seconds, (int, float))
+        or isinstance(seconds, bool)
+        or not 0 <= seconds <= sys.float_info.max
+    ):
         raise InterfaceError(f"{name}: must be a number of seconds")

@@ -70,14 +70,19 @@ class Scan(NamedTuple):
     """Placeholders in front of the statement's own WHERE, subqueries' aside; all of them when it has none."""
 
 
+def check_sql(sql: object) -> None:
+    """Raise unless *sql* is a str."""
+    if not isinstance(sql, str):
+        raise InterfaceError(f"sql: must be a str, not {type(sql).__name__}")
+
+
 def scan(sql: str) -> Scan:
     """Count the placeholders of a statement and find its verb.
 
     Raises:   InterfaceError: *sql* is no str.
               ProgrammingError: nothing but blanks and comments, or a NUL in it.
     """
-    if not isinstance(sql, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InterfaceError(f"sql: must be a str, not {type(sql).__name__}")
+    check_sql(sql)
     return _remembered(sql) if len(sql) <= _CACHED_SIZE else _scan(sql)
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
+from aioifx.client.checks import check_flag
 from aioifx.client.line import Ticket, check_timeout
 from aioifx.client.owner import NotCopied
 from aioifx.client.session import Session
@@ -64,6 +65,7 @@ class Stream(NotCopied, Generic[R]):
     ) -> None:
         """Args:     converts: False: values are those of their types, whatever the user wants of them."""
         check_timeout(timeout)
+        check_flag("prefetch", prefetch)
         self._timeout = timeout
         if statements is not None:  # else a subclass has them when it begins
             self._statements = statements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -523,7 +524,32 @@ WRONG: dict[str, Any] = {
     "value": lambda conn, cursor: cursor.scroll(1.5),
     "number": lambda conn, cursor: cursor.fetch_absolute("x"),
     "offset": lambda conn, cursor: cursor.fetch_relative("x"),
+    "sql": lambda conn, cursor: anext(conn.stream(7)),
+    "query": lambda conn, cursor: conn.unload(7, [].append),
+    "dbdate": lambda conn, cursor: conn.load("t", ["1|"], format="unload", dbdate=[]),
+    "dbdate of values": lambda conn, cursor: conn.load("t", [(1,)], dbdate=7),
+    "header": lambda conn, cursor: conn.unload("select n from t", [].append, format="csv", header="no"),
+    "delimiter, empty": lambda conn, cursor: conn.load("t", ["1|"], format="unload", delimiter=""),
+    "encoding, NUL": lambda conn, cursor: conn.load("t", ["1|"], format="unload", encoding="a\0b"),
+    "prefetch": lambda conn, cursor: anext(conn.stream("select n from t", prefetch="no")),
+    "row_factory of a stream": lambda conn, cursor: anext(conn.stream("select n from t", row_factory=[])),
+    "row_factory of a cursor": lambda conn, cursor: _called(conn.cursor, scroll=True, row_factory=7),
+    "row_factory of a statement": lambda conn, cursor: conn.prepare("select n from t", row_factory=7),
+    "scroll": lambda conn, cursor: _called(conn.cursor, scroll="no"),
+    "hold": lambda conn, cursor: _called(conn.cursor, hold="no"),
+    "timeout": lambda conn, cursor: conn.fetch("select n from t", timeout=10**400),
+    "timeout of close": lambda conn, cursor: conn.close(timeout="x"),
 }
+MUST: dict[str, str] = {
+    "query": "sql: must be",
+    "encoding, NUL": "encoding: no code set",
+    "timeout": "timeout: expected a number of seconds",
+    "timeout of close": "timeout: expected a number of seconds",
+}
+
+
+async def _called(function: Any, **options: Any) -> Any:
+    return function(**options)
 
 
 @pytest.mark.parametrize(("name", "call"), WRONG.items(), ids=WRONG)
@@ -532,6 +558,7 @@ async def test_an_argument_of_a_wrong_type_is_an_interface_error(name: str, call
         await conn.execute("create table t (n integer)")
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute("select n from t")
-            with pytest.raises(InterfaceError, match=f"^{name}: must be"):
+            must = MUST.get(name, f"{re.split(', | of ', name)[0]}: must be")
+            with pytest.raises(InterfaceError, match=f"^{must}"):
                 await call(conn, cursor)
         assert await conn.fetchval("select count(*) from t") == 0

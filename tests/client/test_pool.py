@@ -793,3 +793,34 @@ async def test_many_borrowers_and_cancellations_lose_nothing(server: Server) -> 
             assert not isinstance(outcome, DatabaseError)
         await eventually(lambda: pool.stats.idle == pool.stats.size)
         assert pool.stats.waiting == 0
+
+
+async def test_arguments_of_a_wrong_type_are_interface_errors(server: Server) -> None:
+    wrong: Any = "x"
+    no_connection: Any = set()
+    async with pooled(server, max_size=1) as pool:
+        async with pool.acquire():  # no call below waits for a connection
+            for call in (
+                lambda: pool.acquire(timeout=wrong),
+                lambda: pool.acquire(timeout=-1),
+                lambda: pool.wait_ready(wrong),
+                lambda: pool.close(timeout=wrong),
+                lambda: pool.execute("select 1 from thing", timeout=wrong),
+                lambda: pool.executemany("delete from thing where id = ?", [(1,)], timeout=wrong),
+                lambda: pool.load("thing", [], timeout=0),
+                lambda: pool.unload("select id from thing", bytes, timeout=0),
+            ):
+                with pytest.raises(InterfaceError, match=r"^timeout: expected a number of seconds"):
+                    await call()
+            with pytest.raises(InterfaceError, match=r"^conn: expected a connection of this pool, got set"):
+                _ = pool.release(no_connection)
+        assert await pool.fetchval("select count(*) from thing") == ROWS
+
+
+@pytest.mark.parametrize(
+    "option", [{"name": 7}, {"debug": "no"}, {"max_waiting": 1.5}, {"max_idle": 10**400}]
+)
+def test_options_of_a_pool_are_of_their_types(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(InterfaceError, match=f"^{name}: must be"):
+        _ = create_pool("informix://u@h/d?server=s", **option)
