@@ -440,12 +440,9 @@ class Engine:
 
     @contextmanager
     def _droppable(self, step: str) -> Generator[None, None, None]:
-        """Around a step of a definition: long ones may be interrupted, in a transaction before they begin."""
-        if not step.startswith(_LONG_STEPS):
-            yield
-            return
+        """Around a step of a definition: each may be interrupted before it begins, a long one outside a transaction."""
         self._interrupts.check()
-        if self._opened.transactions.open:
+        if self._opened.transactions.open or not step.startswith(_LONG_STEPS):
             yield
             return
         with self._interrupts.stopping():
@@ -647,6 +644,8 @@ _UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
 """Let a client's wish pass on to the statement after them (documented: sqlbreak names what it ends, not these)."""
 
 _LONG_STEPS: Final = (
+    "ALTER TABLE",
+    "DELETE FROM",
     "INSERT INTO",
     'UPDATE main."t',
     'UPDATE temp."t',

@@ -40,6 +40,10 @@ _OWNER: Final = "informix"
 """Who owns databases that the server makes, and logs in when a DSN names nobody."""
 
 
+_TEXTS: Final = {"host": False, "db_locale": False, "user": True, "password": True, "server_name": True}
+"""Options that are text, and whether they may be None."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
     """How a server is set up; the command line and `running` both make one."""
@@ -80,6 +84,10 @@ class ServerOptions:
 
     def __post_init__(self) -> None:
         """Raises:   InterfaceError: an option is wrong."""
+        for option, optional in _TEXTS.items():
+            value = getattr(self, option)
+            if not (isinstance(value, str) or (value is None and optional)):
+                raise InterfaceError(f"{option}: expected text, got {type(value).__name__}")
         for name, locale in map(_parts_of, self.databases):
             if not is_database_name(name):
                 raise InterfaceError(f"database: {name!r} is not the name of a database")
@@ -92,6 +100,8 @@ class ServerOptions:
             )
         if isinstance(self.seed, Path):
             object.__setattr__(self, "seed", _script_in(self.seed))
+        elif not isinstance(self.seed, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may be untyped
+            raise InterfaceError(f"seed: expected SQL or a Path, got {type(self.seed).__name__}")
         if not self.login_timeout > 0:
             raise InterfaceError(f"login_timeout: expected seconds above 0, got {self.login_timeout!r}")
         if self.max_sessions < 1:
@@ -257,7 +267,7 @@ class Server:
         options = self.options
         user = quote(options.user or _OWNER, safe="") + ("" if password is None else f":{password}")
         host = f"[{options.host}]" if ":" in options.host else options.host
-        name = self._rules.identity.name
+        name = quote(self._rules.identity.name, safe="")
         kept = self._databases.find(options.first_database).locale
         locale = "" if kept == DEFAULT_LOCALE else f"&client_locale={kept}&db_locale={kept}"
         tls = "" if options.ssl is None else "&ssl=true"

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 import aioifx
+from aioifx.server import catalog
 from aioifx.server.controls import Event
 from aioifx.server.databases import LogMode
 from aioifx.server.engine import Engine
 from aioifx.server.listener import running
 from aioifx.server.roster import Roster
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.plan import Isolation, StatementType
+from aioifx.server.sql.plan import Definition, Isolation, StatementType, Step
 from aioifx.server.sql.settings import Settings
 from tests.server.talking import House, codes, house, query, run
 
@@ -657,6 +658,28 @@ def test_a_long_query_can_be_interrupted(filled: Engine) -> None:
             filled, "SELECT 1 FROM t"
         )  # hit by an interrupt that came too late for the long one, if one did
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(10),)]
+
+
+@pytest.mark.parametrize("before", ["", "BEGIN WORK"])
+def test_a_definition_can_be_interrupted_between_its_steps(
+    filled: Engine, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps_of, begun = catalog.steps_of, list[str]()
+
+    def interrupted(definition: Definition) -> Iterator[Step]:
+        for step in steps_of(definition):
+            begun.append(step.sql)
+            yield step
+            filled.interrupt()
+
+    if before:
+        run(filled, before)
+    with monkeypatch.context() as patched:
+        patched.setattr(catalog, "steps_of", interrupted)
+        fault = fault_of(filled, "ALTER TABLE t ADD (c INTEGER, d INTEGER)")
+    assert codes(fault) == (-213, -157, "")
+    assert len(begun) == 2
+    assert query(filled, "SELECT FIRST 1 * FROM t ORDER BY a") == [(1, 0)]
 
 
 # -- ANSI --------------------------------------------------------------------------------------------------------------

@@ -132,6 +132,13 @@ async def test_a_wrong_option_is_named() -> None:
         ServerOptions(port="x")  # type: ignore[arg-type] # the error is what is tested
     with pytest.raises(InterfaceError, match=r"seed: .*nothing\.sql cannot be read: "):
         ServerOptions(seed=Path("nothing.sql"))
+    for option, value, expected in (
+        ("seed", 5, "seed: expected SQL or a Path, got int"),
+        ("user", 5, "user: expected text, got int"),
+        ("db_locale", None, "db_locale: expected text, got NoneType"),
+    ):
+        with pytest.raises(InterfaceError, match=expected):
+            ServerOptions(**{option: value})  # type: ignore[arg-type] # the error is what is tested
     with pytest.raises(InterfaceError, match="port: -1 is not a port"):
         ServerOptions(port=-1)
     with pytest.raises(InterfaceError, match="login_timeout: expected seconds above 0, got 0"):
