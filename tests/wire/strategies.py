@@ -124,13 +124,21 @@ def request_strategies(dialect: Dialect) -> list[st.SearchStrategy[Any]]:
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> tuple[Dialect, list[Any]]:
-    """A dialect and a group of requests in it; SQ_EXIT, when it is there, is the last."""
+def conversations(draw: st.DrawFn, count: int) -> tuple[Dialect, list[list[Any]]]:
+    """A dialect and *count* groups of requests in it; SQ_EXIT, when it is there, is the last of its group."""
     dialect = draw(dialects)
-    messages = draw(st.lists(st.one_of(request_strategies(dialect)), max_size=6))
-    if draw(st.integers(0, 9)) == 0:
-        messages.append(requests.Exit())
-    return dialect, messages
+    groups: list[list[Any]] = []
+    for _ in range(count):
+        messages = draw(st.lists(st.one_of(request_strategies(dialect)), max_size=6))
+        if draw(st.integers(0, 9)) == 0:
+            messages.append(requests.Exit())
+        groups.append(messages)
+    return dialect, groups
+
+
+def groups() -> st.SearchStrategy[tuple[Dialect, list[Any]]]:
+    """A dialect and a group of requests in it."""
+    return conversations(1).map(lambda drawn: (drawn[0], drawn[1][0]))
 
 
 # -- replies ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from aioifx.wire.requests import Request, read_request
 from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.frames import JDBC_FILES, frames, load
 from tests.wire.putting import put_group
-from tests.wire.strategies import damaged, dialects, groups, request_bytes
+from tests.wire.strategies import conversations, damaged, dialects, groups, request_bytes
 
 DIALECT = Dialect()
 
@@ -179,12 +179,9 @@ def test_whatever_is_put_is_read_again(group: tuple[Dialect, list[Request]]) -> 
         assert parks <= len(chunks)
 
 
-@given(groups(), groups())
-def test_a_group_ends_where_it_ends(
-    first: tuple[Dialect, list[Request]], second: tuple[Dialect, list[Request]]
-) -> None:
-    dialect, messages = first
-    following = [message for message in second[1] if not isinstance(message, requests.Fetch)]
+@given(conversations(2))
+def test_a_group_ends_where_it_ends(conversation: tuple[Dialect, list[list[Request]]]) -> None:
+    dialect, (messages, following) = conversation
     inbox = Inbox()
     inbox.feed(put(dialect, messages) + put(dialect, following))
     assert feed(lambda _: read_request(inbox, dialect), [])[0] == messages
