@@ -157,8 +157,9 @@ class Channel(asyncio.Protocol):
         self.expected.append(expected)
         if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
             self._advance()
-        if request:
-            self.send(request)
+        if request and self.failure is None and self._transport is not None:  # as `send`
+            self.bytes_out += len(request)
+            self._transport.write(request)
 
     def send(self, data: bytes | bytearray) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""

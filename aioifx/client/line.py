@@ -30,6 +30,8 @@ from aioifx.wire.replies import Reply
 
 T = TypeVar("T")
 
+_running_loop: Final = asyncio.get_running_loop
+
 INTERRUPT: Final = b"\x42"
 """The urgent byte (observed: JDBC, cancel.json; 14.10)."""
 
@@ -184,7 +186,7 @@ class Line:
 
         Raises:   InterfaceError: the connection belongs to another event loop or process.
         """
-        if asyncio.get_running_loop() is not self._loop:
+        if _running_loop() is not self._loop:
             raise self.owner.refusal()
         if (
             self._taken
@@ -333,7 +335,6 @@ class Line:
         self,
         request: bytes | bytearray,
         reader: Reader[T],
-        *,
         running: bool = False,
         told: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,

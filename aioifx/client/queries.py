@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from aioifx.client.checks import check_flag
 from aioifx.client.delimited import TextFormat
@@ -41,6 +41,9 @@ from aioifx.sqltypes import Value
 R = TypeVar("R")
 T = TypeVar("T")
 
+_TUPLE: Final = TUPLES.first
+_RECORD: Final = RECORDS.first
+
 Format: TypeAlias = Literal["unload", "csv"] | TextFormat
 """The format of a text file."""
 
@@ -54,7 +57,6 @@ class Runner(Protocol):
         params: Sequence[Value] | None,
         use: Use[T],
         timeout: float | None = None,
-        *,
         once: bool = False,
     ) -> T:
         """See `Statements.run`."""
@@ -167,10 +169,9 @@ class Queries(Generic[Item]):
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
-        if isinstance(column, str):
-            row = await self._runner.run(sql, args, RECORDS.first, timeout)
-        else:
-            row = await self._runner.run(sql, args, TUPLES.first, timeout)
+        # The class is looked at first, because that costs nothing.
+        by_place = column.__class__ is int or not isinstance(column, str)
+        row = await self._runner.run(sql, args, _TUPLE if by_place else _RECORD, timeout)
         return value_at(row, column)
 
     @overload

@@ -94,6 +94,8 @@ class Statement:
         )
         self.columns = description.columns if self.returns_rows else ()
         self._is_for_update = self.returns_rows and is_for_update(sql)
+        self._ends_with_done = not (self._is_for_update or session.is_ansi)
+        """Whether a SQ_DONE that counts rows always says that none follow; see `_is_last`."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The columns that an INSERT stores into."""
         self.is_open = False
@@ -242,7 +244,8 @@ class Statement:
         self._read_open = read_rows
         self.is_open = True  # from here on the server may have a cursor, whatever comes back
         self.exhausted = False
-        return session.line.submit(group, opening.reader, running=True, told=session.observe, lost=self._lost)
+        # By position: names would cost each call more than all of `submit`'s own.
+        return session.line.submit(group, opening.reader, True, session.observe, None, self._lost)
 
     def _opening(self, size: int, read_rows: RowReader | None) -> _Opening:
         """The usual one, for fetches of *size* bytes or whatever a row needs."""
@@ -322,7 +325,12 @@ class Statement:
         self._frees_itself = self._asks_to_free  # now it is known whether there is a cursor to take it along
         if reply.closed:
             self.is_open = False
-        self.exhausted = reply.closed or not rows or self._is_last(done) or reply.no_rows is not None
+        self.exhausted = (
+            reply.closed
+            or not rows
+            or (done is not None and done.rows > 0 and (self._ends_with_done or self._is_last(done)))
+            or reply.no_rows is not None
+        )
         if reply.error is not None or reply.bad_value is not None:
             self._arrived_in_part(reply)
         self._typed_once = True

@@ -131,12 +131,13 @@ class Statements:
         """Keep a statement for the next call, or put it down."""
         idle, sql = self._idle, statement.sql
         self._taken.discard(statement)
-        if idle.get(sql) is statement:
+        other = idle.get(sql)
+        if other is statement:
             return  # its cursor was closed by one task while another fetched, and both give it back
         if statement.is_open:
             statement.put_cursor_down()
         if (
-            sql in idle
+            other is not None
             or not statement.may_be_kept
             or statement.is_released
             or statement.generation != self._session.generation
@@ -185,7 +186,6 @@ class Statements:
         params: Sequence[Value] | None,
         use: Use[T],
         timeout: float | None = None,
-        *,
         once: bool = False,
     ) -> T:
         """A whole call: the turn, a statement, its use; then it is given back.
@@ -195,7 +195,8 @@ class Statements:
         """
         session = self._session if not self._is_over else self.session
         # What `async with` does, without awaiting where nothing is to be awaited.
-        if timeout is not None or session.manners.due or not session.line.turn_now():
+        line = session.line
+        if timeout is not None or session.manners.due or not line.turn_now():
             try:
                 await session.take_turn(timeout)
             except DatabaseError as error:
@@ -208,8 +209,8 @@ class Statements:
                 result = await use(statement, () if params is None else params)
             except BaseException as error:
                 statement, result = await self._again(statement, error, may_repeat, params, use)
-            if statement.verb in _CHANGING:
-                self.executed(statement)
+            if not statement.returns_rows and statement.verb in _CHANGING:
+                self.clear()
             self.give_back(statement)
             if session.is_ansi:
                 if statement.returns_rows:
@@ -218,7 +219,7 @@ class Statements:
                     await session.autocommit()
             return result
         finally:
-            session.line.give_turn()
+            line.give_turn()
 
     def apply(self, use: Callable[[Statements], Awaitable[T]]) -> Awaitable[T]:
         """What *use* makes of these statements; who has them only for one call does more here."""
