@@ -93,14 +93,16 @@ class Channel(asyncio.Protocol):
     def eof_received(self) -> bool:
         self.inbox.eof = True
         self._advance()
-        self._fail(ConnectionLost("the server closed the connection"))
+        if self.failure is None or self.expected:
+            self._fail(ConnectionLost("the server closed the connection"))
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.inbox.eof = True
-        reason = f": {exc}" if exc else ""
         self._advance()
-        self._fail(ConnectionLost(f"the connection was lost{reason}"))
+        if self.failure is None or self.expected:
+            reason = f": {exc}" if exc else ""
+            self._fail(ConnectionLost(f"the connection was lost{reason}"))
         self._resume()
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
@@ -157,7 +159,8 @@ class Channel(asyncio.Protocol):
         self.expected.append(expected)
         if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
             self._advance()
-        if request and self.failure is None and self._transport is not None:  # as `send`
+            self.send(request)  # unless that has ended the channel
+        elif request and self._transport is not None:
             self.bytes_out += len(request)
             self._transport.write(request)
 
@@ -198,7 +201,8 @@ class Channel(asyncio.Protocol):
         """Drop the connection at once, unsent bytes included. In a fork, the connection of the parent process stays."""
         if self.is_inherited or (self._loop is not None and self._loop.is_closed()):
             return self._let_go()
-        self._fail(reason or ConnectionLost("the connection was closed"))
+        if self.failure is None or self.expected:
+            self._fail(reason or ConnectionLost("the connection was closed"))
         if self._transport is not None:
             self._transport.abort()
         return None
@@ -226,7 +230,8 @@ class Channel(asyncio.Protocol):
 
     def close(self) -> None:
         """Close once everything is written. Whoever still waits is told that the connection was closed."""
-        self._fail(ConnectionLost("the connection was closed"))
+        if self.failure is None or self.expected:
+            self._fail(ConnectionLost("the connection was closed"))
         # Once only: one with TLS that was closed twice cannot be dropped any more (CPython before 3.11.5 raises).
         if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
@@ -243,7 +248,7 @@ class Channel(asyncio.Protocol):
 
     async def wait_closed(self) -> None:
         """Wait until the transport is gone."""
-        if self._ended is not None:
+        if self._ended is not None and not self._ended.done():
             await asyncio.shield(self._ended)
 
     # -- parsers ------------------------------------------------------------------------------------------------------

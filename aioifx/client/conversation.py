@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from aioifx.channel import Channel
@@ -54,7 +54,7 @@ class Conversation:
     def speak(self, dialect: Dialect) -> None:
         """Use the layouts that were agreed on."""
         self.dialect = dialect
-        self._usual_reader = self.reader()
+        self._usual_reader = _shared_reader(dialect)
 
     def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
         """What reads replies with rows, or of such a length; for as many of them as one likes."""
@@ -193,6 +193,12 @@ class Conversation:
             requests.put_prepare(outbox, self.dialect, _PROBE, 0)
 
         return Chore(put, prepared)
+
+
+@lru_cache(maxsize=64)
+def _shared_reader(dialect: Dialect) -> ReplyReader:
+    """What reads replies without rows. It keeps nothing of them, so all sessions can share it."""
+    return ReplyReader(dialect, None, DEFAULT_LIMIT, make_taker(dialect, None, DEFAULT_LIMIT))
 
 
 # -- what chores send --------------------------------------------------------------------------------------------------

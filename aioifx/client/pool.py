@@ -251,7 +251,6 @@ class _Acquired:
         params: Sequence[Value] | None,
         use: Use[T],
         timeout: float | None = None,
-        *,
         once: bool = False,
     ) -> T:
         check_timeout(timeout)

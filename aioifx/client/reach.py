@@ -8,7 +8,6 @@ House rules:
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import ipaddress
 import os
@@ -149,17 +148,26 @@ def _keep_alive(channel: Channel, idle: int, interval: int, count: int) -> None:
     own = channel.transport.get_extra_info("socket")
     if own is None:
         return
-    with contextlib.suppress(OSError):
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
+    for level, option, value in _keepalive_options(idle, interval, count):
+        try:
+            own.setsockopt(level, option, value)
+        except OSError:
+            pass
+
+
+@lru_cache(maxsize=16)
+def _keepalive_options(idle: int, interval: int, count: int) -> tuple[tuple[int, int, int], ...]:
+    """Level, option and value of what the platform has."""
+    options = (
         (_KEEPIDLE, idle),
         (_KEEPINTVL, interval),
         (_KEEPCNT, count),
         (_USER_TIMEOUT, 1000 * (idle + interval * count)),
-    ):
-        if option is not None:  # the platform has it
-            with contextlib.suppress(OSError):
-                own.setsockopt(socket.IPPROTO_TCP, option, value)
+    )
+    return (
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        *((socket.IPPROTO_TCP, option, value) for option, value in options if option is not None),
+    )
 
 
 def _all_refused(errors: list[ConnectError]) -> ConnectError:
