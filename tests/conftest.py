@@ -27,7 +27,7 @@ settings.register_profile("sample", settings.get_profile("ci"), max_examples=25)
 
 def has_exhaustive(config: pytest.Config) -> bool:
     """Whether tests marked `exhaustive` are selected: not in the default suite."""
-    return "not exhaustive" not in config.getoption("-m")
+    return "not exhaustive" not in str(config.getoption("-m"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

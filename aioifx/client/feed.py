@@ -140,7 +140,8 @@ class _Rows(_Values):
 
     def __init__(self, source: Iterable[Sequence[Value]]) -> None:
         super().__init__()
-        self._list: list[Any] | None = source if source.__class__ is list else None
+        rows: Any = source
+        self._list: list[Any] | None = rows if type(rows) is list else None
         self._source: Iterator[Any] = iter(source)
 
     async def begin(self) -> int | None:

@@ -64,8 +64,6 @@ class Adapter:
     Args:     adapters: by class. encoder: of the type named *name*; it is asked first.
     """
 
-    __slots__ = ("_encoder", "_known", "_name", "as_is", "is_standard")
-
     def __init__(
         self, adapters: Mapping[type[Any], Convert], encoder: Convert | None = None, name: str = ""
     ) -> None:
@@ -128,8 +126,6 @@ class Conversions:
     Args:     codecs: by the type's name, as `type_name` spells it. adapters: by class.
               integral_decimals: whether DECIMAL and MONEY of scale 0 come as int.
     """
-
-    __slots__ = ("_adapters", "_by_codec", "_codecs", "_plain", "integral_decimals")
 
     def __init__(
         self,

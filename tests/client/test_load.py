@@ -639,7 +639,7 @@ async def test_a_load_that_is_cancelled_while_its_rows_are_awaited_leaves_nothin
 async def test_a_block_that_takes_too_long_is_interrupted_and_undone() -> None:
     held = Held(done(2) + EOT)
     script: Script = [opened, BEGIN, (PUT, held), ROLLBACK, CLOSE, release(2), deleted]
-    async with talking(*script, command_timeout=0.05) as (conn, _):
+    async with talking(*script, command_timeout=0.2) as (conn, _):
         with pytest.raises(QueryTimeout):
             await conn.load("t", rows(2))
         held.release()
@@ -672,7 +672,7 @@ async def test_a_time_out_while_a_row_is_looked_for_tells_the_first_error_too() 
     held = Held(one_done)
     search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, held)]
     script: Script = [opened, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2), deleted]
-    async with talking(*script, command_timeout=0.05) as (conn, _):
+    async with talking(*script, command_timeout=0.2) as (conn, _):
         with pytest.raises(QueryTimeout) as caught:
             await conn.load("t", rows(1))
         assert isinstance(caught.value.__cause__, UniqueViolation)

@@ -628,7 +628,7 @@ async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said
 
 async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
     held = Held(one_done)
-    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=0.02) as (
+    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=0.2) as (
         conn,
         _,
     ):

@@ -319,7 +319,7 @@ async def test_one_that_took_too_long_is_put_down() -> None:
         closing(2),
         first_use(2, 1),
         statement_cache_size=10,
-        command_timeout=0.02,
+        command_timeout=0.2,
     ) as (conn, _):
         with pytest.raises(QueryTimeout):
             await conn.fetch(QUERY)

@@ -1198,7 +1198,7 @@ async def test_a_rollback_behind_an_error_that_is_cancelled_goes_on_without_us()
 
 async def test_an_error_whose_rollback_takes_too_long_is_the_one_that_is_raised() -> None:
     held = Held(done() + EOT)
-    async with talking(BEGIN, ("Rollback", held), deleted, command_timeout=0.05) as (conn, _):
+    async with talking(BEGIN, ("Rollback", held), deleted, command_timeout=0.2) as (conn, _):
         with pytest.raises(ZeroDivisionError):
             async with conn.transaction():
                 raise ZeroDivisionError
@@ -1209,7 +1209,7 @@ async def test_an_error_whose_rollback_takes_too_long_is_the_one_that_is_raised(
 
 async def test_an_error_whose_rollback_never_gets_its_turn_is_raised_and_the_rollback_put_down() -> None:
     held = Held(executed(9, StatementType.DELETE, 1))
-    async with talking(BEGIN, (COMMAND, held), ROLLBACK, command_timeout=0.05) as (conn, _):
+    async with talking(BEGIN, (COMMAND, held), ROLLBACK, command_timeout=0.2) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()
         other = asyncio.ensure_future(conn.execute(DELETE))
@@ -1283,7 +1283,7 @@ async def test_an_end_cancelled_before_its_turn_came_is_put_down(end: str) -> No
 
 
 async def test_a_commit_that_takes_too_long_is_not_waited_for_and_says_that_its_outcome_is_unknown() -> None:
-    async with talking(BEGIN, deleted, ("Commit", SILENCE), command_timeout=0.05, cancel_timeout=0.05) as (
+    async with talking(BEGIN, deleted, ("Commit", SILENCE), command_timeout=0.2, cancel_timeout=0.05) as (
         conn,
         _,
     ):
@@ -1294,7 +1294,7 @@ async def test_a_commit_that_takes_too_long_is_not_waited_for_and_says_that_its_
 
 async def test_a_begin_that_takes_too_long_is_rolled_back_when_it_comes() -> None:
     held = Held(done() + EOT)
-    async with talking(("Begin", held), ROLLBACK, command_timeout=0.05) as (conn, _):
+    async with talking(("Begin", held), ROLLBACK, command_timeout=0.2) as (conn, _):
         with pytest.raises(QueryTimeout):
             await in_transaction(conn)
         held.release()
