@@ -226,7 +226,7 @@ class Channel(asyncio.Protocol):
             finally:
                 os.close(null)
         except (AttributeError, OSError):
-            pass  # there is no descriptor, or none any more
+            pass  # there is no descriptor, or it is closed
 
     def close(self) -> None:
         """Close once everything is written. Whoever still waits is told that the connection was closed."""
@@ -311,7 +311,7 @@ class Channel(asyncio.Protocol):
 
 
 def _reject(expected: Expected[Any], error: DatabaseError, *, sent: bool = True) -> None:
-    """Give *error* to whoever waits; and if nobody does, it must not be logged as forgotten.
+    """Set *error* on the future of a waiter. Without a waiter it must not be logged as never retrieved.
 
     Args:     sent: whether the request has left.
     """

@@ -701,7 +701,7 @@ The server runs, and takes no sessions of ordinary users at the moment.
 
 -25571
 The server cannot create a user thread: it has as many sessions as LIMITNUMSESSIONS allows, or lacks memory.
-> Close connections that nobody uses, or make pools smaller; onstat -g ses shows who holds them.
+> Close unused connections, or make pools smaller; onstat -g ses shows which users hold them.
 
 -27001
 The connection ended while the login was under way. A server that is starting, full, or behind a proxy does that.

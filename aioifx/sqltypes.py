@@ -308,7 +308,7 @@ class Datetime:
     def to_datetime(self, default: dt.datetime = _EPOCH_OF_STRPTIME) -> dt.datetime:
         """A datetime of these fields; *default* has those that are missing, 1900-01-01 as in strptime.
 
-        Raises:   DataError: there is no such day, such as 29 February in a year that is no leap year.
+        Raises:   DataError: there is no such day, such as 29 February in a common year.
         """
         names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
         present = {name: value for name, value in zip(names, self.fields, strict=True) if value is not None}

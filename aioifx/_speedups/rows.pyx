@@ -338,7 +338,7 @@ cdef enum:
 
 
 cdef inline PyObject* integral_of(const Field* field, const uint8_t* p) noexcept:
-    """A DECIMAL of scale 0 as int; long ones are left to Python. What has digits behind the point is disliked."""
+    """A DECIMAL of scale 0 as int; long ones are left to Python, and so is what has digits after the point."""
     cdef Number number
     cdef int64_t amount = 0
     cdef int index

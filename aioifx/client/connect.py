@@ -141,7 +141,7 @@ class _Journey:
         raise self._summary()
 
     async def _early_round(self, password: str, end: float) -> Connection[Any] | None:
-        """A round behind which another one comes at *end*; None then."""
+        """A round that another one follows at *end*; None then."""
         limit = asyncio.timeout_at(end)
         try:
             async with limit:
@@ -177,7 +177,7 @@ class _Journey:
         finally:
             try:
                 await race.close()
-            except BaseException:  # cancelled, or too late: nobody gets the connection
+            except BaseException:  # cancelled, or too late: the connection is not returned
                 if connection is not None:
                     connection.terminate()
                 raise

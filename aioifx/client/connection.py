@@ -73,7 +73,7 @@ class Connection(Queries[Item], NotCopied):
 
     @property
     def user(self) -> str:
-        """Who has logged in."""
+        """The user name of the login."""
         return self._session.user
 
     @property
@@ -263,7 +263,7 @@ class Connection(Queries[Item], NotCopied):
         Args:     type: a built-in type such as "DECIMAL", without length or qualifier, or one of a user's.
                   encoder: a parameter for the type -> a value that the type takes.
                   decoder: a value of the type, as it comes without this -> what rows hold.
-        Raises:   InterfaceError: *type* is no name, or a function is no callable.
+        Raises:   InterfaceError: *type* is not a name, or a function is not callable.
         """
         session = self._statements.session
         codec = checked_codec((encoder, decoder), "set_type_codec")

@@ -24,7 +24,7 @@ _DOUBLINGS: Final = 16
 """More than it takes; of a server that is down for days the power itself would overflow."""
 
 PROBE_DELAY: Final = 0.5
-"""Seconds at most between two tries while somebody waits: a server that is back is used within a second."""
+"""Seconds at most between two tries while a task waits: a server that is back is used within a second."""
 
 PATIENCE: Final = 3
 """Failed tries in a row after which the server counts as down."""
@@ -119,11 +119,11 @@ class Lending(Generic[C, W]):
     _failures: int = 0
     _error: Exception | None = None
     _hopeless: bool = False
-    """Whether the last failure is one that another try does not mend; then nobody is kept waiting."""
+    """Whether the last failure is one that another try does not mend; then no task is kept waiting."""
     _not_before: float = 0.0
-    """When the server is tried again for nobody in particular."""
+    """When the server is tried again while no task waits."""
     _probe_at: float = 0.0
-    """When it is tried again for those who wait."""
+    """When it is tried again while tasks wait."""
 
     @property
     def size(self) -> int:
@@ -137,7 +137,7 @@ class Lending(Generic[C, W]):
 
     @property
     def failures(self) -> int:
-        """Failed tries in a row; those that come soon after another, for whoever waits, are not counted."""
+        """Failed tries in a row; those that follow soon after another, for waiting tasks, are not counted."""
         return self._failures
 
     @property

@@ -125,7 +125,7 @@ class Line:
         self.channel = channel
         self._loop = channel.loop
         self.owner = Owner("the connection", self._loop)
-        """Who may use the connection."""
+        """The event loop and process that may use the connection."""
         self.command_timeout = command_timeout
         self.cancel_timeout = cancel_timeout
         self.pipelining = pipelining
@@ -514,7 +514,7 @@ class Line:
             self._unanswered = self.channel.send_urgent(INTERRUPT)
 
     def cancel(self) -> None:
-        """Interrupt the statement that runs; whoever waits for it gets the server's -213. Nothing if none runs.
+        """Interrupt the statement that runs; the call that waits for it gets the server's -213. Nothing if none runs.
 
         A statement that does not end within `cancel_timeout` takes the connection along.
         """

@@ -167,7 +167,7 @@ def is_list(value: object) -> bool:
 class NamedRows:
     """The rows of many executions, whose values have names.
 
-    Raises:   InterfaceError: *rows* cannot be iterated. By iterating: a row is no mapping, or a value is missing or
+    Raises:   InterfaceError: *rows* cannot be iterated. By iterating: a row is not a mapping, or a value is missing or
               left over; names the row, counted from 0.
     """
 

@@ -427,7 +427,7 @@ class _Noted(Mapping[str, str]):
 
 
 def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
-    """`resolve`, which need not do its work again when the same is said as before. Nobody may change the result."""
+    """`resolve`, whose result is kept for the same arguments. The result must not be changed."""
     values = tuple(options.values())
     kinds = tuple(map(type, values))  # True is 1 for a dict
     if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):

@@ -47,12 +47,12 @@ class Owner:
             raise self.refusal()
 
     def check_end(self) -> None:
-        """Raise InterfaceError unless it may be dropped now: `is_here`, in a fork, or behind its event loop's end."""
+        """Raise InterfaceError unless it may be dropped now: `is_here`, in a fork, or after its event loop's end."""
         if not (self.is_here or self.is_inherited or self.loop.is_closed()):
             raise self.refusal()
 
     def refusal(self) -> InterfaceError:
-        """What whoever else uses it is told."""
+        """The message of the error that any other use raises."""
         if self.is_inherited:
             return InterfaceError(
                 f"{self.what} belongs to the process {self._pid}, which has forked: open another one in this process"

@@ -260,7 +260,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         params: Sequence[Value],
         use: Use[T],
     ) -> tuple[Statement, T]:
-        """Behind a failure: close the cursor; where a change of its table was the matter, prepare and use it anew."""
+        """After a failure: close the cursor; where a change of its table was the matter, prepare and use it anew."""
         _put_cursor_down(statement)
         note_sql(error, statement.sql)
         fresh = await self._statements.anew(statement, error)
@@ -309,7 +309,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *,
         once: bool = False,
     ) -> T:
-        """A whole call: the turn, the use of the statement; its cursor is closed behind that.
+        """A whole call: the turn, the use of the statement; its cursor is closed after that.
 
         Args:     once: *use* cannot be repeated, so a stale statement is prepared again for the next call only.
         """

@@ -143,7 +143,7 @@ def _keep_alive(channel: Channel, idle: int, interval: int, count: int) -> None:
     """Let TCP find out that the peer's machine has gone.
 
     A peer may have reset the connection already. The socket then is closed or takes no options, and the next read tells
-    why: that is no error of the option.
+    why: that is not an error of the option.
     """
     own = channel.transport.get_extra_info("socket")
     if own is None:

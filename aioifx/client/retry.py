@@ -2,7 +2,7 @@
 
 House rules:
 1. What is repeated is the whole: a function that begins a transaction and ends it.
-2. An error behind which the outcome is not known (`outcome_unknown`) is never followed by another try.
+2. An error after which the outcome is not known (`outcome_unknown`) is never followed by another try.
 """
 
 from __future__ import annotations

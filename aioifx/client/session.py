@@ -138,7 +138,7 @@ class Session(Conversation):
         self.session_id: int | None = None
         """The server's number of the session, once it was asked for."""
         self.user = ""
-        """Who has logged in."""
+        """The user name of the login."""
         self.server_name = ""
         """The DBSERVERNAME, or the alias of it, that was connected to."""
         self.database = ""
@@ -384,7 +384,7 @@ class Session(Conversation):
     def doubt(self, sql: str, error: DatabaseError) -> None:
         """Say on *error*, which came instead of a statement's reply, if the statement may have taken effect.
 
-        What was part of a transaction is undone with it. In an ANSI database the COMMIT behind a statement is sent
+        What was part of a transaction is undone with it. In an ANSI database the COMMIT after a statement is sent
         after a time-out, but not after the connection's end.
         """
         note_sql(error, sql)

@@ -649,7 +649,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
 
 
 def _check_described(prepared: Reply) -> None:
-    """Raise unless the answer to a PREPARE says what was prepared; whoever raises here ends the connection."""
+    """Raise unless the answer to a PREPARE says what was prepared; an error here ends the connection."""
     if prepared.description is None:
         raise ProtocolError("the server prepared a statement and did not describe it")
 

@@ -268,7 +268,7 @@ def _boolean_name(sql_type: SqlType) -> str:
 
 
 def _owner_of(sql_type: SqlType, name: str) -> str:
-    """The described owner of the type *name*; nobody's for a DISTINCT type of another name that is sent as it."""
+    """The described owner of the type *name*; empty for a DISTINCT type of another name that is sent as it."""
     return sql_type.owner if sql_type.extended_name == name else ""
 
 

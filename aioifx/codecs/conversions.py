@@ -71,7 +71,7 @@ class Adapter:
         self._encoder = encoder
         self._name = name
         self.is_standard = encoder is None and not adapters
-        """Whether nobody has asked for anything."""
+        """Whether there are no conversions."""
         kinds = ACCEPTED - adapters.keys() if encoder is None else frozenset[type[object]]()
         self.as_is = kinds | {type(None)}
         """Classes of which values, not those of subclasses, go as they are."""
@@ -198,7 +198,7 @@ _NAME: Final = re.compile(r"[^\W\d][\w$]*")
 def type_name(name: object, option: str) -> str:
     """The name of a type as descriptions spell it; SQL's synonyms are known.
 
-    Raises:   InterfaceError: begins with *option*; it is no name.
+    Raises:   InterfaceError: begins with *option*; it is not a name.
     """
     if not isinstance(name, str):
         raise InterfaceError(f"{option}: expected the name of an Informix type, got {type(name).__name__}")

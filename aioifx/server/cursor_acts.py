@@ -84,7 +84,7 @@ def close_cursor(desk: Desk, message: requests.Close) -> None:
 
 
 def fetch(desk: Desk, message: requests.Fetch) -> None:
-    """SQ_NFETCH: rows, and with the last of them, and behind them, SQ_DONE, whose count is that of the whole result.
+    """SQ_NFETCH: rows, and with the last of them, and after them, SQ_DONE, whose count is that of the whole result.
 
     Source:   observed: informix-driver's rowcount after the last row, on 12.10, 14.10 and 15
 

@@ -92,7 +92,7 @@ def _password_field(password: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
-    """What stands in front of the password, but for the size, and behind it: the same for every connection."""
+    """What stands before the password, but for the size, and after it: the same for every connection."""
     outbox = Outbox()
     outbox.u8(LoginType.REQUEST)
     outbox.u8(_FAMILY)
@@ -264,7 +264,7 @@ _REPLIES: Final = frozenset({LoginType.ACCEPT, LoginType.REJECT, LoginType.REDIR
 
 @lru_cache(maxsize=16)
 def _login_reply(kind: int, data: bytes) -> LoginReply:
-    """What is told behind the flags; a server says much the same to everybody."""
+    """What follows the flags; a server sends much the same to every client."""
     reader = _Reader(data, kind)
     reply = LoginReply(kind)
     reader.expect(LoginBlock.ASSOCIATION)

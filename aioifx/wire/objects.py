@@ -271,7 +271,7 @@ def put_object_data(outbox: Outbox, data: ObjectData) -> None:
 
     Wire:     2 opcode · 2 kind · 4 size · when read: pieces, each 2 size · size bytes · pad to even; one short where
               nothing was read
-    Source:   observed: JDBC, lob.json; the short behind a size of 0: 14.10; behind a negative one: JDBC
+    Source:   observed: JDBC, lob.json; the short after a size of 0: 14.10; after a negative one: JDBC
     """
     outbox.u16(Op.LODATA)
     outbox.i16(data.kind)

@@ -202,7 +202,7 @@ def _changed(reference: tree.TableRef, context: Context) -> tuple[Target, Expres
 
 
 def _checked(target: Target, texts: Sequence[_Set], statement: tree.Update) -> list[str]:
-    """The SET clause, its first value behind the conditions of WITH CHECK OPTION.
+    """The SET clause, its first value after the conditions of WITH CHECK OPTION.
 
     Raises:   SqlFault: -999, there are such conditions, and a query gives several values at once.
     """

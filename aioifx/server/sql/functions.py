@@ -45,7 +45,7 @@ Strings: give CHAR operands through ifx_text where blanks count
     ifx_left(text, n)  ifx_right  ifx_space(n)
     ifx_instr(text, part[, start[, nth]])   INTEGER, 0 when not found
     ifx_charindex(part, text[, start])      INTEGER, 0 when not found
-    ifx_substring_index(text, part, n)      before the nth part, or behind it from the end
+    ifx_substring_index(text, part, n)      before the nth part, or after it from the end
     ifx_ascii(text)  ifx_chr(n)
 
 Dates and times: d is a DATE, dt a DATE or DATETIME of type T, i an INTERVAL

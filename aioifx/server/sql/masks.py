@@ -23,7 +23,7 @@ _FILL: Final = {"*": "*", "&": "0", "#": " ", "<": ""}
 
 
 class _Mask(NamedTuple):
-    """A mask taken apart: what stands before the point, the number of decimals, what stands behind them."""
+    """A mask taken apart: what stands before the point, the number of decimals, what stands after them."""
 
     before: str
     has_point: bool
@@ -52,7 +52,7 @@ def _mask(text: str) -> _Mask:
 
 
 def _without_end(text: str) -> tuple[str, str]:
-    """A mask without a point, cut behind its last place."""
+    """A mask without a point, cut after its last place."""
     end = max((index for index, character in enumerate(text) if character in _DIGITS + "$"), default=-1)
     if end < 0:
         return text, ""
@@ -96,7 +96,7 @@ def _before(mask: _Mask, digits: str, is_negative: bool) -> str:
 
 
 def _behind(text: str, is_negative: bool) -> str:
-    """What stands behind the digits: signs, a closing parenthesis, other characters as they are."""
+    """What stands after the digits: signs, a closing parenthesis, other characters as they are."""
     return "".join(_symbol(character, is_negative) for character in text)
 
 

@@ -215,7 +215,7 @@ class Context:
         return table
 
     def sequence(self, name: tree.QualifiedName) -> Table | None:
-        """The sequence that a name means, behind any synonym; None when it means none.
+        """The sequence that a name means, through any synonym; None when it means none.
 
         Raises:   SqlFault: -329 no such database, -349 no database open.
         """

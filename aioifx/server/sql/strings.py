@@ -257,7 +257,7 @@ def charindex(part: str | None, text: str | None, start: int | None = 1) -> int 
 
 
 def substring_index(text: str | None, delimiter: str | None, count: int | None) -> str | None:
-    """SUBSTRING_INDEX: what stands before the *count*-th delimiter, or behind it, counted from the end.
+    """SUBSTRING_INDEX: what stands before the *count*-th delimiter, or after it, counted from the end.
 
     The whole text when it has fewer; NULL for a count of 0 (documented). assumed: no text is an empty delimiter.
     """
@@ -276,7 +276,7 @@ def ascii_code(text: str | None, code_set: str) -> int | None:
 
 
 def character(code: int | None, code_set: str) -> str | None:
-    """CHR: the character with a code of 0 to 255; one that is no character of the code set by itself is -23103."""
+    """CHR: the character with a code of 0 to 255; another code than that of a whole character is -23103."""
     if code is None:
         return None
     if not 0 <= code <= 255:

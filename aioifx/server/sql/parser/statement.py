@@ -127,7 +127,7 @@ _BANNER: Final = re.compile(
 
 
 def _blanked(text: str) -> str:
-    """Blanks in the place of a text, so that offsets behind it stay as they are."""
+    """Blanks in the place of a text, so that offsets after it stay as they are."""
     return re.sub(r"[^\n]", " ", text)
 
 
