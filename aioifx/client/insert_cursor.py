@@ -67,6 +67,7 @@ class InsertCursor:
             if adapts
             else (),
         )
+        self._lost = partial(self._session.doubt, statement.sql)
         self._row_size = sum(step.width for step in self._encoder.steps)
 
     # -- rows -> bytes ------------------------------------------------------------------------------------------------
@@ -117,15 +118,16 @@ class InsertCursor:
             self._are_types_known = True
         outbox.raw(messages)
         self.statement.is_open = True
-        lost = partial(self._session.doubt, self.statement.sql)
-        return self._session.submit(outbox, running=True, lost=lost)
+        return self._session.submit(outbox, running=True, lost=self._lost)
 
     async def end(self) -> ServerError | None:
         """Behind a block: ID alone where rows have one size (observed: JDBC; what it is for is not known).
 
         Returns:  what the server says went wrong.
         """
-        return (await self._session.exchange(self._addressed())).error if self.one_size else None
+        if not self.one_size:
+            return None
+        return (await self._session.exchange(self._addressed(), lost=self._lost)).error
 
     async def close(self) -> None:
         """CLOSE, if it may be open, and wait for it; an error says that it is closed already."""

@@ -223,6 +223,17 @@ async def test_without_a_log_there_is_no_transaction() -> None:
         assert (await conn.load("t", rows(3), block=2)).rowcount == 3
 
 
+@pytest.mark.parametrize("answered", [[], [(PUT, one_done)]], ids=["block", "end of block"])
+async def test_without_a_log_a_lost_reply_leaves_the_outcome_unknown(answered: list[Turn]) -> None:
+    lost = END if answered else put(1)[0]
+    async with talking(opened, answered, (lost[0], Cut()), warnings=UNLOGGED) as (conn, _):
+        with pytest.raises(ConnectionLost) as caught:
+            await conn.load("t", rows(1))
+        assert caught.value.outcome_unknown
+        assert (caught.value.sql or "").startswith("insert into t")
+        await conn._session.channel.wait_closed()
+
+
 async def test_in_an_ansi_database_the_cursor_is_closed_before_it_is_opened_again() -> None:
     script: Script = [opened, put(2), CLOSE, MARK, put(1), COMMIT, release(2)]
     async with talking(*script, warnings=ANSI) as (conn, _):
