@@ -56,6 +56,7 @@ cdef enum:  # aioifx.codecs.base.Kind
 cdef enum:
     DAY_ZERO = 693595  # date(1899, 12, 31).toordinal()
     HEAD = 8  # of SQ_TUPLE and of SQ_PUT
+    MOST_ROOM = 262_144  # bytes that a run begins with
     MAX_TEXT = 67_108_864  # aioifx.wire.opcodes.MAX_TEXT
 
 cdef int* DAYS_BEFORE = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334]
@@ -145,6 +146,7 @@ cdef class Encoder:
     cdef list _kept
     cdef bytes _codec, _errors, _before, _behind
     cdef bint _keeps_ascii
+    cdef Py_ssize_t _room  # bytes that the last run has needed
 
     def __cinit__(self, codecs, str codec not None, str errors not None, bytes before, bytes behind):
         cdef Py_ssize_t index
@@ -152,6 +154,7 @@ cdef class Encoder:
         self._kept = []
         self._codec, self._errors = codec.encode(), errors.encode()
         self._before, self._behind = before, behind
+        self._room = 4096
         if before is not None and len(before) + 4 + len(behind) != HEAD:
             raise ValueError("a head of another size")
         ascii = bytes(range(128)).decode("ascii")
@@ -197,7 +200,7 @@ cdef class Encoder:
         cdef Py_ssize_t before, here
         cdef object row, left = None
         buffer.used = 0
-        buffer.room = 4096
+        buffer.room = self._room
         buffer.data = <char*>PyMem_Malloc(buffer.room)
         if buffer.data == NULL:
             raise MemoryError
@@ -211,6 +214,7 @@ cdef class Encoder:
             here = PyByteArray_GET_SIZE(out)
             PyByteArray_Resize(out, here + buffer.used)
             memcpy(PyByteArray_AS_STRING(out) + here, buffer.data, buffer.used)
+            self._room = min(max(buffer.used, 4096), MOST_ROOM)
         finally:
             PyMem_Free(buffer.data)
         return left

@@ -118,7 +118,9 @@ class InsertCursor:
             self._are_types_known = True
         outbox.raw(messages)
         self.statement.is_open = True
-        return self._session.submit(outbox, running=True, lost=self._lost)
+        requests.put_eot(outbox)
+        # The outbox's own data: `take` would copy the block once more.
+        return self._session.submit_group(outbox.data, running=True, lost=self._lost)
 
     async def end(self) -> ServerError | None:
         """Behind a block: ID alone where rows have one size (observed: JDBC; what it is for is not known).
