@@ -61,7 +61,7 @@ def read_bag(
     Raises:   InterfaceError: an argument or option is wrong. What connecting and the query for the keys raise.
     """
     options.setdefault("row_factory", dict_row)
-    read = _ReadRows(dsn, Source(relation, column, columns, tuple(params)), options)
+    read = _ReadRows(dsn, Source(relation, column, columns, params), options)
     parts, _ = _planned(read, partitions, bounds)
     return bags.from_sequence(parts, npartitions=len(parts)).map_partitions(read)
 
@@ -86,7 +86,7 @@ def read_dataframe(
     Raises:   ImportError: pandas or pyarrow is missing. The others: see `read_bag`.
     """
     frames: Any = import_module("dask.dataframe")  # it needs pandas and pyarrow
-    read = _ReadFrame(dsn, Source(relation, column, columns, tuple(params)), options)
+    read = _ReadFrame(dsn, Source(relation, column, columns, params), options)
     parts, meta = _planned(read, partitions, bounds)
     return frames.from_map(read, parts, meta=meta, label="aioifx-read")
 

@@ -56,12 +56,17 @@ class Source:
 
     def __post_init__(self) -> None:
         column_name(self.column, "column")
+        params: object = self.params
+        if isinstance(params, (str, bytes)) or not isinstance(params, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"params: must be a sequence, not {type(params).__name__}")
+        object.__setattr__(self, "params", tuple(self.params))
         if not self.is_query:
             object_name(self.relation, "relation")
             if self.params:
                 raise InterfaceError("params: a table takes none")
         if self.columns is not None:
-            if isinstance(self.columns, str) or not self.columns:
+            names: object = self.columns
+            if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InterfaceError("columns: must be a sequence of names")
             for name in self.columns:
                 column_name(name, "columns")
@@ -120,7 +125,8 @@ def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
 
     Raises:   InterfaceError: they are no whole numbers, do not rise, or are too many.
     """
-    if not all(map(_is_whole, bounds)):
+    given: object = bounds
+    if not isinstance(given, Sequence) or not all(map(_is_whole, bounds)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InterfaceError("bounds: must be whole numbers")
     if any(first >= second for first, second in pairwise(bounds)):
         raise InterfaceError("bounds: must rise")

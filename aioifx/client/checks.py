@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Final, cast
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar, cast
 
 from aioifx.client.route import names_in
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, InterfaceError
+from aioifx.rows import Record
+from aioifx.sqltypes import Column, Row
+
+R = TypeVar("R")
 
 DEFAULT_LOCALE: Final = "en_US.8859-1"
 
@@ -16,9 +21,30 @@ _MAX_TEXT: Final = 1024
 
 
 def check_row_factory(factory: object) -> None:
-    """Raise unless *factory* can be called."""
+    """Raise unless *factory* can be called with the columns."""
     if not callable(factory):
         raise InterfaceError("row_factory: must be callable, such as aioifx.rows.dict_row")
+    if isinstance(factory, type) and (name := _FACTORY_OF.get(factory)):
+        raise InterfaceError(
+            f"row_factory: must be a function of the columns, not the class {factory.__name__}; use aioifx.rows.{name}"
+        )
+
+
+_FACTORY_OF: Final[dict[type, str]] = {dict: "dict_row", tuple: "tuple_row", Record: "record_row"}
+
+
+def row_maker(
+    factory: Callable[[Sequence[Column]], Callable[[Row], R]], columns: Sequence[Column]
+) -> Callable[[Row], R]:
+    """What *factory* makes of the columns.
+
+    Raises:   InterfaceError: it is no row factory, or returns none. Whatever it raises.
+    """
+    check_row_factory(factory)
+    make = factory(columns)
+    if not callable(make):  # pyright: ignore[reportUnnecessaryComparison] - callers may be untyped
+        raise InterfaceError(f"row_factory: must return a function of a row, not {type(make).__name__}")
+    return make
 
 
 def check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from aioifx.client.checks import check_row_factory
+from aioifx.client.checks import check_row_factory, row_maker
 from aioifx.client.execute import (
     OnError,
     by_position,
@@ -156,7 +156,7 @@ class Cursor(NotCopied, Generic[R]):
         hold = self._session.holds or (self._hold and self._session.is_logged)
         make: Callable[[Row], R]
         if self._scrolls:
-            make = self._factory(statement.columns)
+            make = row_maker(self._factory, statement.columns)
             await statement.open_scroll(params, hold=hold)
             self._scrolling = Scrolling(statement)
         else:

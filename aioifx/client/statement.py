@@ -10,6 +10,7 @@ from functools import partial
 from struct import pack
 from typing import Any, Final, NamedTuple, NoReturn
 
+from aioifx.client.checks import row_maker
 from aioifx.client.hints import hint_for_values
 from aioifx.client.line import Ticket
 from aioifx.client.named import ByName
@@ -172,11 +173,7 @@ class Statement:
         """
         making = self._making
         if making is None or making.factory is not factory:
-            if not callable(factory):
-                raise InterfaceError(
-                    f"row_factory: must be a function of the columns, not {type(factory).__name__}"
-                )
-            make = factory(self.columns)
+            make = row_maker(factory, self.columns)
             row_type = row_type_of(make)
             reader = self.row_reader(tuple if row_type is None else row_type)
             making = self._making = Making(factory, reader, make if row_type is None else None)

@@ -548,6 +548,37 @@ MUST: dict[str, str] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (dict, "must be a function of the columns, not the class dict; use aioifx.rows.dict_row"),
+        (tuple, "must be a function of the columns, not the class tuple; use aioifx.rows.tuple_row"),
+        (
+            aioifx.Record,
+            "must be a function of the columns, not the class Record; use aioifx.rows.record_row",
+        ),
+        (list, "must return a function of a row, not list"),
+        (len, "must return a function of a row, not int"),
+    ],
+)
+async def test_a_class_of_rows_is_no_row_factory(factory: Any, message: str) -> None:
+    sql = "select tabname from systables"
+    expected = f"^row_factory: {message}$"
+    async with running("d") as dsn, aioifx.connect(dsn) as conn:
+        for scroll in (False, True):
+            with pytest.raises(InterfaceError, match=expected):
+                async with conn.cursor(scroll=scroll, row_factory=factory) as cursor:
+                    await cursor.execute(sql)
+        with pytest.raises(InterfaceError, match=expected):
+            await conn.fetch(sql, row_factory=factory)
+        with pytest.raises(InterfaceError, match=expected):
+            await anext(conn.stream(sql, row_factory=factory))
+        with pytest.raises(InterfaceError, match=expected):
+            async with aioifx.connect(dsn, row_factory=factory) as other:
+                await other.fetch(sql)
+        assert await conn.fetchval("select count(*) from systables where tabid = 1") == 1
+
+
 async def _called(function: Any, **options: Any) -> Any:
     return function(**options)
 
