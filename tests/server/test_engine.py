@@ -57,6 +57,15 @@ def test_rows_come_back_as_they_were_stored(engine: Engine) -> None:
     ]
 
 
+def test_a_cast_parameter_is_assigned_by_the_rules_of_its_column(engine: Engine) -> None:
+    run(engine, "CREATE TABLE t (a SMALLINT, b VARCHAR(3), c CHAR(2))")
+    run(engine, "INSERT INTO t (b, c) VALUES (?::VARCHAR(20), ?::CHAR(9))", "12345", "abc")
+    assert query(engine, "SELECT * FROM t") == [(None, "123", "ab")]
+    run(engine, "UPDATE t SET b = ?::VARCHAR(20)", "6789")
+    assert query(engine, "SELECT b FROM t") == [("678",)]
+    assert fault_of(engine, "INSERT INTO t (a) VALUES (?::INTEGER)", 100_000).sqlcode == -1214
+
+
 def test_a_statement_is_described_before_it_runs(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER NOT NULL, b VARCHAR(20))")
     plan = engine.prepare("SELECT b, a + 1 AS n FROM t WHERE a = ?").plan

@@ -227,7 +227,7 @@ class Expressions:
 
     def _cast(self, node: tree.Cast) -> Typed:
         if isinstance(node.operand, tree.Parameter):
-            return Typed(self.context.parameter(node.operand, node.type), node.type, is_parameter=True)
+            return Typed(self.context.parameter(node.operand, node.type), node.type)
         if family_of(node.type) is Family.OTHER:
             raise SqlFault(-999, token=str(node.type), offset=node.offset)
         operand = self.value(node.operand)
