@@ -266,6 +266,7 @@ class Connection(Queries[Item], NotCopied):
         Raises:   InterfaceError: *type* is not a name, or a function is not callable.
         """
         session = self._statements.session
+        session.line.owner.check()
         codec = checked_codec((encoder, decoder), "set_type_codec")
         session.conversions = session.conversions.with_codec(type_name(type, "type"), codec)
         self._statements.renew()

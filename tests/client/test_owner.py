@@ -75,6 +75,9 @@ CALLS: dict[str, Callable[[Connection], Any]] = {
     "ping": lambda conn: conn.ping(),
     "close": lambda conn: conn.close(),
     "terminate": lambda conn: conn.terminate(),
+    "cancel": lambda conn: conn.cancel(),
+    "autocommit": lambda conn: setattr(conn, "autocommit", False),
+    "set_type_codec": lambda conn: conn.set_type_codec("integer", decoder=str),
 }
 
 
