@@ -66,6 +66,9 @@ class Index:
     def __init__(self, value: int) -> None:
         self.value = value
 
+    def __repr__(self) -> str:
+        return f"Index({self.value})"  # a test's name, the same in every process
+
     def __index__(self) -> int:
         return self.value
 
