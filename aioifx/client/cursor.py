@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from itertools import chain, islice
 from types import TracebackType
@@ -203,6 +204,7 @@ class Cursor(NotCopied, Generic[R]):
         _check_number("size", wanted)
         if wanted < 0:
             raise InterfaceError(f"fetchmany: size is {wanted}")
+        wanted = min(wanted, sys.maxsize)  # islice takes no more
         rows = list(islice(self._rows, wanted))
         while len(rows) < wanted and await self._more():
             rows += islice(self._rows, wanted - len(rows))

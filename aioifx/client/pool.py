@@ -391,7 +391,7 @@ def create_pool(
         "max_lifetime": max_lifetime,
         "max_idle": max_idle,
         "check_after_idle": check_after_idle,
-        "slow_release": slow_release or 0,
+        "slow_release": 0 if slow_release is None else slow_release,
     }.items():
         _check_number(what, number)
     check_whole("max_waiting", max_waiting, 0, 2**31 - 1)

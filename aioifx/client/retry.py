@@ -55,6 +55,8 @@ class Retry:
         _check_attempts(attempts)
         _check_seconds("delay", delay)
         _check_seconds("max_delay", max_delay)
+        if not isinstance(jitter, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError("jitter: must be True or False")
         self.attempts = attempts
         self.delay = delay
         self.max_delay = max_delay

@@ -139,7 +139,7 @@ def code_set_of(locale: str, errors: str = "strict") -> CodeSet:
         raise InterfaceError(f"{what}: unknown here" if name else what)
     try:
         codecs.lookup_error(errors)
-    except LookupError:
+    except (LookupError, ValueError):
         raise InterfaceError(f"encoding_errors: no policy is called {errors!r}") from None
     return CodeSet(name, codec, errors)
 

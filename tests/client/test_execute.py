@@ -583,6 +583,17 @@ async def _called(function: Any, **options: Any) -> Any:
     return function(**options)
 
 
+async def test_a_fetchmany_may_ask_for_more_than_a_list_can_hold() -> None:
+    async with running("d") as dsn, aioifx.connect(dsn) as conn, conn.cursor() as cursor:
+        await cursor.execute("select tabid from systables where tabid = 1")
+        assert len(await cursor.fetchmany(2**80)) == 1
+
+
+def test_a_policy_with_a_nul_is_unknown() -> None:
+    with pytest.raises(InterfaceError, match=r"^encoding_errors: no policy"):
+        aioifx.ConnectOptions(host="h", server="s", user="u", db_locale="en_US.utf8", encoding_errors="a\0b")
+
+
 @pytest.mark.parametrize(("name", "call"), WRONG.items(), ids=WRONG)
 async def test_an_argument_of_a_wrong_type_is_an_interface_error(name: str, call: Any) -> None:
     async with running("d") as dsn, aioifx.connect(dsn) as conn:

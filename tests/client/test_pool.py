@@ -818,7 +818,8 @@ async def test_arguments_of_a_wrong_type_are_interface_errors(server: Server) ->
 
 
 @pytest.mark.parametrize(
-    "option", [{"name": 7}, {"debug": "no"}, {"max_waiting": 1.5}, {"max_idle": 10**400}]
+    "option",
+    [{"name": 7}, {"debug": "no"}, {"max_waiting": 1.5}, {"max_idle": 10**400}, {"slow_release": []}],
 )
 def test_options_of_a_pool_are_of_their_types(option: dict[str, Any]) -> None:
     (name,) = option

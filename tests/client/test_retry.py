@@ -231,3 +231,8 @@ async def test_a_transaction_that_met_a_lock_succeeds_when_the_lock_is_gone() ->
 
         await add(5)
         assert await conn.fetchval("select a from t") == 7
+
+
+def test_jitter_is_a_flag() -> None:
+    with pytest.raises(InterfaceError, match=r"^jitter: must be True or False"):
+        Retry(jitter="no")  # type: ignore[arg-type]  # what is tested
