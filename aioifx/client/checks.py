@@ -112,7 +112,7 @@ def check_keepalive(value: object) -> None:
         not isinstance(value, tuple)
         or len(cast(tuple[object, ...], value)) != 3
         or not all(
-            isinstance(number, int) and 1 <= number <= limit
+            type(number) is int and 1 <= number <= limit
             for number, limit in zip(cast(tuple[object, ...], value), limits, strict=True)
         )
     ):

@@ -537,6 +537,9 @@ def _from_text(name: str, text: str) -> object:
         return _FLAGS[text.lower()]
     if name in ("environment", "row_factory", "type_codecs", "adapters"):
         raise InterfaceError(f"{name}: cannot stand in a DSN under this name")
+    if name.startswith("ssl_") and not text:
+        # An unset variable in an address must not turn TLS off.
+        raise InterfaceError(f"{name}: expected a path, got an empty text")
     return text
 
 

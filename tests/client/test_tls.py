@@ -31,6 +31,12 @@ def test_files_of_tls_turn_it_on(tmp_path: Path) -> None:
     assert found.ssl_context() is not context  # the file has changed
 
 
+@pytest.mark.parametrize("name", ["ssl_ca", "ssl_cert", "ssl_key"])
+def test_an_empty_path_in_an_address_does_not_mean_plain_tcp(name: str) -> None:
+    with pytest.raises(InterfaceError, match=rf"^{name}: expected a path, got an empty text$"):
+        parse_dsn(f"{URL}&{name}=")
+
+
 @pytest.mark.parametrize("name", ["ssl_ca", "ssl_cert"])
 def test_a_file_of_tls_that_is_of_no_use_is_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(InterfaceError, match=rf"^{name}: .*nothing.pem cannot be read: No such file"):
