@@ -164,6 +164,7 @@ STATUS: dict[type[Exception], int] = {
     aioifx.DataError: 422,
     aioifx.LockError: 503,
     aioifx.PoolTimeout: 503,  # too many wait for a connection, or for too long
+    aioifx.PoolClosed: 503,  # the service is being stopped
     aioifx.ConnectError: 503,
     aioifx.ConnectionLost: 503,
     aioifx.QueryTimeout: 504,

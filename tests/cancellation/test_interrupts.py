@@ -13,6 +13,7 @@ import trustme
 
 import aioifx
 from aioifx import Connection
+from aioifx.channel import Expected
 from aioifx.client.line import INTERRUPT
 from aioifx.server import Server, ServerOptions, serve
 from tests.faults.proxy import Proxy, Urgent, Way, proxied
@@ -157,7 +158,7 @@ async def test_who_waits_behind_a_cancelled_query_gets_his_own_answer(place: Pla
 def late(conn: Connection, server: Server) -> None:
     """Make the next cancellation's byte arrive behind its statement's answer, in front of whatever comes next."""
     channel, line = conn._session.channel, conn._session.line
-    send_urgent, send, probe = channel.send_urgent, channel.send, line._probe
+    send_urgent, ask, probe = channel.send_urgent, channel.ask, line._probe
 
     def believed(byte: bytes) -> bool:
         return byte == INTERRUPT
@@ -165,17 +166,21 @@ def late(conn: Connection, server: Server) -> None:
     def sent() -> Any:
         # Beside a request's own bytes the urgent one might get lost: Linux drops it once they have been read.
         assert send_urgent(INTERRUPT)
-        channel.send = held.append  # type: ignore[method-assign, assignment]
+        channel.ask = held_back  # type: ignore[method-assign]
         tasks.append(asyncio.ensure_future(release()))
         return probe()
 
     async def release() -> None:
         await eventually(lambda: server.stats.interrupts)
-        channel.send = send  # type: ignore[method-assign]
+        channel.ask = ask  # type: ignore[method-assign]
         for data in held:
-            send(data)
+            channel.send(data)
 
-    held: list[bytes] = []
+    def held_back(expected: Expected[Any], request: bytes | bytearray) -> None:
+        held.append(request)
+        ask(expected, b"")
+
+    held: list[bytes | bytearray] = []
     tasks: list[asyncio.Task[None]] = []
     channel.send_urgent = believed  # type: ignore[method-assign]
     line._probe = sent
