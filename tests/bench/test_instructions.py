@@ -49,6 +49,7 @@ def test_without_postgresql_its_clients_are_left_out() -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(300)  # a process starts 40 times slower under valgrind
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
 def test_a_call_is_counted() -> None:
     with replay_process(rows=ROWS) as dsn:
@@ -56,6 +57,7 @@ def test_a_call_is_counted() -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(300)  # a process starts 40 times slower under valgrind
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
 def test_what_a_client_cannot_do_is_said() -> None:
     with replay_process(rows=ROWS) as dsn, pytest.raises(RuntimeError, match="ping-pong: no rows"):
