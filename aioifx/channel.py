@@ -63,6 +63,7 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
+        self._is_closing = False  # once nothing is expected any more
         self._writable: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -236,6 +237,12 @@ class Channel(asyncio.Protocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
 
+    def close_when_answered(self) -> None:
+        """`close` as soon as nothing is expected any more."""
+        self._is_closing = True
+        if not self.expected:
+            self.close()
+
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The event loop that the channel belongs to."""
@@ -290,7 +297,9 @@ class Channel(asyncio.Protocol):
             future = expected.future
             if not future.done():
                 future.set_result(answer)
-        if inbox.pos > KEPT:
+        if self._is_closing and not queue:
+            self.close()
+        elif inbox.pos > KEPT:
             inbox.forget()
 
     def _break(self, error: DatabaseError) -> None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import settings
 
-from tests.sampling import not_in_the_sample
+from tests.sampling import is_left_out, not_in_the_sample
 
 # hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in somebody's
 # stack, which CPython 3.11 sometimes answers with "AST constructor recursion depth mismatch". Here the stack is flat.
@@ -47,7 +47,7 @@ def _old_objects_are_out_of_sight() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of `sampled` tests as `exhaustive`, but for those that the default suite keeps."""
+    """Mark as `exhaustive` what the default suite leaves out of `sampled` tests, and of the runs on uvloop."""
     families: dict[tuple[pytest.Item | pytest.Collector | None, str], list[pytest.Function]] = {}
     for item in items:
         if (
@@ -56,6 +56,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             and hasattr(item, "callspec")
         ):
             families.setdefault((item.parent, item.originalname), []).append(item)
+        elif (
+            isinstance(item, pytest.Function)
+            and hasattr(item, "callspec")
+            and "uvloop" in item.callspec.id
+            and is_left_out(item.name)
+        ):
+            item.add_marker("exhaustive")
         if isinstance(item, pytest.Function) and "is_exhaustive" in item.fixturenames:
             item.add_marker("partial")
     for family in families.values():

@@ -92,6 +92,7 @@ async def outcome_of(strategy: str, dsn: str, policy: Policy = "strict", limits:
 # -- strategies -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_a_strategy_sees_every_row_once(strategy: str, server: Server) -> None:
     outcome = await outcome_of(strategy, server.dsn)
@@ -103,6 +104,7 @@ async def test_a_strategy_sees_every_row_once(strategy: str, server: Server) -> 
     await eventually(lambda: not server.stats.sessions)
 
 
+@pytest.mark.exhaustive
 async def test_no_strategy_has_more_connections_than_it_may(server: Server) -> None:
     before = server.stats.logins
     await outcome_of("pool", server.dsn)
@@ -125,6 +127,7 @@ def test_a_tally_knows_no_order_but_every_value() -> None:
 # -- partitions that fail ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", PARTITIONED)
 async def test_strict_ends_with_the_error_of_the_partition_that_failed(strategy: str, server: Server) -> None:
     async with through(server, None, CUT) as (dsn, _):
@@ -134,6 +137,7 @@ async def test_strict_ends_with_the_error_of_the_partition_that_failed(strategy:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_tolerant_reads_a_partition_again_that_failed_once(strategy: str, server: Server) -> None:
     planned = [None] if strategy in PARTITIONED else []
@@ -142,6 +146,7 @@ async def test_tolerant_reads_a_partition_again_that_failed_once(strategy: str, 
     assert (outcome.tally.rows, outcome.missing, outcome.retries) == (ROWS, [], 1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_tolerant_names_the_ranges_that_it_could_not_read(strategy: str, server: Server) -> None:
     limits = replace(SMALL, retries=1)
@@ -159,6 +164,7 @@ async def test_tolerant_names_the_ranges_that_it_could_not_read(strategy: str, s
     assert all(each.error.startswith("ConnectionLost: ") for each in missing)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("policy", ["strict", "tolerant"])
 async def test_a_process_that_is_killed_is_a_partition_that_failed(policy: Policy, server: Server) -> None:
     one = replace(SMALL, processes=1)
@@ -175,6 +181,7 @@ async def test_a_process_that_is_killed_is_a_partition_that_failed(policy: Polic
             assert (outcome.tally.rows, outcome.missing, outcome.retries) == (ROWS, [], 1)
 
 
+@pytest.mark.exhaustive
 async def test_a_run_that_is_cancelled_leaves_no_process(server: Server) -> None:
     async with through(server, None, STALL, STALL) as (dsn, proxy):
         reading = asyncio.create_task(outcome_of("processes", dsn))
@@ -243,6 +250,7 @@ async def test_a_mistake_ends_everything_under_either_policy(policy: Policy) -> 
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 async def test_a_run_ends_at_its_time_limit_with_an_error(server: Server) -> None:
     limits = replace(SMALL, seconds=1.0)
     async with through(server, STALL) as (dsn, _):
@@ -323,6 +331,7 @@ async def test_all_strategies_agree_about_rows_and_checksum(tmp_path: Path) -> N
     assert not any("geheim" in text for text in [printed, *left.values()])
 
 
+@pytest.mark.exhaustive
 async def test_by_default_it_brings_its_own_server_and_tells_what_that_took(tmp_path: Path) -> None:
     code, printed = await lab(
         "--rows", "300", "--runs", "1", "--strategies", "stream", "--out", str(tmp_path)
@@ -340,6 +349,7 @@ def texts_in(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in directory.iterdir()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:

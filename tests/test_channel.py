@@ -579,6 +579,24 @@ async def test_a_reason_given_to_abort_is_what_others_are_told(pair: Pair) -> No
         await future
 
 
+async def test_it_closes_as_soon_as_the_last_reply_is_here(pair: Pair) -> None:
+    channel, transport = pair
+    first, second = channel.expect(line(channel.inbox)), channel.expect(line(channel.inbox))
+    channel.close_when_answered()
+    channel.data_received(b"one\n")
+    assert channel.is_open and not transport.is_closing()
+    channel.data_received(b"two\n")
+    assert not channel.is_open and transport.is_closing()
+    assert (await first, await second) == (b"one\n", b"two\n")
+
+
+async def test_it_closes_at_once_when_nothing_is_expected(pair: Pair) -> None:
+    channel, transport = pair
+    channel.close_when_answered()
+    assert not channel.is_open and transport.is_closing()
+    await channel.wait_closed()
+
+
 async def test_closing_twice_is_closing_once(pair: Pair) -> None:
     channel, _ = pair
     channel.close()

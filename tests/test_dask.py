@@ -189,6 +189,7 @@ async def test_two_bags_of_one_table_share_no_task(server: Server) -> None:
     assert reads[0] and reads[0].isdisjoint(reads[1])
 
 
+@pytest.mark.exhaustive
 async def test_it_works_where_an_event_loop_runs_already(server: Server, rows: list[Row]) -> None:
     # As in a notebook: called in the loop's own thread, which it blocks; so the server stands elsewhere.
     program = (
@@ -239,6 +240,7 @@ def test_without_dask_the_message_names_the_extra() -> None:
     assert "pip install 'aioifx[dask]'" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_face_does_not_load_it() -> None:
     program = "import sys, aioifx; print({'dask', 'aioifx.dask', 'aioifx.partitions'} & {*sys.modules})"
     assert subprocess.check_output([sys.executable, "-c", program], text=True, timeout=30).strip() == "set()"

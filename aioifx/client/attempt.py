@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from aioifx.channel import Channel
+from aioifx.channel import Channel, Expected
 from aioifx.client.connection import Connection
 from aioifx.client.manners import Manners, isolation_words, lock_mode_words
 from aioifx.client.options import ConnectOptions
@@ -23,6 +23,7 @@ from aioifx.client.session import Session, raise_for
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
+    ConnectionLost,
     DatabaseError,
     LocaleError,
     NotSupportedError,
@@ -33,8 +34,10 @@ from aioifx.errors import (
 from aioifx.wire import requests
 from aioifx.wire.dialect import OFFER, Dialect
 from aioifx.wire.handshake import PROTOCOL_LEVEL, LoginReply, LoginRequest, put_login, read_login_reply
+from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, read_reply
 
 _UNKNOWN_SERVER: Final = -761
 _TLS_ALERT: Final = b"\x15\x03"
@@ -48,6 +51,7 @@ _MAX_TARGET: Final = 200
 def _offer() -> bytes:
     outbox = Outbox()
     requests.put_protocols(outbox, OFFER)
+    requests.put_eot(outbox)
     return outbox.take()
 
 
@@ -58,6 +62,7 @@ _PROTOCOLS: Final = _offer()
 def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
     outbox = Outbox()
     requests.put_info(outbox, environment)
+    requests.put_eot(outbox)
     return outbox.take()
 
 
@@ -81,6 +86,9 @@ class Attempt:
         self.locale_ignored = False
         """The server has opened the database although its locale is not the one that it was told."""
         self._channel: Channel | None = None
+        self._dialect = Dialect()
+        self._opened: Reply | None = None
+        """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
         """The servers that have redirected us, in order."""
         self._done = False
@@ -114,12 +122,11 @@ class Attempt:
 
         Raises:   DatabaseError: whatever it is that keeps us out.
         """
-        reply = await self._login(password)
-        while (target := self._redirected(reply)) is not None:
+        login = await self._converse(password)
+        while (target := self._redirected(login)) is not None:
             await self._follow(target)
-            reply = await self._login(password)
-        self._judge(reply)
-        return await self._open(reply)
+            login = await self._converse(password)
+        return await self._connection(login)
 
     def drop(self) -> None:
         if self._channel is not None:
@@ -141,20 +148,44 @@ class Attempt:
 
     # -- the steps ----------------------------------------------------------------------------------------------------
 
-    async def _login(self, password: str) -> LoginReply:
+    async def _converse(self, password: str) -> LoginReply:
+        """All messages of the login. The channel reads the replies and sends on; this task is woken once."""
         channel = self._channel
         assert channel is not None
-        self.phase = "waiting for the answer to the login"
         uses_tls = self.options.ssl_context(self.address.tls) is not None
+        self.phase = "waiting for the answer to the login"
         self.hint = "" if uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
         put_login(outbox, self._login_request(password))
-        answer = channel.expect(read_login_reply(channel.inbox))
-        channel.send(outbox.take())
+        expected: Expected[LoginReply | DatabaseError] = Expected()
+        expected.parser = self._handshake(channel)
+        channel.ask(expected, outbox.take())
+        outcome = await expected.future
+        if isinstance(outcome, DatabaseError):
+            raise outcome
+        return outcome
+
+    async def _handshake(self, channel: Channel) -> LoginReply | DatabaseError:
+        """Read each reply, and send the next request in the same call of `data_received`.
+
+        It ends with what the server says of itself, with a redirect, or with the error that keeps us out.
+        """
         try:
-            reply = await answer
+            login = await self._login(channel.inbox)
+            if login.type != LoginType.REDIRECT and login.redirect is None:
+                self._judge(login)
+                await self._agree(channel)
+                await self._set_environment(channel)
+                if self.options.database:
+                    await self._open_database(channel)
+        except DatabaseError as error:
+            return error
+        return login
+
+    async def _login(self, inbox: Inbox) -> LoginReply:
+        try:
+            reply = await read_login_reply(inbox)
         except ProtocolError as error:
-            inbox = channel.inbox
             is_tls = inbox.data[inbox.pos :].startswith(_TLS_ALERT)
             raise ConnectError(
                 f"{self.where} is not an SQLI port: {error}{self.hint if is_tls else ''}", sqlstate="08001"
@@ -162,6 +193,7 @@ class Attempt:
         except DatabaseError as error:
             raise ConnectError(f"{self.where}: {error}{self.hint}", sqlstate="08001") from error
         self.hint = ""
+        self._dialect = Dialect(encoding=self.options.code_set.codec)
         return reply
 
     def _login_request(self, password: str) -> LoginRequest:
@@ -234,14 +266,79 @@ class Attempt:
             hint = ""
         raise self._as_connect_error(error, hint)
 
-    async def _open(self, login: LoginReply) -> Connection[Any]:
-        """From an accepted login to the open database."""
-        options = self.options
-        session = self._session()
-        await self._agree(session)
-        await self._set_environment(session)
-        if options.database:
-            await self._open_database(session)
+    async def _exchange(self, channel: Channel, request: bytes) -> Reply:
+        """The reply to one group, without an error.
+
+        Raises:   DatabaseError: what the server says, or that it has gone.
+        """
+        inbox = channel.inbox
+        is_unasked = len(inbox.data) > inbox.pos
+        if not is_unasked:
+            channel.send(request)
+        reply = await read_reply(inbox, self._dialect)
+        if reply.exited:
+            raise ConnectionLost("the server ended the session")
+        if is_unasked:
+            raise ProtocolError("the server sent a message that nobody asked for")
+        return reply
+
+    async def _agree(self, channel: Channel) -> None:
+        """SQ_PROTOCOLS: what both ends can do. A wrong password may show only here (observed: 14.10)."""
+        self.phase = "agreeing on the protocol"
+        try:
+            reply = await self._exchange(channel, _PROTOCOLS)
+            raise_for(reply)
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
+        if reply.mask is None:
+            raise ProtocolError("the server did not answer SQ_PROTOCOLS")
+        self._dialect = _agreed(reply.mask, self._dialect.encoding)
+        if self._dialect.pam:
+            raise NotSupportedError(
+                f"{self.where} asks for a PAM conversation, which aioifx does not hold yet"
+            )
+        if not self._dialect.type_names:
+            raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
+
+    async def _set_environment(self, channel: Channel) -> None:
+        self.phase = "setting the environment"
+        try:
+            raise_for(await self._exchange(channel, _info(self.options.session_environment())))
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
+
+    async def _open_database(self, channel: Channel) -> None:
+        self.phase = f"opening database {self.options.database}"
+        outbox = Outbox()
+        requests.put_dbopen(outbox, self.options.code_set.encode(self.options.database))
+        requests.put_eot(outbox)
+        try:
+            reply = await self._exchange(channel, outbox.take())
+            if reply.error is not None and not reply.error.token:
+                reply.error = reply.error._replace(token=self.options.database)
+            raise_for(reply)
+        except LocaleError as error:
+            raise self._as_connect_error(
+                error, '; give the database\'s locale as db_locale, or locale="auto"'
+            ) from error
+        except DatabaseError as error:
+            raise self._as_connect_error(error) from error
+        self._opened = reply
+
+    async def _connection(self, login: LoginReply) -> Connection[Any]:
+        """From a server that has let us in to a connection whose settings are as the options say."""
+        options, session = self.options, self._session()
+        if self._opened is not None:
+            session.opened(options.database, self._opened)
+            self.locale_ignored = session.open_warnings & OpenWarning.LOCALE_IGNORED != 0
+            self._check_role(session)
+            if not (session.autocommits or session.is_logged):
+                raise NotSupportedError(
+                    f"{self.where}: autocommit=False: the database has no log, so it has no transactions",
+                    sqlcode=-256,
+                )
+            if session.manners.due:
+                await self._set_manners(session)
         self._done = True
         return Connection(
             session,
@@ -252,12 +349,12 @@ class Attempt:
         )
 
     def _session(self) -> Session:
-        options, code_set = self.options, self.options.code_set
+        options = self.options
         assert self._channel is not None
         session = Session(
             self._channel,
-            Dialect(encoding=code_set.codec),
-            code_set,
+            self._dialect,
+            options.code_set,
             fetch_size=options.fetch_size,
             strip_char=options.strip_char,
             conversions=options.conversions,
@@ -273,64 +370,8 @@ class Attempt:
         )
         session.user, session.server_name = options.user, self.address.server
         session.file_code_set = options.client_code_set
-        session.stats.round_trips += 1  # the login
+        session.stats.round_trips += 3 if self._opened is None else 4
         return session
-
-    async def _agree(self, session: Session) -> None:
-        """SQ_PROTOCOLS: what both ends can do. A wrong password may show only here (observed: 14.10)."""
-        self.phase = "agreeing on the protocol"
-        outbox = Outbox()
-        outbox.raw(_PROTOCOLS)
-        try:
-            reply = await session.exchange(outbox)
-            raise_for(reply)
-        except DatabaseError as error:
-            raise self._as_connect_error(error) from error
-        if reply.mask is None:
-            raise ProtocolError("the server did not answer SQ_PROTOCOLS")
-        dialect = _agreed(reply.mask, session.code_set.codec)
-        if dialect.pam:
-            raise NotSupportedError(
-                f"{self.where} asks for a PAM conversation, which aioifx does not hold yet"
-            )
-        if not dialect.type_names:
-            raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
-        session.speak(dialect)
-
-    async def _set_environment(self, session: Session) -> None:
-        self.phase = "setting the environment"
-        outbox = Outbox()
-        outbox.raw(_info(self.options.session_environment()))
-        try:
-            raise_for(await session.exchange(outbox))
-        except DatabaseError as error:
-            raise self._as_connect_error(error) from error
-
-    async def _open_database(self, session: Session) -> None:
-        self.phase = f"opening database {self.options.database}"
-        outbox = Outbox()
-        requests.put_dbopen(outbox, session.code_set.encode(self.options.database))
-        try:
-            reply = await session.exchange(outbox)
-            if reply.error is not None and not reply.error.token:
-                reply.error = reply.error._replace(token=self.options.database)
-            raise_for(reply)
-        except LocaleError as error:
-            raise self._as_connect_error(
-                error, '; give the database\'s locale as db_locale, or locale="auto"'
-            ) from error
-        except DatabaseError as error:
-            raise self._as_connect_error(error) from error
-        session.opened(self.options.database, reply)
-        self.locale_ignored = session.open_warnings & OpenWarning.LOCALE_IGNORED != 0
-        self._check_role(session)
-        if not (session.autocommits or session.is_logged):
-            raise NotSupportedError(
-                f"{self.where}: autocommit=False: the database has no log, so it has no transactions",
-                sqlcode=-256,
-            )
-        if session.manners.due:
-            await self._set_manners(session)
 
     def _check_role(self, session: Session) -> None:
         """Refuse a server that is not the part of its cluster that was asked for.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -346,10 +346,10 @@ class Connection(Queries[Item], NotCopied):
         """Whether the connection has ended, by whichever side, or was given back to its pool."""
         return self._statements.is_over or not self._session.is_open
 
-    async def close(self, *, timeout: float = 5.0) -> None:
+    async def close(self, *, timeout: float | None = 5.0) -> None:
         """Say good-bye and close; an open transaction is rolled back by the server. Closing twice is fine.
 
-        Args:     timeout: seconds until the connection is dropped instead.
+        Args:     timeout: seconds until the connection is dropped instead; None: never.
         """
         check_wait(timeout)
         if self._statements.is_over:
@@ -361,13 +361,15 @@ class Connection(Queries[Item], NotCopied):
             return None
         owner.check()
         if self._session.is_open:
+            limit = None
+            if timeout is not None and timeout != math.inf:
+                limit = channel.loop.call_later(timeout, channel.abort)
             try:
-                async with asyncio.timeout(timeout):
-                    await self._session.exit()
-            except TimeoutError:
-                pass
+                await self._session.exit()
             finally:
-                self._session.channel.abort()
+                if limit is not None:
+                    limit.cancel()
+                channel.abort()
         return await self._session.channel.wait_closed()
 
     def terminate(self) -> None:

@@ -594,13 +594,10 @@ class Session(Conversation):
         if self.is_open:
             outbox = Outbox()
             requests.put_exit(outbox)
-            farewell = self.line.submit(outbox.take(), self._usual_reader)
+            self.line.submit(outbox.take(), self._usual_reader)
+            self.stats.round_trips += 1
             self.line.leave()
-            try:
-                await self.line.wait_outside(farewell)
-            except DatabaseError:
-                pass  # a server that closes without a farewell has closed all the same
-        self.channel.close()
+        self.channel.close_when_answered()
         await self.channel.wait_closed()
 
 

@@ -39,7 +39,7 @@ from aioifx.wire.handshake import LoginRequest, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
 from tests.feeding import feed
-from tests.injection import eventually
+from tests.injection import Injection, Manner, eventually
 from tests.scripted import (
     CHUNKINGS,
     EOT,
@@ -249,13 +249,25 @@ async def test_a_connection_may_be_awaited_or_entered() -> None:
         assert conn.is_closed()
 
 
+async def test_the_task_that_connects_is_woken_once_for_the_whole_login() -> None:
+    async with listening(Peer([*login(), GOODBYE], with_login=True)) as listener:
+        counting = Injection(Manner.WAITING, 0)
+        conn = await counting.into(open_connection(parse_dsn(listener_dsn(listener.port))))
+        assert conn.stats.round_trips == 4
+        assert counting.suspensions <= 3  # TCP and the transport, which are one with uvloop, and the login
+        await conn.close()
+
+
 async def test_a_dsn_says_the_same() -> None:
     peer = Peer([*login(), GOODBYE], with_login=True)
     async with listening(peer) as listener:
-        options = parse_dsn(f"informix://usr:pwd@127.0.0.1:{listener.port}/stores?server=rigsrv")
-        conn = await open_connection(options)
+        conn = await open_connection(parse_dsn(listener_dsn(listener.port)))
         await conn.close()
     assert peer.failure is None
+
+
+def listener_dsn(port: int) -> str:
+    return f"informix://usr:pwd@127.0.0.1:{port}/stores?server=rigsrv"
 
 
 async def password_later() -> str:

@@ -561,6 +561,7 @@ async def reader(conn: Connection[Any], number: int, size: int) -> Reader:
             return Reader(await conn.cursor(hold=number % 4 == 2).execute(NUMBERS, (size,)), size)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("log_mode", ["logged", "ansi", "unlogged"])

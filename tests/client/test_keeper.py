@@ -269,6 +269,7 @@ async def test_a_close_gives_up_what_is_being_opened(server: Server) -> None:
     await eventually(lambda: not server.stats.sessions)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("state", ["idle", "lent", "waiting", "closing", "closed"])
 async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str) -> None:
     pool = await create_pool(server.dsn, min_size=2, max_size=2)

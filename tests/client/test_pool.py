@@ -473,6 +473,7 @@ async def assert_as_new(conn: Connection, server: Server) -> None:
     assert seen.statements == len(conn._statements)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("leave", LEFT, ids=lambda left: left.__name__)
 async def test_what_a_borrower_leaves_open_is_gone_and_what_he_holds_is_of_no_use(
     server: Server, leave: Left
@@ -497,6 +498,7 @@ async def test_what_a_borrower_leaves_open_is_gone_and_what_he_holds_is_of_no_us
             assert await conn.fetchval("select count(*) from thing") == ROWS
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "statement",
     [
@@ -718,6 +720,7 @@ async def test_release_and_the_end_of_a_block_never_wait(server: Server) -> None
         assert await pool.fetchval("select count(*) from log") == 0
 
 
+@pytest.mark.sampled
 @MANNERS
 async def test_a_cancelled_start_leaves_nothing(server: Server, manner: Manner) -> None:
     for point in range(1, MOST):
@@ -732,6 +735,7 @@ async def test_a_cancelled_start_leaves_nothing(server: Server, manner: Manner) 
             break
 
 
+@pytest.mark.sampled
 @MANNERS
 @pytest.mark.parametrize("lent", [False, True], ids=["idle", "lent"])
 async def test_a_cancelled_close_drops_everything(server: Server, manner: Manner, lent: bool) -> None:

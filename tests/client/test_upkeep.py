@@ -258,6 +258,7 @@ async def _with_a_setting(conn: Connection) -> None:
     await conn.execute("set lock mode to wait 3")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("leave", [_begun, _streamed, _prepared, _with_a_setting])
 @pytest.mark.parametrize("pipelining", [False, True])
 async def test_what_is_left_open_is_cleared_up_with_pipelining_too(

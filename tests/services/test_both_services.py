@@ -58,6 +58,7 @@ async def test_an_item_that_is_not_there_is_not_found(client: httpx.AsyncClient)
     assert (await client.get("/items/99")).status_code == 404
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("query", "ids"),
     [
@@ -77,6 +78,7 @@ async def test_items_are_filtered(client: httpx.AsyncClient, query: dict[str, st
     assert [item["id"] for item in answer.json()] == ids
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": "many"}, {"below": "cheap"}, {"after": "x"}])
 async def test_filters_that_make_no_sense_are_refused(
     client: httpx.AsyncClient, query: dict[str, str]
@@ -96,6 +98,7 @@ async def test_an_item_is_added_once(client: httpx.AsyncClient) -> None:
     assert "u_item_sku" in again.json()["detail"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "body",
     [
@@ -264,6 +267,7 @@ async def cancelled_after(turns: int, request: Coroutine[Any, Any, Any]) -> bool
     return not task.cancelled() and task.exception() is None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_storm_of_clients_that_hang_up_leaves_nothing_behind(

@@ -259,6 +259,7 @@ async def test_at_a_signal_it_finishes_what_it_has_begun(
     await eventually(lambda: len(shop.stats.sessions) == 1)  # the test's own
 
 
+@pytest.mark.exhaustive
 async def test_at_the_second_signal_it_interrupts_what_it_has_begun(
     shop: Server, conn: aioifx.Connection
 ) -> None:

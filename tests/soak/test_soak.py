@@ -7,6 +7,7 @@ import pytest
 from tests.soak.soak import soak
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(180)  # the other process may be slow to start
 async def test_two_seconds_of_everything_leave_nothing() -> None:
     report = await soak(2, seed=7, workers=8)
