@@ -90,6 +90,11 @@ def test_every_connect_option_has_a_heading_in_the_reference() -> None:
     assert set(AllOptionFields.__annotations__) - reference_headings() == set()
 
 
+def test_the_index_links_to_every_guide() -> None:
+    linked = set(re.findall(r"\]\((howto/[\w-]+\.md)\)", (DOCS / "index.md").read_text("utf-8")))
+    assert linked == {page.relative_to(DOCS).as_posix() for page in (DOCS / "howto").glob("*.md")}
+
+
 def test_the_changelog_has_the_version_that_is_built() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     assert re.search(rf"^## {re.escape(version)}$", (DOCS / "changelog.md").read_text("utf-8"), re.M)
