@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from aioifx.channel import Channel, Expected
 from aioifx.client.connection import Connection
-from aioifx.client.manners import Manners, isolation_words, lock_mode_words
+from aioifx.client.isolation import isolation_words, lock_mode_words
+from aioifx.client.manners import Manners
 from aioifx.client.options import ConnectOptions
 from aioifx.client.reach import reach
 from aioifx.client.route import Address, is_allowed, redirect_target

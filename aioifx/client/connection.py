@@ -10,8 +10,8 @@ from typing import Any, Self, TypeVar, overload
 
 from aioifx.client.checks import check_flag, check_row_factory
 from aioifx.client.cursor import Cursor
+from aioifx.client.isolation import Isolation
 from aioifx.client.line import Stats, check_wait
-from aioifx.client.manners import Isolation
 from aioifx.client.named import named_statement
 from aioifx.client.owner import NotCopied
 from aioifx.client.prepared import PreparedStatement

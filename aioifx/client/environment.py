@@ -7,9 +7,10 @@ for combinations, too; names that share a bucket and never met stand in an order
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from aioifx.client.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 
 Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -144,11 +145,3 @@ def _each_checked(environment: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
         if not value.isascii() or "\0" in value:
             raise InterfaceError(f"environment: the value of {name} must be ASCII without NUL")
         yield name, value
-
-
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """The end of a message that refuses *name*: the most similar one of *names*, if any is similar."""
-    from difflib import get_close_matches  # rarely needed
-
-    close = get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

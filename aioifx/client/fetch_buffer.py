@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from aioifx.client.options import STANDARD_FETCH_SIZE
 from aioifx.errors import DatabaseError, InternalError, NotSupportedError, OperationalError, class_for
 from aioifx.wire.replies import Reply
-
-STANDARD_FETCH_SIZE: Final = 32767
-"""What every server is known to take (observed)."""
 
 _MAY_BE_THE_SIZE: Final = (DatabaseError, OperationalError, InternalError, NotSupportedError)
 """Such an error, and of these exactly, says nothing of the statement, of a lock, of a value or of an interrupt."""

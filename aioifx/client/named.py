@@ -14,8 +14,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from aioifx.client.environment import did_you_mean
 from aioifx.client.sqltext import COMMENTS, QUOTED_OR_COLLECTION
+from aioifx.client.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Value
 

@@ -30,11 +30,11 @@ from aioifx.client.checks import (
     check_words,
 )
 from aioifx.client.dsn import split_dsn
-from aioifx.client.environment import OPTION_OF, checked_variables, did_you_mean, login_pairs, session_pairs
-from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE
-from aioifx.client.manners import Isolation, isolation_words, lock_mode_words
+from aioifx.client.environment import OPTION_OF, checked_variables, login_pairs, session_pairs
+from aioifx.client.isolation import Isolation, isolation_words, lock_mode_words
 from aioifx.client.route import ROLES, Role, addresses, names_in
 from aioifx.client.secret import Secret
+from aioifx.client.suggest import did_you_mean
 from aioifx.client.tls import context_of
 from aioifx.codecs.conversions import (
     PLAIN,
@@ -49,6 +49,9 @@ from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 
 DEFAULT_PORT: Final = 9088
+STANDARD_FETCH_SIZE: Final = 32767
+"""What every server is known to take (observed)."""
+
 MIN_FETCH_SIZE: Final = 4096
 """The least that JDBC ever asks for (observed: select.json)."""
 MAX_FETCH_SIZE: Final = 2**31 - 1

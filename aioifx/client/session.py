@@ -24,10 +24,11 @@ from aioifx.client.admission import (
     may_change,
 )
 from aioifx.client.conversation import Conversation
-from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE, FetchBuffer
+from aioifx.client.fetch_buffer import FetchBuffer
 from aioifx.client.hints import hint_for_text
 from aioifx.client.line import Chore
 from aioifx.client.manners import Manners, Setting
+from aioifx.client.options import STANDARD_FETCH_SIZE
 from aioifx.client.route import WRITE_ON_SECONDARY, Role
 from aioifx.client.sqltext import first_words, named_database, scan
 from aioifx.codecs.conversions import PLAIN, Conversions

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aioifx.client.environment import did_you_mean
 from aioifx.client.route import Address
+from aioifx.client.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 
 _PLAIN: Final = re.compile(r"(on|ol)?(soc|tli)tcp")

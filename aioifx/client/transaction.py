@@ -11,7 +11,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from aioifx.client.manners import Isolation, Wish, isolation_words, lock_mode_words
+from aioifx.client.isolation import Isolation, isolation_words, lock_mode_words
+from aioifx.client.manners import Wish
 from aioifx.client.owner import NotCopied
 from aioifx.client.session import Session, was_abandoned
 from aioifx.client.statements import Statements

@@ -18,10 +18,10 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from aioifx.server import sysrows, systables
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER
 from aioifx.server.sql.plan import CatalogChange, Definition, PutTable, Step
 from aioifx.server.sql.schema import (
     FIRST_USER_TABID,
-    SYSTEM_OWNER,
     ColumnDef,
     Constraint,
     ConstraintKind,

@@ -10,7 +10,8 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from aioifx.server.sql.schema import SYSTEM_OWNER, ColumnDef, Table, TableKind, boolean, lvarchar
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER, boolean, lvarchar
+from aioifx.server.sql.schema import ColumnDef, Table, TableKind
 from aioifx.sqltypes import SqlType, TypeCode, Unit, datetime_qualifier
 
 NAMES: Final = """

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.environment import did_you_mean
 from aioifx.client.options import ConnectOptions, parse_dsn
 from aioifx.errors import InterfaceError
 
@@ -242,8 +241,3 @@ def test_what_servers_were_seen_to_take_from_other_clients_goes_into_the_login(n
     login, session = told(options(environment={name: "x"}))
     assert login[-1] == (name.encode(), b"x")
     assert name.encode() not in dict(session)
-
-
-def test_a_message_offers_the_most_similar_name() -> None:
-    assert did_you_mean("OPTOFF", ["OPTOFC", "OPTCOMPIND"]) == "; did you mean 'OPTOFC'?"
-    assert did_you_mean("XYZ", ["OPTOFC"]) == ""

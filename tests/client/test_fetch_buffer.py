@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import aioifx
-from aioifx.client.fetch_buffer import STANDARD_FETCH_SIZE, FetchBuffer
+from aioifx.client.fetch_buffer import FetchBuffer
+from aioifx.client.options import STANDARD_FETCH_SIZE
 from aioifx.errors import DataError, InternalError, OperationalError, QueryCanceled, RowLocked
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.wire.opcodes import StatementType

@@ -11,7 +11,7 @@ import pytest
 
 import aioifx
 import aioifx.server
-from aioifx.client.manners import Isolation
+from aioifx.client.isolation import Isolation
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,

@@ -14,29 +14,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
-from aioifx.sqltypes import (
-    EXTENDED_BOOLEAN,
-    EXTENDED_LVARCHAR,
-    SqlType,
-    TypeCode,
-)
+from aioifx.sqltypes import SqlType, TypeCode
 
 FIRST_USER_TABID: Final = 100
 """Tables of users count from here; those of the system catalog lie below (documented: SQL Reference, systables)."""
 
-SYSTEM_OWNER: Final = "informix"
-
 SERIAL_CODES: Final = frozenset({TypeCode.SERIAL, TypeCode.SERIAL8, TypeCode.BIGSERIAL})
-
-
-def lvarchar(length: int = 2048) -> SqlType:
-    """LVARCHAR as the catalog and SQ_DESCRIBE state it."""
-    return SqlType(TypeCode.UDTVAR, length, EXTENDED_LVARCHAR, SYSTEM_OWNER, "lvarchar")
-
-
-def boolean() -> SqlType:
-    """BOOLEAN as the catalog and SQ_DESCRIBE state it."""
-    return SqlType(TypeCode.UDTFIXED, 1, EXTENDED_BOOLEAN, SYSTEM_OWNER, "boolean")
 
 
 class DefaultKind(StrEnum):

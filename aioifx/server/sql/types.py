@@ -11,8 +11,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
+from aioifx.server.sql.builtin_types import boolean, lvarchar
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.schema import boolean, lvarchar
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
 SMALLINT: Final = SqlType(TypeCode.SMALLINT, 2)

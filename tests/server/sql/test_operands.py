@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from aioifx.server.sql.builtin_types import lvarchar
 from aioifx.server.sql.fault import SqlFault
 from aioifx.server.sql.operands import (
     NULL,
@@ -16,7 +17,6 @@ from aioifx.server.sql.operands import (
     text_of,
     unpadded_text_of,
 )
-from aioifx.server.sql.schema import lvarchar
 from aioifx.server.sql.storage import type_number
 from aioifx.server.sql.types import (
     BIGINT,

@@ -1,17 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from aioifx.server.sql.schema import (
-    ColumnDef,
-    Constraint,
-    ConstraintKind,
-    Index,
-    IndexPart,
-    Table,
-    boolean,
-    lvarchar,
-)
+from aioifx.server.sql.schema import ColumnDef, Constraint, ConstraintKind, Index, IndexPart, Table
 from aioifx.sqltypes import SqlType, TypeCode
 from tests.server.sql.kinds import INTEGER
 
@@ -67,11 +56,3 @@ def test_stored_columns_are_those_of_the_table_until_alter_table_moves_one() -> 
     assert TABLE.stored_columns == TABLE.columns
     moved = Table(100, "t", "ann", TABLE.columns, stored_order=("p", "k"))
     assert [column.name for column in moved.stored_columns] == ["p", "k"]
-
-
-@pytest.mark.parametrize(
-    ("type_", "kind", "extended"), [(lvarchar(), TypeCode.LVARCHAR, 1), (boolean(), TypeCode.BOOLEAN, 5)]
-)
-def test_lvarchar_and_boolean_are_opaque_types_of_informix(type_: SqlType, kind: int, extended: int) -> None:
-    assert type_.kind == kind
-    assert (type_.extended_id, type_.owner) == (extended, "informix")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.server.sql import types
+from aioifx.server.sql.builtin_types import lvarchar
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.schema import lvarchar
 from aioifx.server.sql.types import (
     BIGINT,
     BOOLEAN,

@@ -1,0 +1,61 @@
+"""Isolation levels and lock modes: the names that options take, the words that SET takes. Never: a session."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from aioifx.errors import InterfaceError
+
+Isolation: TypeAlias = Literal[
+    "dirty_read",
+    "committed_read",
+    "committed_read_last_committed",
+    "last_committed",
+    "cursor_stability",
+    "repeatable_read",
+]
+
+ISOLATIONS: Final[Mapping[str, str]] = {
+    "dirty_read": "dirty read",
+    "committed_read": "committed read",
+    "committed_read_last_committed": "committed read last committed",
+    "last_committed": "committed read last committed",
+    "cursor_stability": "cursor stability",
+    "repeatable_read": "repeatable read",
+}
+"""The names of isolation levels, and what SET ISOLATION calls them (documented: Guide to SQL Syntax)."""
+
+MAX_LOCK_WAIT: Final = 32767
+"""Seconds, about nine hours: what any server's number of seconds holds (assumed; the limit is not published)."""
+
+
+def isolation_words(name: object) -> str:
+    """What SET ISOLATION is told for a name; "" for None.
+
+    Raises:   InterfaceError: no level is called so.
+    """
+    if name is None:
+        return ""
+    if not isinstance(name, str) or name not in ISOLATIONS:
+        raise InterfaceError(f"isolation: must be one of {', '.join(ISOLATIONS)}")
+    return ISOLATIONS[name]
+
+
+def lock_mode_words(seconds: object) -> str:
+    """What SET LOCK MODE is told for a number of seconds; "" for None.
+
+    Raises:   InterfaceError: no such number.
+    Source:   observed: JDBC, session.json opt_IFX_LOCK_MODE_WAIT_17 and __1; documented: NOT WAIT
+    """
+    if seconds is None:
+        return ""
+    if seconds == -1 or seconds == math.inf:
+        return "wait"
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= MAX_LOCK_WAIT:
+        raise InterfaceError(
+            f"lock_wait: must be a whole number of seconds up to {MAX_LOCK_WAIT}, 0 not to wait, "
+            "or -1 (or math.inf) to wait for ever"
+        )
+    return f"wait {seconds}" if seconds else "not wait"

@@ -1,0 +1,19 @@
+"""The opaque types that come with Informix, as a description states them. Never: a table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, SqlType, TypeCode
+
+SYSTEM_OWNER: Final = "informix"
+
+
+def lvarchar(length: int = 2048) -> SqlType:
+    """LVARCHAR as the catalog and SQ_DESCRIBE state it."""
+    return SqlType(TypeCode.UDTVAR, length, EXTENDED_LVARCHAR, SYSTEM_OWNER, "lvarchar")
+
+
+def boolean() -> SqlType:
+    """BOOLEAN as the catalog and SQ_DESCRIBE state it."""
+    return SqlType(TypeCode.UDTFIXED, 1, EXTENDED_BOOLEAN, SYSTEM_OWNER, "boolean")
