@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from aioifx import rows
-from aioifx.client.connect import connect
-from aioifx.client.connection import Connection
-from aioifx.client.cursor import Cursor
-from aioifx.client.delimited import CsvFormat, UnloadFormat
-from aioifx.client.line import Stats
-from aioifx.client.options import ConnectOptions, parse_dsn
-from aioifx.client.pool import Pool, PoolStats, create_pool
-from aioifx.client.prepared import PreparedStatement
-from aioifx.client.result import ExecuteResult
-from aioifx.client.retry import Retry
-from aioifx.client.stream import Stream
-from aioifx.client.transaction import Transaction
+from aioifx.client.api.connection import Connection
+from aioifx.client.api.cursor import Cursor
+from aioifx.client.api.prepared import PreparedStatement
+from aioifx.client.api.retry import Retry
+from aioifx.client.api.transaction import Transaction
+from aioifx.client.bulk.delimited import CsvFormat, UnloadFormat
+from aioifx.client.config.options import ConnectOptions, parse_dsn
+from aioifx.client.connect.connect import connect
+from aioifx.client.execution.result import ExecuteResult
+from aioifx.client.execution.stream import Stream
+from aioifx.client.pool.pool import Pool, PoolStats, create_pool
+from aioifx.client.session.line import Stats
 from aioifx.codecs.conversions import TypeCodec
 from aioifx.codecs.kernel import speedups
 from aioifx.errors import (

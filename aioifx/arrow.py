@@ -10,12 +10,12 @@ from contextlib import aclosing, asynccontextmanager
 from importlib import import_module
 from typing import Any, Final, overload
 
-from aioifx.client.connection import Connection
-from aioifx.client.named import NamedValues
-from aioifx.client.pool import Pool
-from aioifx.client.prepared import PreparedStatement
-from aioifx.client.statement import Statement
-from aioifx.client.stream import Stream
+from aioifx.client.api.connection import Connection
+from aioifx.client.api.prepared import PreparedStatement
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.stream import Stream
+from aioifx.client.pool.pool import Pool
+from aioifx.client.sql.named import NamedValues
 from aioifx.codecs.arrays import MOST_DIGITS, Block, Field, Floating, Layout
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError

@@ -26,8 +26,8 @@ else:
     except ImportError as error:
         raise ImportError("aioifx.dask needs Dask: pip install 'aioifx[dask]'", name="dask") from error
 
-from aioifx.client.connect import connect
-from aioifx.client.options import AllOptionFields, resolve
+from aioifx.client.config.options import AllOptionFields, resolve
+from aioifx.client.connect.connect import connect
 from aioifx.errors import InterfaceError
 from aioifx.partitions import Partition, Source, cut_at, plan
 from aioifx.rows import dict_row

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from aioifx.client.connection import Connection
-from aioifx.client.identifiers import column_name, object_name
+from aioifx.client.api.connection import Connection
+from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.errors import InterfaceError
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import Value

@@ -17,8 +17,8 @@ from struct import pack
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from aioifx.channel import Channel
-from aioifx.client.connection import Connection
-from aioifx.client.session import Session
+from aioifx.client.api.connection import Connection
+from aioifx.client.session.session import Session
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode

@@ -15,7 +15,7 @@ import pytest
 
 import aioifx
 import aioifx.server
-from aioifx.client.options import AllOptionFields
+from aioifx.client.config.options import AllOptionFields
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import aioifx
-from aioifx.client.connect import Connecting
+from aioifx.client.connect.connect import Connecting
 from aioifx.partitions import Partition, Source
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import Row

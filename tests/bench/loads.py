@@ -14,7 +14,7 @@ import statistics
 import time
 
 import aioifx
-from aioifx.client import blocks
+from aioifx.client.bulk import blocks
 from tests.bench.embedded import server_process
 from tests.bench.replay import replay_process
 from tests.bench.shapes import NARROW

@@ -14,7 +14,7 @@ import trustme
 import aioifx
 from aioifx import Connection
 from aioifx.channel import Expected
-from aioifx.client.line import INTERRUPT
+from aioifx.client.session.line import INTERRUPT
 from aioifx.server import Server, ServerOptions, serve
 from tests.faults.proxy import Proxy, Urgent, Way, proxied
 from tests.injection import eventually

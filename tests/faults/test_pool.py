@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import aioifx
-from aioifx.client.pool import Pool
+from aioifx.client.pool.pool import Pool
 from aioifx.server import Server, ServerOptions, serve
 from tests.faults.operations import NAMES, ROWS, prepare_tables
 from tests.faults.proxy import Fault, Kind, Proxy, Way, proxied

@@ -16,8 +16,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aioifx.channel import Channel
-from aioifx.client.connection import Connection
-from aioifx.client.session import Session
+from aioifx.client.api.connection import Connection
+from aioifx.client.session.session import Session
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import UniqueViolation
 from aioifx.wire.opcodes import StatementType

@@ -1,0 +1,1 @@
+"""What users hold: connections, cursors, prepared statements, transactions. Never: an opcode."""

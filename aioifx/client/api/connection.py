@@ -1,0 +1,415 @@
+"""Connection: statements, cursors, transactions, closing. Never: opcodes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+from aioifx.client.api.cursor import Cursor
+from aioifx.client.api.prepared import PreparedStatement
+from aioifx.client.api.queries import Queries
+from aioifx.client.api.transaction import Transaction, commit_work, rollback_work
+from aioifx.client.config.checks import check_flag, check_row_factory
+from aioifx.client.config.isolation import Isolation
+from aioifx.client.execution.statements import Statements
+from aioifx.client.execution.stream import Stream
+from aioifx.client.session.line import Stats, check_wait
+from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.session import LogMode, Session
+from aioifx.client.sql.named import named_statement
+from aioifx.codecs.conversions import Convert, checked_codec, type_name
+from aioifx.errors import ConnectionLost, InterfaceError
+from aioifx.rows import Item, RowFactory
+from aioifx.sqltypes import Value
+
+R = TypeVar("R")
+
+_SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 1"
+
+
+class Connection(Queries[Item], NotCopied):
+    """One session with an Informix server; `aioifx.connect` makes it.
+
+    Calls from several tasks wait their turn, first come first served.
+
+    Attributes:
+        server_version: the server's version text, as it states it at login.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        statement_cache_size: int = 100,
+        address: str,
+        server_version: str,
+        row_factory: RowFactory[Item] | None = None,
+        statements: Statements | None = None,
+        dropped: Callable[[], None] | None = None,
+    ) -> None:
+        """Args:     statements, dropped: of one that is lent: what its lender keeps prepared, and what is called if it
+        is garbage before it was given back.
+        """
+        self._session = session
+        self._statements = Statements(session, statement_cache_size) if statements is None else statements
+        super().__init__(self._statements, row_factory)
+        self._blocks: list[Transaction] = []
+        self._dropped = dropped
+        self._is_lent = statements is not None
+        self._address = address
+        self.server_version = server_version
+
+    def __repr__(self) -> str:
+        state = "open" if self._session.is_open else "closed"
+        return f"<Connection {state} {self.database or 'no database'} at {self._address}>"
+
+    @property
+    def database(self) -> str:
+        """The open database; empty when none is open. ``DATABASE other`` changes it."""
+        return self._session.database
+
+    @property
+    def user(self) -> str:
+        """The user name of the login."""
+        return self._session.user
+
+    @property
+    def server_name(self) -> str:
+        """The DBSERVERNAME, or the alias of it, that the connection was opened to."""
+        return self._session.server_name
+
+    @property
+    def log_mode(self) -> LogMode | None:
+        """What the open database knows of transactions: "logged", "ansi", "unlogged"; None when none is open."""
+        return self._session.log_mode
+
+    @property
+    def is_ansi(self) -> bool:
+        """Whether the open database is an ANSI one, in which a transaction is always open."""
+        return self._session.is_ansi
+
+    async def session_id(self) -> int:
+        """The server's number of this session, as ``onstat -g ses`` and sysmaster:syssessions show it.
+
+        The login does not tell it: the first call is a query, and needs an open database.
+        """
+        session = self._statements.session
+        if session.session_id is None:
+            session.session_id = int(await self.fetchval(_SESSION_ID))
+        return session.session_id
+
+    @property
+    def stats(self) -> Stats:
+        """What this connection did so far: round trips, statements, rows."""
+        return self._session.stats
+
+    def _stream(
+        self,
+        sql: str,
+        args: Sequence[Value],
+        factory: RowFactory[Any],
+        prefetch: bool,
+        timeout: float | None,
+    ) -> Stream[Any]:
+        return Stream(self._statements, sql, args, factory, prefetch=prefetch, timeout=timeout)
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    @overload
+    async def prepare(
+        self, sql: str, *, named: bool = False, row_factory: None = None, timeout: float | None = None
+    ) -> PreparedStatement[Item]: ...
+    @overload
+    async def prepare(
+        self, sql: str, *, named: bool = False, row_factory: RowFactory[R], timeout: float | None = None
+    ) -> PreparedStatement[R]: ...
+    async def prepare(
+        self,
+        sql: str,
+        *,
+        named: bool = False,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> PreparedStatement[Any]:
+        """Prepare a statement, to be executed many times.
+
+        Args:     named: its parameters are ``:name`` or ``:1``; each call then has its values in *named*.
+                  timeout: seconds for the preparation; None: command_timeout.
+        """
+        if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError("named: expected True or False; each call of the statement has its values")
+        if row_factory is None:
+            row_factory = self._factory
+        check_row_factory(row_factory)
+        names = named_statement(sql) if named else None
+        async with self._statements.session.turn(timeout):
+            statement = await self._statements.take(sql if names is None else names.sql)
+        statement.one_shot = False
+        return PreparedStatement(self._statements, statement, row_factory, names)
+
+    @overload
+    def cursor(
+        self, *, scroll: bool = False, hold: bool = False, row_factory: None = None
+    ) -> Cursor[Item]: ...
+    @overload
+    def cursor(
+        self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[R]
+    ) -> Cursor[R]: ...
+    def cursor(
+        self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[Any] | None = None
+    ) -> Cursor[Any]:
+        """A cursor with PEP 249's names; nothing is sent before it executes something.
+
+        Args:     scroll: its rows can be gone through in any direction; each one is a round trip.
+                  hold: opened inside of a transaction, it outlives it. Outside of one every cursor does.
+        """
+        check_flag("scroll", scroll)
+        check_flag("hold", hold)
+        if row_factory is None:
+            row_factory = self._factory
+        check_row_factory(row_factory)
+        return Cursor(self._statements, row_factory, scroll=scroll, hold=hold)
+
+    def transaction(
+        self,
+        *,
+        isolation: Isolation | None = None,
+        lock_wait: float | None = None,
+        read_only: bool = False,
+    ) -> Transaction:
+        """A transaction as a block, ``async with conn.transaction(): ...``; inside of another one, a savepoint.
+
+        Args:     isolation: "dirty_read", "committed_read", "committed_read_last_committed" (or "last_committed"),
+                  "cursor_stability", "repeatable_read". lock_wait: seconds to wait for a lock; 0: not at all, -1: for
+                  ever. Both hold for the block; None leaves them as they are.
+                  read_only: the server refuses changes.
+        """
+        return Transaction(
+            self._statements, self._blocks, isolation=isolation, lock_wait=lock_wait, read_only=read_only
+        )
+
+    async def commit(self) -> None:
+        """COMMIT WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
+
+        Nothing is sent when none is open.
+
+        Raises:   InterfaceError: a `transaction` block is open.
+        """
+        await commit_work(self._statements.session, self._blocks)
+
+    async def rollback(self) -> None:
+        """ROLLBACK WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
+
+        Nothing is sent when none is open.
+
+        Raises:   InterfaceError: a `transaction` block is open.
+        """
+        await rollback_work(self._statements.session, self._blocks)
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether a statement outside of a transaction commits by itself. May be set, outside of a transaction.
+
+        Raises:   InterfaceError, when it is set: a transaction is open, or a call of another task under way.
+                  NotSupportedError: it is set to False, and the database has no log.
+        """
+        return self._session.autocommits
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        self._statements.session.set_autocommit(value)
+
+    def cancel(self) -> None:
+        """Interrupt the statement that runs on this connection, from any task; nothing if none runs.
+
+        The call that waits for it raises `QueryCanceled`, unless the statement was done already. One that the server
+        does not end within cancel_timeout seconds raises `ConnectionLost`, and the connection is closed.
+        """
+        self._statements.session.line.cancel()
+
+    def is_in_transaction(self) -> bool:
+        """Whether a transaction is open on this connection."""
+        return self._session.in_transaction
+
+    async def ping(self) -> None:
+        """Ask the server for a sign of life, in one round trip.
+
+        Raises:   ConnectionLost: there is none.
+        """
+        async with self._statements.session as session:
+            await session.ping()
+
+    @property
+    def statements(self) -> Statements:
+        """The statements of this connection, for pools."""
+        return self._statements
+
+    def set_type_codec(
+        self,
+        type: str,
+        *,
+        encoder: Convert | None = None,
+        decoder: Convert | None = None,
+    ) -> None:
+        """Say what becomes of the values of one Informix type; without both, what becomes of them by itself.
+
+        It holds for statements that are prepared from now on, cached ones included: not for a PreparedStatement, stream
+        or cursor that is there already. NULL goes past both functions. Values as text (`unload`, files of `load`) and
+        Arrow's columns are not touched. A pool takes it back when the connection is released.
+
+        Args:     type: a built-in type such as "DECIMAL", without length or qualifier, or one of a user's.
+                  encoder: a parameter for the type -> a value that the type takes.
+                  decoder: a value of the type, as it comes without this -> what rows hold.
+        Raises:   InterfaceError: *type* is not a name, or a function is not callable.
+        """
+        session = self._statements.session
+        session.line.owner.check()
+        codec = checked_codec((encoder, decoder), "set_type_codec")
+        session.conversions = session.conversions.with_codec(type_name(type, "type"), codec)
+        self._statements.renew()
+
+    # -- lending ------------------------------------------------------------------------------------------------------
+
+    def lend(self, dropped: Callable[[], None] | None = None) -> Connection[Item]:
+        """Another connection that is this one, until `recall`; for pools.
+
+        Args:     dropped: called if it is garbage before it was recalled, in whichever thread.
+        """
+        return Connection(
+            self._session,
+            address=self._address,
+            server_version=self.server_version,
+            row_factory=self._factory,
+            statements=self._statements.renewed(),
+            dropped=dropped,
+        )
+
+    def recall(self) -> None:
+        """Take a lent one back: it and all that came from it is of no use any more. Nothing is waited for.
+
+        Cursors are closed, an open transaction is rolled back, isolation and lock mode are those of the options again.
+        """
+        if not self._statements.is_over:
+            self._dropped = None
+            if self._blocks:
+                self._blocks[0].lose()
+            session = self._session
+            if session.conversions is not session.conversions_as_new:
+                self._statements.clear()
+            self._statements.end()
+            session.leave_as_new()
+            if session.line.is_in_use:  # by a task that nobody told, and that would go on
+                session.channel.abort(
+                    ConnectionLost("the connection was given back to its pool while another task used it")
+                )
+
+    async def rest(self) -> None:
+        """Return when nothing of what was recalled is under way any more.
+
+        Raises:   ConnectionLost, QueryTimeout: it did not come to rest.
+        """
+        while not self.is_at_rest:
+            async with self._session.bare_turn(settled=True):
+                self._session.leave_as_new()
+
+    def keep_as_new(self) -> None:
+        """What has been set and opened on it until now is what each borrower shall find."""
+        self._session.keep_as_new()
+        self._statements.clear()
+
+    def when_ended(self, callback: Callable[[], None]) -> None:
+        """Have *callback* called when the session has ended, by whichever side."""
+        self._session.line.on_end = callback
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is under way, and no transaction open."""
+        session = self._session
+        return session.line.is_free and not session.in_transaction
+
+    @property
+    def is_as_new(self) -> bool:
+        """Whether another user would find it as if it had just been opened; its statements may be kept prepared.
+
+        Settings that nobody can restore, temporary tables, another database or an interrupt in doubt speak against it,
+        and so does a server that is not the primary one any more, if that was asked for.
+        """
+        session = self._session
+        return session.is_open and not (session.is_altered or session.has_moved or session.line.in_doubt)
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def is_closed(self) -> bool:
+        """Whether the connection has ended, by whichever side, or was given back to its pool."""
+        return self._statements.is_over or not self._session.is_open
+
+    async def close(self, *, timeout: float | None = 5.0) -> None:
+        """Say good-bye and close; an open transaction is rolled back by the server. Closing twice is fine.
+
+        Args:     timeout: seconds until the connection is dropped instead; None: never.
+        """
+        check_wait(timeout)
+        if self._statements.is_over:
+            return None
+        owner, channel = self._session.line.owner, self._session.channel
+        if owner.is_inherited:
+            return channel.abort()
+        if channel.failure is not None and not owner.is_here:
+            return None
+        owner.check()
+        if self._session.is_open:
+            limit = None
+            if timeout is not None and timeout != math.inf:
+                limit = channel.loop.call_later(timeout, channel.abort)
+            try:
+                await self._session.exit()
+            finally:
+                if limit is not None:
+                    limit.cancel()
+                channel.abort()
+        return await self._session.channel.wait_closed()
+
+    def terminate(self) -> None:
+        """Drop the connection at once, without a word to the server.
+
+        In a forked process it closes that process's descriptor alone, and the connection of the parent stays.
+        """
+        session = self._session
+        if not self._statements.is_over:
+            session.line.owner.check_end()
+            session.channel.abort()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        statements = getattr(self, "_statements", None)
+        if statements is None or statements.is_over:
+            return
+        session = self._session
+        if self._dropped is not None:
+            self._dropped()
+        elif session.channel.is_inherited and not self._is_lent:
+            session.channel.abort()
+        elif session.is_open and not self._is_lent:
+            message = f"{self!r} was not closed"
+            # A finalizer may run in any thread.
+            if session.line.owner.is_here:
+                session.channel.abort()
+            else:
+                session.line.soon(session.channel.abort)
+            warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
+
+
+def no_attribute(pending: object, name: str) -> AttributeError:
+    """What it means that *pending*, which becomes a connection, has no such attribute."""
+    hint = "; await it, or use async with" if hasattr(Connection, name) else ""
+    return AttributeError(f"{type(pending).__name__!r} object has no attribute {name!r}{hint}")

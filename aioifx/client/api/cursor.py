@@ -1,0 +1,388 @@
+"""Cursor: execute, executemany, fetch*, scroll, by PEP 249's names, awaited. Never: its connection, its pool, bytes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from itertools import chain, islice
+from types import TracebackType
+from typing import Any, Generic, Self, TypeAlias, TypeVar
+
+from aioifx.client.config.checks import check_row_factory, row_maker
+from aioifx.client.execution.execute import (
+    OnError,
+    by_position,
+    check_on_error,
+    execute_statement,
+    executemany_text,
+    rows_by_position,
+)
+from aioifx.client.execution.pipeline import ParamRows
+from aioifx.client.execution.result import ExecuteResult
+from aioifx.client.execution.scrolling import Scrolling
+from aioifx.client.execution.statement import Statement, check_sequence
+from aioifx.client.execution.statements import Statements
+from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.session import Session
+from aioifx.client.sql.named import MappingRows, NamedValues
+from aioifx.errors import InterfaceError
+from aioifx.rows import RowFactory, as_it_is
+from aioifx.sqltypes import Column, Row, SqlType, Value
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+"""Found where there is none, in a comment say, it does no more than keep a cursor open a little longer."""
+
+ColumnDescription: TypeAlias = tuple[
+    str, SqlType, int | None, int | None, int | None, int | None, bool | None
+]
+"""PEP 249's seven: name, type_code, display_size, internal_size, precision, scale, null_ok."""
+
+
+class Cursor(NotCopied, Generic[R]):
+    """One statement's rows at a time; several cursors of one connection may be open side by side.
+
+    Rows come in blocks as they are fetched, not all at once; those of a scroll cursor one by one.
+
+    Args:     scroll: it can be moved in. hold: it outlives the transaction that it was opened in.
+    """
+
+    def __init__(
+        self, statements: Statements, factory: RowFactory[R], *, scroll: bool = False, hold: bool = False
+    ) -> None:
+        self._statements = statements
+        self._factory = factory
+        self._scrolls = scroll
+        self._hold = hold
+        self._statement: Statement | None = None
+        self._make: Callable[[Row], R] | None = None
+        self._rows: Iterator[Row] = iter(())
+        self._taken = 0
+        self._scrolling: Scrolling | None = None
+        self._result: ExecuteResult | None = None
+        self._columns: tuple[Column, ...] | None = None
+        self._fetching = False
+        self._closed = False
+        self.arraysize = 100
+        """Rows that `fetchmany` returns when it is not told otherwise."""
+
+    @property
+    def _session(self) -> Session:
+        return self._statements.session
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "fetching" if self._fetching else "idle"
+        return f"<Cursor {state}>"
+
+    # -- what PEP 249 wants known -------------------------------------------------------------------------------------
+
+    @property
+    def description(self) -> list[ColumnDescription] | None:
+        """The columns of the result, PEP 249's seven each; None without a result."""
+        if self._columns is None:
+            return None
+        return [_describe(column) for column in self._columns]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns as the server described them."""
+        return self._columns or ()
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that the last statement touched; -1 for a query, whose rows are not counted ahead."""
+        return self._result.rowcount if self._result is not None else -1
+
+    @property
+    def lastrowid(self) -> int | None:
+        """The serial value of the last row inserted."""
+        return self._result.serial if self._result is not None else None
+
+    @property
+    def rownumber(self) -> int | None:
+        """The 0-based number of the row that is fetched next; None without a result, or when it is not known."""
+        if self._make is None:
+            return None
+        return self._taken if self._scrolling is None else self._scrolling.index
+
+    @property
+    def name(self) -> str | None:
+        """What WHERE CURRENT OF calls the cursor while it is open at the server; None when it is not."""
+        return self._statement.cursor_name if self._statement is not None else None
+
+    # -- executing ----------------------------------------------------------------------------------------------------
+
+    @property
+    def row_factory(self) -> RowFactory[R]:
+        """What rows are made into; a new one counts from the next `execute` on."""
+        return self._factory
+
+    @row_factory.setter
+    def row_factory(self, factory: RowFactory[R]) -> None:
+        check_row_factory(factory)
+        self._factory = factory
+
+    async def execute(
+        self,
+        sql: str,
+        params: Sequence[Value] = (),
+        *,
+        named: NamedValues | None = None,
+        timeout: float | None = None,
+    ) -> Self:
+        """Run a statement; of a query the first block is fetched, unless it is a scroll cursor's.
+
+        Args:     params: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
+                  timeout: seconds for this call; None: command_timeout.
+        """
+        check_sequence(params, "parameters")
+        if named is not None:
+            sql, params = by_position(sql, params, named)
+        self._reset()
+        async with self._session.turn(timeout):
+            self._statement, _ = await self._statements.begin(sql, params, self._begin)
+            if self._statement.exhausted:
+                returns_rows = self._statement.returns_rows
+                self._finish()
+                if not returns_rows:
+                    await self._session.autocommit()
+        return self
+
+    async def _begin(self, statement: Statement, params: Sequence[Value]) -> None:
+        """Execute, or open the cursor."""
+        if not statement.returns_rows:
+            self._result = await execute_statement(statement, params)
+            return
+        hold = self._session.holds or (self._hold and self._session.is_logged)
+        make: Callable[[Row], R]
+        if self._scrolls:
+            make = row_maker(self._factory, statement.columns)
+            await statement.open_scroll(params, hold=hold)
+            self._scrolling = Scrolling(statement)
+        else:
+            making = statement.making(self._factory)
+            make = making.make or as_it_is
+            self._rows = iter(await statement.open(params, hold=hold, read_rows=making.read_rows))
+        self._columns, self._make = statement.columns, make
+        self._fetching = True
+
+    async def executemany(
+        self,
+        sql: str,
+        rows: ParamRows | None = None,
+        *,
+        named: MappingRows | None = None,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
+    ) -> Self:
+        """Run a statement once for each row, pipelined; see `Connection.executemany`."""
+        sql, source = rows_by_position(sql, rows, named)
+        collect = check_on_error(on_error)
+        self._reset()
+        self._result = await executemany_text(self._statements, sql, source, collect=collect, timeout=timeout)
+        return self
+
+    # -- fetching -----------------------------------------------------------------------------------------------------
+
+    async def fetchone(self) -> R | None:
+        """The next row, or None."""
+        make = self._check_result()
+        ended = False
+        while True:
+            for row in self._rows:
+                self._taken += 1
+                return make(row)
+            if ended:
+                return None
+            ended = not await self._more()
+
+    async def fetchmany(self, size: int | None = None) -> list[R]:
+        """The next *size* rows, fewer at the end."""
+        make = self._check_result()
+        wanted = self.arraysize if size is None else size
+        _check_number("size", wanted)
+        if wanted < 0:
+            raise InterfaceError(f"fetchmany: size is {wanted}")
+        wanted = min(wanted, sys.maxsize)  # islice takes no more
+        rows = list(islice(self._rows, wanted))
+        while len(rows) < wanted and await self._more():
+            rows += islice(self._rows, wanted - len(rows))
+        self._taken += len(rows)
+        return _made(rows, make)
+
+    async def fetchall(self) -> list[R]:
+        """All remaining rows."""
+        make = self._check_result()
+        rows = list(self._rows)
+        while await self._more():
+            rows += self._rows
+        self._taken += len(rows)
+        return _made(rows, make)
+
+    def __aiter__(self) -> AsyncIterator[R]:
+        return self
+
+    async def __anext__(self) -> R:
+        row = await self.fetchone()
+        if row is None:
+            raise StopAsyncIteration
+        return row
+
+    # -- scrolling ----------------------------------------------------------------------------------------------------
+
+    async def scroll(self, value: int, mode: str = "relative") -> None:
+        """Stand in front of another row: so many on or back, or the one with that 0-based number.
+
+        Raises:   IndexError: there is no such row; the cursor has not moved.
+        """
+        if mode not in ("relative", "absolute"):
+            raise InterfaceError(f'mode: must be "relative" or "absolute", not {mode!r:.40}')
+        _check_number("value", value)
+        self._check_scroll()
+        if not await self._moved(lambda rows: rows.move(value, relative=mode == "relative")):
+            raise IndexError(f"scroll({value}, {mode!r}) leads out of the result")
+
+    async def fetch_first(self) -> R | None:
+        """The first row; None if there are no rows."""
+        return await self._fetch_at(lambda rows: rows.to(1))
+
+    async def fetch_last(self) -> R | None:
+        """The last row; None if there are no rows."""
+        return await self._fetch_at(lambda rows: rows.last())
+
+    async def fetch_next(self) -> R | None:
+        """The next row, as `fetchone`; None behind the last."""
+        return await self._fetch_at(lambda rows: rows.next())
+
+    async def fetch_prior(self) -> R | None:
+        """The row in front of the one that was fetched last; None in front of the first."""
+        return await self._fetch_at(lambda rows: rows.by(-1))
+
+    async def fetch_absolute(self, number: int) -> R | None:
+        """The row with that number, from 1; a negative one counts from the end: -1 is the last.
+
+        A number that no row has gives None, and leads in front of the first row or behind the last.
+        """
+        _check_number("number", number)
+        return await self._fetch_at(lambda rows: rows.to(number))
+
+    async def fetch_relative(self, offset: int) -> R | None:
+        """The row so many on or back from the one that was fetched last, which 0 gives again; None outside."""
+        _check_number("offset", offset)
+        return await self._fetch_at(lambda rows: rows.by(offset))
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Close the cursor and forget its rows; it cannot be used again. Nothing is waited for."""
+        self._reset(checked=False)
+        self._closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        statement = getattr(self, "_statement", None)
+        if statement is not None and not self._statements.is_over:
+            self._session.line.soon(self._statements.give_back, statement)
+
+    # -- within -------------------------------------------------------------------------------------------------------
+
+    def _check_result(self) -> Callable[[Row], R]:
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        if self._make is None:
+            raise InterfaceError("the cursor has no result: no query was executed, or a fetch failed")
+        return self._make
+
+    async def _more(self) -> bool:
+        """Fetch another block; False when there is none."""
+        if not self._fetching:
+            return False
+        if self._scrolling is not None:
+            row = await self._moved(lambda rows: rows.next())
+            self._rows = chain(self._rows, () if row is None else (row,))
+            return row is not None
+        async with self._session:
+            statement = self._statement
+            if statement is None:  # another task has reached the end in the meantime
+                return False
+            rows = await self._checked(statement, statement.fetch_block())
+            if statement.exhausted:
+                self._finish()
+        # Another task may have fetched a block while this one waited for its turn.
+        self._rows = chain(self._rows, rows)
+        return bool(rows)
+
+    async def _checked(self, statement: Statement, fetch: Awaitable[T]) -> T:
+        """What a fetch brings; behind its failure there is no result, so that nothing can look like the end of rows."""
+        try:
+            return await fetch
+        except BaseException as error:
+            self._statement, self._make, self._scrolling, self._fetching = None, None, None, False
+            self._statements.failed(statement, error)
+            raise
+
+    def _check_scroll(self) -> Callable[[Row], R]:
+        if not self._scrolls and not self._closed:
+            raise InterfaceError("the cursor goes forward only; take cursor(scroll=True)")
+        return self._check_result()
+
+    async def _fetch_at(self, move: Callable[[Scrolling], Awaitable[Row | None]]) -> R | None:
+        make = self._check_scroll()
+        row = await self._moved(move)
+        return None if row is None else make(row)
+
+    async def _moved(self, move: Callable[[Scrolling], Awaitable[T]]) -> T:
+        """Move in the rows of a scroll cursor, when it is this task's turn."""
+        async with self._session:
+            self._check_result()  # another task may have closed it, or failed
+            statement, scrolling = self._statement, self._scrolling
+            assert statement is not None and scrolling is not None
+            return await self._checked(statement, move(scrolling))
+
+    def _finish(self) -> None:
+        """Give the statement back behind its last row."""
+        statement, self._statement = self._statement, None
+        self._fetching = False
+        if statement is not None and not self._statements.is_over:
+            self._statements.give_back(statement)
+            if statement.returns_rows:
+                self._session.autocommit_later()
+
+    def _reset(self, *, checked: bool = True) -> None:
+        if checked and self._closed:
+            raise InterfaceError("the cursor is closed")
+        if not self._statements.is_over:
+            self._session.line.owner.check()
+        self._rows, self._make, self._columns, self._result = iter(()), None, None, None
+        self._scrolling, self._taken = None, 0
+        self._finish()
+
+
+def _check_number(name: str, number: object) -> None:
+    if not isinstance(number, int):
+        raise InterfaceError(f"{name}: must be a whole number, not {type(number).__name__}")
+
+
+def _made(rows: list[Any], make: Callable[[Row], R]) -> list[R]:
+    return rows if make is as_it_is else list(map(make, rows))
+
+
+def _describe(column: Column) -> ColumnDescription:
+    sqltype = column.type
+    return (
+        column.name,
+        sqltype,
+        sqltype.size,
+        sqltype.size,
+        sqltype.precision,
+        sqltype.scale,
+        column.nullable,
+    )

@@ -1,0 +1,350 @@
+"""A statement that the user prepared, to be executed many times. Never: opcodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, overload
+
+from aioifx.client.execution.execute import (
+    RECORDS,
+    TUPLES,
+    OnError,
+    R,
+    Rows,
+    check_on_error,
+    check_rows,
+    execute_statement,
+    executemany_statement,
+    value_at,
+)
+from aioifx.client.execution.pipeline import ParamRows, comes_but_once
+from aioifx.client.execution.result import ExecuteResult
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statements import Statements, Use, note_stale
+from aioifx.client.execution.stream import Stream
+from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.session import Session, note_sql
+from aioifx.client.sql.named import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
+from aioifx.errors import InterfaceError
+from aioifx.rows import Item, RowFactory
+from aioifx.sqltypes import Column, SqlType, Value
+
+T = TypeVar("T")
+
+
+class PreparedStatement(NotCopied, Generic[Item]):
+    """What `Connection.prepare` gives: the statement stays prepared at the server until `close`.
+
+    Args:     names: where the statement has named parameters, which is which.
+    """
+
+    def __init__(
+        self,
+        statements: Statements,
+        statement: Statement,
+        factory: RowFactory[Any],
+        names: NamedStatement | None = None,
+    ) -> None:
+        self._names = names
+        self._statements = statements
+        self._statement = statement
+        statement.reused = True  # its table may change before it is used
+        self._factory = factory
+        self._rows = Rows(factory)
+        self._closed = False
+
+    @property
+    def _session(self) -> Session:
+        return self._statements.session
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"id {self._statement.statement_id}"
+        return f"<PreparedStatement {state}: {self._statement.sql[:60]!r}>"
+
+    @property
+    def sql(self) -> str:
+        """The text that was prepared."""
+        return self._statement.sql
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the result; empty when the statement returns no rows."""
+        return self._statement.columns
+
+    @property
+    def parameters(self) -> tuple[SqlType | None, ...]:
+        """The types that the server expects; None where it does not say."""
+        return self._statement.parameters
+
+    @overload
+    async def fetch(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        timeout: float | None = None,
+    ) -> list[Item]: ...
+    @overload
+    async def fetch(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
+    ) -> list[R]: ...
+    async def fetch(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> list[Any]:
+        """Every row.
+
+        Args:     args: the values of the placeholders, ``?``. named: instead, those of ``:name`` or ``:1``, if it was
+                  prepared with ``named=True``. timeout: seconds for this call; None: command_timeout.
+        """
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._run(args, rows.all, timeout)
+
+    @overload
+    async def fetchrow(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        timeout: float | None = None,
+    ) -> Item | None: ...
+    @overload
+    async def fetchrow(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
+    ) -> R | None: ...
+    async def fetchrow(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any | None:
+        """The first row, or None. See `fetch`."""
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._run(args, rows.first, timeout)
+
+    async def fetchval(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        column: int | str = 0,
+        timeout: float | None = None,
+    ) -> Value:
+        """One value of the first row, or None, by the column's place or name. See `fetch`."""
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        if isinstance(column, str):
+            row = await self._run(args, RECORDS.first, timeout)
+        else:
+            row = await self._run(args, TUPLES.first, timeout)
+        return value_at(row, column)
+
+    async def execute(
+        self, *args: Value, named: NamedValues | None = None, timeout: float | None = None
+    ) -> ExecuteResult:
+        """Execute once; rows are counted and dropped. See `fetch`."""
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        return await self._run(args, execute_statement, timeout)
+
+    async def executemany(
+        self,
+        rows: ParamRows | None = None,
+        *,
+        named: MappingRows | None = None,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
+    ) -> ExecuteResult:
+        """Execute once for each row, pipelined; see `Connection.executemany`."""
+        collect = check_on_error(on_error)
+        source = self._rows_by_position(rows, named)
+        return await self._run(
+            (),
+            lambda statement, _: executemany_statement(statement, source, collect=collect),
+            timeout,
+            once=comes_but_once(source, self._session),
+        )
+
+    @overload
+    def stream(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[Item]: ...
+    @overload
+    def stream(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[R]: ...
+    def stream(
+        self,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[Any]:
+        """The rows, block by block. One at a time: a prepared statement has one cursor.
+
+        Args:     timeout: seconds for each block; None: command_timeout.
+        """
+        if named is not None or self._names is not None:
+            args = self._by_position(args, named)
+        factory = row_factory or self._factory
+        self._ready()
+        return Stream(self._statements, self._begin, args, factory, prefetch=prefetch, timeout=timeout)
+
+    async def close(self) -> None:
+        """Give the statement back; nothing is waited for."""
+        if not self._closed:
+            if not self._statements.is_over:
+                self._session.line.owner.check()
+            self._closed = True
+            _let_go(self._statements, self._statement)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True) and not self._statements.is_over:
+            self._session.line.soon(_let_go, self._statements, self._statement)
+
+    def _ready(self) -> Statement:
+        if self._closed:
+            raise InterfaceError("the prepared statement is closed")
+        if self._statement.is_open:
+            raise InterfaceError("a stream of this prepared statement is still open; close it first")
+        return self._statement
+
+    async def _begin(self, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
+        """Use the statement, for a stream that has the turn."""
+        may_repeat, statement = not self._session.in_transaction, self._ready()
+        try:
+            return statement, await use(statement, params)
+        except BaseException as error:
+            return await self._again(statement, error, may_repeat, params, use)
+
+    async def _again(
+        self,
+        statement: Statement,
+        error: BaseException,
+        may_repeat: bool,
+        params: Sequence[Value],
+        use: Use[T],
+    ) -> tuple[Statement, T]:
+        """After a failure: close the cursor; where a change of its table was the matter, prepare and use it anew."""
+        _put_cursor_down(statement)
+        note_sql(error, statement.sql)
+        fresh = await self._statements.anew(statement, error)
+        if fresh is None:
+            raise error
+        self._statement = fresh
+        if not may_repeat:
+            note_stale(error)
+            raise error
+        try:
+            return fresh, await use(fresh, params)
+        except BaseException:
+            _put_cursor_down(fresh)
+            raise
+
+    def _by_position(self, args: tuple[Value, ...], named: NamedValues | None) -> tuple[Value, ...]:
+        """The values of the placeholders."""
+        names = self._names
+        if named is None or args or names is None:
+            raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
+        values = names.values(named)
+        for name, value in zip(names.names, values, strict=True):
+            if is_list(value):
+                raise InterfaceError(
+                    f"parameter :{name}: a prepared statement takes one value, not a {type(value).__name__};"
+                    " only the calls of a connection or pool expand it"
+                )
+        return values
+
+    def _rows_by_position(self, rows: ParamRows | None, named: MappingRows | None) -> ParamRows | NamedRows:
+        """The rows of many executions."""
+        names = self._names
+        if named is not None and names is not None and rows is None:
+            return NamedRows(names, named)
+        if named is not None or names is not None:
+            raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
+        check_rows(rows)
+        assert rows is not None
+        return rows
+
+    async def _run(
+        self,
+        params: Sequence[Value],
+        use: Use[T],
+        timeout: float | None,
+        *,
+        once: bool = False,
+    ) -> T:
+        """A whole call: the turn, the use of the statement; its cursor is closed after that.
+
+        Args:     once: *use* cannot be repeated, so a stale statement is prepared again for the next call only.
+        """
+        session = self._session
+        if timeout is not None or session.manners.due or not session.line.turn_now():
+            await session.take_turn(timeout)
+        try:
+            may_repeat, statement = not (once or session.in_transaction), self._ready()
+            try:
+                result = await use(statement, params)
+            except BaseException as error:
+                statement, result = await self._again(statement, error, may_repeat, params, use)
+            self._statements.executed(statement)
+            statement.put_cursor_down()
+            if statement.returns_rows:
+                session.autocommit_later()
+            elif session.is_ansi:
+                await session.autocommit()
+            return result
+        finally:
+            session.line.give_turn()
+
+
+def _put_cursor_down(statement: Statement) -> None:
+    statement.put_cursor_down()
+    statement.session.autocommit_later()
+
+
+_HOW_NAMED = "named: the statement was prepared without named=True"
+_NAMED_ONLY = "named: missing; the statement was prepared with named=True, and takes no values by position"
+
+
+def _let_go(statements: Statements, statement: Statement) -> None:
+    """Keep the statement for others, unless a stream of it is still open and might go on."""
+    if statement.is_open:
+        statement.put_down()
+    else:
+        statements.give_back(statement)

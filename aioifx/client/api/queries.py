@@ -1,0 +1,415 @@
+"""The query methods that Connection and Pool share. Never: a turn, where the connection comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
+
+from aioifx.client.bulk.delimited import TextFormat
+from aioifx.client.bulk.feed import Feed, RowSource, feed_of, feed_of_mappings
+from aioifx.client.bulk.formats import format_of
+from aioifx.client.bulk.load import Commit, Order, Progress, check_progress, load
+from aioifx.client.bulk.moments import ISO_DATES, check_dbdate
+from aioifx.client.bulk.unload import Target, unload
+from aioifx.client.config.checks import check_flag
+from aioifx.client.execution.execute import (
+    RECORDS,
+    TUPLES,
+    OnError,
+    Rows,
+    by_position,
+    call_of,
+    check_on_error,
+    execute_statement,
+    execute_text,
+    executemany_text,
+    rows_by_position,
+    value_at,
+)
+from aioifx.client.execution.pipeline import ParamRows
+from aioifx.client.execution.result import ExecuteResult
+from aioifx.client.execution.statements import Statements, Use
+from aioifx.client.execution.stream import Stream
+from aioifx.client.session.line import check_timeout
+from aioifx.client.sql.named import MappingRows, NamedValues
+from aioifx.client.sql.sqltext import check_sql
+from aioifx.errors import InterfaceError
+from aioifx.rows import Item, RowFactory, record_row, tuple_row
+from aioifx.sqltypes import Value
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+_TUPLE: Final = TUPLES.first
+_RECORD: Final = RECORDS.first
+
+Format: TypeAlias = Literal["unload", "csv"] | TextFormat
+"""The format of a text file."""
+
+
+class Runner(Protocol):
+    """What runs the calls: the statements of a connection, or those of one that a pool picks for each call."""
+
+    async def run(
+        self,
+        sql: str,
+        params: Sequence[Value] | None,
+        use: Use[T],
+        timeout: float | None = None,
+        once: bool = False,
+    ) -> T:
+        """See `Statements.run`."""
+        ...
+
+    def apply(self, use: Callable[[Statements], Awaitable[T]]) -> Awaitable[T]:
+        """What *use* makes of the statements of one connection."""
+        ...
+
+
+class Queries(Generic[Item]):
+    """Calls that need one connection each.
+
+    Args:     runner: runs them. factory: makes the rows, unless a call says otherwise.
+    """
+
+    def __init__(self, runner: Runner, factory: RowFactory[Item] | None) -> None:
+        self._runner = runner
+        self._factory: RowFactory[Any] = factory or record_row
+        self._rows: Rows[Any] = Rows(self._factory)
+
+    @property
+    def row_factory(self) -> RowFactory[Item]:
+        """What rows are made into, unless a call says otherwise."""
+        return self._factory
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    @overload
+    async def fetch(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        timeout: float | None = None,
+    ) -> list[Item]: ...
+    @overload
+    async def fetch(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
+    ) -> list[R]: ...
+    async def fetch(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> list[Any]:
+        """Run a query and return every row.
+
+        Args:     args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``; a list
+                  or tuple stands for as many values as it has: ``IN (:ids)``.
+                  timeout: seconds for this call, from its place in the queue to its last answer; None: command_timeout.
+        Raises:   QueryTimeout: the call took longer.
+        """
+        if named is not None:
+            sql, args = by_position(sql, args, named)
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._runner.run(sql, args, rows.all, timeout)
+
+    @overload
+    async def fetchrow(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        timeout: float | None = None,
+    ) -> Item | None: ...
+    @overload
+    async def fetchrow(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
+    ) -> R | None: ...
+    async def fetchrow(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any | None:
+        """Run a query and return its first row, or None; further rows are not fetched. See `fetch`."""
+        if named is not None:
+            sql, args = by_position(sql, args, named)
+        rows = self._rows if row_factory is None else Rows(row_factory)
+        return await self._runner.run(sql, args, rows.first, timeout)
+
+    async def fetchval(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        column: int | str = 0,
+        timeout: float | None = None,
+    ) -> Value:
+        """Run a query and return one value of its first row; None without rows. See `fetch`.
+
+        Args:     column: its place, from 0, or its name.
+        """
+        if named is not None:
+            sql, args = by_position(sql, args, named)
+        # The class is looked at first, because that costs nothing.
+        by_place = column.__class__ is int or not isinstance(column, str)
+        row = await self._runner.run(sql, args, _TUPLE if by_place else _RECORD, timeout)
+        return value_at(row, column)
+
+    @overload
+    def stream(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: None = None,
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[Item]: ...
+    @overload
+    def stream(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[R],
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[R]: ...
+    def stream(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> Stream[Any]:
+        """The rows of a query, block by block, in constant memory; see `Stream`.
+
+        Args:     prefetch: False asks for a block only when its first row is wanted, not while the one before it is
+                  consumed. timeout: seconds for each block; None: command_timeout.
+        """
+        if named is not None:
+            sql, args = by_position(sql, args, named)
+        check_sql(sql)
+        return self._stream(
+            sql, args, self._factory if row_factory is None else row_factory, prefetch, timeout
+        )
+
+    def _stream(
+        self,
+        sql: str,
+        args: Sequence[Value],
+        factory: RowFactory[Any],
+        prefetch: bool,
+        timeout: float | None,
+    ) -> Stream[Any]:
+        raise NotImplementedError
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    @overload
+    async def call(
+        self,
+        routine: str,
+        *args: Value,
+        named: Mapping[str, Value] | None = None,
+        row_factory: None = None,
+        timeout: float | None = None,
+    ) -> list[Item]: ...
+    @overload
+    async def call(
+        self,
+        routine: str,
+        *args: Value,
+        named: Mapping[str, Value] | None = None,
+        row_factory: RowFactory[R],
+        timeout: float | None = None,
+    ) -> list[R]: ...
+    async def call(
+        self,
+        routine: str,
+        *args: Value,
+        named: Mapping[str, Value] | None = None,
+        row_factory: RowFactory[Any] | None = None,
+        timeout: float | None = None,
+    ) -> list[Any]:
+        """Call a stored procedure or function and return what it returns, as rows.
+
+        Args:     routine: ``[owner.]name``. args: its arguments by position. named: instead, by their names.
+                  timeout: as in `fetch`.
+        """
+        sql, args = call_of(routine, args, named)
+        return await self.fetch(sql, *args, row_factory=row_factory, timeout=timeout)
+
+    async def execute(
+        self,
+        sql: str,
+        *args: Value,
+        named: NamedValues | None = None,
+        timeout: float | None = None,
+    ) -> ExecuteResult:
+        """Run one statement. Rows that a query returns are counted and dropped. See `fetch`."""
+        if named is not None:
+            sql, args = by_position(sql, args, named)
+        if args:
+            return await self._runner.run(sql, args, execute_statement, timeout)
+        check_timeout(timeout)  # before a pool acquires a connection, here and below
+        return await self._runner.apply(partial(execute_text, sql=sql, timeout=timeout))
+
+    async def executemany(
+        self,
+        sql: str,
+        rows: ParamRows | None = None,
+        *,
+        named: MappingRows | None = None,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
+    ) -> ExecuteResult:
+        """Run a statement once for each row of an iterable or async iterable, pipelined; none is collected.
+
+        All or nothing: outside of a transaction one is opened around the rows, and rolled back when a row fails. Inside
+        one, rows before the failing one stay until you roll back, and so may rows that were under way after it.
+
+        Args:     rows: the values of each execution's placeholders, ``?``. named: instead, a mapping for each
+                  execution, with the values of ``:name``.
+                  on_error: "collect" goes on after rows that fail; those that succeed stay, and the result has an
+                  error with its row_index for each of the others.
+                  timeout: seconds from one reply to the next; None: command_timeout.
+        Raises:   DatabaseError: of the first row that failed, with its row_index.
+        """
+        sql, source = rows_by_position(sql, rows, named)
+        collect = check_on_error(on_error)
+        check_timeout(timeout)
+        return await self._runner.apply(
+            lambda statements: executemany_text(statements, sql, source, collect=collect, timeout=timeout)
+        )
+
+    # -- whole tables -------------------------------------------------------------------------------------------------
+
+    async def load(
+        self,
+        table: str,
+        rows: RowSource | None = None,
+        *,
+        named: MappingRows | None = None,
+        columns: Sequence[str] | None = None,
+        format: Format | None = None,
+        delimiter: str | None = None,
+        header: bool = False,
+        encoding: str | None = None,
+        dbdate: str = ISO_DATES,
+        block: int | None = None,
+        commit: Commit = "end",
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> ExecuteResult:
+        """Insert very many rows into one table, fast, in bounded memory: a bulk load through an insert cursor.
+
+        All or nothing, also inside of a transaction of yours, unless *commit* is "block" or the database has no log.
+        Values must be of their columns' own Python types; the server converts nothing.
+
+        Args:     table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
+                  rows: an iterable or async iterable of sequences; with *format*, a path, an open file, or chunks of
+                  text or bytes. named: instead, an iterable or async iterable of mappings, by the columns' names.
+                  columns: names of those that a row has values for; all of the table's, or what the header or the
+                  first mapping names.
+                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
+                  names), *encoding* and *dbdate* (how dates are written) say more about it.
+                  block: rows that are sent, and with commit="block" committed, at a time; by default 128 KB of them.
+                  commit: "end", or "block" after each block: what is committed stays, whatever fails later.
+                  progress: called with the number of rows so far, after each block; what it raises ends the load.
+                  timeout: seconds for each block; None: command_timeout.
+        Returns:  the number of rows, the last serial value, warnings.
+        Raises:   DatabaseError: of the first row that the server refused, with its row_index if it can be found.
+                  DataError: a value does not fit, or text cannot be read; with its row_index.
+                  InterfaceError: the call makes no sense; NotSupportedError: a column's type cannot be loaded.
+        """
+        check_flag("header", header)
+        order = Order(table, columns, block, commit, progress)
+        check_dbdate(dbdate)
+        check_timeout(timeout)
+        if format is None and (header or delimiter is not None or encoding is not None):
+            raise InterfaceError("delimiter, header and encoding are a format's: say which")
+        if named is not None and (rows is not None or format is not None):
+            raise InterfaceError(
+                "named: rows come by name, by position or as a format's text, not in two ways"
+            )
+
+        def feed(statements: Statements) -> Feed:
+            if named is not None:
+                return feed_of_mappings(named, columns)
+            if rows is None:
+                raise InterfaceError("rows must be an iterable or async iterable, not NoneType")
+            form = None
+            if format is not None:
+                form = format_of(
+                    format,
+                    statements.session.file_code_set,
+                    delimiter=delimiter,
+                    header=header,
+                    encoding=encoding,
+                    reading=True,
+                )
+            return feed_of(rows, form, dbdate)
+
+        return await self._runner.apply(lambda statements: load(statements, feed(statements), order, timeout))
+
+    async def unload(
+        self,
+        query: str,
+        out: Target,
+        *args: Value,
+        named: NamedValues | None = None,
+        format: Format = "unload",
+        delimiter: str | None = None,
+        header: bool = False,
+        encoding: str | None = None,
+        dbdate: str = ISO_DATES,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> int:
+        """Write the rows of a query as text, in constant memory; `load` reads it.
+
+        Args:     out: a path, an open file (text or binary), or a function, async or not, that takes bytes.
+                  args: the values of the query's placeholders, ``?``. named: instead, those of its ``:name``.
+                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
+                  names), *encoding* and *dbdate* (how dates are written) say more about it.
+                  progress: called with the number of rows so far, after each block; what it raises ends the unload.
+                  timeout: seconds for each block; None: command_timeout.
+        Returns:  the number of rows. When it fails, what was written stays.
+        """
+        check_flag("header", header)
+        check_progress(progress)
+        check_dbdate(dbdate)
+        check_timeout(timeout)
+        if named is not None:
+            query, args = by_position(query, args, named)
+        check_sql(query)
+
+        def begun(statements: Statements) -> Awaitable[int]:
+            code_set = statements.session.file_code_set
+            form = format_of(format, code_set, delimiter=delimiter, header=header, encoding=encoding)
+            stream = Stream(statements, query, args, tuple_row, timeout=timeout, converts=False)
+            return unload(stream, out, form, dbdate=dbdate, progress=progress)
+
+        return await self._runner.apply(begun)

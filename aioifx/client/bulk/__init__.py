@@ -1,0 +1,1 @@
+"""LOAD and UNLOAD: sources, text formats, batches. Never: a socket."""

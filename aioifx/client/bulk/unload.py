@@ -1,0 +1,172 @@
+"""The rows of a query into a file or a function, as text, block by block. Never: how rows are fetched.
+
+House rules:
+1. Nothing is opened, and nothing written, before the query has brought its first rows.
+2. Rows are made into text, and files written, in a thread, one block at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import inspect
+import io
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any, BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
+
+from aioifx.client.bulk.delimited import CsvFormat, TextFormat
+from aioifx.client.bulk.literals import field_formatter
+from aioifx.client.bulk.load import Progress
+from aioifx.client.bulk.moments import ISO_DATES
+from aioifx.client.execution.stream import Stream
+from aioifx.errors import DataError, InterfaceError
+from aioifx.sqltypes import Column, Row
+
+
+@runtime_checkable
+class Writable(Protocol):
+    """An open file, binary or text. A text file needs newline="": else Windows writes other newlines."""
+
+    def write(self, data: Any, /) -> object: ...
+
+
+Take: TypeAlias = Callable[[bytes], object] | Callable[[bytes], Awaitable[object]]
+"""A function, or an async one, that takes a piece of text in bytes: any number of whole records."""
+
+Target: TypeAlias = "os.PathLike[str] | Writable | Take"
+"""Where text goes."""
+
+
+async def unload(
+    stream: Stream[Row],
+    target: Target,
+    form: TextFormat,
+    *,
+    dbdate: str = ISO_DATES,
+    progress: Progress | None = None,
+) -> int:
+    """Write every row of *stream*; the number of rows.
+
+    Raises:   as `Connection.unload`.
+    """
+    count = 0
+    sink = _sink_for(target, form.encoding)
+    write: Callable[[Sequence[Row]], str] | None = None
+    try:
+        async with stream, aclosing(stream.blocks()) as blocks:
+            async for block in blocks:
+                if write is None:
+                    write = await _begun(sink, stream.columns, form, dbdate)
+                await sink.put(partial(write, block))
+                count += len(block)
+                if progress is not None:
+                    progress(count)
+        if write is None:  # no rows; a header there is all the same
+            await _begun(sink, stream.columns, form, dbdate)
+    finally:
+        sink.close()
+    return count
+
+
+async def _begun(
+    sink: _Sink, columns: Sequence[Column], form: TextFormat, dbdate: str
+) -> Callable[[Sequence[Row]], str]:
+    """What makes text of these columns' rows; whatever stands in front of the first has been written."""
+    fields, line = field_formatter(columns, dbdate=dbdate), form.line
+
+    def text(rows: Sequence[Row]) -> str:
+        return "".join([line(fields(row)) for row in rows])
+
+    has_header = isinstance(form, CsvFormat) and form.header
+    header = line([column.name for column in columns]) if has_header else ""
+    await sink.put(lambda: header)
+    return text
+
+
+def _sink_for(target: Target, encoding: str) -> _Sink:
+    """Raises:   InterfaceError: text cannot go there."""
+    if isinstance(target, (os.PathLike, Writable)):
+        return _FileSink(cast("Any", target), encoding)  # of what kind a path is, it does not matter
+    if not callable(target):  # pyright: ignore[reportUnnecessaryComparison] - callers may be untyped
+        kind = type(target).__name__
+        raise InterfaceError(f"out: must be a pathlib.Path, an open file or a function, not {kind}")
+    return _FunctionSink(target, encoding)
+
+
+class _Sink(ABC):
+    """Where text goes, as much as a thread makes at a time."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._encoder = codecs.getincrementalencoder(encoding)("strict")  # a byte order mark comes once
+
+    @abstractmethod
+    async def put(self, make: Callable[[], str]) -> None:
+        """Write what *make* gives; it is called in a thread."""
+
+    def encoded(self, make: Callable[[], str]) -> bytes:
+        text = make()
+        try:
+            return self._encoder.encode(text)
+        except UnicodeEncodeError:
+            raise DataError(f"the rows hold a character that is not in {self._encoding}") from None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing is put any more; close what was opened here."""
+
+
+class _FileSink(_Sink):
+    def __init__(self, target: os.PathLike[str] | Writable, encoding: str) -> None:
+        super().__init__(encoding)
+        self._target = target
+        self._opened: BinaryIO | None = None
+        self._is_closed = False
+        self._at_work = threading.Lock()
+
+    async def put(self, make: Callable[[], str]) -> None:
+        await asyncio.to_thread(self._put, make)
+
+    def _put(self, make: Callable[[], str]) -> None:
+        target = self._target
+        with self._at_work:
+            if self._is_closed:
+                return  # by a cancellation, before this thread came to it
+            if isinstance(target, os.PathLike):
+                if self._opened is None:
+                    self._opened = open(target, "wb")
+                self._opened.write(self.encoded(make))
+            else:
+                target.write(make() if _takes_text(target) else self.encoded(make))
+
+    def close(self) -> None:
+        # Behind a cancellation a thread may be writing still; this waits for it, which is one block at most.
+        with self._at_work:
+            self._is_closed = True
+            if self._opened is not None:
+                self._opened.close()
+
+
+def _takes_text(file: Writable) -> bool:
+    return isinstance(file, io.TextIOBase) or hasattr(file, "encoding")
+
+
+class _FunctionSink(_Sink):
+    def __init__(self, function: Take, encoding: str) -> None:
+        super().__init__(encoding)
+        self._function = function
+
+    async def put(self, make: Callable[[], str]) -> None:
+        data = await asyncio.to_thread(self.encoded, make)
+        if data:
+            taken = self._function(data)
+            if inspect.isawaitable(taken):
+                await taken
+
+    def close(self) -> None:
+        pass

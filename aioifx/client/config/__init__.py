@@ -1,0 +1,1 @@
+"""Options: URLs, environment variables, sqlhosts files, checks. Never: a socket."""

@@ -1,0 +1,147 @@
+"""The environment variables that a server is told, where and in which order. Never: the process's own environment.
+
+Evidence: which variable goes into the login and which into SQ_INFO, and in which order, is observed: JDBC's
+login.json and session.json hold each variable alone. The orders are those of one Java hash table, so they are known
+for combinations, too; names that share a bucket and never met stand in an order that is assumed. Servers take any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from aioifx.client.sql.suggest import did_you_mean
+from aioifx.errors import InterfaceError
+
+Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+_MAX_ENVIRONMENT: Final = 32_000
+"""Bytes of all variables: a login counts its bytes in 16 bits."""
+
+# The variables of the login, in JDBC's order.
+_LOGIN_ORDER: Final = (
+    "GL_DATE",
+    "DBPATH",
+    "CLIENT_LOCALE",
+    "DBSPACETEMP",
+    "CLNT_PAM_CAPABLE",
+    "DBDATE",
+    "IFX_UPDDESC",
+    "DELIMIDENT",
+    "STMT_CACHE",
+    "DB_LOCALE",
+    "INFORMIXSTACKSIZE",
+    "NODEFDAC",
+    # From here on sent by other clients only, and accepted by 11.50 and GBase 8s (observed); their place is assumed.
+    "DBMONEY",
+    "LKNOTIFY",
+    "LOCKDOWN",
+    "SINGLELEVEL",
+    "SKALL",
+    "SKINHIBIT",
+    "SKSHOW",
+    "SQLMODE",
+)
+# The variables of SQ_INFO, in JDBC's order.
+_SESSION_ORDER: Final = (
+    "DBTIME",
+    "INFORMIXCONTIME",
+    "PDQPRIORITY",
+    "FET_BUF_SIZE",
+    "IFX_DIRECTIVES",
+    "PSORT_NPROCS",
+    "DBTEMP",
+    "DBANSIWARN",
+    "INFORMIXOPCACHE",
+    "OPTOFC",
+    "SUBQCACHESZ",
+    "IFX_FLAT_UCSQ",
+    "IFX_EXTDIRECTIVES",
+    "OPTCOMPIND",
+    "CLIENT_LABEL",
+    "DBUPSPACE",
+    "DBCENTURY",
+    "OPT_GOAL",
+)
+_ALWAYS: Final[Mapping[str, str]] = {
+    "DBPATH": ".",
+    # It says that we can answer a PAM challenge, which we cannot yet. JDBC says so in every login (observed), and
+    # what servers do without it is not known; a port that does challenge is told apart by capability 44.
+    "CLNT_PAM_CAPABLE": "1",
+    "IFX_UPDDESC": "1",
+    "NODEFDAC": "no",
+    "DBTEMP": "/tmp",
+    "SUBQCACHESZ": "10",
+}
+# Variables that have an option of their own.
+OPTION_OF: Final = {
+    "CLIENT_LOCALE": "client_locale",
+    "DB_LOCALE": "db_locale",
+    "INFORMIXSERVER": "server",
+    "INFORMIXCONRETRY": "connect_retries",
+}
+_NOT_YOURS: Final = {
+    "CLNT_PAM_CAPABLE": "it says what this client can do",
+    "IFX_UPDDESC": "it says what this client can do",
+    "IFX_PAD_VARCHAR": "it changes how rows are sent, and padded VARCHARs are not read here",
+}
+
+
+def login_pairs(variables: Mapping[str, str]) -> Pairs:
+    """What goes into the login: *variables*, and those that are always told, in JDBC's order."""
+    told = {**_ALWAYS, **variables}
+    if "GL_DATE" in told:
+        told.pop("DBDATE", None)  # even the default one (observed)
+    return _pairs(_LOGIN_ORDER, told)
+
+
+def session_pairs(variables: Mapping[str, str]) -> Pairs:
+    """What goes into SQ_INFO: *variables*, and those that are always told, in JDBC's order.
+
+    OPTOFC=1 lets the server close a cursor together with its last rows, and say so: that saves the round trip of CLOSE
+    (observed: JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is no error). OPTOFC=0 turns it off.
+    """
+    told = {**_ALWAYS, "OPTOFC": "1", **variables}
+    if told["OPTOFC"] == "0":
+        del told["OPTOFC"]  # the server's default, which JDBC leaves unsaid (observed)
+    return _pairs(_SESSION_ORDER, told)
+
+
+def _pairs(order: tuple[str, ...], variables: Mapping[str, str]) -> Pairs:
+    return tuple(
+        (name.encode("ascii"), variables[name].encode("ascii")) for name in order if name in variables
+    )
+
+
+def checked_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """A copy whose names and values a server can be told.
+
+    Raises:   InterfaceError: a name is unknown or not the caller's to set, a value cannot be sent.
+    """
+    if not isinstance(environment, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(
+            f"environment: must be a mapping of str to str, not {type(environment).__name__}"
+        )
+    checked = dict(_each_checked(environment))
+    if sum(len(name) + len(value) + 6 for name, value in checked.items()) > _MAX_ENVIRONMENT:
+        raise InterfaceError(f"environment: longer than {_MAX_ENVIRONMENT} bytes")
+    if "GL_DATE" in checked and "DBDATE" in checked:
+        raise InterfaceError("environment: GL_DATE and DBDATE contradict each other")
+    return checked
+
+
+def _each_checked(environment: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in environment.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InterfaceError("environment: must be a mapping of str to str")
+        if name in OPTION_OF:
+            raise InterfaceError(f"environment: {name} has an option of its own, {OPTION_OF[name]}")
+        if name in _NOT_YOURS:
+            raise InterfaceError(f"environment: {name} cannot be set; {_NOT_YOURS[name]}")
+        if name not in _LOGIN_ORDER and name not in _SESSION_ORDER:
+            raise InterfaceError(
+                f"environment: no variable {name!r} is known{did_you_mean(name, _LOGIN_ORDER + _SESSION_ORDER)}"
+            )
+        if not value.isascii() or "\0" in value:
+            raise InterfaceError(f"environment: the value of {name} must be ASCII without NUL")
+        yield name, value

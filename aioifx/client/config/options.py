@@ -1,0 +1,566 @@
+"""ConnectOptions from keywords, DSN and environment, checked. Never: a socket.
+
+House rules:
+1. Keywords win over the DSN, the DSN over the process environment, that over the defaults.
+2. Whatever is wrong is found here, before a socket opens, and the message begins with the option's name.
+3. A value stands in a message only where it cannot be a piece of a badly quoted password.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl as tls
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import NoneType
+from typing import Any, Final, Literal, TypeAlias, TypedDict
+
+from aioifx.client.config.checks import (
+    DEFAULT_LOCALE,
+    check_flag,
+    check_keepalive,
+    check_locale,
+    check_row_factory,
+    check_seconds,
+    check_text,
+    check_tls,
+    check_whole,
+    check_words,
+)
+from aioifx.client.config.dsn import split_dsn
+from aioifx.client.config.environment import OPTION_OF, checked_variables, login_pairs, session_pairs
+from aioifx.client.config.isolation import Isolation, isolation_words, lock_mode_words
+from aioifx.client.config.route import ROLES, Role, addresses, names_in
+from aioifx.client.config.secret import Secret
+from aioifx.client.config.tls import context_of
+from aioifx.client.sql.suggest import did_you_mean
+from aioifx.codecs.conversions import (
+    PLAIN,
+    Conversions,
+    Convert,
+    TypeCodec,
+    TypeCodecs,
+    checked_conversions,
+)
+from aioifx.codecs.text import CodeSet, code_set_of
+from aioifx.errors import InterfaceError
+from aioifx.rows import RowFactory
+
+DEFAULT_PORT: Final = 9088
+STANDARD_FETCH_SIZE: Final = 32767
+"""What every server is known to take (observed)."""
+
+MIN_FETCH_SIZE: Final = 4096
+"""The least that JDBC ever asks for (observed: select.json)."""
+MAX_FETCH_SIZE: Final = 2**31 - 1
+MAX_STATEMENTS: Final = 10_000
+"""A statement's id is a short, and a server has a limit of its own (-257, documented)."""
+
+_KEEPALIVE: Final = (60, 10, 6)
+"""A server that has gone is noticed after two minutes; the system's own numbers make that two hours."""
+
+Password: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
+"""A password, or what gives one: a callable or coroutine function, asked anew for each connection."""
+
+
+class OptionFields(TypedDict, total=False):
+    """The keywords of connect(), apart from row_factory, which says what the connection's rows are; None is as good as
+    leaving one out. ConnectOptions says what they mean."""
+
+    host: str | None
+    port: int | None
+    user: str | None
+    password: Password | None
+    database: str | None
+    server: str | None
+    sqlhosts: str | None
+    role: Role | None
+    allow_redirect_to: str | None
+    ssl: bool | tls.SSLContext | None
+    ssl_ca: str | None
+    ssl_cert: str | None
+    ssl_key: str | None
+    connect_timeout: float | None
+    connect_retries: int | None
+    stagger: float | None
+    command_timeout: float | None
+    cancel_timeout: float | None
+    locale: Literal["auto"] | None
+    client_locale: str | None
+    db_locale: str | None
+    encoding_errors: str | None
+    application_name: str | None
+    environment: Mapping[str, str] | None
+    autocommit: bool | None
+    isolation: Isolation | None
+    lock_wait: float | None
+    read_only: bool | None
+    fetch_size: int | None
+    statement_cache_size: int | None
+    pipelining: bool | None
+    keepalive: bool | tuple[int, int, int] | None
+    strip_char: bool | None
+    integral_decimals: bool | None
+    type_codecs: TypeCodecs | None
+    adapters: Mapping[type[Any], Convert] | None
+
+
+class AllOptionFields(OptionFields, total=False):
+    """All keywords of connect()."""
+
+    row_factory: RowFactory[Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectOptions:
+    """Everything about a connection that is known before it is opened; checked when it is made."""
+
+    host: str = ""
+    """Name or address, or several with commas, each with a port of its own if need be: ``db1,db2:9089``. Empty: the
+    server is looked up in *sqlhosts*."""
+    port: int = DEFAULT_PORT
+    """Of the hosts that name none."""
+    user: str = ""
+    """Required here; `resolve` fills in the user of the operating system."""
+    password: Password | None = field(default=None, repr=False)
+    """A text is held as a `Secret`, which no repr, `asdict` or pickle shows."""
+    database: str = ""
+    """Empty: none is opened."""
+    server: str = ""
+    """The DBSERVERNAME or an alias of it; required, since the server compares it. With several hosts: one for all, or
+    one for each. With *sqlhosts*: servers or groups, tried in order."""
+    sqlhosts: str = ""
+    """The file in which servers are looked up when no host is given."""
+    role: Role = "any"
+    """Which part of a cluster the server must have; needs a database, since a server tells when one is opened."""
+    allow_redirect_to: str = ""
+    """Hosts that a connection manager may send us to, user and password with us: patterns with commas, such as
+    ``db*.example.com``. Empty: none."""
+    ssl: bool | tls.SSLContext | None = None
+    """None or False: no TLS. True: TLS that verifies the certificate and the host's name."""
+    ssl_ca: str = ""
+    """A file with the authorities to trust, PEM; TLS is on with it. Empty: the system's authorities."""
+    ssl_cert: str = ""
+    """A file with the client's own certificate, and its key unless *ssl_key* has that; TLS is on with it."""
+    ssl_key: str = ""
+    connect_timeout: float = 20.0
+    """Seconds for everything from the first packet to the open database, all hosts together."""
+    connect_retries: int = 0
+    """How often all hosts are tried again when none could be reached, spread over *connect_timeout*."""
+    stagger: float = 1.0
+    """Seconds without a connection to one host until the next is tried, too."""
+    command_timeout: float | None = None
+    """Seconds that a call may take, from its place in the queue to the last answer; a stream, cursor or executemany has
+    as many for each of its blocks. None: no limit."""
+    cancel_timeout: float = 5.0
+    """Seconds that a cancelled call's answer may take before the connection is dropped; 0 drops it at once, without an
+    interrupt."""
+    locale: Literal["auto"] | None = None
+    """ "auto": the database's locale is asked of the server when none is given or the one given is refused."""
+    client_locale: str | None = None
+    """The locale of the process; None: that of the database."""
+    db_locale: str | None = None
+    """The locale of the database, in whose code set text travels; None: *client_locale*."""
+    encoding_errors: str = "strict"
+    """What becomes of bytes that are no text, in Python's words: "strict", "replace", "surrogateescape" ..."""
+    application_name: str = ""
+    """Shown by the server's session list."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    """Informix environment variables for the session, such as PDQPRIORITY; unknown ones are refused."""
+    autocommit: bool = True
+    """False: a transaction is begun in front of the first statement, and `commit` or `rollback` ends it, as in PEP
+    249."""
+    isolation: Isolation | None = None
+    """As in `Connection.transaction`; None leaves the database's default."""
+    lock_wait: float | None = None
+    """Seconds that a statement waits for a lock: 0 not at all, -1 or infinity for ever; None leaves the default, 0."""
+    read_only: bool = False
+    """Queries only: changes are refused, here outside of transactions and by the server inside."""
+    fetch_size: int = STANDARD_FETCH_SIZE
+    """Bytes per block of rows, not rows. More than 32767 needs a server with capability 63; without it, or when it
+    refuses, the connection asks for 32767."""
+    statement_cache_size: int = 100
+    """Statements that stay prepared at the server between calls; 0: none, so that there is no hidden state."""
+    pipelining: bool = False
+    """Whether what nobody waits for (CLOSE, RELEASE) leaves together with the next request; see "What is sent"."""
+    keepalive: bool | tuple[int, int, int] = True
+    """Whether TCP notices that the server's machine has gone. Three numbers: seconds without traffic until it asks,
+    seconds between two questions, questions without an answer that end the connection."""
+    strip_char: bool = False
+    """Whether CHAR and NCHAR lose the blanks that they are padded with."""
+    integral_decimals: bool = True
+    """Whether DECIMAL and MONEY of scale 0, such as the result of COUNT, come as int rather than Decimal."""
+    type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
+    """Encoders and decoders by the name of an Informix type; see `Connection.set_type_codec`."""
+    adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
+    """What makes parameters of values of a class, and of its subclasses, such as ``{uuid.UUID: str}``."""
+    row_factory: RowFactory[Any] | None = None
+    conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
+    """What *integral_decimals*, *type_codecs* and *adapters* say."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "environment", checked_variables(self.environment))
+        if self.locale not in (None, "auto"):
+            raise InterfaceError('locale: must be "auto" or None; a locale is named with db_locale')
+        check_locale("client_locale", self.client_locale, self.encoding_errors)
+        check_locale("db_locale", self.db_locale, self.encoding_errors)
+        code_set = self.client_code_set
+        check_text("host", self.host, code_set)
+        check_text("sqlhosts", self.sqlhosts, code_set)
+        if not (self.host or self.sqlhosts):
+            raise InterfaceError("host: missing; nor is there an sqlhosts file to look the server up in")
+        for name in ("server", "user"):
+            check_text(name, getattr(self, name), code_set, required=True)
+        check_text("database", self.database, self.code_set)
+        check_text("application_name", self.application_name, code_set)
+        check_words(self.server, self.database)
+        if not (self.password is None or isinstance(self.password, Secret) or callable(self.password)):
+            check_text("password", self.password, code_set)
+            object.__setattr__(self, "password", Secret(self.password))
+        check_whole("port", self.port, 1, 65535)
+        if self.host:
+            addresses(self.host, self.port, self.server)
+        self._check_cluster(code_set)
+        check_whole("fetch_size", self.fetch_size, MIN_FETCH_SIZE, MAX_FETCH_SIZE)
+        check_whole("statement_cache_size", self.statement_cache_size, 0, MAX_STATEMENTS)
+        check_seconds("connect_timeout", self.connect_timeout)
+        check_seconds("stagger", self.stagger)
+        check_whole("connect_retries", self.connect_retries, 0, 1000)
+        for name in ("ssl_ca", "ssl_cert", "ssl_key"):
+            check_text(name, getattr(self, name), code_set)
+        check_tls(self.ssl, self.ssl_ca, self.ssl_cert, self.ssl_key)
+        if self.command_timeout is not None:
+            check_seconds("command_timeout", self.command_timeout)
+        if self.cancel_timeout != 0:
+            check_seconds("cancel_timeout", self.cancel_timeout)
+        for name in ("autocommit", "read_only"):
+            check_flag(name, getattr(self, name))
+        isolation_words(self.isolation)
+        lock_mode_words(self.lock_wait)
+        check_flag("pipelining", self.pipelining)
+        check_keepalive(self.keepalive)
+        check_flag("strip_char", self.strip_char)
+        check_flag("integral_decimals", self.integral_decimals)
+        conversions = checked_conversions(
+            self.type_codecs, self.adapters, integral_decimals=self.integral_decimals
+        )
+        object.__setattr__(self, "conversions", conversions)
+        if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InterfaceError("ssl: must be None, True, False or an ssl.SSLContext")
+        if self.row_factory is not None:
+            check_row_factory(self.row_factory)
+
+    def _check_cluster(self, code_set: CodeSet) -> None:
+        if self.role not in ROLES:
+            raise InterfaceError(f"role: must be one of {', '.join(ROLES)}")
+        if self.role != "any" and not self.database:
+            raise InterfaceError("role: needs a database; a server tells its role when one is opened")
+        check_text("allow_redirect_to", self.allow_redirect_to, code_set)
+        if self.allow_redirect_to:
+            names_in("allow_redirect_to", self.allow_redirect_to)
+            if any(
+                character.isspace() or character in "/@"
+                for character in self.allow_redirect_to.replace(" ", "")
+            ):
+                raise InterfaceError("allow_redirect_to: must be patterns of hosts, separated by commas")
+
+    @property
+    def destination(self) -> str:
+        """Where the options lead, in words."""
+        if not self.host:
+            return f"{self.server} in {self.sqlhosts}"
+        return ", ".join(str(address) for address in addresses(self.host, self.port, self.server))
+
+    @property
+    def code_set(self) -> CodeSet:
+        """How text looks in bytes on this connection: the database's code set.
+
+        Source:   documented: the client converts between its code set and the database's, whose locale is that of the
+                  client unless it says another one (GLS guide); observed: JDBC, locales.json
+        """
+        return code_set_of(self.db_locale or self.client_locale or DEFAULT_LOCALE, self.encoding_errors)
+
+    @property
+    def client_code_set(self) -> CodeSet:
+        """How text looks in the login (assumed), and in files of UNLOAD's format (documented)."""
+        return code_set_of(self.client_locale or self.db_locale or DEFAULT_LOCALE, self.encoding_errors)
+
+    def in_locale(self, locale: str) -> ConnectOptions:
+        """The same in *locale*.
+
+        Raises:   InterfaceError: its code set is unknown here.
+        """
+        return replace(self, locale=None, client_locale=locale, db_locale=locale)
+
+    def for_question(self, database: str) -> ConnectOptions:
+        """The same as far as server and user go, for a question to *database*, in the default locale."""
+        return replace(
+            self, database=database, role="any", locale=None, client_locale=None, db_locale=None,
+            autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None,
+        )  # fmt: skip
+
+    @property
+    def keepalive_times(self) -> tuple[int, int, int] | None:
+        """Idle seconds, interval and count of keepalive; None: there is none."""
+        if isinstance(self.keepalive, bool):
+            return _KEEPALIVE if self.keepalive else None
+        return self.keepalive
+
+    @property
+    def uses_tls(self) -> bool | None:
+        """Whether TLS is asked for; None: neither asked for nor turned off."""
+        if self.ssl_ca or self.ssl_cert:
+            return True
+        return None if self.ssl is None else bool(self.ssl)
+
+    def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
+        """What TLS is done with, None for plain TCP.
+
+        Args:     wanted: what is known of the server's port; None: what the options say.
+        Raises:   InterfaceError: a file is of no use.
+        """
+        if not (self.uses_tls if wanted is None else wanted):
+            return None
+        if isinstance(self.ssl, tls.SSLContext):
+            return self.ssl
+        return context_of(self.ssl_ca, self.ssl_cert, self.ssl_key)
+
+    def login_environment(self, *, says_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
+        """The variables that go into the login, in JDBC's order.
+
+        Both locales and the format of dates in text are always told, so that nothing depends on what the server makes
+        of their absence (observed: JDBC, told the same three, locales.json).
+
+        Args:     says_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
+        """
+        client = self.client_locale or self.db_locale or DEFAULT_LOCALE
+        database = (self.db_locale or client) if says_db_locale else None
+        return _login_variables(client, database, tuple(self.environment.items()))
+
+    def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The variables that go into SQ_INFO, in JDBC's order."""
+        return _session_variables(self.fetch_size, tuple(self.environment.items()))
+
+
+@lru_cache(maxsize=64)
+def _login_variables(
+    client: str, database: str | None, environment: tuple[tuple[str, str], ...]
+) -> tuple[tuple[bytes, bytes], ...]:
+    variables = {"CLIENT_LOCALE": client, "DBDATE": "Y4MD-"}
+    if database is not None:
+        variables["DB_LOCALE"] = database
+    return login_pairs({**variables, **dict(environment)})
+
+
+@lru_cache(maxsize=64)
+def _session_variables(
+    fetch_size: int, environment: tuple[tuple[str, str], ...]
+) -> tuple[tuple[bytes, bytes], ...]:
+    variables = dict(environment)
+    if fetch_size > STANDARD_FETCH_SIZE:
+        # JDBC, of which alone such fetches were recorded, has announced them here (observed: session.json).
+        variables.setdefault("FET_BUF_SIZE", str(fetch_size))
+    return session_pairs(variables)
+
+
+# -- where the values come from ---------------------------------------------------------------------------------------
+
+
+def resolve(
+    dsn: str | None,
+    options: AllOptionFields,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    also: Collection[str] = (),
+) -> ConnectOptions:
+    """Merge keywords, DSN, process environment and defaults.
+
+    Args:     also: further keywords of the function that is called, for hints.
+    Raises:   InterfaceError: an option is unknown, missing, wrong, or contradicts another.
+    """
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    for name in options:
+        _check_known(name, also)
+    variables = dict(checked_variables(given.pop("environment", {})))
+    if dsn is not None:
+        if not isinstance(dsn, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"dsn: must be a str, not {type(dsn).__name__}")
+        from_dsn = split_dsn(dsn)
+        variables = {**checked_variables(from_dsn.environment), **variables}
+        for name, text in from_dsn.options.items():
+            if name == "service":  # of ODBC, which names ports
+                given.setdefault("port", _port_of(text))
+                continue
+            _check_known(name)
+            given.setdefault(name, _from_text(name, text))
+    _add_environ(given, variables, environ)
+    if "fetch_size" not in given and (size := variables.get("FET_BUF_SIZE")) is not None:
+        # As JDBC does: the variable sets the buffer, and less than 4096 is ignored (observed: select.json).
+        given["fetch_size"] = max(_whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
+    if not given.get("user"):
+        given["user"] = _operating_system_user(environ)
+    # The types of what came by keyword are the caller's promise; ConnectOptions checks it.
+    return ConnectOptions(environment=variables, **given)
+
+
+_PLAIN: Final = (str, int, float, bool, NoneType)
+"""Types of values whose equality is all that there is to them."""
+_MAX_KNOWN: Final = 16
+_known: Final[dict[object, tuple[ConnectOptions, dict[str, str | None]]]] = {}
+"""What was said -> what came of it, and the variables of the process that had a say."""
+
+
+class _Noted(Mapping[str, str]):
+    """The process environment, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, str | None] = {}
+
+    def __getitem__(self, name: str) -> str:
+        self.asked[name] = os.environ.get(name)
+        return os.environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        return len(os.environ)
+
+
+def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
+    """`resolve`, whose result is kept for the same arguments. The result must not be changed."""
+    values = tuple(options.values())
+    kinds = tuple(map(type, values))  # True is 1 for a dict
+    if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
+        return resolve(dsn, options)
+    said = (dsn, tuple(options), values, kinds)
+    found = _known.get(said)
+    if found is not None and all(os.environ.get(name) == value for name, value in found[1].items()):
+        return found[0]
+    noted = _Noted()
+    resolved = resolve(dsn, options, noted)
+    if len(_known) >= _MAX_KNOWN:
+        _known.clear()
+    _known[said] = resolved, noted.asked
+    return resolved
+
+
+def parse_dsn(dsn: str) -> ConnectOptions:
+    """What ``connect(dsn)`` would use if the process environment were empty.
+
+    *dsn* is ``informix://user:password@host:port/database?server=name&option=value&VARIABLE=value``, a JDBC URL or an
+    ODBC connection string.
+    """
+    return resolve(dsn, {}, {})
+
+
+def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapping[str, str]) -> None:
+    """What the process environment says of things that neither keyword nor DSN mention."""
+    for variable, name in OPTION_OF.items():
+        if name not in given and environ.get(variable):
+            given[name] = _from_text(name, environ[variable])
+    if environ.get("DBDATE") and not variables.keys() & {"DBDATE", "GL_DATE"}:
+        variables.update(checked_variables({"DBDATE": environ["DBDATE"]}))
+    if "sqlhosts" not in given and not given.get("host"):
+        if environ.get("INFORMIXSQLHOSTS"):
+            given["sqlhosts"] = environ["INFORMIXSQLHOSTS"]
+        elif environ.get("INFORMIXDIR"):
+            given["sqlhosts"] = os.path.join(environ["INFORMIXDIR"], "etc", "sqlhosts")
+    seconds = variables.get("INFORMIXCONTIME") or environ.get("INFORMIXCONTIME")
+    if "connect_timeout" not in given and seconds:
+        given["connect_timeout"] = float(_whole_from_text("INFORMIXCONTIME", seconds))
+        check_seconds("INFORMIXCONTIME", given["connect_timeout"])
+
+
+def _operating_system_user(environ: Mapping[str, str]) -> str:
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        if name := environ.get(variable):
+            return name
+    from getpass import getuser  # rarely needed
+
+    try:
+        return getuser()
+    except (OSError, KeyError, ImportError):
+        raise InterfaceError("user: not given, and the operating system names none") from None
+
+
+_OTHERS_NAMES: Final = {
+    "timeout": "connect_timeout", "login_timeout": "connect_timeout", "username": "user", "passwd": "password",
+    "pwd": "password", "hostname": "host", "db": "database", "dbname": "database", "url": "dsn", "uri": "dsn",
+    "connection_string": "dsn", "encoding": "db_locale", "charset": "db_locale", "tls": "ssl", "minsize": "min_size",
+    "maxsize": "max_size", "pool_size": "max_size", "retries": "connect_retries", "query_timeout": "command_timeout",
+}  # fmt: skip
+"""What other clients call an option -> what it is called here."""
+
+
+def _check_known(name: str, also: Collection[str] = ()) -> None:
+    fields = AllOptionFields.__annotations__
+    if name in fields:
+        return
+    meant = _OTHERS_NAMES.get(name)
+    hint = f"; did you mean {meant!r}?" if meant else did_you_mean(name, ("dsn", *fields, *also))
+    if meant in ("min_size", "max_size") and meant not in also:
+        hint = f"; {meant} is an option of create_pool"
+    raise InterfaceError(f"{name}: unknown option{hint}")
+
+
+# -- text of a DSN -> value -------------------------------------------------------------------------------------------
+
+_FLAGS: Final = {
+    "1": True, "true": True, "yes": True, "on": True,
+    "0": False, "false": False, "no": False, "off": False,
+}  # fmt: skip
+
+
+def _from_text(name: str, text: str) -> object:
+    if name in ("port", "fetch_size", "statement_cache_size", "connect_retries"):
+        return _whole_from_text(name, text)
+    if name in ("connect_timeout", "command_timeout", "cancel_timeout", "stagger"):
+        try:
+            return float(text)
+        except ValueError:
+            raise InterfaceError(f"{name}: must be a number of seconds") from None
+    if name == "lock_wait":
+        return _lock_wait_from_text(text)
+    if name == "keepalive" and "," in text:
+        return tuple(_whole_from_text(name, part.strip()) for part in text.split(","))
+    if name in (
+        "ssl",
+        "keepalive",
+        "strip_char",
+        "integral_decimals",
+        "pipelining",
+        "autocommit",
+        "read_only",
+    ):
+        if text.lower() not in _FLAGS:
+            raise InterfaceError(f"{name}: must be true or false")
+        return _FLAGS[text.lower()]
+    if name in ("environment", "row_factory", "type_codecs", "adapters"):
+        raise InterfaceError(f"{name}: cannot stand in a DSN under this name")
+    if name.startswith("ssl_") and not text:
+        # An unset variable in an address must not turn TLS off.
+        raise InterfaceError(f"{name}: expected a path, got an empty text")
+    return text
+
+
+def _lock_wait_from_text(text: str) -> float:
+    if text in ("-1", "inf"):
+        return -1
+    return _whole_from_text("lock_wait", text)
+
+
+def _port_of(service: str) -> int:
+    """The port of a service, by its number or by its name in this machine's list."""
+    try:
+        return int(service) if service.isdecimal() else socket.getservbyname(service, "tcp")
+    except (OSError, ValueError, UnicodeError):
+        raise InterfaceError("SERVICE: must be a port or be in this machine's list of services") from None
+
+
+def _whole_from_text(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise InterfaceError(f"{name}: must be a whole number, in digits")
+    return int(text)

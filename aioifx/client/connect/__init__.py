@@ -1,0 +1,1 @@
+"""From options to an open connection. Never: a statement of the user."""

@@ -1,0 +1,268 @@
+"""From options to an open connection: the servers in order, each with its share of the time. Never: a message.
+
+House rules:
+1. What a server says of user or password is final: other servers are not asked with what one has refused. Anything
+   else leads to the next one.
+2. Names are looked up anew for each connection: hosts in the DNS, servers in their file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
+
+from aioifx.client.api.connection import Connection, no_attribute
+from aioifx.client.config.checks import check_text
+from aioifx.client.config.options import AllOptionFields, ConnectOptions, OptionFields, resolve_again
+from aioifx.client.config.route import Address, addresses, names_in
+from aioifx.client.config.secret import Secret
+from aioifx.client.config.sqlhosts import lookup
+from aioifx.client.connect.attempt import Attempt
+from aioifx.client.connect.locales import log_in
+from aioifx.client.connect.reach import Staggered
+from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
+from aioifx.rows import Item, Record, RowFactory
+
+R = TypeVar("R")
+
+_WORTH_A_RETRY: Final = (0, -908)
+"""SQLCODEs of servers that could not be reached; others say that trying again does not help."""
+
+
+@overload
+def connect(
+    dsn: str | None = None, *, row_factory: None = None, **options: Unpack[OptionFields]
+) -> Connecting[Record]: ...
+@overload
+def connect(
+    dsn: str | None = None, *, row_factory: RowFactory[R], **options: Unpack[OptionFields]
+) -> Connecting[R]: ...
+@overload
+def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Connecting[Any]: ...
+def connect(
+    dsn: str | None = None, *, row_factory: RowFactory[Any] | None = None, **options: Unpack[OptionFields]
+) -> Connecting[Any]:
+    """Open one connection: ``conn = await connect(...)`` or ``async with connect(...) as conn:``.
+
+    Raises:   InterfaceError: an option is wrong or missing; raised here, before anything is opened. On awaiting: the
+              sqlhosts file is of no help.
+              ConnectError: on awaiting: unreachable, refused, or not answered within connect_timeout.
+    """
+    return Connecting(resolve_again(dsn, {**options, "row_factory": row_factory}))
+
+
+class Connecting(Generic[Item]):
+    """A connection that is on its way; await it, or enter it."""
+
+    __slots__ = ("_connection", "_options")
+
+    def __init__(self, options: ConnectOptions) -> None:
+        self._options = options
+        self._connection: Connection[Item] | None = None
+
+    if not TYPE_CHECKING:  # to type checkers it has no such attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
+
+    def __await__(self) -> Generator[Any, None, Connection[Item]]:
+        return open_connection(self._options).__await__()
+
+    async def __aenter__(self) -> Connection[Item]:
+        self._connection = await open_connection(self._options)
+        return self._connection
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._connection is not None
+        await self._connection.close()
+
+
+async def open_connection(options: ConnectOptions) -> Connection[Any]:
+    """One connection, or a ConnectError within *connect_timeout* seconds.
+
+    Raises:   InterfaceError: the sqlhosts file is of no help.
+    """
+    journey = _Journey(options)
+    limit = asyncio.timeout(options.connect_timeout)
+    try:
+        async with limit:
+            return await journey.run()
+    except TimeoutError:
+        if not limit.expired():
+            raise  # not ours: the callable that gives the password may have a limit of its own
+        raise journey.too_late() from None
+    finally:
+        journey.end()
+
+
+def route(options: ConnectOptions) -> tuple[Address, ...]:
+    """Every address that may be tried, in order.
+
+    Raises:   InterfaceError: the sqlhosts file is of no help.
+    """
+    if options.host:
+        return addresses(options.host, options.port, options.server)
+    return tuple(
+        address
+        for name in names_in("server", options.server)
+        for address in lookup(options.sqlhosts, name, options.uses_tls)
+    )
+
+
+class _Journey:
+    """One call of `connect`: the servers that are tried, until one takes us."""
+
+    def __init__(self, options: ConnectOptions) -> None:
+        self._options = options
+        self._attempts: list[Attempt] = []
+        self._deadline = asyncio.get_running_loop().time() + options.connect_timeout
+
+    async def run(self) -> Connection[Any]:
+        """The first connection that can be had.
+
+        Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal distances, within INFORMIXCONTIME
+        """
+        options = self._options
+        password = await _password(options)
+        for later in range(options.connect_retries, 0, -1):
+            seconds = options.connect_timeout / (options.connect_retries + 1)
+            connection = await self._early_round(password, self._deadline - seconds * later)
+            if connection is not None:
+                return connection
+        connection = await self._round(password)
+        if connection is not None:
+            return connection
+        raise self._summary()
+
+    async def _early_round(self, password: str, end: float) -> Connection[Any] | None:
+        """A round that another one follows at *end*; None then."""
+        limit = asyncio.timeout_at(end)
+        try:
+            async with limit:
+                connection = await self._round(password)
+                if connection is not None:
+                    return connection
+                if not any(failure.sqlcode in _WORTH_A_RETRY for failure in self._failures):
+                    raise self._summary()
+                await asyncio.Event().wait()  # until the limit
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self.end()
+        return None
+
+    async def _round(self, password: str) -> Connection[Any] | None:
+        """Each server once: the first connection that can be had."""
+        options = self._options
+        self._attempts = [Attempt(options, address) for address in route(options)]
+        if len(self._attempts) == 1:  # the usual case needs no tasks
+            (only,) = self._attempts
+            with contextlib.suppress(ConnectError):  # the attempt knows it
+                await only.reach()
+            return await self._log_in(only, password) if only.failure is None else None
+        share = options.connect_timeout / len(self._attempts)
+        race = Staggered(
+            [attempt.reach for attempt in self._attempts], min(options.stagger, share), Attempt.drop
+        )
+        connection: Connection[Any] | None = None
+        try:
+            while connection is None and (attempt := await race.next()) is not None:
+                connection = await self._log_in(attempt, password)
+        finally:
+            try:
+                await race.close()
+            except BaseException:  # cancelled, or too late: the connection is not returned
+                if connection is not None:
+                    connection.terminate()
+                raise
+        return connection
+
+    async def _log_in(self, attempt: Attempt, password: str) -> Connection[Any] | None:
+        """The connection, or None when the next server may know better."""
+        share = self._share()
+        limit = None if share is None else asyncio.timeout(share)
+        try:
+            if limit is None:
+                return await log_in(attempt, password)
+            async with limit:
+                return await log_in(attempt, password)
+        except TimeoutError:
+            if share is None or limit is None or not limit.expired():
+                raise
+            attempt.failure = attempt.too_late(share)
+        except AuthenticationError:
+            raise
+        except DatabaseError as error:
+            attempt.failure = error
+        finally:
+            attempt.drop_unless_done()
+        return None
+
+    def _share(self) -> float | None:
+        """Seconds that one login has while others wait for theirs; the last one has what is left."""
+        candidates = sum(attempt.failure is None for attempt in self._attempts)
+        if candidates < 2:
+            return None
+        return max(self._deadline - asyncio.get_running_loop().time(), 0) / candidates
+
+    def too_late(self) -> DatabaseError:
+        """What became of everybody when the time was up."""
+        seconds = self._options.connect_timeout
+        if not self._attempts:
+            return ConnectError(
+                f"password: the callable did not give it within {seconds:g} s", sqlstate="08001"
+            )
+        for attempt in self._attempts:
+            if attempt.failure is None:
+                attempt.failure = attempt.too_late(seconds)
+        return self._summary()
+
+    @property
+    def _failures(self) -> list[DatabaseError]:
+        return [attempt.failure for attempt in self._attempts if attempt.failure is not None]
+
+    def _summary(self) -> DatabaseError:
+        """One error for all servers; a note tells of each."""
+        failures = self._failures
+        last = failures[-1]
+        if len(failures) == 1:
+            return last
+        agreed = len({failure.sqlcode for failure in failures}) == 1
+        kind = type(last) if len({type(failure) for failure in failures}) == 1 else ConnectError
+        summary = kind(
+            f"none of {len(failures)} servers gave a connection; the last one: {last}",
+            sqlcode=last.sqlcode if agreed else 0,
+            isamcode=last.isamcode if agreed else 0,
+            sqlstate=last.sqlstate if agreed else "08001",
+        )
+        for failure in failures:
+            for line in (str(failure), *getattr(failure, "__notes__", ())):
+                summary.add_note(line)
+        return summary
+
+    def end(self) -> None:
+        for attempt in self._attempts:
+            attempt.drop_unless_done()
+            attempt.failure = None  # it knows its traceback, and that the attempt and this journey
+
+
+async def _password(options: ConnectOptions) -> str:
+    """The password, asked anew for each connection where the option is a callable."""
+    source = options.password
+    if isinstance(source, Secret):
+        return source.reveal()
+    if not callable(source):
+        return source or ""
+    given = source()
+    if inspect.isawaitable(given):
+        given = await given
+    if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"password: the callable gave {type(given).__name__}, not str")
+    check_text("password", given, options.client_code_set)
+    return given

@@ -1,0 +1,1 @@
+"""Statements and what comes of them: prepare, execute, fetch, stream. Never: a socket, the pool."""

@@ -1,0 +1,238 @@
+"""What a statement does for a user's call: rows, results, batches. Never: opcodes, who holds the statement.
+
+Whoever calls a coroutine of this module holds the session's turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+
+from aioifx.client.execution.pipeline import ParamRows, comes_but_once, execute_many
+from aioifx.client.execution.result import ExecuteResult, result_of
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statements import Statements
+from aioifx.client.session.session import Session, was_abandoned
+from aioifx.client.sql.identifiers import column_name, object_name
+from aioifx.client.sql.named import MappingRows, NamedRows, NamedValues, bind_named, named_statement
+from aioifx.client.sql.sqltext import scan
+from aioifx.errors import DatabaseError, InterfaceError
+from aioifx.rows import Record, RowFactory, record_row, tuple_row
+from aioifx.sqltypes import Row, Value
+from aioifx.wire.executions import Executions
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+OnError: TypeAlias = Literal["raise", "collect"]
+"""What becomes of a row that fails: the end of all, or an error in the result."""
+
+# Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). Everything
+# else is prepared first: what it is and what it returns is the server's to say. So are BEGIN, COMMIT and ROLLBACK: the
+# answer to SQ_COMMAND may lack their SQ_DESCRIBE (observed: 14.10), and that alone tells ROLLBACK TO SAVEPOINT apart.
+_COMMANDS: Final = frozenset(
+    "insert update delete merge truncate create alter drop rename grant revoke set lock unlock savepoint release start"
+    " stop".split()
+)
+
+
+class Rows(Generic[R]):
+    """What calls that fetch do with their statement: rows as one factory makes them."""
+
+    __slots__ = ("_factory",)
+
+    def __init__(self, factory: RowFactory[R]) -> None:
+        self._factory = factory
+
+    def all(self, statement: Statement, params: Sequence[Value]) -> Awaitable[list[R]]:
+        """Every row; none for a statement that returns none, which is executed."""
+        if not statement.returns_rows:
+            return _executed(statement, params, [])
+        return statement.fetch_all(params, self._factory)
+
+    def first(self, statement: Statement, params: Sequence[Value]) -> Awaitable[R | None]:
+        """The first row, or None."""
+        if not statement.returns_rows:
+            return _executed(statement, params, None)
+        return statement.fetch_first(params, self._factory)
+
+
+TUPLES: Final[Rows[Row]] = Rows(tuple_row)
+"""Rows as plain tuples."""
+
+RECORDS: Final[Rows[Row]] = Rows(record_row)
+"""Rows as records."""
+
+
+async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -> T:
+    await statement.execute(params)
+    return nothing
+
+
+def value_at(row: Row | None, column: Any) -> Value:
+    """One value of a row that may not be there: by place, or of a record by name."""
+    if row is None:
+        return None
+    try:
+        return row[column]
+    except IndexError:
+        raise InterfaceError(f"column: expected a place below {len(row)}, got {column}") from None
+    except KeyError:
+        names = ", ".join(row.keys()) if isinstance(row, Record) else ""
+        raise InterfaceError(f"column: unknown column {column!r:.40}; the row has {names}") from None
+    except TypeError:
+        kind = type(column).__name__
+        raise InterfaceError(f"column: expected a place or a name, got {kind}") from None
+
+
+async def execute_statement(statement: Statement, params: Sequence[Value]) -> ExecuteResult:
+    """Execute; rows that a query returns are fetched, counted and dropped."""
+    if statement.returns_rows:
+        count = await statement.count_rows(params)
+        return result_of(statement.kind, None, rowcount=count)
+    reply = await statement.execute(params)
+    return result_of(
+        statement.kind, reply.done, reply.serials, warnings=statement.warnings, warned=reply.warnings
+    )
+
+
+async def execute_text(
+    statements: Statements,
+    sql: str,
+    timeout: float | None = None,
+) -> ExecuteResult:
+    """Execute a statement without parameters once: in one round trip if it can return no rows."""
+    found = scan(sql)
+    if found.placeholders or found.verb not in _COMMANDS:
+        return await statements.run(sql, (), execute_statement, timeout)
+    session = statements.session
+    async with session.turn(timeout):
+        try:
+            reply = await session.command(sql)
+        except BaseException:
+            session.autocommit_later()
+            raise
+        statements.executed_text(sql)
+        await session.autocommit()
+    kind = reply.description.statement_type if reply.description else 0
+    return result_of(kind, reply.done, reply.serials, warned=reply.warnings)
+
+
+def call_of(
+    routine: str, args: Sequence[Value], named: Mapping[str, Value] | None
+) -> tuple[str, tuple[Value, ...]]:
+    """The statement that calls a routine, and its parameters.
+
+    Source:   observed: JDBC, callable.json: procedures and functions alike; ``name = value`` is documented
+    """
+    object_name(routine, "routine")
+    if named is None:
+        return f"execute procedure {routine}({', '.join('?' * len(args))})", tuple(args)
+    if not isinstance(named, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"named: must be a mapping, not {type(named).__name__}")
+    if args:
+        raise InterfaceError("named: a routine's arguments go by position or by name, not both")
+    marks = ", ".join(f"{column_name(name, 'named')} = ?" for name in named)
+    return f"execute procedure {routine}({marks})", tuple(named.values())
+
+
+def by_position(sql: str, args: Sequence[Value], named: NamedValues) -> tuple[str, tuple[Value, ...]]:
+    """The statement and its values with placeholders."""
+    if args:
+        raise InterfaceError("named: values go by position or by name, not both")
+    return bind_named(sql, named)
+
+
+def rows_by_position(
+    sql: str, rows: ParamRows | None, named: MappingRows | None
+) -> tuple[str, ParamRows | NamedRows]:
+    """The statement with placeholders, and the rows of its executions."""
+    if named is None:
+        check_rows(rows)
+        assert rows is not None
+        return sql, rows
+    if rows is not None:
+        raise InterfaceError("named: values go by position or by name, not both")
+    statement = named_statement(sql)
+    return statement.sql, NamedRows(statement, named)
+
+
+def check_rows(rows: object) -> None:
+    """Raise unless *rows* can be iterated; text and mappings are no rows."""
+    kind = type(rows)
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
+        raise InterfaceError(f"rows must be an iterable or async iterable, not {kind.__name__}")
+
+
+def check_on_error(on_error: str) -> bool:
+    """Whether errors are collected."""
+    if on_error not in ("raise", "collect"):
+        raise InterfaceError(f'on_error: must be "raise" or "collect", not {on_error!r:.40}')
+    return on_error == "collect"
+
+
+async def executemany_text(
+    statements: Statements,
+    sql: str,
+    rows: ParamRows | NamedRows,
+    *,
+    collect: bool = False,
+    timeout: float | None = None,
+) -> ExecuteResult:
+    """`executemany_statement` as a whole call."""
+    return await statements.run(
+        sql,
+        None,
+        lambda statement, _: executemany_statement(statement, rows, collect=collect),
+        timeout,
+        once=comes_but_once(rows, statements.session),
+    )
+
+
+async def executemany_statement(
+    statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
+) -> ExecuteResult:
+    """Execute once for each row, in a transaction: outside of one, one is opened around the rows.
+
+    It is all or nothing, unless errors are collected. In a database without a log every row stands for itself.
+    """
+    session = statement.session
+    await statement.admit()
+    if not session.is_logged or session.in_transaction:
+        return _summary(statement, *await execute_many(statement, rows, collect=collect))
+    async with whole(session):
+        outcome = await execute_many(statement, rows, collect=collect)
+    return _summary(statement, *outcome)
+
+
+@asynccontextmanager
+async def whole(session: Session) -> AsyncGenerator[None, None]:
+    """A transaction around the block, with the turn held: committed behind it, rolled back when it fails.
+
+    Behind an ordinary error the rollback is waited for; behind a cancellation or a time-out it is put down.
+    """
+    await session.begin()
+    try:
+        yield
+    except BaseException as error:
+        await session.give_up_transaction(error)
+        raise
+    try:
+        await session.commit()
+    except BaseException as error:
+        if not was_abandoned(error):  # otherwise it is on its way, and judged when its answer comes
+            await session.abort_transaction()
+        raise
+
+
+def _summary(statement: Statement, told: Executions, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
+    return result_of(
+        statement.kind,
+        told.done,
+        told.serials,
+        warnings=told.warnings | statement.warnings,
+        warned=told.warned,
+        rowcount=told.rowcount,
+        errors=errors,
+    )

@@ -1,0 +1,149 @@
+"""A prepared INSERT and its cursor: rows in blocks, SQ_PUT. Never: transactions, where rows come from.
+
+Wire:     ID · CURNAME · OPEN · [RET_TYPE] · PUT ... for each block; where all rows have one size, ID alone behind it
+Source:   observed: JDBC with IFX_USEPUT, put.json. Rows of one size go into one SQ_PUT, up to 20,000 were seen; others
+          have one each, and in front of the first of them RET_TYPE says in which form they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from struct import Struct, pack
+from typing import Final
+
+from aioifx.client.execution.statement import Statement, wanted_type
+from aioifx.client.session.line import Ticket
+from aioifx.client.session.session import Session
+from aioifx.codecs.generated import Frame
+from aioifx.codecs.rows import RowEncoder
+from aioifx.errors import DataError, InterfaceError, NotSupportedError
+from aioifx.sqltypes import Row, TypeCode
+from aioifx.wire import requests
+from aioifx.wire.opcodes import Op
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, ServerError
+
+MAX_ROWS: Final = 0x7FFF
+"""Of one SQ_PUT: that its count is signed is assumed, from the other counts of the protocol."""
+
+_PUT: Final = Struct(">HiH")
+"""SQ_PUT: tag, bytes of one row, rows."""
+_ONE: Final = Frame(pack(">H", Op.PUT), pack(">H", 1))
+"""SQ_PUT for one row."""
+
+_VARYING: Final = (TypeCode.VARCHAR, TypeCode.NVARCHAR)
+
+
+class InsertCursor:
+    """Puts rows into a table. Whoever calls a method that sends holds the session's turn.
+
+    Args:     adapts: False: values are those of their types already, whatever the user's codecs and adapters make.
+    Raises:   NotSupportedError: a column has a type whose values SQ_PUT cannot carry here; names both.
+    """
+
+    def __init__(self, statement: Statement, *, adapts: bool = True) -> None:
+        columns = statement.targets
+        if len(columns) != len(statement.parameters):
+            raise NotSupportedError(
+                "the server does not say which columns the rows are for", sql=statement.sql
+            )
+        self.statement = statement
+        self.columns = columns
+        self.one_size = not any(
+            column.type.kind in _VARYING or requests.is_named(column.type.kind) for column in columns
+        )
+        """Whether every row has as many bytes as any other, by the types of its columns."""
+        self._session: Session = statement.session
+        self._name = self._session.cursor_name()
+        self._types = [wanted_type(column.type) for column in columns]
+        self._are_types_known = self.one_size
+        self._encoder = RowEncoder(
+            [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
+            self._session.code_set,
+            frame=None if self.one_size else _ONE,
+            adapters=statement.conversions.adapters_for([column.type for column in columns])
+            if adapts
+            else (),
+        )
+        self._lost = partial(self._session.doubt, statement.sql)
+        self._row_size = sum(step.width for step in self._encoder.steps)
+
+    # -- rows -> bytes ------------------------------------------------------------------------------------------------
+
+    def encode(
+        self, rows: Sequence[Row], first: int, place: Callable[[int], str] = "row {}".format
+    ) -> bytes | bytearray:
+        """Rows as `messages` takes them.
+
+        Args:     first: the index of the first of them, for errors. place: what a message calls the row of an index.
+        Raises:   InterfaceError: a row has more or fewer values. DataError: a value does not fit. They name the row.
+        """
+        try:
+            return self._encoder.encode(rows)
+        except Exception:
+            self._explain(rows, first, place)
+            raise
+
+    def _explain(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> None:
+        """Raise what is wrong with the first row that cannot be encoded."""
+        for index, row in enumerate(rows, first):
+            if len(row) != len(self.columns):
+                raise InterfaceError(f"{place(index)}: {len(self.columns)} values expected, {len(row)} given")
+            try:
+                self._encoder.encode_payload(row)
+            except DataError as error:
+                raise DataError(
+                    f"{place(index)}, {error}", row_index=index, column=error.column, sql=self.statement.sql
+                ) from error.__cause__
+
+    def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:
+        """SQ_PUT for *count* rows that have been encoded, MAX_ROWS at most."""
+        return _PUT.pack(Op.PUT, self._row_size, count) + data if self.one_size else data
+
+    # -- the conversation ---------------------------------------------------------------------------------------------
+
+    def submit(self, messages: bytes | bytearray) -> Ticket[Reply]:
+        """Open the cursor and put rows; waits for nothing.
+
+        Source:   observed: JDBC opens anew for each batch, behind a COMMIT. That OPEN closes a cursor that is still
+                  open is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `close`.
+        """
+        outbox = self._addressed()
+        requests.put_curname(outbox, self._name)
+        requests.put_open(outbox)
+        if not self._are_types_known:
+            requests.put_ret_type(outbox, self._session.dialect, self._types, direction=0)
+            self._are_types_known = True
+        outbox.raw(messages)
+        self.statement.is_open = True
+        requests.put_eot(outbox)
+        # The outbox's own data: `take` would copy the block once more.
+        return self._session.submit_group(outbox.data, running=True, lost=self._lost)
+
+    async def end(self) -> ServerError | None:
+        """Behind a block: ID alone where rows have one size (observed: JDBC; what it is for is not known).
+
+        Returns:  what the server says went wrong.
+        """
+        if not self.one_size:
+            return None
+        return (await self._session.exchange(self._addressed(), lost=self._lost)).error
+
+    async def close(self) -> None:
+        """CLOSE, if it may be open, and wait for it; an error says that it is closed already."""
+        if self.statement.is_open:
+            self.statement.is_open = False
+            outbox = self._addressed()
+            requests.put_close(outbox)
+            await self._session.exchange(outbox)
+
+    def closed(self) -> None:
+        """The end of the transaction has closed it (documented)."""
+        self.statement.is_open = False
+
+    def _addressed(self) -> Outbox:
+        outbox = Outbox()
+        requests.put_id(outbox, self.statement.statement_id)
+        return outbox

@@ -1,0 +1,207 @@
+"""Many executions of one statement in flight: send all, then drain. Never: transactions, what a row means.
+
+Every row is a group of its own, ID · BIND · EXECUTE · EOT, and every group has its reply, also behind one that failed
+(observed: informix-driver against 12.10, 14.10 and 15, batches of 2 to 1000, failures at the first, a middle and the
+last row). How many bytes are under way is bounded; JDBC's limit for one write is the measure (observed: batch.json,
+32 KB).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeAlias
+
+from aioifx.client.execution.statement import Statement, check_sequence
+from aioifx.client.session.line import INTERRUPTED, Ticket
+from aioifx.client.session.session import Session, failure_of
+from aioifx.client.sql.named import NamedRows
+from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout
+from aioifx.sqltypes import Value
+from aioifx.wire.executions import Executions, ExecutionsReader
+from aioifx.wire.outbox import Outbox
+
+ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
+
+FLUSH: Final = 32 * 1024
+"""Bytes of requests that leave in one write."""
+
+WINDOW: Final = 2
+"""Writes whose replies are outstanding; the server works on one while the next is on its way."""
+
+
+@dataclass(slots=True)
+class _Pipeline:
+    statement: Statement
+    collect: bool
+    told: Executions = field(default_factory=Executions)
+    outbox: Outbox = field(default_factory=Outbox)
+    in_flight: deque[Ticket[None]] = field(default_factory=deque[Ticket[None]])
+    put: int = 0
+    refused: list[DataError] = field(default_factory=list[DataError])
+    """Rows that never left, because a value does not fit."""
+
+    def extend(self, index: int, rows: Iterator[Sequence[Value]]) -> int:
+        """Encode rows into the next write until that is full or there are no more; how many were taken."""
+        taken, disliked = self.statement.put_executions(self.outbox, rows, FLUSH)
+        self.put += taken
+        if disliked is not None:
+            self.add(index + taken, disliked[0])
+            taken += 1
+        return taken
+
+    def add(self, index: int, params: Sequence[Value]) -> None:
+        """Encode one row into the next write. On failure nothing of the row is left there."""
+        before = len(self.outbox.data)
+        try:
+            check_sequence(params, f"row {index}: its parameters")
+            self.statement.put_execution(self.outbox, params, index)
+        except Exception as error:
+            del self.outbox.data[before:]
+            if not isinstance(error, DataError):
+                raise
+            error.row_index = index
+            if not self.collect:
+                raise
+            self.refused.append(error)
+        else:
+            self.put += 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next write is as large as it should be."""
+        return len(self.outbox.data) >= FLUSH
+
+    async def make_room(self) -> None:
+        """Send what was added; wait until the window has room for more."""
+        self.flush()
+        session = self.statement.session
+        try:
+            await session.line.drain()
+        except QueryTimeout as error:
+            session.doubt(self.statement.sql, error)
+            raise
+        while len(self.in_flight) >= WINDOW:
+            await self.drain_one()
+
+    def flush(self) -> None:
+        """Send what was added."""
+        if self.put:
+            session = self.statement.session
+            reader = ExecutionsReader(session.dialect, self.put, self.told, session.observe)
+            lost = partial(session.doubt, self.statement.sql)
+            self.in_flight.append(session.line.submit(self.outbox.take(), reader, running=True, lost=lost))
+            self.put = 0
+
+    async def drain_one(self) -> None:
+        """Wait for the replies to the oldest write.
+
+        Raises:   DatabaseError: of the first row that failed, unless failures are collected.
+        """
+        line = self.statement.session.line
+        await line.wait(self.in_flight.popleft())
+        line.restart_clock()
+        failures = self.told.failures
+        if failures and not self.collect:
+            raise self.failure(0)
+        if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole, not one row
+            raise self.failure(-1)
+
+    async def drain(self) -> None:
+        """Wait for every reply; the first error is raised behind the last one."""
+        first: Exception | None = None
+        while self.in_flight:
+            try:
+                await self.drain_one()
+            except QueryTimeout:
+                raise
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+    def failure(self, number: int) -> DatabaseError:
+        """One row's error, with its row_index."""
+        index, error = self.told.failures[number]
+        for refused in self.refused:  # the server counts without them
+            if refused.row_index is not None and refused.row_index <= index:
+                index += 1
+        return failure_of(error, self.statement.sql, index)
+
+    def failures(self) -> tuple[DatabaseError, ...]:
+        """All errors, in the rows' order."""
+        failed = [*map(self.failure, range(len(self.told.failures))), *self.refused]
+        return tuple(sorted(failed, key=lambda error: error.row_index or 0))
+
+    def abandon(self) -> None:
+        """Wait for nothing any more; the replies are read all the same."""
+        while self.in_flight:
+            self.statement.session.line.abandon(self.in_flight.popleft())
+
+
+def comes_but_once(rows: ParamRows | NamedRows, session: Session) -> bool:
+    """Whether they cannot be sent again with a statement that is prepared anew: they are gone, or may be stored."""
+    source = rows.source if isinstance(rows, NamedRows) else rows
+    return not (isinstance(source, (list, tuple)) and session.is_logged)
+
+
+async def execute_many(
+    statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
+) -> tuple[Executions, tuple[DatabaseError, ...]]:
+    """Execute *statement* once for each row, pipelined. The caller holds the session's turn.
+
+    Sending stops at the first failure that shows, unless failures are collected; rows behind it that were under way
+    have been executed.
+
+    Returns:  what was done, and the errors of the rows that failed if they are collected.
+    Raises:   DatabaseError: of the first row that failed, with its row_index, after every reply has been read.
+              DataError: a value does not fit; rows in front of it may have been executed.
+    """
+    if statement.returns_rows:
+        raise ProgrammingError("executemany is for statements that return no rows", sql=statement.sql)
+    pipeline = _Pipeline(statement, collect)
+    statement.session.line.sign()  # *rows* may be awaited
+    try:
+        try:
+            await _send_all(pipeline, rows)
+        except QueryTimeout:
+            raise
+        except Exception as error:
+            await _drain_quietly(pipeline)
+            raise error
+        await pipeline.drain()
+    except BaseException:
+        pipeline.abandon()
+        raise
+    return pipeline.told, pipeline.failures()
+
+
+async def _send_all(pipeline: _Pipeline, rows: ParamRows | NamedRows) -> None:
+    """Send every row, waiting whenever the window is full; nothing is awaited per row of an ordinary iterable."""
+    index = 0
+    if isinstance(rows, NamedRows):
+        rows = rows.by_position()
+    if isinstance(rows, AsyncIterable):
+        async for params in rows:
+            index += pipeline.extend(index, iter((params,)))
+            if pipeline.is_full:
+                await pipeline.make_room()
+    else:
+        source = iter(rows)
+        while taken := pipeline.extend(index, source):
+            index += taken
+            if pipeline.is_full:
+                await pipeline.make_room()
+    pipeline.flush()
+
+
+async def _drain_quietly(pipeline: _Pipeline) -> None:
+    """Read what is outstanding; the error in hand came first."""
+    try:
+        await pipeline.drain()
+    except QueryTimeout:
+        raise
+    except Exception:
+        pass

@@ -1,0 +1,268 @@
+"""Rows of a query, block by block, in bounded memory. Never: a cursor's name, bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from types import TracebackType
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
+
+from aioifx.client.config.checks import check_flag
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statements import Statements, Use
+from aioifx.client.session.line import Ticket, check_timeout
+from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.session import Session
+from aioifx.errors import InterfaceError
+from aioifx.rows import RowFactory
+from aioifx.sqltypes import Column, Row, Value
+from aioifx.wire.replies import Reply, RowReader
+
+R = TypeVar("R")
+
+
+class Receiver(Protocol):
+    """Takes the tuples of a stream in another form than rows."""
+
+    def opening(self, statement: Statement) -> RowReader:
+        """The cursor is about to be opened, for the first time or anew: what is going to read its tuples."""
+        ...
+
+    def arrived(self, statement: Statement) -> None:
+        """A block has come, and the next one was not asked for yet."""
+        ...
+
+
+Begin: TypeAlias = Callable[[Sequence[Value], Use[list[Row]]], Awaitable[tuple[Statement, list[Row]]]]
+"""As `Statements.begin`, for one statement."""
+
+
+class Stream(NotCopied, Generic[R]):
+    """The rows of one query: ``async for row in stream``, or ``async for block in stream.blocks()``.
+
+    Nothing is sent before the first row is asked for. At most two blocks are in memory: the one that is consumed, and
+    the next one, which is asked for as soon as the connection is free. Other statements of the same connection may run
+    between two blocks. An iteration that is left early may be closed with `aclose` (or ``async with``); otherwise the
+    connection closes it when it is garbage.
+
+    Args:     source: a query, or what uses a statement of the user's.
+              prefetch: False asks for a block only when its first row is wanted.
+              timeout: seconds for each block; None: command_timeout.
+    """
+
+    def __init__(
+        self,
+        statements: Statements | None,
+        source: str | Begin,
+        params: Sequence[Value],
+        factory: RowFactory[R],
+        *,
+        prefetch: bool = True,
+        timeout: float | None = None,
+        converts: bool = True,
+    ) -> None:
+        """Args:     converts: False: values are those of their types, whatever the user wants of them."""
+        check_timeout(timeout)
+        check_flag("prefetch", prefetch)
+        self._timeout = timeout
+        if statements is not None:  # else a subclass has them when it begins
+            self._statements = statements
+        self._source = source
+        self._params = params
+        self._factory = factory
+        self._prefetch = prefetch
+        self._converts = converts
+        self._statement: Statement | None = None
+        self._ahead: Ticket[Reply] | None = None
+        self._make: Callable[[Row], R] | None = None
+        self._rows: Iterator[R] = iter(())
+        self._fetching = asyncio.Lock()
+        self._closed = False
+        self._interrupted = False
+        self._receiver: Receiver | None = None
+
+    @property
+    def _session(self) -> Session:
+        return self._statements.session
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the result; empty before the first block came."""
+        return self._statement.columns if self._statement is not None else ()
+
+    def __aiter__(self) -> AsyncIterator[R]:
+        return self
+
+    async def __anext__(self) -> R:
+        for row in self._rows:
+            return row
+        while rows := await self._next_rows():
+            # Another task may have fetched a block while this one waited for its turn.
+            self._rows = chain(self._rows, rows if self._make is None else map(self._make, rows))  # type: ignore[arg-type]  # R is Row then
+            for row in self._rows:
+                return row
+        for row in self._rows:
+            return row
+        raise StopAsyncIteration
+
+    async def blocks(self) -> AsyncGenerator[list[R], None]:
+        """The rest of the rows, a list per block of `fetch_size` bytes."""
+        if rest := list(self._rows):
+            yield rest
+        while rows := await self._next_rows():
+            yield rows if self._make is None else list(map(self._make, rows))  # type: ignore[misc]  # R is Row then
+
+    async def send_blocks(self, receiver: Receiver) -> AsyncGenerator[None, None]:
+        """Instead of rows: let *receiver* read the blocks, and say when each has come."""
+        self._receiver = receiver
+        while await self._next_rows():
+            yield
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the cursor; what was not fetched is never sent. Nothing is waited for."""
+        if not self._closed:
+            self._check_owner()
+        closed, self._closed = self._closed, True
+        self._rows = iter(())
+        if not (closed or self._fetching.locked()):  # a task in the middle of a fetch lets go behind that
+            self._leave()
+
+    def _check_owner(self) -> None:
+        """Raise in another event loop or process."""
+        if not self._statements.is_over:
+            self._session.line.owner.check()
+
+    def _leave(self) -> None:
+        if self._statement is not None:
+            let_go(self._statements, self._statement, is_own=self._is_own, ahead=self._ahead)
+            self._ahead = None
+        self._ended()
+
+    def _ended(self) -> None:
+        """Nothing is fetched any more, and the cursor is closed."""
+
+    def __del__(self) -> None:
+        if (
+            not getattr(self, "_closed", True)
+            and self._statement is not None
+            and not self._statements.is_over
+        ):
+            # A finalizer may run in any thread.
+            end = partial(let_go, is_own=self._is_own, ahead=self._ahead)
+            self._session.line.soon(end, self._statements, self._statement)
+
+    # -- fetching -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the statement is nobody else's."""
+        return isinstance(self._source, str)
+
+    async def _next_rows(self) -> list[Row]:
+        """The next block, empty at the end; the statement is given back with its last block."""
+        self._check_owner()
+        async with self._fetching:
+            if self._interrupted:
+                raise InterfaceError(
+                    "the stream was interrupted in the middle of a fetch; what came then is lost"
+                )
+            if self._closed:
+                return []
+            try:
+                rows = await (self._begin() if self._statement is None else self._continue(self._statement))
+            except BaseException as error:
+                self._closed = True
+                self._interrupted = not isinstance(error, Exception)
+                self._ended()
+                raise
+            if self._closed:  # by another task, in the meantime
+                self._leave()
+                return []
+            if self._receiver is not None and self._statement is not None:
+                self._receiver.arrived(self._statement)
+            self._look_ahead()
+            return rows
+
+    async def _begin(self) -> list[Row]:
+        """Prepare, open, and fetch the first block."""
+        async with self._session.turn(self._timeout):
+            if self._closed:
+                return []
+            source = self._source
+            begin: Begin = partial(self._statements.begin, source) if isinstance(source, str) else source
+            self._statement, rows = await begin(self._params, self._open)
+            return rows
+
+    async def _open(self, statement: Statement, params: Sequence[Value]) -> list[Row]:
+        if not statement.returns_rows:
+            raise InterfaceError("stream is for statements that return rows")
+        hold = self._session.holds
+        if self._receiver is not None:
+            return await statement.open(params, hold=hold, opening=self._receiver.opening)
+        if not self._converts:
+            return await statement.open(params, hold=hold, read_rows=statement.row_reader(plain=True))
+        making = statement.making(self._factory)
+        self._make = making.make
+        return await statement.open(params, hold=hold, read_rows=making.read_rows)
+
+    async def _continue(self, statement: Statement) -> list[Row]:
+        """The block that was asked for ahead, or one that is fetched now."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            return await self._used(statement, self._arrived(statement, ahead))
+        async with self._session.turn(self._timeout):
+            if self._closed:
+                return []
+            return await self._used(statement, statement.fetch_block())
+
+    async def _arrived(self, statement: Statement, ahead: Ticket[Reply]) -> list[Row]:
+        return statement.arrived(await self._session.line.wait_outside(ahead, self._timeout))
+
+    async def _used(self, statement: Statement, use: Awaitable[list[Row]]) -> list[Row]:
+        """What *use* brings; when it fails, the statement is put away."""
+        try:
+            return await use
+        except BaseException as error:
+            if self._is_own:
+                self._statements.failed(statement, error)
+            else:
+                statement.put_cursor_down()
+                self._session.autocommit_later()
+            raise
+
+    def _look_ahead(self) -> None:
+        """Ask for the next block while this one is consumed, if that gets in nobody's way; or end with the last."""
+        statement = self._statement
+        assert statement is not None
+        if statement.exhausted:
+            self._closed = True
+            self._leave()
+        elif self._prefetch and statement.is_usable and self._session.line.is_free:
+            self._ahead = statement.submit_fetch()
+
+
+def let_go(
+    statements: Statements, statement: Statement, *, is_own: bool, ahead: Ticket[Reply] | None
+) -> None:
+    """The stream has ended: its cursor is closed, and its statement given back."""
+    if statements.is_over:
+        return  # all is put down already
+    session = statements.session
+    if ahead is not None:
+        statement.note_end_of(ahead)
+        session.line.abandon(ahead, interrupt=False)
+    if is_own:
+        statements.give_back(statement)
+    else:
+        statement.put_cursor_down()
+    session.autocommit_later()

@@ -1,0 +1,1 @@
+"""Connections that are lent and taken back. Never: a message."""

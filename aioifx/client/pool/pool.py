@@ -1,0 +1,427 @@
+"""Pool: acquire, release, size, health. Never: anything below Connection."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
+
+from aioifx.client.api.connection import Connection, no_attribute
+from aioifx.client.api.queries import Queries
+from aioifx.client.config.checks import check_flag, check_whole
+from aioifx.client.config.options import OptionFields, resolve
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statements import Statements, Use
+from aioifx.client.execution.stream import Stream, let_go
+from aioifx.client.pool.keeper import Keeper
+from aioifx.client.pool.lending import Limits
+from aioifx.client.pool.upkeep import Hook, Upkeep
+from aioifx.client.session.line import Ticket, check_timeout, check_wait
+from aioifx.client.session.owner import NotCopied
+from aioifx.errors import InterfaceError
+from aioifx.rows import Item, Record, RowFactory
+from aioifx.sqltypes import Row, Value
+from aioifx.wire.replies import Reply
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStats:
+    """A pool at one moment."""
+
+    name: str
+    min_size: int
+    max_size: int
+    size: int
+    """Open connections, idle or in use."""
+    idle: int
+    in_use: int
+    """Acquired and not released, or still being cleared up."""
+    opening: int
+    waiting: int
+    """Tasks that wait for a connection."""
+    acquired: int
+    """Times that a connection was acquired."""
+    opened: int
+    closed: int
+    failed: int
+    """Tries to connect that failed."""
+    rejected: int
+    """Calls of acquire that failed at once."""
+    timed_out: int
+    """Tasks that waited longer than they would."""
+    most_waiting: int
+    """Tasks that waited at the same time, at most."""
+
+
+class Pool(Queries[Item], NotCopied):
+    """Connections that are kept open and lent; `create_pool` makes it. It belongs to one event loop.
+
+    Each call of `Queries` acquires a connection for itself, within acquire_timeout; its own timeout begins after that.
+    """
+
+    def __init__(
+        self, keeper: Keeper, acquire_timeout: float, row_factory: RowFactory[Item] | None = None
+    ) -> None:
+        super().__init__(_Acquired(self.acquire), row_factory)
+        self._keeper = keeper
+        self._acquire_timeout = acquire_timeout
+
+    def __repr__(self) -> str:
+        return repr(self._keeper)
+
+    # -- beginning ----------------------------------------------------------------------------------------------------
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self._start().__await__()
+
+    async def __aenter__(self) -> Self:
+        return await self._start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._keeper.close(None if error is None else 0)
+
+    async def _start(self) -> Self:
+        await self._keeper.start()
+        return self
+
+    async def wait_ready(self, timeout: float | None = None) -> None:
+        """Wait until min_size connections are open, however often the server has to be tried.
+
+        Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
+        """
+        check_wait(timeout)
+        await self._keeper.wait_ready(timeout)
+
+    # -- borrowing ----------------------------------------------------------------------------------------------------
+
+    def acquire(self, *, timeout: float | None = None) -> Acquiring[Item]:
+        """A connection: ``async with pool.acquire() as conn:``, or ``conn = await pool.acquire()`` and `release`.
+
+        Args:     timeout: seconds to wait for it; acquire_timeout by default.
+        Raises:   PoolTimeout, on awaiting: it was not there in time, too many wait already, or the server is down.
+                  PoolClosed: the pool is closed, or closing.
+        """
+        check_wait(timeout)
+        return Acquiring(self._keeper, self._acquire_timeout if timeout is None else timeout)
+
+    def release(self, conn: Connection[Any]) -> Awaitable[None]:
+        """Give a connection back; what is still open on it is closed or rolled back. Nothing is waited for.
+
+        It is back when the call returns: what is returned may be awaited, and need not be.
+
+        Raises:   InterfaceError: this pool has not lent it, or has it back already.
+        """
+        if not isinstance(conn, Connection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"conn: expected a connection of this pool, got {type(conn).__name__}")
+        self._keeper.take_back(conn)
+        return _DONE
+
+    def _stream(
+        self,
+        sql: str,
+        args: Sequence[Value],
+        factory: RowFactory[Any],
+        prefetch: bool,
+        timeout: float | None,
+    ) -> Stream[Any]:
+        return PoolStream(self.acquire, sql, args, factory, prefetch=prefetch, timeout=timeout)
+
+    # -- size and health ----------------------------------------------------------------------------------------------
+
+    @property
+    def stats(self) -> PoolStats:
+        """How it stands, and what it has done so far."""
+        lending, tally = self._keeper.lending, self._keeper.lending.tally
+        return PoolStats(
+            name=self._keeper.name,
+            min_size=lending.limits.min_size,
+            max_size=lending.limits.max_size,
+            size=lending.size,
+            idle=len(lending.idle),
+            in_use=len(lending.lent),
+            opening=lending.opening,
+            waiting=len(lending.waiting),
+            acquired=tally.lent,
+            opened=tally.opened,
+            closed=tally.closed,
+            failed=tally.failed,
+            rejected=tally.refused,
+            timed_out=self._keeper.timed_out,
+            most_waiting=tally.most_waiting,
+        )
+
+    def resize(self, min_size: int, max_size: int) -> None:
+        """Other limits, from now on; surplus connections are closed now if idle, else when they come back.
+
+        Raises:   InterfaceError: they contradict each other.
+        """
+        check_sizes(min_size, max_size)
+        self._keeper.resize(min_size, max_size)
+
+    def expire(self) -> None:
+        """Lend no connection again that is open now: after a failover, or a change of the schema."""
+        self._keeper.expire()
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Lend nothing any more, wait until all connections have come back, and close them. Closing twice is fine.
+
+        Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
+        """
+        check_wait(timeout)
+        await self._keeper.close(timeout)
+
+    def terminate(self) -> None:
+        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing.
+
+        In a forked process it closes that process's descriptors alone, and the pool of the parent stays as it is.
+        """
+        self._keeper.terminate()
+
+
+class _Done:
+    """An awaitable that is done."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ()
+
+
+_DONE: Final = _Done()
+
+
+class Acquiring(Generic[Item]):
+    """A connection that is on its way from a pool; await it, or enter it."""
+
+    __slots__ = ("_conn", "_entered", "_keeper", "_timeout")
+
+    def __init__(self, keeper: Keeper, timeout: float) -> None:
+        self._keeper = keeper
+        self._timeout = timeout
+        self._conn: Connection[Item] | None = None
+        self._entered = False
+
+    if not TYPE_CHECKING:  # to type checkers it has no such attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
+
+    def __await__(self) -> Generator[Any, None, Connection[Item]]:
+        return self._keeper.borrow(self._timeout).__await__()
+
+    async def __aenter__(self) -> Connection[Item]:
+        if self._entered:
+            raise InterfaceError("one acquire is for one block; call it again")
+        self._entered = True
+        self._conn = await self._keeper.borrow(self._timeout)
+        return self._conn
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give the connection back that was entered, unless that is done."""
+        conn, self._conn = self._conn, None
+        if conn is not None and self._keeper.has_lent(conn):  # it may have been released within the block
+            self._keeper.take_back(conn)
+
+
+class _Acquired:
+    """Runs each call on a connection that is acquired for it."""
+
+    __slots__ = ("_acquire",)
+
+    def __init__(self, acquire: Callable[[], Acquiring[Any]]) -> None:
+        self._acquire = acquire
+
+    async def run(
+        self,
+        sql: str,
+        params: Sequence[Value] | None,
+        use: Use[T],
+        timeout: float | None = None,
+        once: bool = False,
+    ) -> T:
+        check_timeout(timeout)
+        async with self._acquire() as conn:
+            return await conn.statements.run(sql, params, use, timeout, once=once)
+
+    async def apply(self, use: Callable[[Statements], Awaitable[T]]) -> T:
+        async with self._acquire() as conn:
+            return await use(conn.statements)
+
+
+class PoolStream(Stream[R]):
+    """A stream on a connection that is acquired for its first row, and released after the last one or `aclose`.
+
+    One that is left early and not closed releases it when it is garbage.
+    """
+
+    def __init__(
+        self,
+        acquire: Callable[[], Acquiring[Any]],
+        source: str,
+        params: Sequence[Value],
+        factory: RowFactory[R],
+        *,
+        prefetch: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        super().__init__(None, source, params, factory, prefetch=prefetch, timeout=timeout)
+        self._acquire = acquire
+        self._held: Acquiring[Any] | None = None
+
+    async def _begin(self) -> list[Row]:
+        held = self._acquire()
+        self._statements = (await held.__aenter__()).statements
+        self._held = held
+        return await super()._begin()
+
+    def _check_owner(self) -> None:
+        if self._held is not None:
+            super()._check_owner()
+
+    def _ended(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.release()
+
+    def __del__(self) -> None:
+        held = getattr(self, "_held", None)
+        if held is not None and not self._statements.is_over:
+            # A finalizer may run in any thread. Until then the callback keeps the connection.
+            self._session.line.soon(_leave_stream, self._statements, self._statement, self._ahead, held)
+
+
+def _leave_stream(
+    statements: Statements, statement: Statement | None, ahead: Ticket[Reply] | None, held: Acquiring[Any]
+) -> None:
+    """A stream is garbage that was not closed."""
+    if statement is not None:
+        let_go(statements, statement, is_own=True, ahead=ahead)
+    held.release()
+
+
+@overload
+def create_pool(
+    dsn: str | None = None,
+    *,
+    min_size: int = 1,
+    max_size: int = 10,
+    acquire_timeout: float = 30.0,
+    max_waiting: int = 0,
+    max_lifetime: float = 3600.0,
+    max_idle: float = 300.0,
+    check_after_idle: float = 30.0,
+    init: Hook | None = None,
+    setup: Hook | None = None,
+    reset: Hook | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    slow_release: float | None = None,
+    row_factory: None = None,
+    **options: Unpack[OptionFields],
+) -> Pool[Record]: ...
+@overload
+def create_pool(
+    dsn: str | None = None,
+    *,
+    min_size: int = 1,
+    max_size: int = 10,
+    acquire_timeout: float = 30.0,
+    max_waiting: int = 0,
+    max_lifetime: float = 3600.0,
+    max_idle: float = 300.0,
+    check_after_idle: float = 30.0,
+    init: Hook | None = None,
+    setup: Hook | None = None,
+    reset: Hook | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    slow_release: float | None = None,
+    row_factory: RowFactory[R],
+    **options: Unpack[OptionFields],
+) -> Pool[R]: ...
+def create_pool(
+    dsn: str | None = None,
+    *,
+    min_size: int = 1,
+    max_size: int = 10,
+    acquire_timeout: float = 30.0,
+    max_waiting: int = 0,
+    max_lifetime: float = 3600.0,
+    max_idle: float = 300.0,
+    check_after_idle: float = 30.0,
+    init: Hook | None = None,
+    setup: Hook | None = None,
+    reset: Hook | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    slow_release: float | None = None,
+    row_factory: RowFactory[Any] | None = None,
+    **options: Unpack[OptionFields],
+) -> Pool[Any]:
+    """A pool of connections: ``async with create_pool(...) as pool:``, or ``pool = await create_pool(...)``.
+
+    Args:     min_size, max_size: how many are kept open, and how many may be at most.
+              acquire_timeout: seconds that `acquire` waits. max_waiting: tasks that may wait at a time; 0: any number.
+              max_lifetime, max_idle: seconds after which a connection is replaced, or closed if it is not needed;
+              0: never. check_after_idle: one that was idle for longer is asked for a sign of life first.
+              init, setup, reset: coroutine functions that get a connection when it has been opened, before it is lent,
+              and after it came back. They have connect_timeout, acquire_timeout, and cancel_timeout and 5 seconds.
+              debug: remember where each connection was acquired, and say so when it is forgotten or held for long.
+              slow_release: seconds after which a release is logged as late.
+              options: those of `connect`.
+    Raises:   InterfaceError: an option is wrong; raised here, before anything is opened.
+    """
+    check_sizes(min_size, max_size)
+    for what, number in {
+        "acquire_timeout": acquire_timeout,
+        "max_lifetime": max_lifetime,
+        "max_idle": max_idle,
+        "check_after_idle": check_after_idle,
+        "slow_release": 0 if slow_release is None else slow_release,
+    }.items():
+        _check_number(what, number)
+    check_whole("max_waiting", max_waiting, 0, 2**31 - 1)
+    if not (name is None or isinstance(name, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InterfaceError(f"name: must be a str, not {type(name).__name__}")
+    check_flag("debug", debug)
+    for what, hook in (("init", init), ("setup", setup), ("reset", reset)):
+        if hook is not None and not callable(hook):
+            raise InterfaceError(f"{what}: must be a coroutine function that takes a connection")
+    limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
+    upkeep = Upkeep(
+        resolve(dsn, {**options, "row_factory": row_factory}, also=_OWN_OPTIONS), init, setup, reset
+    )
+    name = name or f"{upkeep.options.database or 'no database'} at {upkeep.options.destination}"
+    keeper = Keeper(upkeep, limits, name=name, debug=debug, slow_release=slow_release)
+    return Pool(keeper, acquire_timeout, row_factory)
+
+
+_OWN_OPTIONS: Final = [name for name in create_pool.__annotations__ if name not in ("options", "return")]
+
+
+def check_sizes(min_size: object, max_size: object) -> None:
+    """Raise unless these are sizes of a pool."""
+    for name, size, least in (("min_size", min_size, 0), ("max_size", max_size, 1)):
+        if not isinstance(size, int) or isinstance(size, bool) or size < least:
+            raise InterfaceError(f"{name}: must be a whole number, {least} or more")
+    if isinstance(min_size, int) and isinstance(max_size, int) and min_size > max_size:
+        raise InterfaceError(f"min_size: {min_size} is more than max_size, {max_size}")
+
+
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= sys.float_info.max:
+        raise InterfaceError(f"{name}: must be a number, 0 or more")

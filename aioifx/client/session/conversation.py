@@ -1,0 +1,220 @@
+"""One session's conversations: a request, its reply, what is put down behind it. Never: what a reply means to anybody.
+
+House rules:
+1. Whoever converses holds the turn; turns, cancellation and chores are the line's matter.
+2. What a reply tells is observed when it comes, whether or not somebody waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import lru_cache, partial
+from typing import Final
+
+from aioifx.channel import Channel
+from aioifx.client.session.line import INTERRUPTED, Chore, Line, Stats, Ticket
+from aioifx.codecs.kernel import make_taker
+from aioifx.errors import ConnectionLost, DatabaseError
+from aioifx.wire import requests
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader, RowReader, ServerError
+
+_PROBE: Final = b"select first 1 tabid from informix.systables"
+
+
+class Conversation:
+    """What a session says and hears. It belongs to one event loop."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        dialect: Dialect,
+        *,
+        command_timeout: float | None = None,
+        cancel_timeout: float = 5.0,
+        pipelining: bool = False,
+    ) -> None:
+        self.channel = channel
+        self.speak(dialect)
+        self.stats = Stats()
+        self.line = Line(
+            channel,
+            self.stats,
+            lambda: self._usual_reader,
+            self.observe,
+            self._probe,
+            command_timeout=command_timeout,
+            cancel_timeout=cancel_timeout,
+            pipelining=pipelining,
+        )
+        self._cursors = 0
+
+    def speak(self, dialect: Dialect) -> None:
+        """Use the layouts that were agreed on."""
+        self.dialect = dialect
+        self._usual_reader = _shared_reader(dialect)
+
+    def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
+        """What reads replies with rows, or of such a length; for as many of them as one likes."""
+        return ReplyReader(self.dialect, read_rows, limit, make_taker(self.dialect, read_rows, limit))
+
+    def check_open(self) -> None:
+        """Raise what ended the session, if it has ended."""
+        self.line.check_open()
+
+    @property
+    def is_open(self) -> bool:
+        return self.line.is_open
+
+    @asynccontextmanager
+    async def bare_turn(self, *, settled: bool = False) -> AsyncGenerator[None, None]:
+        """The turn and nothing else. ``async with session`` also sets what is due of isolation and lock mode.
+
+        Args:     settled: every answer is in, with `pipelining` as well.
+        """
+        await self.line.take_turn(settled=settled)
+        try:
+            yield
+        finally:
+            self.line.give_turn()
+
+    # -- one request, one reply ---------------------------------------------------------------------------------------
+
+    async def exchange(
+        self,
+        outbox: Outbox,
+        reader: ReplyReader | None = None,
+        *,
+        done: Callable[[Reply], None] | None = None,
+        orphaned: Callable[[Reply], None] | None = None,
+        running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
+    ) -> Reply:
+        """Send one group and wait for the reply to it. What the server says in it is not judged.
+
+        Args:     reader: for a reply with rows; see `reader`.
+                  done: called with a reply that holds no error, even when nobody waits for it any more.
+                  orphaned: called with the reply if nobody waits for it any more.
+                  running: the group runs a statement, which may be interrupted.
+                  lost: called with the error if the group was sent and its reply does not come.
+        Raises:   ConnectionLost, ProtocolError: the session has ended.
+        """
+        ticket = self.submit(outbox, reader, done=done, orphaned=orphaned, running=running, lost=lost)
+        return await self.line.wait(ticket)
+
+    def submit(
+        self,
+        outbox: Outbox,
+        reader: ReplyReader | None = None,
+        *,
+        done: Callable[[Reply], None] | None = None,
+        orphaned: Callable[[Reply], None] | None = None,
+        running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
+    ) -> Ticket[Reply]:
+        """The first half of `exchange`: send, and wait for nothing."""
+        requests.put_eot(outbox)
+        return self.submit_group(
+            outbox.take(), reader, done=done, orphaned=orphaned, running=running, lost=lost
+        )
+
+    def submit_group(
+        self,
+        group: bytes | bytearray,
+        reader: ReplyReader | None = None,
+        *,
+        done: Callable[[Reply], None] | None = None,
+        orphaned: Callable[[Reply], None] | None = None,
+        running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
+    ) -> Ticket[Reply]:
+        """`submit` for a whole group, SQ_EOT included."""
+        told = self.observe if done is None else partial(self._told, done)
+        return self.line.submit(
+            group, reader or self._usual_reader, told=told, running=running, orphaned=orphaned, lost=lost
+        )
+
+    def _told(self, done: Callable[[Reply], None], reply: Reply) -> None:
+        self.observe(reply)
+        if reply.error is None:
+            done(reply)
+
+    def observe(self, reply: Reply) -> None:
+        """What every reply may change, whoever waits for it."""
+        self.stats.rows += len(reply.rows)
+        if reply.exited:
+            raise ConnectionLost("the server ended the session")
+        if reply.error is not None:
+            self.observe_error(reply.error, reply)
+
+    def observe_error(self, error: ServerError, reply: Reply) -> None:
+        """What a reply with an error may change besides."""
+        if error.sqlcode == INTERRUPTED:
+            self.line.was_interrupted()
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def cursor_name(self) -> bytes:
+        """A name that no other cursor of this session has; shaped like JDBC's (observed: select.json)."""
+        self._cursors += 1
+        return b"_ifxc%013d" % self._cursors
+
+    def put_down(self, statement_id: int, *, cursor: bool, release: bool) -> None:
+        """Give up a statement, its cursor, or both: CLOSE, then RELEASE, two groups as JDBC sends them (select.json).
+
+        An error in an answer is ignored: what was to go is gone then.
+        """
+        if cursor:
+            self.line.later(Chore(partial(_put_close, statement_id)))
+        if release:
+            self.line.later(Chore(partial(_put_release, statement_id)))
+
+    def _probe(self) -> Chore:
+        """A statement of ours takes the hit of an urgent byte that came too late for the one that it was meant for.
+
+        Its answer -213, to whichever of its groups, proves that the byte is gone.
+
+        Source:   observed: a byte that arrives between statements interrupts the next one (14.10). The messages are
+                  JDBC's for a query that is closed before its first row.
+        """
+
+        def prepared(reply: Reply) -> None:
+            if reply.description is not None and reply.error is None:
+                number = reply.description.statement_id
+                self.line.first(
+                    Chore(partial(_put_opened, number, self.cursor_name())),
+                    Chore(partial(_put_close, number)),
+                    Chore(partial(_put_release, number)),
+                )
+
+        def put(outbox: Outbox) -> None:
+            requests.put_prepare(outbox, self.dialect, _PROBE, 0)
+
+        return Chore(put, prepared)
+
+
+@lru_cache(maxsize=64)
+def _shared_reader(dialect: Dialect) -> ReplyReader:
+    """What reads replies without rows. It keeps nothing of them, so all sessions can share it."""
+    return ReplyReader(dialect, None, DEFAULT_LIMIT, make_taker(dialect, None, DEFAULT_LIMIT))
+
+
+# -- what chores send --------------------------------------------------------------------------------------------------
+
+
+def _put_close(statement_id: int, outbox: Outbox) -> None:
+    requests.put_id(outbox, statement_id)
+    requests.put_close(outbox)
+
+
+def _put_release(statement_id: int, outbox: Outbox) -> None:
+    requests.put_id(outbox, statement_id)
+    requests.put_release(outbox)
+
+
+def _put_opened(statement_id: int, name: bytes, outbox: Outbox) -> None:
+    requests.put_id(outbox, statement_id)
+    requests.put_curname(outbox, name)
+    requests.put_open(outbox)

@@ -1,0 +1,665 @@
+"""One session's state: transaction, settings, database, and what may run. Never: a Python value, a cursor.
+
+House rules:
+1. Whoever converses holds the turn (`async with session`); turns, cancellation and chores are the line's matter.
+2. What a statement did to the session is followed when its answer comes, whether or not somebody waits for it.
+3. What a call leaves behind at the server (a statement, an open transaction) is put down as a chore; putting down
+   never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from aioifx.channel import Channel
+from aioifx.client.config.options import STANDARD_FETCH_SIZE
+from aioifx.client.config.route import WRITE_ON_SECONDARY, Role
+from aioifx.client.session.conversation import Conversation
+from aioifx.client.session.fetch_buffer import FetchBuffer
+from aioifx.client.session.line import Chore
+from aioifx.client.session.manners import Manners, Setting
+from aioifx.client.sql.admission import (
+    alters_session,
+    belongs_into_transaction,
+    check_reading,
+    check_reading_type,
+    may_change,
+)
+from aioifx.client.sql.hints import hint_for_text
+from aioifx.client.sql.sqltext import first_words, named_database, scan
+from aioifx.codecs.conversions import PLAIN, Conversions
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import (
+    ConnectionLost,
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    ProgrammingError,
+    QueryTimeout,
+    SQLSyntaxError,
+    class_for,
+    from_server,
+)
+from aioifx.wire import requests
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.opcodes import OpenWarning, StatementType
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply, ServerError, TransactionState
+
+NOT_IN_TRANSACTION: Final = -255
+
+# As plain ints: arithmetic with flags costs a microsecond.
+_TRANSACTIONS: Final = int(OpenWarning.LOGGED | OpenWarning.ANSI)
+_ANSI: Final = int(OpenWarning.ANSI)
+
+LogMode: TypeAlias = Literal["ansi", "logged", "unlogged"]
+"""What a database knows of transactions."""
+
+_LOST: Final = "an error has ended the transaction, and all of it is undone; roll back before anything else"
+_READ_ONLY: Final = "set transaction read only"
+_COMMIT_LOST: Final = "the COMMIT was on its way; whether it took effect is not known"
+_STATEMENT_LOST: Final = "the statement was on its way; whether it took effect is not known"
+
+_UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
+"""Errors that undo their own statement and nothing else (documented)."""
+
+ABOUT_ROWS: Final = frozenset(
+    int(kind)
+    for kind in (
+        StatementType.SELECT,
+        StatementType.INSERT,
+        StatementType.UPDATE,
+        StatementType.UPDATE_ALL,
+        StatementType.UPDATE_CURRENT,
+        StatementType.DELETE,
+        StatementType.DELETE_ALL,
+        StatementType.DELETE_CURRENT,
+    )
+)
+"""Behind these, nothing about the session needs to be followed."""
+
+
+class Session(Conversation):
+    """A logged-in session. It belongs to one event loop."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        dialect: Dialect,
+        code_set: CodeSet,
+        *,
+        fetch_size: int = STANDARD_FETCH_SIZE,
+        strip_char: bool = False,
+        conversions: Conversions = PLAIN,
+        read_ahead: bool = True,
+        autofree: bool = False,
+        command_timeout: float | None = None,
+        cancel_timeout: float = 5.0,
+        pipelining: bool = False,
+        autocommit: bool = True,
+        read_only: bool = False,
+        manners: Manners | None = None,
+        role: Role = "any",
+    ) -> None:
+        super().__init__(
+            channel,
+            dialect,
+            command_timeout=command_timeout,
+            cancel_timeout=cancel_timeout,
+            pipelining=pipelining,
+        )
+        self.code_set = code_set
+        self.file_code_set = code_set
+        """Of text files, unless a call says otherwise."""
+        self.fetch_buffer = FetchBuffer(fetch_size)
+        self.strip_char = strip_char
+        self.conversions = self.conversions_as_new = conversions
+        """What statements that are prepared from now on do with values; what each borrower finds."""
+        self.read_ahead = read_ahead
+        """False: rows are read field by field, without read-ahead."""
+        self.autofree = autofree
+        """Whether a statement that is used once is released together with its cursor."""
+        self.autocommits = autocommit
+        """Whether a statement outside of a transaction commits by itself; if not, one is begun in front of it."""
+        self.read_only = read_only
+        self.manners = manners or Manners()
+        self._base_autocommits = autocommit  # of the options, or what a pool's init hook has set
+        self.admits_all = autocommit and not read_only
+        """False: whatever is to run must `admit` first."""
+        self.in_transaction = False
+        self.work_lost = False
+        """The server has ended the transaction and undone it, and nobody has said ROLLBACK since."""
+        self._is_guarded = False  # the server itself refuses changes in the open transaction
+        self.session_id: int | None = None
+        """The server's number of the session, once it was asked for."""
+        self.user = ""
+        """The user name of the login."""
+        self.server_name = ""
+        """The DBSERVERNAME, or the alias of it, that was connected to."""
+        self.database = ""
+        """The open database; empty when none is open."""
+        self.open_warnings = 0
+        """What SQ_DBOPEN's answer said of the database; see OpenWarning."""
+        self.is_ansi = False
+        """Whether a transaction is always open."""
+        self.role: Role = role
+        self.has_moved = False
+        """Whether the server has stopped playing the part that it was chosen for."""
+        self.is_altered = False
+        """Whether a statement has changed what outlives it and is not put back, such as SET ENVIRONMENT."""
+        self.generation = 0
+        """Raised whenever statements prepared before may mean something else, or nothing."""
+        self._doomed = False  # a transaction was put down; its BEGIN may not be answered yet
+
+    # -- turns --------------------------------------------------------------------------------------------------------
+
+    async def take_turn(self, timeout: float | None = None) -> None:
+        """`Line.take_turn`, and what is due of isolation and lock mode.
+
+        Args:     timeout: seconds, for the whole turn instead of command_timeout.
+        """
+        await self.line.take_turn(timeout=timeout)
+        if self.manners.due:
+            try:
+                await self.settle()
+            except BaseException:
+                self.line.give_turn()
+                raise
+
+    def turn(self, timeout: float | None) -> AbstractAsyncContextManager[Session]:
+        """``async with session`` with a timeout of its own, unless that is None."""
+        return self if timeout is None else _TimedTurn(self, timeout)
+
+    async def __aenter__(self) -> Self:
+        """Take the turn: nobody else converses until it is given back.
+
+        Raises:   ConnectionLost: the session has ended. QueryTimeout: others took too long.
+        """
+        await self.take_turn()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.line.give_turn()
+
+    def observe_error(self, error: ServerError, reply: Reply) -> None:
+        """What a reply with an error may change besides."""
+        super().observe_error(error, reply)
+        state = reply.transaction
+        if self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
+            self.has_moved = True
+        if state is not None and self._ends_transaction(state, error):
+            self.in_transaction, self.work_lost, self.admits_all = False, True, False
+
+    def _ends_transaction(self, state: TransactionState, error: ServerError) -> bool:
+        """Whether the server says that it has ended the transaction because of this error, such as -458.
+
+        Source:   the layout is documented, the numbers are assumed: level 0 behind a higher one is "none any more"; a
+                  live long transaction would show it. So it is believed only where being wrong loses nothing: behind
+                  an error, but not one that undoes its own statement alone (documented), and not in an ANSI database,
+                  where a transaction is always open. It never opens one, and COMMIT is sent and judged all the same.
+        """
+        return (
+            self.in_transaction
+            and not self.is_ansi
+            and state.level == 0 < state.previous
+            and not issubclass(class_for(error.sqlcode, error.isamcode), _UNDO_THEMSELVES)
+        )
+
+    # -- what is put down ---------------------------------------------------------------------------------------------
+
+    def leave_transaction(self) -> None:
+        """Put an open transaction down that nobody will finish: it is rolled back.
+
+        Whether its BEGIN or ROLLBACK came through may not be known yet, so the server is asked in any case.
+        """
+        self._doomed = True
+        self._no_transaction()
+        self.line.later(Chore(requests.put_rollback, self._abandoned_transaction))
+
+    def _abandoned_transaction(self, reply: Reply) -> None:
+        self._doomed = False
+        self._rolled_back(reply)
+
+    def set_autocommit(self, value: bool) -> None:
+        """From the next statement on.
+
+        Raises:   InterfaceError: no bool; a transaction is open; a call is under way. NotSupportedError: False, and the
+                  database has no log.
+        """
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"autocommit: expected True or False, got {type(value).__name__}")
+        self.line.owner.check()
+        self.check_open()
+        if self.in_transaction or self.work_lost:
+            raise InterfaceError("autocommit: cannot change in a transaction; commit or roll back first")
+        if self.line.is_in_use:
+            raise InterfaceError("autocommit: cannot change while a call of this connection is under way")
+        if not value and self.database:
+            self.check_logged()
+        self.autocommits = value
+        self._no_transaction()
+
+    def _no_transaction(self) -> None:
+        self.in_transaction = self.work_lost = False
+        self.admits_all = self.autocommits and not self.read_only
+
+    def _rolled_back(self, reply: Reply) -> None:
+        """What cannot be rolled back ends the connection: whatever came next would be part of it."""
+        error = reply.error
+        if error is not None and error.sqlcode != NOT_IN_TRANSACTION:
+            self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {failure_of(error)}"))
+
+    def leave_savepoint(self, name: bytes) -> None:
+        """Put a savepoint down that nobody will finish: what happened behind it is rolled back."""
+        self.line.later(
+            Chore(
+                lambda outbox: requests.put_rollback_savepoint(outbox, name),
+                self._rolled_back,
+                lambda: self.in_transaction,
+            )
+        )
+
+    def autocommit_later(self) -> None:
+        """`autocommit` without waiting: behind a query, and behind a failure, whose error is the one to be raised.
+
+        Source:   observed: JDBC commits behind every failed statement (errors.json, exec_268)
+        """
+        if self._commits_itself():
+            self.line.later(Chore(requests.put_commit, needed=self._commits_itself))
+
+    # -- statements without a name ------------------------------------------------------------------------------------
+
+    async def command(self, sql: str) -> Reply:
+        """Prepare, execute and release in one group: for statements without rows and parameters.
+
+        Source:   observed: JDBC, select.json (executeUpdate)
+        """
+        if not self.admits_all:
+            await self.admit(sql)
+
+        def done(reply: Reply) -> None:
+            self.executed(reply.description.statement_type if reply.description else 0, reply, sql)
+
+        return await self._command(sql, done, running=True, lost=partial(self.doubt, sql))
+
+    async def _command(
+        self,
+        sql: str,
+        done: Callable[[Reply], None],
+        *,
+        running: bool = False,
+        lost: Callable[[DatabaseError], None] | None = None,
+    ) -> Reply:
+        outbox = Outbox()
+        requests.put_command(outbox, self.dialect, self.code_set.encode(sql))
+        self.stats.statements += 1
+        reply = await self.exchange(outbox, done=done, running=running, lost=lost)
+        raise_for(reply, sql)
+        return reply
+
+    async def settle(self) -> None:
+        """Set what is due of isolation and lock mode.
+
+        Source:   observed: JDBC, transactions.json isolation_1 and 4, session.json opt_IFX_LOCK_MODE_WAIT_17
+        """
+        for setting in self.manners.due_settings():
+            await self._command(setting.sql, partial(self._settled, setting, setting.wanted))
+
+    def _settled(self, setting: Setting, value: str, _: Reply) -> None:
+        self.manners.took(setting, value)
+
+    async def admit(self, sql: str, statement_type: int | None = None) -> None:
+        """Stand in front of what is to run, unless `admits_all`: refuse what must not, and begin the transaction that
+        it belongs into.
+
+        Args:     statement_type: as the server describes it, if it has.
+        Raises:   ProgrammingError: a change on a read-only connection. InterfaceError: part of a transaction that the
+                  server has ended. Otherwise as `begin`.
+        Source:   observed: JDBC begins behind PREPARE, in front of what runs first (transactions.json select_in_tx,
+                  prepared_in_tx, savepoint_first)
+        """
+        self.check(sql, statement_type)
+        if not (self.autocommits or self.in_transaction) and self.is_logged and belongs_into_transaction(sql):
+            await self.begin()
+
+    def check(self, sql: str, statement_type: int | None = None) -> None:
+        """Refuse what must not run now.
+
+        Raises:   InterfaceError: it would be part of a transaction that the server has ended. ProgrammingError: no
+                  query, on a read-only connection; in a read-only transaction that is the server's matter.
+        """
+        if self.work_lost and scan(sql).verb not in ("commit", "rollback"):
+            raise InterfaceError(_LOST)
+        if self.read_only and not (self._is_guarded and self.in_transaction):
+            check_reading(sql)
+            if statement_type is not None:
+                check_reading_type(statement_type, sql)
+
+    def executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
+        """A statement of this type succeeded: follow what it did to the transaction, or to the open database."""
+        if statement_type in ABOUT_ROWS:
+            return
+        if statement_type == StatementType.BEGIN_WORK:
+            self.in_transaction, self._is_guarded = not self._doomed, False
+        elif statement_type in (StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK):
+            if "savepoint" not in first_words(sql, 4):  # ROLLBACK WORK TO SAVEPOINT
+                self._no_transaction()
+        elif statement_type in (StatementType.DATABASE, StatementType.CREATE_DATABASE):
+            self.opened(named_database(sql), reply)
+            self.is_altered = True
+        elif statement_type == StatementType.CLOSE_DATABASE:
+            self.opened("", Reply())
+            self.is_altered = True
+        elif statement_type == StatementType.SELECT_INTO_TEMP:
+            self.is_altered = True
+        elif sql:
+            verb = scan(sql).verb
+            if verb == "set":
+                self.manners.follow(sql)
+            # A table's lock ends with its transaction (documented); where there is none, with the session.
+            locks = verb == "lock" and not self.is_logged
+            self.is_altered = self.is_altered or locks or alters_session(sql)
+
+    def opened(self, database: str, reply: Reply) -> None:
+        """A database was opened; *reply* says what it is like.
+
+        Source:   observed: the answer to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
+        """
+        self.database = database
+        self.open_warnings = reply.done.warnings if reply.done else 0
+        self.is_ansi = self.open_warnings & _ANSI != 0
+        self.generation += 1
+        if reply.done is not None:
+            self.manners.opened(is_logged=self.is_logged, is_ansi=self.is_ansi)
+        else:
+            self.manners.closed()
+
+    def doubt(self, sql: str, error: DatabaseError) -> None:
+        """Say on *error*, which came instead of a statement's reply, if the statement may have taken effect.
+
+        What was part of a transaction is undone with it. In an ANSI database the COMMIT after a statement is sent
+        after a time-out, but not after the connection's end.
+        """
+        note_sql(error, sql)
+        if scan(sql).verb == "commit":
+            if self.in_transaction or self.is_ansi:
+                _commit_lost(error)
+        elif may_change(sql) and not self.in_transaction:
+            if not self._commits_itself() or isinstance(error, QueryTimeout):
+                _leave_unknown(error, _STATEMENT_LOST)
+
+    # -- transactions -------------------------------------------------------------------------------------------------
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether the open database has transactions; an ANSI one always has (observed: JDBC, session.json)."""
+        return self.open_warnings & _TRANSACTIONS != 0
+
+    @property
+    def log_mode(self) -> LogMode | None:
+        """What the open database knows of transactions; None when none is open."""
+        if not self.database:
+            return None
+        return "ansi" if self.is_ansi else "logged" if self.is_logged else "unlogged"
+
+    @property
+    def holds(self) -> bool:
+        """Whether a cursor whose rows are fetched turn by turn needs HOLD.
+
+        Outside of a transaction it does: a COMMIT of somebody else's may come between two blocks. A cursor that is
+        part of a transaction ends with it.
+        """
+        return self.is_logged and self.autocommits and not self.in_transaction
+
+    @property
+    def sends_row_by_row(self) -> bool:
+        """Whether a query's rows may come one at a time, each with a SQ_DONE of its own.
+
+        Source:   documented: cursors of an ANSI database are update cursors unless the transaction is READ ONLY
+        """
+        return self.is_ansi and not (self._is_guarded and self.in_transaction)
+
+    async def begin(self, *, read_only: bool = False) -> None:
+        """BEGIN WORK, and what forbids changes; no BEGIN in an ANSI database, where it would be an error.
+
+        When it fails, in whatever way, no transaction is left.
+
+        Raises:   NotSupportedError: the database has no log, so nothing could be rolled back.
+                  InterfaceError: in one already, or in one that the server has ended.
+        """
+        self.check_logged()
+        if self.in_transaction:
+            raise InterfaceError("a transaction is open already")
+        if self.work_lost:
+            raise InterfaceError(_LOST)
+        try:
+            if self.is_ansi:
+                self.in_transaction, self._is_guarded = True, False
+            else:
+                await self._control(requests.put_begin, StatementType.BEGIN_WORK)
+            if read_only or self.read_only:
+                await self._command(_READ_ONLY, self._guarded)
+        except BaseException as error:
+            if self.in_transaction or was_abandoned(error):
+                await self.give_up_transaction(error)
+            raise
+
+    def _guarded(self, _: Reply) -> None:
+        self._is_guarded = True
+
+    def check_logged(self) -> None:
+        """Raise NotSupportedError unless the database has transactions."""
+        if not self.is_logged:
+            raise NotSupportedError("the database is not logged: it has no transactions", sqlcode=-256)
+
+    async def commit(self) -> None:
+        """COMMIT WORK. If nobody waits for its answer any more, and it fails, the transaction is rolled back.
+
+        Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if it was sent and may have taken effect.
+        """
+        await self._control(
+            requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned, lost=_commit_lost
+        )
+
+    def _commit_abandoned(self, reply: Reply) -> None:
+        if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
+            self._no_transaction()
+        elif reply.error is not None:
+            self.leave_transaction()
+
+    async def rollback(self) -> None:
+        """ROLLBACK WORK."""
+        await self._control(requests.put_rollback, StatementType.ROLLBACK_WORK, self._rollback_abandoned)
+
+    def _rollback_abandoned(self, reply: Reply) -> None:
+        self._no_transaction()
+        self._rolled_back(reply)
+
+    async def give_up_transaction(self, error: BaseException) -> None:
+        """Roll back behind *error*, which the caller raises; it is waited for only behind an ordinary one."""
+        if was_abandoned(error):
+            self.leave_transaction()
+        else:
+            await self.abort_transaction()
+
+    async def abort_transaction(self) -> None:
+        """ROLLBACK WORK behind a failure, which may have ended the transaction already (-255).
+
+        What cannot be rolled back ends the connection: whatever came next would run inside of that transaction.
+        """
+        await self._in_any_case(self.rollback())
+
+    async def _in_any_case(self, rollback: Coroutine[Any, Any, None]) -> None:
+        try:
+            await rollback
+        except QueryTimeout:
+            pass  # its answer is judged when it comes
+        except DatabaseError as error:
+            if self.is_open and error.sqlcode != NOT_IN_TRANSACTION:
+                self.channel.abort(
+                    ConnectionLost(
+                        f"the connection was closed: a transaction could not be rolled back: {error}"
+                    )
+                )
+
+    async def set_savepoint(self, name: bytes) -> None:
+        """SAVEPOINT; a name that is used again moves."""
+        await self._control(partial(requests.put_set_savepoint, name=name))
+
+    async def release_savepoint(self, name: bytes) -> None:
+        """RELEASE SAVEPOINT: what happened behind it belongs to what is around it."""
+        await self._control(partial(requests.put_release_savepoint, name=name))
+
+    async def rollback_to_savepoint(self, name: bytes) -> None:
+        """ROLLBACK TO SAVEPOINT: what happened behind it is undone."""
+        await self._control(partial(requests.put_rollback_savepoint, name=name), orphaned=self._rolled_back)
+
+    async def abort_to_savepoint(self, name: bytes) -> None:
+        """`abort_transaction`, back to a savepoint."""
+        if self.in_transaction:
+            await self._in_any_case(self.rollback_to_savepoint(name))
+
+    async def autocommit(self) -> None:
+        """In an ANSI database, outside of a transaction of the user's: commit what the server began by itself.
+
+        Source:   assumed, from JDBC's commit behind its own query in such a database (session.json); a live ANSI
+                  database would show whether a statement without rows needs it too. -255, nothing to commit, is no
+                  error here.
+        """
+        if self._commits_itself():
+            outbox = Outbox()
+            requests.put_commit(outbox)
+            reply = await self.exchange(outbox, lost=_commit_lost)
+            if reply.error is not None and reply.error.sqlcode != NOT_IN_TRANSACTION:
+                raise_for(reply)
+
+    def _commits_itself(self) -> bool:
+        return self.is_ansi and self.autocommits and not self.in_transaction
+
+    async def _control(
+        self,
+        put: Callable[[Outbox], None],
+        effect: StatementType | None = None,
+        orphaned: Callable[[Reply], None] | None = None,
+        lost: Callable[[DatabaseError], None] | None = None,
+    ) -> None:
+        outbox = Outbox()
+        put(outbox)
+        done = None if effect is None else partial(self.executed, effect)
+        reply = await self.exchange(outbox, done=done, orphaned=orphaned, lost=lost)
+        if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
+            self._no_transaction()
+        raise_for(reply)
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    async def ping(self) -> None:
+        """One round trip that runs nothing. What the server answers does not matter, that it answers does.
+
+        Source:   observed: JDBC's isValid, session.json
+        """
+        outbox = Outbox()
+        requests.put_version(outbox)
+        await self.exchange(outbox)
+
+    def leave_as_new(self) -> None:
+        """Put down whatever belongs to one borrower of the session: its transaction, its isolation and lock mode."""
+        self.autocommits = self._base_autocommits
+        if self.in_transaction or self.work_lost:
+            self.leave_transaction()
+        else:
+            self._no_transaction()
+        self.manners.reset()
+        self.conversions = self.conversions_as_new
+
+    def keep_as_new(self) -> None:
+        """What has been set until now is what every borrower finds."""
+        self.manners.keep()
+        self._base_autocommits = self.autocommits
+        self.conversions_as_new = self.conversions
+        self.is_altered = False
+
+    async def exit(self) -> None:
+        """SQ_EXIT, then close. The server rolls back what is open.
+
+        Wire:     2 opcode, no SQ_EOT; the answer is SQ_EXIT, then the server closes (observed: JDBC, login.json)
+        """
+        if self.is_open:
+            outbox = Outbox()
+            requests.put_exit(outbox)
+            self.line.submit(outbox.take(), self._usual_reader)
+            self.stats.round_trips += 1
+            self.line.leave()
+        self.channel.close_when_answered()
+        await self.channel.wait_closed()
+
+
+class _TimedTurn:
+    __slots__ = ("_session", "_timeout")
+
+    def __init__(self, session: Session, timeout: float) -> None:
+        self._session = session
+        self._timeout = timeout
+
+    async def __aenter__(self) -> Session:
+        await self._session.take_turn(self._timeout)
+        return self._session
+
+    async def __aexit__(self, *_: object) -> None:
+        self._session.line.give_turn()
+
+
+def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
+    """Raise what a reply says went wrong: the server's error first, then a value that could not be decoded."""
+    if reply.error is not None:
+        raise failure_of(reply.error, sql, row_index)
+    if reply.bad_value is not None:
+        if sql is not None:
+            note_sql(reply.bad_value, sql)
+        raise reply.bad_value
+
+
+def failure_of(error: ServerError, sql: str | None = None, row_index: int | None = None) -> DatabaseError:
+    """The exception for what SQ_ERR says."""
+    failure = from_server(
+        error.sqlcode,
+        error.isamcode,
+        offset=error.offset,
+        token=error.token,
+        sql=sql,
+        row_index=row_index,
+        sqlstate=error.sqlstate,
+        text=error.text,
+    )
+    if sql is not None and isinstance(failure, SQLSyntaxError) and (hint := hint_for_text(sql)):
+        failure.add_note(hint)
+    return failure
+
+
+def note_sql(error: BaseException, sql: str) -> None:
+    """Let the error of a statement tell which one, if it does not yet."""
+    if isinstance(error, DatabaseError) and error.sql is None:
+        error.sql = sql
+
+
+def _commit_lost(error: DatabaseError) -> None:
+    _leave_unknown(error, _COMMIT_LOST)
+
+
+def _leave_unknown(error: DatabaseError, note: str) -> None:
+    if not error.outcome_unknown:
+        error.outcome_unknown = True
+        error.add_note(note)
+
+
+def was_abandoned(error: BaseException) -> bool:
+    """Whether nobody waits any more, as behind a cancellation or a time-out; cleanup is put down then, not awaited."""
+    return not isinstance(error, Exception) or isinstance(error, QueryTimeout)

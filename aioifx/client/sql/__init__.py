@@ -1,0 +1,1 @@
+"""What a client must know of SQL text. Never: a connection."""

@@ -1,0 +1,196 @@
+"""The insert cursor: rows in the form of SQ_PUT, errors that name row and column, what is sent around them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.client.execution.insert_cursor import InsertCursor
+from aioifx.client.execution.statement import prepare
+from aioifx.codecs.rows import decode_row
+from aioifx.codecs.text import code_set_of
+from aioifx.errors import DataError, InterfaceError, NotSupportedError
+from aioifx.sqltypes import Column, Row, SqlType, TypeCode
+from aioifx.wire import requests
+from aioifx.wire.dialect import Dialect
+from aioifx.wire.inbox import Inbox
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import C1, EOT, FLAG, PREPARE, Turn, close, column, described, done, error, takes, talking
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+NAME = column("name", TypeCode.VARCHAR, 20)
+CODE = column("code", TypeCode.CHAR, 3)
+
+
+@asynccontextmanager
+async def inserting(
+    *columns: Column, script: tuple[Turn, ...] = (), **options: Any
+) -> AsyncIterator[InsertCursor]:
+    """An insert cursor for a table with these columns, and what is said behind its preparation."""
+    async with talking(
+        (PREPARE, described(2, *columns, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(*(column.type for column in columns))),
+        *script,
+        **options,
+    ) as (conn, _):
+        async with conn._session:
+            statement = await prepare(conn._session, f"insert into t values({','.join('?' * len(columns))})")
+            yield InsertCursor(statement)
+
+
+def puts(messages: bytes | bytearray) -> list[requests.Put]:
+    """SQ_PUT messages, read as a server reads them."""
+    inbox = Inbox()
+    inbox.feed(bytes(messages) + EOT)
+    reading = requests.read_request(inbox, Dialect())
+    try:
+        reading.send(None)
+    except StopIteration as stop:
+        group: list[requests.Put] = stop.value
+        return group
+    raise AssertionError("the messages are not whole")
+
+
+async def test_rows_of_one_size_go_into_one_message() -> None:
+    async with inserting(C1, CODE) as cursor:
+        assert cursor.one_size
+        data = cursor.encode([(1, "a"), (2, None)], 0) + cursor.encode([(3, "abc")], 2)
+        (put,) = puts(cursor.messages(data, 3))
+    assert put == requests.Put(7, (b"\0\0\0\1a  ", b"\0\0\0\2\0  ", b"\0\0\0\3abc"))
+
+
+async def test_rows_of_many_sizes_have_a_message_each() -> None:
+    async with inserting(C1, NAME) as cursor:
+        assert not cursor.one_size
+        data = cursor.encode([(1, "a"), (2, None)], 0) + cursor.encode([(3, "")], 2)
+        assert cursor.messages(data, 3) == data
+    assert puts(data) == [
+        requests.Put(6, (b"\0\0\0\1\1a",)),
+        requests.Put(6, (b"\0\0\0\2\1\0",)),
+        requests.Put(5, (b"\0\0\0\3\0",)),
+    ]
+
+
+async def test_no_rows_are_no_bytes() -> None:
+    for columns in ((C1, CODE), (C1, NAME)):
+        async with inserting(*columns) as cursor:
+            assert cursor.encode([], 0) == b""
+
+
+VALUES = {
+    C1: st.integers(-(2**31) + 1, 2**31 - 1),
+    CODE: st.text("abc", min_size=3, max_size=3),
+    NAME: st.text("abcde ", max_size=20),
+    column("ratio", TypeCode.FLOAT, 8): st.floats(allow_nan=False),
+    column("flag", TypeCode.BOOLEAN, 1): st.booleans(),
+}
+
+
+@given(st.data())
+def test_what_is_put_reads_as_the_rows_it_was(data: st.DataObject) -> None:
+    import asyncio
+
+    columns = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=5))
+    row = st.tuples(*(st.none() | VALUES[column] for column in columns))
+    rows = data.draw(st.lists(row, min_size=1, max_size=9))
+
+    async def encoded() -> bytes | bytearray:
+        async with inserting(*columns) as cursor:
+            return cursor.messages(cursor.encode(rows, 0), len(rows))
+
+    payloads = [payload for put in puts(asyncio.run(encoded())) for payload in put.rows]
+    latin = code_set_of("en_US.8859-1")
+    assert [decode_row(payload, columns, latin) for payload in payloads] == rows
+
+
+@pytest.mark.parametrize(
+    ("bad", "place"),
+    [
+        ((2**31, "x"), "row 12, column 'c1'"),
+        (("1", "x"), "row 12, column 'c1'"),
+        ((1, "x" * 21), "row 12, column 'name'"),
+        ((1, "€"), "row 12, column 'name'"),
+        ((1, 5), "row 12, column 'name'"),
+    ],
+)
+async def test_a_value_that_does_not_fit_is_named_by_row_and_column(bad: Row, place: str) -> None:
+    async with inserting(C1, NAME) as cursor:
+        with pytest.raises(DataError, match=f"^{place}: ") as caught:
+            cursor.encode([(1, "a"), (2, "b"), bad, (1, 2, 3)], 10)
+    assert caught.value.row_index == 12
+    assert "€" not in str(caught.value)
+
+
+async def test_a_row_of_another_length_is_named() -> None:
+    async with inserting(C1, NAME) as cursor:
+        for bad in ((1,), (1, "b", 3), ()):
+            with pytest.raises(InterfaceError, match=f"^row 11: 2 values expected, {len(bad)} given"):
+                cursor.encode([(1, "a"), bad], 10)
+
+
+async def test_types_are_told_once_and_only_where_rows_have_many_sizes() -> None:
+    types = "Id(2) CurName Open RetType(2) Put(6)"
+    twice: tuple[Turn, ...] = ((types, done(1) + EOT), ("Id(2) CurName Open Put(6)", done(1) + EOT))
+    async with inserting(C1, NAME, script=(*twice, close(2))) as cursor:
+        messages = cursor.messages(cursor.encode([(1, "a")], 0), 1)
+        for _ in range(2):
+            reply = await cursor.statement.session.line.wait(cursor.submit(messages))
+            assert reply.done is not None and reply.done.rows == 1
+            assert await cursor.end() is None  # nothing is sent
+        await cursor.close()
+        await cursor.close()
+
+
+async def test_behind_rows_of_one_size_the_id_is_sent_alone() -> None:
+    script: tuple[Turn, ...] = (
+        ("Id(2) CurName Open Put(4)", done(1) + EOT),
+        ("Id(2)", error(-268, -100) + EOT),
+    )
+    async with inserting(C1, script=script) as cursor:
+        await cursor.statement.session.line.wait(cursor.submit(cursor.messages(cursor.encode([(1,)], 0), 1)))
+        wrong = await cursor.end()
+        assert wrong is not None and wrong.sqlcode == -268
+        cursor.closed()
+        await cursor.close()  # the transaction has done it
+
+
+async def test_an_error_to_close_is_no_error() -> None:
+    script: tuple[Turn, ...] = (
+        ("Id(2) CurName Open Put(4)", error(-268, -100) + EOT),
+        ("Id(2) Close", error(-259) + EOT),
+    )
+    async with inserting(C1, script=script) as cursor:
+        await cursor.statement.session.line.wait(cursor.submit(cursor.messages(cursor.encode([(1,)], 0), 1)))
+        await cursor.close()
+
+
+@pytest.mark.parametrize("code", [TypeCode.BYTE, TypeCode.TEXT, TypeCode.SET])
+async def test_a_type_that_cannot_be_put_is_refused_by_name(code: int) -> None:
+    with pytest.raises(NotSupportedError, match="column 'odd'"):
+        async with inserting(C1, column("odd", code, 56)):
+            raise AssertionError("it must not come so far")
+
+
+async def test_booleans_are_binary_as_a_client_asks_for_them() -> None:
+    async with inserting(FLAG) as cursor:
+        rows = [
+            payload for put in puts(cursor.encode([(True,), (False,), (None,)], 0)) for payload in put.rows
+        ]
+    assert [row.hex() for row in rows] == ["000000000101", "000000000100", "0100000000"]
+
+
+async def test_an_insert_of_values_of_its_own_is_refused() -> None:
+    async with talking(
+        (PREPARE, described(2, C1, CODE, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(SqlType(2, 4))),
+    ) as (conn, _):
+        async with conn._session:
+            statement = await prepare(conn._session, "insert into t values(?, 'x')")
+            with pytest.raises(NotSupportedError, match="which columns"):
+                InsertCursor(statement)

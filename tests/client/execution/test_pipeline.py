@@ -1,0 +1,685 @@
+"""executemany: one group for each row, a bounded window, the first error, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import namedtuple
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.client.execution import pipeline
+from aioifx.client.execution.result import ExecuteResult
+from aioifx.errors import (
+    ConnectionLost,
+    DatabaseError,
+    DataError,
+    InterfaceError,
+    NotNullViolation,
+    ProgrammingError,
+    ProtocolError,
+    QueryTimeout,
+    UniqueViolation,
+)
+from aioifx.sqltypes import SqlType, TypeCode
+from aioifx.wire.opcodes import StatementType
+from tests.scripted import (
+    BEGIN,
+    C1,
+    CHUNKINGS,
+    COMMAND,
+    COMMIT,
+    EOT,
+    INTEGER,
+    PREPARE,
+    ROLLBACK,
+    UNLOGGED,
+    Answer,
+    Chunking,
+    Cut,
+    Held,
+    Turn,
+    cancel_at,
+    described,
+    done,
+    error,
+    executed,
+    insert_done,
+    played,
+    release,
+    select_ints,
+    takes,
+    talking,
+    until,
+)
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+INSERT = "insert into t values(?)"
+ROW = "Id(2) Bind(1) Execute"
+ROW_SIZE = len(bytes.fromhex("0004 0002 0005 0001 0002 0000 0a00 00000001 0007 000c"))
+one_done = done(1) + EOT
+duplicate = error(-268, -100, token="owner.u1") + EOT
+opened: list[Turn] = [
+    (PREPARE, described(2, C1, kind=StatementType.INSERT)),
+    ("Id(2) DescribeInput", takes(INTEGER)),
+]
+deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
+
+
+def rows(count: int) -> list[tuple[int]]:
+    return [(n,) for n in range(count)]
+
+
+def answers(count: int, **others: bytes) -> list[Turn]:
+    """A turn for each row; *others* by the row's number, as in ``row_3=...``."""
+    return [(ROW, others.get(f"row_{n}", one_done)) for n in range(count)]
+
+
+# -- what is sent -----------------------------------------------------------------------------------------------------
+
+
+async def test_every_row_is_a_group_of_its_own_with_jdbcs_parameters_in_it() -> None:
+    """A difference on purpose: JDBC sends all rows in one group, of which nobody knows whether a server goes on behind
+    a row that failed; one group for each row is what informix-driver runs against 12.10, 14.10 and 15.
+    """
+    prepare, describe, (batch, _), drop = played("batch", "default_insert_3")
+    assert isinstance(batch, bytes)
+    rows = batch.removeprefix(b"\0\4\0\2").removesuffix(b"\0\7" + EOT).split(b"\0\7")
+    groups: list[Turn] = [(b"\0\4\0\2" + row + b"\0\7" + EOT, one_done) for row in rows]
+    values = [(n, f"name{n - 1}", Decimal(f"{n + 9}.25")) for n in range(1, 4)]
+    async with talking(prepare, describe, groups, drop, warnings=UNLOGGED) as (conn, _):
+        assert (await conn.executemany("insert into tput values(?,?,?)", values)).rowcount == 3
+
+
+@pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
+async def test_all_rows_leave_in_one_write_and_their_replies_are_drained_in_order(chunks: Chunking) -> None:
+    async with talking(opened, BEGIN, answers(100), COMMIT, release(2), chunks=chunks) as (conn, _):
+        result = await conn.executemany(INSERT, rows(100))
+        assert result.rowcount == 100
+        assert conn.stats.round_trips == 6  # PREPARE, CIDESCRIBE, BEGIN, all rows, COMMIT, RELEASE
+
+
+async def test_no_rows_at_all_are_no_error() -> None:
+    async with talking(opened, BEGIN, COMMIT, release(2)) as (conn, _):
+        assert (await conn.executemany(INSERT, [])).rowcount == 0
+
+
+async def test_counts_serials_warnings_and_row_ids_are_kept() -> None:
+    replies = [
+        insert_done(2**40, 7) + done(1, rowid=0x101, serial=5) + EOT,
+        insert_done(0, 8) + done(2, rowid=0x102, serial=6, warnings=1) + EOT,
+        done(0, rowid=0x103, serial=9) + EOT,
+    ]
+    async with talking(opened, BEGIN, [(ROW, reply) for reply in replies], COMMIT, release(2)) as (conn, _):
+        result = await conn.executemany(INSERT, rows(3))
+    assert (result.rowcount, result.serial, result.rowid) == (3, 9, 0x103)
+    assert [warning.sqlstate for warning in result.warnings] == ["01004"]
+
+
+async def test_serial8_and_bigserial_are_found_where_there_is_no_serial() -> None:
+    for reply, serial in ((insert_done(2**40, 0), 2**40), (insert_done(0, 2**50), 2**50)):
+        async with talking(opened, BEGIN, (ROW, reply + one_done), COMMIT, release(2)) as (conn, _):
+            assert (await conn.executemany(INSERT, rows(1))).serial == serial
+
+
+async def sync_rows(count: int) -> AsyncIterator[tuple[int]]:
+    for n in range(count):
+        await asyncio.sleep(0)
+        yield (n,)
+
+
+@pytest.mark.parametrize("kind", ["list", "generator", "iterator", "async generator", "lists as rows"])
+async def test_rows_may_come_from_anything_that_can_be_iterated(kind: str) -> None:
+    source: Any = {
+        "list": rows(5),
+        "generator": ((n,) for n in range(5)),
+        "iterator": iter(rows(5)),
+        "async generator": sync_rows(5),
+        "lists as rows": [[n] for n in range(5)],
+    }[kind]
+    async with talking(opened, BEGIN, answers(5), COMMIT, release(2)) as (conn, peer):
+        assert (await conn.executemany(INSERT, source)).rowcount == 5
+        bound = [group[-8:-4] for group in peer.groups[3:8]]
+        assert bound == [n.to_bytes(4, "big") for n in range(5)]
+
+
+async def test_records_and_named_tuples_are_rows_too() -> None:
+    point = namedtuple("point", "x")
+    async with talking(select_ints(2, 0, 1), opened, BEGIN, answers(3), COMMIT, release(2)) as (conn, peer):
+        records: list[Any] = list(await conn.fetch("select c1 from t"))
+        assert (await conn.executemany(INSERT, [*records, point(2)])).rowcount == 3
+        bound = [group[-8:-4] for group, said in zip(peer.groups, peer.said, strict=True) if said == ROW]
+        assert bound == [n.to_bytes(4, "big") for n in range(3)]
+
+
+async def test_values_of_every_kind_may_be_mixed_between_usual_ones() -> None:
+    """What the quick encoder dislikes goes the long way, in its place."""
+
+    class Whole(int):
+        """An int by another class."""
+
+    async with talking(opened, BEGIN, [("Id(2) Bind(1) Execute", one_done)] * 200, COMMIT, release(2)) as (
+        conn,
+        peer,
+    ):
+        source = [(Whole(n) if n % 7 == 0 else True if n == 1 else n,) for n in range(200)]
+        assert (await conn.executemany(INSERT, source)).rowcount == 200
+        bound = [group[-8:-4] for group, said in zip(peer.groups, peer.said, strict=True) if said == ROW]
+        assert bound == [n.to_bytes(4, "big") for n in range(200)]
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
+@pytest.mark.parametrize("failing", [0, 7, 19])
+async def test_every_row_has_its_reply_and_the_failing_one_is_named(failing: int, chunks: Chunking) -> None:
+    script = answers(20, **{f"row_{failing}": duplicate})
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2), select_ints(2, 1), chunks=chunks) as (
+        conn,
+        _,
+    ):
+        with pytest.raises(UniqueViolation, match=f"row {failing}: .*owner.u1") as caught:
+            await conn.executemany(INSERT, rows(20))
+        assert (caught.value.row_index, caught.value.isamcode) == (failing, -100)
+        assert caught.value.sql == INSERT
+        assert await conn.fetch("select c1 from t") == [(1,)]
+
+
+async def test_of_several_failures_the_first_is_raised() -> None:
+    script = answers(6, row_2=error(-391, token="a") + EOT, row_4=duplicate)
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(NotNullViolation) as caught:
+            await conn.executemany(INSERT, rows(6))
+        assert caught.value.row_index == 2
+
+
+async def test_the_rows_error_is_raised_even_if_nothing_was_left_to_roll_back() -> None:
+    script = answers(2, row_1=error(-458, -143) + EOT)
+    async with talking(opened, BEGIN, script, ("Rollback", error(-255) + EOT), release(2)) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(2))
+        assert (caught.value.sqlcode, caught.value.row_index) == (-458, 1)
+        assert not conn.is_in_transaction()
+
+
+async def test_a_commit_that_fails_is_rolled_back_and_raised() -> None:
+    async with talking(
+        opened, BEGIN, answers(1), ("Commit", error(-691, -111) + EOT), ROLLBACK, release(2)
+    ) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(1))
+        assert caught.value.sqlcode == -691
+        assert not conn.is_in_transaction()
+
+
+async def test_a_begin_that_fails_is_no_reason_to_roll_back_somebodys_transaction() -> None:
+    async with talking(opened, ("Begin", error(-535) + EOT), release(2)) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(1))
+        assert caught.value.sqlcode == -535
+
+
+async def test_a_value_that_does_not_fit_names_row_and_parameter_and_is_not_sent() -> None:
+    smallint = SqlType(TypeCode.SMALLINT, 2)
+    async with talking(
+        (PREPARE, described(2, C1, kind=StatementType.INSERT)),
+        ("Id(2) DescribeInput", takes(smallint)),
+        BEGIN,
+        ROLLBACK,  # nothing of the three rows had left
+        release(2),
+    ) as (conn, peer):
+        with pytest.raises(DataError, match="row 3, parameter 1") as caught:
+            await conn.executemany(INSERT, [(1,), (2,), (3,), (100_000,), (5,)])
+        assert caught.value.row_index == 3
+        assert "Bind(1)" not in " ".join(peer.said)
+
+
+async def test_a_value_that_does_not_fit_behind_rows_under_way_waits_for_their_replies() -> None:
+    count = pipeline.FLUSH // ROW_SIZE + 10
+
+    def source() -> Iterator[tuple[Any]]:
+        yield from rows(count)
+        yield ("\u20ac",)
+
+    sent = -(-pipeline.FLUSH // ROW_SIZE)
+    async with talking(opened, BEGIN, answers(sent), ROLLBACK, release(2)) as (conn, peer):
+        with pytest.raises(DataError) as caught:
+            await conn.executemany(INSERT, source())
+        assert caught.value.row_index == count
+        assert peer.said.count(ROW) == sent
+
+
+@pytest.mark.parametrize("row", ["ab", b"ab", {"a": 1}, 7, None, {1}])
+async def test_a_row_that_is_no_sequence_is_refused(row: Any) -> None:
+    async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(InterfaceError, match="sequence"):
+            await conn.executemany(INSERT, [(1,), row])
+
+
+async def test_a_row_with_a_wrong_number_of_values_is_refused_and_named() -> None:
+    async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(InterfaceError, match="row 1: 1 parameter expected, 2 given"):
+            await conn.executemany(INSERT, [(1,), (1, 2)])
+
+
+async def test_an_error_in_the_source_of_rows_is_raised_behind_the_replies() -> None:
+    def source() -> Iterator[tuple[int]]:
+        yield from rows(3)
+        raise ZeroDivisionError("no more")
+
+    async with talking(opened, BEGIN, ROLLBACK, release(2), select_ints(2, 1)) as (conn, _):
+        with pytest.raises(ZeroDivisionError):
+            await conn.executemany(INSERT, source())
+        assert await conn.fetch("select c1 from t") == [(1,)]
+
+
+async def test_an_async_source_that_fails_is_closed_with_everything_else() -> None:
+    closed: list[bool] = []
+
+    async def source() -> AsyncGenerator[tuple[Any], None]:
+        try:
+            yield (1,)
+            yield ("\u20ac",)
+            raise AssertionError("never asked for")
+        finally:
+            closed.append(True)
+
+    generator = source()
+    async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(DataError):
+            await conn.executemany(INSERT, generator)
+    await generator.aclose()
+    assert closed == [True]
+
+
+async def test_a_query_is_refused() -> None:
+    async with talking((PREPARE, described(2, C1)), release(2), warnings=UNLOGGED) as (conn, _):
+        with pytest.raises(ProgrammingError, match="no rows"):
+            await conn.executemany("select c1 from t", [()])
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_rows_that_use_the_connection_are_refused_instead_of_waiting_for_themselves(kind: str) -> None:
+    async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
+
+        async def asking() -> AsyncIterator[tuple[int]]:
+            yield (1,)
+            await conn.execute("delete from t where a = 1")
+
+        def streaming() -> Iterator[tuple[int]]:
+            yield (1,)
+            conn.execute("delete from t where a = 1").send(None)  # what a driver of coroutines would do
+
+        source: Any = asking() if kind == "async" else streaming()
+        with pytest.raises(InterfaceError, match="holds the connection"):
+            await asyncio.wait_for(conn.executemany(INSERT, source), 10)
+
+
+# -- errors that are collected ----------------------------------------------------------------------------------------
+
+SMALL: list[Turn] = [
+    (PREPARE, described(2, C1, kind=StatementType.INSERT)),
+    ("Id(2) DescribeInput", takes(SqlType(TypeCode.SMALLINT, 2))),
+]
+
+
+@pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
+async def test_every_error_is_collected_with_its_row_and_the_other_rows_are_committed(
+    chunks: Chunking,
+) -> None:
+    script = answers(20, row_0=duplicate, row_7=error(-391, token="a") + EOT, row_19=duplicate)
+    async with talking(opened, BEGIN, script, COMMIT, release(2), chunks=chunks) as (conn, _):
+        result = await conn.executemany(INSERT, rows(20), on_error="collect")
+    assert result.rowcount == 17
+    assert [(type(failed), failed.row_index) for failed in result.errors] == [
+        (UniqueViolation, 0),
+        (NotNullViolation, 7),
+        (UniqueViolation, 19),
+    ]
+    assert result.errors[0].sql == INSERT and "owner.u1" in str(result.errors[0])
+
+
+async def test_without_an_error_nothing_is_collected() -> None:
+    async with talking(opened, BEGIN, answers(3), COMMIT, release(2)) as (conn, _):
+        result = await conn.executemany(INSERT, rows(3), on_error="collect")
+    assert (result.rowcount, result.errors) == (3, ())
+
+
+async def test_a_value_that_does_not_fit_is_collected_and_its_row_is_not_sent() -> None:
+    async with talking(SMALL, BEGIN, answers(2), COMMIT, release(2)) as (conn, peer):
+        result = await conn.executemany(INSERT, [(1,), (100_000,), (3,)], on_error="collect")
+        assert peer.said.count(ROW) == 2
+    assert (result.rowcount, [failed.row_index for failed in result.errors]) == (2, [1])
+    assert isinstance(result.errors[0], DataError) and "row 1, parameter 1" in str(result.errors[0])
+
+
+@given(
+    kinds=st.lists(st.sampled_from(["done", "refused here", "refused there"]), min_size=1, max_size=25),
+    flush=st.integers(1, 5),
+)
+def test_an_error_names_the_row_that_failed_whoever_refused_it(kinds: list[str], flush: int) -> None:
+    """Law (row_index): what does not fit is not sent, so the server counts without it; the caller's count is kept."""
+    replies = {"done": one_done, "refused there": duplicate}
+    there: list[Turn] = [(ROW, replies[kind]) for kind in kinds if kind in replies]
+    values: list[tuple[Any]] = [(100_000 if kind == "refused here" else n,) for n, kind in enumerate(kinds)]
+
+    async def run() -> ExecuteResult:
+        async with talking(SMALL, BEGIN, there, COMMIT, release(2)) as (conn, _):
+            return await conn.executemany(INSERT, values, on_error="collect")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "FLUSH", flush * ROW_SIZE)
+        result = asyncio.run(run())
+    wrong = {"refused here": DataError, "refused there": UniqueViolation}
+    assert [(type(failed), failed.row_index) for failed in result.errors] == [
+        (wrong[kind], n) for n, kind in enumerate(kinds) if kind in wrong
+    ]
+    assert result.rowcount == kinds.count("done")
+
+
+async def test_a_cursor_collects_them_too() -> None:
+    async with talking(opened, BEGIN, answers(2, row_1=duplicate), COMMIT, release(2)) as (conn, _):
+        cursor = await conn.cursor().executemany(INSERT, rows(2), on_error="collect")
+        assert cursor.rowcount == 1
+
+
+async def test_inside_a_transaction_the_owner_decides_what_becomes_of_the_rows_that_succeeded() -> None:
+    async with talking(BEGIN, opened, answers(2, row_0=duplicate), release(2), ROLLBACK) as (conn, _):
+        with pytest.raises(ZeroDivisionError):
+            async with conn.transaction():
+                result = await conn.executemany(INSERT, rows(2), on_error="collect")
+                assert (result.rowcount, len(result.errors)) == (1, 1)
+                raise ZeroDivisionError
+
+
+async def test_sending_goes_on_behind_a_failure_that_is_collected() -> None:
+    count = 3 * (-(-pipeline.FLUSH // ROW_SIZE))
+    async with talking(opened, BEGIN, answers(count, row_5=duplicate), COMMIT, release(2)) as (conn, _):
+        result = await conn.executemany(INSERT, rows(count), on_error="collect")
+    assert (result.rowcount, [failed.row_index for failed in result.errors]) == (count - 1, [5])
+
+
+async def test_a_row_that_is_no_row_is_the_callers_mistake_and_never_collected() -> None:
+    async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(InterfaceError, match="row 1: 1 parameter expected, 2 given"):
+            await conn.executemany(INSERT, [(1,), (1, 2)], on_error="collect")
+
+
+async def test_a_commit_that_fails_is_raised_though_errors_are_collected() -> None:
+    async with talking(
+        opened, BEGIN, answers(1), ("Commit", error(-691, -111) + EOT), ROLLBACK, release(2)
+    ) as (conn, _):
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(1), on_error="collect")
+        assert caught.value.sqlcode == -691
+
+
+async def test_a_connection_that_breaks_is_told_though_errors_are_collected() -> None:
+    async with talking(opened, BEGIN, (ROW, Cut())) as (conn, _):
+        with pytest.raises(ConnectionLost):
+            await conn.executemany(INSERT, rows(1), on_error="collect")
+
+
+@pytest.mark.parametrize("wrong", ["ignore", "", None, True])
+async def test_another_word_for_on_error_is_refused_before_anything_is_sent(wrong: Any) -> None:
+    async with talking() as (conn, peer):
+        for call in (conn.executemany, conn.cursor().executemany):
+            with pytest.raises(InterfaceError, match="on_error"):
+                await call(INSERT, rows(1), on_error=wrong)
+        assert peer.received == b""
+
+
+# -- transactions -----------------------------------------------------------------------------------------------------
+
+
+async def test_an_unlogged_database_gets_no_transaction() -> None:
+    async with talking(opened, answers(2, row_1=duplicate), release(2), warnings=UNLOGGED) as (conn, _):
+        with pytest.raises(UniqueViolation):
+            await conn.executemany(INSERT, rows(2))
+
+
+async def test_inside_a_transaction_nothing_is_begun_committed_or_rolled_back() -> None:
+    async with talking(
+        BEGIN, opened, answers(2), release(2), opened, answers(2, row_0=duplicate), release(2), COMMIT
+    ) as (
+        conn,
+        _,
+    ):
+        async with conn.transaction():
+            await conn.executemany(INSERT, rows(2))
+            with pytest.raises(UniqueViolation):
+                await conn.executemany(INSERT, rows(2))
+            assert conn.is_in_transaction()
+
+
+async def test_a_prepared_statement_is_pipelined_again_and_again() -> None:
+    async with talking(opened, BEGIN, answers(3), COMMIT, BEGIN, answers(2), COMMIT, release(2)) as (conn, _):
+        async with await conn.prepare(INSERT) as statement:
+            assert (await statement.executemany(rows(3))).rowcount == 3
+            assert (await statement.executemany(rows(2))).rowcount == 2
+
+
+@pytest.mark.parametrize("source", [list, tuple])
+async def test_one_whose_kept_statement_has_gone_stale_is_done_again_unnoticed(source: Any) -> None:
+    stale = answers(2, row_0=error(-710) + EOT, row_1=error(-710) + EOT)
+    again: list[Turn] = [
+        (PREPARE, described(3, C1, kind=StatementType.INSERT)),
+        ("Id(3) DescribeInput", takes(INTEGER)),
+        BEGIN,
+        *[("Id(3) Bind(1) Execute", one_done)] * 2,
+        COMMIT,
+    ]
+    async with talking(
+        *(opened, BEGIN, answers(2), COMMIT, BEGIN, stale, ROLLBACK, again, release(2)),
+        statement_cache_size=10,
+    ) as (conn, _):
+        for _ in range(2):
+            assert (await conn.executemany(INSERT, source(rows(2)))).rowcount == 2
+
+
+async def test_one_whose_rows_are_gone_is_not_done_again() -> None:
+    stale = answers(2, row_1=error(-710) + EOT)
+    async with talking(
+        opened, BEGIN, answers(2), COMMIT, BEGIN, stale, ROLLBACK, release(2), statement_cache_size=10
+    ) as (conn, _):
+        await conn.executemany(INSERT, rows(2))
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, iter(rows(2)))
+        assert (caught.value.sqlcode, caught.value.row_index) == (-710, 1)
+
+
+async def test_nor_is_one_without_a_log_whose_first_rows_may_be_stored() -> None:
+    stale = answers(2, row_1=error(-710) + EOT)
+    async with talking(opened, answers(2), stale, release(2), warnings=UNLOGGED, statement_cache_size=10) as (
+        conn,
+        _,
+    ):
+        await conn.executemany(INSERT, rows(2))
+        with pytest.raises(DatabaseError) as caught:
+            await conn.executemany(INSERT, rows(2))
+        assert (caught.value.sqlcode, caught.value.row_index) == (-710, 1)
+
+
+# -- the window -------------------------------------------------------------------------------------------------------
+
+
+async def test_no_more_than_the_window_is_ever_unanswered() -> None:
+    """Law (window): what is outstanding never exceeds WINDOW writes, each FLUSH bytes and what is left of one row."""
+    count = 5 * (-(-pipeline.FLUSH // ROW_SIZE))
+    pulled = 0
+
+    def source() -> Iterator[tuple[int]]:
+        nonlocal pulled
+        for n in range(count):
+            pulled += 1
+            yield (n,)
+
+    held = Held(one_done)
+    script: list[Turn] = [(ROW, held), *answers(count - 1)]
+    async with talking(opened, BEGIN, script, COMMIT, release(2)) as (conn, peer):
+        task = asyncio.ensure_future(conn.executemany(INSERT, source()))
+        await held.reached.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        outstanding = sum(
+            len(group) for group, said in zip(peer.groups, peer.said, strict=True) if said == ROW
+        )
+        assert outstanding <= pipeline.WINDOW * (pipeline.FLUSH + ROW_SIZE)
+        assert outstanding >= pipeline.WINDOW * pipeline.FLUSH  # the server is kept busy
+        assert pulled == outstanding // ROW_SIZE  # and no row is asked for before it can go
+        held.release()
+        assert (await task).rowcount == count
+
+
+async def test_sending_stops_at_the_first_failure_that_shows() -> None:
+    per_write = -(-pipeline.FLUSH // ROW_SIZE)
+    pulled = 0
+
+    def source() -> Iterator[tuple[int]]:
+        nonlocal pulled
+        for n in range(10 * per_write):
+            pulled += 1
+            yield (n,)
+
+    script = answers(pipeline.WINDOW * per_write, row_5=duplicate)
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2)) as (conn, _):
+        with pytest.raises(UniqueViolation) as caught:
+            await conn.executemany(INSERT, source())
+        assert caught.value.row_index == 5
+        assert pulled == pipeline.WINDOW * per_write
+
+
+# -- cancellation and the end -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [0, 3, 9])
+async def test_a_cancelled_executemany_is_rolled_back_in_front_of_the_next_call(at: int) -> None:
+    held = Held(one_done, first=3)
+    script: list[Turn] = [*answers(at), (ROW, held), *answers(9 - at)]
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2), deleted) as (conn, _):
+        await cancel_at(held, conn.executemany(INSERT, rows(10)))
+        held.release()
+        await conn.execute("delete from t where a = 1")
+        assert not conn.is_in_transaction()
+
+
+async def test_that_rollback_waits_for_no_call() -> None:
+    held = Held(one_done)
+    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2)) as (conn, peer):
+        await cancel_at(held, conn.executemany(INSERT, rows(1)))
+        held.release()
+        await until(lambda: peer.said[-1] == "Id(2) Release")
+
+
+async def test_one_cancelled_while_it_begins_is_rolled_back_too() -> None:
+    held = Held(done() + EOT)
+    async with talking(opened, ("Begin", held), ROLLBACK, release(2), deleted) as (conn, _):
+        await cancel_at(held, conn.executemany(INSERT, rows(10)))
+        held.release()
+        await conn.execute("delete from t where a = 1")
+        assert not conn.is_in_transaction()
+
+
+@pytest.mark.parametrize(
+    ("answer", "behind"),
+    [(done() + EOT, []), (error(-255) + EOT, []), (error(-691, -111) + EOT, [ROLLBACK])],
+    ids=["committed", "nothing to commit", "failed"],
+)
+async def test_one_cancelled_while_it_commits_is_committed_or_not_but_never_left_open(
+    answer: bytes, behind: list[Turn]
+) -> None:
+    held = Held(answer)
+    async with talking(opened, BEGIN, answers(1), ("Commit", held), release(2), behind, deleted) as (conn, _):
+        await cancel_at(held, conn.executemany(INSERT, rows(1)))
+        held.release()
+        await conn.execute("delete from t where a = 1")
+        assert not conn.is_in_transaction()
+
+
+async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said_so() -> None:
+    """The statement is one, its executions are many: each -213 makes room for the next urgent byte."""
+    interrupted = error(-213) + EOT
+    first, rest = Held(interrupted), [Held(interrupted) for _ in range(2)]
+    script: list[Turn] = [(ROW, first), *((ROW, held) for held in rest)]
+    async with talking(opened, BEGIN, script, ROLLBACK, release(2)) as (conn, _):
+        urgent: list[bytes] = []
+
+        def recorded(byte: bytes) -> bool:
+            urgent.append(byte)
+            return True
+
+        conn._session.channel.send_urgent = recorded  # type: ignore[method-assign]
+        await cancel_at(first, conn.executemany(INSERT, rows(3)))
+        sent = []
+        for held in (first, *rest):
+            sent.append(len(urgent))
+            held.release()
+            for _ in range(5):
+                await asyncio.sleep(0)
+        assert sent == [1, 2, 3]
+        assert not conn._session.line.in_doubt
+
+
+async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
+    held = Held(one_done)
+    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=0.2) as (
+        conn,
+        _,
+    ):
+        with pytest.raises(QueryTimeout):
+            await conn.executemany(INSERT, rows(1))
+        held.release()
+        conn._session.line.command_timeout = None
+        await conn.execute("delete from t where a = 1")
+        assert not conn.is_in_transaction()
+
+
+async def test_one_cancelled_inside_a_transaction_leaves_that_to_its_owner() -> None:
+    held = Held(one_done)
+    async with talking(BEGIN, opened, (ROW, held), release(2), COMMIT) as (conn, _):
+        async with conn.transaction():
+            await cancel_at(held, conn.executemany(INSERT, rows(1)))
+            held.release()
+
+
+async def test_one_cancelled_while_it_waits_for_its_rows_leaves_no_task() -> None:
+    asked = asyncio.Event()
+
+    async def source() -> AsyncGenerator[tuple[int], None]:
+        yield (1,)
+        asked.set()
+        await asyncio.Event().wait()
+
+    generator = source()
+    async with talking(opened, BEGIN, ROLLBACK, release(2), deleted) as (conn, _):
+        task = asyncio.ensure_future(conn.executemany(INSERT, generator))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await conn.execute("delete from t where a = 1")
+    await generator.aclose()
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"), [(Cut(), ConnectionLost), (b"\x66\x66", ProtocolError), (b"\0\x38", ConnectionLost)]
+)
+@pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
+async def test_a_connection_that_breaks_in_the_middle_is_told_once(
+    answer: Answer, kind: type[Exception], chunks: Chunking
+) -> None:
+    count = 3 * (-(-pipeline.FLUSH // ROW_SIZE))
+    script: list[Turn] = [*answers(5), (ROW, answer)]
+    async with talking(
+        opened, BEGIN, script, [(ROW, b"")] * (2 * (-(-pipeline.FLUSH // ROW_SIZE)) - 6), chunks=chunks
+    ) as (conn, peer):
+        with pytest.raises(kind):
+            await conn.executemany(INSERT, rows(count))
+        assert conn.is_closed()
+        peer._turns = iter(())  # how much had left when the news came is nobody's promise

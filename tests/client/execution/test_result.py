@@ -1,0 +1,58 @@
+"""What an execution gave besides rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioifx.client.execution.result import ExecuteResult, result_of, warnings_of
+from aioifx.wire.opcodes import StatementType
+from aioifx.wire.replies import Done, Serials
+
+
+def test_nothing_said_is_nothing_done() -> None:
+    assert result_of(StatementType.INSERT, None) == ExecuteResult(0, None, 0, ())
+
+
+def test_the_count_given_wins_over_the_last_done() -> None:
+    assert result_of(StatementType.SELECT, Done(rows=3), rowcount=7).rowcount == 7
+    assert result_of(StatementType.SELECT, Done(rows=3), rowcount=0).rowcount == 0
+
+
+@pytest.mark.parametrize(
+    ("done", "serials", "serial"),
+    [
+        (Done(serial=5), Serials(6, 7), 5),
+        (Done(), Serials(6, 7), 7),
+        (Done(), Serials(6, 0), 6),
+        (Done(), Serials(), None),
+        (Done(), None, None),
+    ],
+)
+def test_the_serial_is_the_first_that_is_not_zero(
+    done: Done, serials: Serials | None, serial: int | None
+) -> None:
+    assert result_of(StatementType.INSERT, done, serials).serial == serial
+    assert result_of(StatementType.UPDATE, done, serials).serial is None
+
+
+def test_warnings_are_the_union_of_both_sources_in_the_order_of_their_bits() -> None:
+    result = result_of(StatementType.UPDATE, Done(warnings=0x08), warnings=0x01)
+    assert [warning.sqlstate for warning in result.warnings] == ["01004", "01I07"]
+
+
+def test_bits_without_a_meaning_are_no_warnings() -> None:
+    assert warnings_of(0x40 | 0x80 | 0xFF00) == ()
+    assert len(warnings_of(0xFFFF)) == 6
+
+
+def test_a_result_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        ExecuteResult().rowcount = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "kind", [StatementType.DATABASE, StatementType.CREATE_DATABASE, StatementType.CLOSE_DATABASE]
+)
+def test_bits_that_describe_a_database_are_no_warnings(kind: StatementType) -> None:
+    assert result_of(kind, Done(warnings=0x15)).warnings == ()
+    assert result_of(StatementType.INSERT, Done(warnings=0x05)).warnings != ()

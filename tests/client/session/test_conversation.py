@@ -1,0 +1,151 @@
+"""One request, one reply, and what is put down: whoever waits, and when nobody does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from aioifx.channel import Channel
+from aioifx.client.session.conversation import Conversation
+from aioifx.errors import ConnectionLost, ProtocolError
+from aioifx.wire import requests
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
+from tests.scripted import (
+    DIALECT,
+    EOT,
+    EXIT,
+    Held,
+    Peer,
+    Turn,
+    cancel_at,
+    close,
+    done,
+    error,
+    pipe,
+    release,
+    until,
+)
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+
+@asynccontextmanager
+async def conversing(*script: Turn) -> AsyncIterator[tuple[Conversation, Peer]]:
+    """A conversation that is no session yet: no login, no database."""
+    channel, peer = Channel(), Peer(script)
+    pipe(channel, peer)
+    conversation = Conversation(channel, DIALECT)
+    try:
+        yield conversation, peer
+        await until(lambda: conversation.line.is_free or not conversation.is_open)
+    finally:
+        channel.abort()
+        await channel.wait_closed()
+    peer.check()
+
+
+def commit() -> Outbox:
+    outbox = Outbox()
+    requests.put_commit(outbox)
+    return outbox
+
+
+async def test_a_group_ends_with_eot_and_its_reply_is_not_judged() -> None:
+    told: list[Reply] = []
+    async with conversing(("Commit", done(3) + EOT), ("Commit", error(-255) + EOT)) as (conversation, peer):
+        async with conversation.bare_turn():
+            good = await conversation.exchange(commit(), done=told.append)
+            bad = await conversation.exchange(commit(), done=told.append)
+        assert peer.groups[0].endswith(EOT)
+    assert good.done is not None and good.done.rows == 3
+    assert bad.error is not None and bad.error.sqlcode == -255
+    assert told == [good], "only what succeeded is done"
+    assert conversation.stats.round_trips == 2
+
+
+async def test_a_reply_that_nobody_waits_for_any_more_is_observed_and_told_to_whom_it_may_concern() -> None:
+    held = Held(done(1) + EOT)
+    finished: list[Reply] = []
+    orphans: list[Reply] = []
+
+    async def asking(conversation: Conversation) -> None:
+        async with conversation.bare_turn():
+            await conversation.exchange(commit(), done=finished.append, orphaned=orphans.append)
+
+    async with conversing(("Commit", held)) as (conversation, _):
+        await cancel_at(held, asking(conversation))
+        assert orphans == []
+        held.release()
+        await until(lambda: bool(orphans))
+    assert finished == orphans
+
+
+async def test_the_turn_is_given_back_whatever_happens_in_it() -> None:
+    async with conversing(("Commit", done() + EOT)) as (conversation, _):
+        with pytest.raises(ZeroDivisionError):
+            async with conversation.bare_turn():
+                raise ZeroDivisionError
+        async with conversation.bare_turn():
+            await conversation.exchange(commit())
+
+
+@pytest.mark.parametrize(
+    ("cursor", "released", "script"),
+    [(True, True, [close(7), release(7)]), (True, False, [close(7)]), (False, True, [release(7)])],
+)
+async def test_a_statement_is_put_down_without_waiting_and_its_errors_are_ignored(
+    cursor: bool, released: bool, script: list[Turn]
+) -> None:
+    answered: list[Turn] = [(request, error(-267) + EOT) for request, _ in script]
+    async with conversing(*answered, ("Commit", done() + EOT)) as (conversation, _):
+        conversation.put_down(7, cursor=cursor, release=released)
+        async with conversation.bare_turn():
+            await conversation.exchange(commit())
+
+
+async def test_no_two_cursors_have_one_name_and_each_looks_like_jdbcs() -> None:
+    async with conversing() as (conversation, _):
+        names = {conversation.cursor_name() for _ in range(100)}
+        assert len(names) == 100
+        assert {(name[:5], len(name)) for name in names} == {(b"_ifxc", 18)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"), [(EXIT, ConnectionLost), (b"\x7f\xff", ProtocolError)], ids=["good-bye", "not SQLI"]
+)
+async def test_what_ends_the_session_is_raised_here_and_ever_after(
+    answer: bytes, kind: type[ConnectionLost | ProtocolError]
+) -> None:
+    async with conversing(("Commit", answer)) as (conversation, _):
+        with pytest.raises(kind):
+            async with conversation.bare_turn():
+                await conversation.exchange(commit())
+        assert not conversation.is_open
+        with pytest.raises(ConnectionLost):
+            conversation.check_open()
+        with pytest.raises(ConnectionLost):
+            async with conversation.bare_turn():
+                raise AssertionError("not reached")
+
+
+async def test_conversations_of_several_tasks_wait_for_one_another() -> None:
+    held = Held(done() + EOT)
+    order: list[int] = []
+
+    async def asking(conversation: Conversation, number: int) -> None:
+        async with conversation.bare_turn():
+            await conversation.exchange(commit())
+            order.append(number)
+
+    async with conversing(("Commit", held), ("Commit", done() + EOT)) as (conversation, peer):
+        tasks = [asyncio.ensure_future(asking(conversation, number)) for number in (1, 2)]
+        await held.reached.wait()
+        await asyncio.sleep(0)
+        assert len(peer.groups) == 1
+        held.release()
+        await asyncio.gather(*tasks)
+    assert order == [1, 2]
