@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aioifx.server.listener import Server, ServerOptions, running, serve
-from aioifx.server.sql.registered import Routine
-from aioifx.server.stats import ServerStats, SessionStats
+from aioifx.server.host.listener import Server, ServerOptions, running, serve
+from aioifx.server.protocol.stats import ServerStats, SessionStats
+from aioifx.server.sql.model.registered import Routine
 
 __all__ = ["Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]

@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from aioifx.server import session
-from aioifx.server.conversation import Conversation
-from aioifx.server.desk import Desk
+from aioifx.server.protocol import session
+from aioifx.server.protocol.conversation import Conversation
+from aioifx.server.protocol.desk import Desk
 from aioifx.wire.requests import Request
 
 EOT: Final = b"\0\x0c"

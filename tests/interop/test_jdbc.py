@@ -12,7 +12,7 @@ import aioifx.server
 from aioifx import parse_dsn
 from aioifx.server import Routine, Server, ServerOptions
 from tests.interop.jdbc import Fields, Jdbc, JdbcError
-from tests.server.test_session import NUMBERS, SLOW, soon
+from tests.server.protocol.test_session import NUMBERS, SLOW, soon
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.server.controls import Outcome
-from aioifx.server.conversation import Conversation
-from aioifx.server.databases import Databases, LogMode
-from aioifx.server.desk import Desk, FetchLimit, Identity
-from aioifx.server.engine import Engine
-from aioifx.server.roster import Roster
+from aioifx.server.engine.controls import Outcome
+from aioifx.server.engine.engine import Engine
+from aioifx.server.engine.roster import Roster
+from aioifx.server.protocol.conversation import Conversation
+from aioifx.server.protocol.desk import Desk, FetchLimit, Identity
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.settings import Settings
-from aioifx.server.sql.values import load
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.runtime.values import load
+from aioifx.server.sqlite.databases import Databases, LogMode
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
 from aioifx.wire.dialect import OFFER, SERVER_MASK

@@ -12,7 +12,7 @@ import pytest
 
 from aioifx import connect
 from aioifx.server.__main__ import parse_arguments
-from aioifx.server.databases import LogMode
+from aioifx.server.sqlite.databases import LogMode
 
 ROOT = Path(__file__).parents[2]
 

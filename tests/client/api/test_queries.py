@@ -26,7 +26,7 @@ from aioifx.errors import (
 )
 from aioifx.rows import dict_row, tuple_row
 from aioifx.server import Routine, Server, ServerOptions, serve
-from aioifx.server.databases import LogMode
+from aioifx.server.sqlite.databases import LogMode
 from tests.client.pooling import pooled
 from tests.injection import eventually
 

@@ -24,7 +24,7 @@ from aioifx.errors import (
     UndefinedTable,
 )
 from aioifx.server import Server, ServerOptions, serve
-from aioifx.server.databases import LogMode
+from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.replies import Reply
 from tests.client.pooling import ROWS, assert_shut, own_tasks, pooled, queued, session_of, stocked
 from tests.injection import Injection, Manner, eventually

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.settings import Settings
-from aioifx.server.sql.storage import type_number
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import type_number
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
 NOW = datetime(2026, 5, 4, 12, 34, 56, 789_012)

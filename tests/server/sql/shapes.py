@@ -11,9 +11,9 @@ from dataclasses import fields
 
 import pytest
 
-from aioifx.server.sql import tree
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.parser.statement import parse
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.syntax.statement import parse
 from aioifx.sqltypes import Qualifier, SqlType, Unit
 
 

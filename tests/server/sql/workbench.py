@@ -5,21 +5,22 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from aioifx.server import catalog
-from aioifx.server.engine import numbered
-from aioifx.server.sql import functions, tree
-from aioifx.server.sql import plan as plans
-from aioifx.server.sql.binding import bind
-from aioifx.server.sql.extras import register_extras
+from aioifx.server.catalog import catalog
+from aioifx.server.engine.engine import numbered
 from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.names import Context, Scope
-from aioifx.server.sql.parser.statement import parse
-from aioifx.server.sql.plan import Plan
-from aioifx.server.sql.schema import Table
-from aioifx.server.sql.settings import Settings
-from aioifx.server.sql.translate import translate
-from aioifx.server.sql.values import load
-from aioifx.server.violations import fault_of
+from aioifx.server.sql.model import plan as plans
+from aioifx.server.sql.model.plan import Plan
+from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.runtime import functions
+from aioifx.server.sql.runtime.binding import bind
+from aioifx.server.sql.runtime.extras import register_extras
+from aioifx.server.sql.runtime.values import load
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.translate.names import Context, Scope
+from aioifx.server.sql.translate.translate import translate
+from aioifx.server.sqlite.violations import fault_of
 from aioifx.sqltypes import Row, Value
 
 NOW = datetime(2026, 5, 4, 12, 34, 56, 789_012)

@@ -1,0 +1,1 @@
+"""Informix's system catalog, kept and read. Never: a session."""

@@ -1,0 +1,325 @@
+"""Tables, columns and types as Informix declares them; systables and kin. Never: bytes of SQLI.
+
+House rules:
+1. The truth is one row per table in ``ifx_tables``: the noun as JSON. The rows of systables, syscolumns and the
+   others are derived from it, for queries only, and are written by the same steps.
+2. Everything is ordinary rows, so that DDL is undone with its transaction.
+3. ``ifx_state.generation`` is a random text that every change replaces. A counter would come back to an old value
+   when a change is rolled back, and a cache would then serve the wrong schema.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, Final, Protocol, TypeAlias
+
+from aioifx.server.catalog import sysrows, systables
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER
+from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, Step
+from aioifx.server.sql.model.schema import (
+    FIRST_USER_TABID,
+    ColumnDef,
+    Constraint,
+    ConstraintKind,
+    Default,
+    DefaultKind,
+    Index,
+    IndexPart,
+    Reference,
+    Schema,
+    SequenceDef,
+    Table,
+    TableKind,
+)
+from aioifx.server.sql.translate.texts import affinity, identifier
+from aioifx.sqltypes import SqlType
+
+SqlValue: TypeAlias = str | int | float | None
+
+
+class Connection(Protocol):
+    """What the catalog needs of a SQLite connection."""
+
+    def execute(self, sql: str, values: Sequence[SqlValue], /) -> Iterable[tuple[Any, ...]]:
+        """Run one statement and give its rows."""
+        ...
+
+
+# --- Making -----------------------------------------------------------------------------------------------------------
+
+_STATE: Final = (
+    'CREATE TABLE {catalog}."ifx_state" (generation TEXT, next_tabid INTEGER, next_constrid INTEGER)',
+    'CREATE TABLE {catalog}."ifx_tables" (tabid INTEGER PRIMARY KEY, noun TEXT NOT NULL)',
+)
+_FIRST_TEMP_TABID: Final = 1
+
+
+def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
+    """What makes an empty SQLite file a database: the catalog's tables, described by themselves."""
+    steps = [Step(text.format(catalog="main")) for text in _STATE]
+    steps.append(sysrows.insert("ifx_state", (_token(), FIRST_USER_TABID, 1)))
+    tables = [table for table in systables.catalog_tables().values() if table.columns]
+    steps += [Step(f"CREATE TABLE {table.source} ({_columns_of(table)})") for table in tables]
+    steps += _INDEXES
+    for table in systables.catalog_tables().values():
+        steps += sysrows.rows_of(table)
+    for name, tabid in systables.MARKS.items():
+        site = None if name == " VERSION" else locale
+        steps.append(sysrows.systables_row(Table(tabid, name, SYSTEM_OWNER, kind=TableKind.MARK), site))
+    steps.append(sysrows.insert("sysusers", (user, "D", 9, None, None)))
+    for number, mode, name, code, maximum, length, align in systables.EXTENDED_TYPES:
+        row = (number, "", mode, SYSTEM_OWNER, name, int(code), 0, maximum, length, "", "", align, 0)
+        steps.append(sysrows.insert("sysxtdtypes", row))
+    return steps
+
+
+# None on tabname: SQLite would read systables through it, and a plain scan returns the order of tabid.
+_INDEXES: Final = [
+    Step(f'CREATE INDEX main."x_{table}_tabid" ON "{table}" ("tabid")')
+    for table in ("systables", "syscolumns")
+]
+
+
+def session_steps() -> list[Step]:
+    """What each new SQLite connection needs in its temp schema."""
+    steps = [Step(text.format(catalog="temp")) for text in _STATE]
+    steps.append(Step('INSERT INTO temp."ifx_state" VALUES (?, ?, ?)', (_token(), _FIRST_TEMP_TABID, 1)))
+    for name in systables.SESSION_TABLES:
+        columns = _columns_of(systables.SYSMASTER_TABLES[name])
+        steps.append(
+            Step(f"CREATE TEMP TABLE {systables.session_table(name).removeprefix('temp.')} ({columns})")
+        )
+    return steps
+
+
+def _columns_of(table: Table) -> str:
+    return ", ".join(f"{identifier(column.name)} {affinity(column.type)}" for column in table.columns)
+
+
+def _token() -> str:
+    """A generation that no database has had before."""
+    return secrets.token_hex(8)
+
+
+# --- Changing ---------------------------------------------------------------------------------------------------------
+
+
+def steps_of(definition: Definition) -> list[Step]:
+    """A definition's own steps, and behind them those that tell the catalog."""
+    steps = list(definition.steps)
+    for change in definition.changes:
+        steps += _steps_of_change(change)
+    return steps
+
+
+def _steps_of_change(change: CatalogChange) -> Iterator[Step]:
+    table = change.table
+    catalog = "temp" if table.is_temp else "main"
+    yield Step(f'DELETE FROM {catalog}."ifx_tables" WHERE tabid = ?', (table.tabid,))
+    if not table.is_temp:
+        yield from sysrows.without(table.tabid)
+    if isinstance(change, PutTable):
+        yield Step(f'INSERT INTO {catalog}."ifx_tables" VALUES (?, ?)', (table.tabid, noun_to_json(table)))
+        if not table.is_temp:
+            yield from sysrows.rows_of(table)
+    last_constrid = max((constraint.constrid for constraint in table.constraints), default=0)
+    yield Step(
+        f'UPDATE {catalog}."ifx_state" SET generation = ?, next_tabid = max(next_tabid, ?),'
+        " next_constrid = max(next_constrid, ?)",
+        (_token(), table.tabid + 1, last_constrid + 1),
+    )
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def generation(connection: Connection, catalog: str = "main") -> str:
+    """The generation of one SQLite schema: compare it with the one of a Snapshot before that is used again."""
+    return str(_only(connection.execute(f'SELECT generation FROM {catalog}."ifx_state"', ())))
+
+
+def read_schema(
+    connection: Connection,
+    database: str,
+    *,
+    catalog: str = "main",
+    foreign: Callable[[str], Schema | None] | None = None,
+) -> Snapshot:
+    """The schema of one database, with the session's temporary tables if it is the current one (catalog main).
+
+    Args:     catalog: the SQLite schema that the database is attached as.
+              foreign: gives the schema of another database, or None when there is no such one.
+    """
+    tables, state = _read(connection, catalog)
+    temps, temp_state = _read(connection, "temp") if catalog == "main" else ([], ("", 0, 0))
+    return Snapshot(
+        database=database,
+        generation=state[0],
+        temp_generation=temp_state[0],
+        next_tabid=state[1],
+        next_temp_tabid=temp_state[1],
+        next_constrid=max(state[2], temp_state[2]),
+        tables={table.tabid: table for table in tables},
+        temps={table.name: table for table in temps},
+        catalog=catalog,
+        foreign_schema=foreign,
+    )
+
+
+def empty_schema(foreign: Callable[[str], Schema | None] | None = None) -> Snapshot:
+    """What a session without a database sees: no table at all."""
+    return Snapshot("", "", "", FIRST_USER_TABID, _FIRST_TEMP_TABID, 1, {}, {}, "main", foreign)
+
+
+def _read(connection: Connection, catalog: str) -> tuple[list[Table], tuple[str, int, int]]:
+    state = next(
+        iter(
+            connection.execute(f'SELECT generation, next_tabid, next_constrid FROM {catalog}."ifx_state"', ())
+        )
+    )
+    nouns = connection.execute(f'SELECT noun FROM {catalog}."ifx_tables" ORDER BY tabid', ())
+    return [noun_from_json(str(noun), catalog) for (noun,) in nouns], (
+        str(state[0]),
+        int(state[1]),
+        int(state[2]),
+    )
+
+
+def _only(rows: Iterable[tuple[Any, ...]]) -> Any:
+    return next(iter(rows))[0]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A `Schema`: what one database held when it was read. Shared by all statements until the generation changes."""
+
+    database: str
+    generation: str
+    temp_generation: str
+    next_tabid: int
+    next_temp_tabid: int
+    next_constrid: int
+    tables: Mapping[int, Table]
+    temps: Mapping[str, Table]
+    catalog: str = "main"
+    foreign_schema: Callable[[str], Schema | None] | None = field(default=None, repr=False)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Table]]:
+        named: dict[str, list[Table]] = {}
+        for table in self.tables.values():
+            named.setdefault(table.name, []).append(table)
+        return named
+
+    @cached_property
+    def _system(self) -> dict[str, Table]:
+        if not self.database:
+            return {}
+        own = systables.SYSMASTER_TABLES if self.database == SYSMASTER else {}
+        return own if self is _SYSMASTER else systables.catalog_tables(self.catalog) | own
+
+    def table(self, name: str, owner: str = "") -> Table | None:
+        """The table, view or synonym of that name; a temporary one before a permanent one."""
+        if not owner and name in self.temps:
+            return self.temps[name]
+        found = [each for each in self._by_name.get(name, ()) if owner in ("", each.owner)]
+        if found:
+            return found[0]
+        system = self._system.get(name)
+        return system if system and owner in ("", SYSTEM_OWNER) else None
+
+    def table_of(self, tabid: int) -> Table | None:
+        """The permanent table with that number."""
+        return self.tables.get(tabid) or next((t for t in self._system.values() if t.tabid == tabid), None)
+
+    def foreign(self, database: str) -> Schema | None:
+        """Another database of the server."""
+        if database == self.database:
+            return self
+        if database == SYSMASTER:
+            return (self.foreign_schema(database) if self.foreign_schema else None) or _SYSMASTER
+        return self.foreign_schema(database) if self.foreign_schema else None
+
+    def index(self, name: str) -> tuple[Table, Index] | None:
+        """The index of that name, with its table."""
+        for table in (*self.temps.values(), *self.tables.values()):
+            for index in table.indexes:
+                if index.name == name:
+                    return table, index
+        return None
+
+    def constraint(self, name: str) -> tuple[Table, Constraint] | None:
+        """The constraint of that name, with its table."""
+        for table in (*self.temps.values(), *self.tables.values()):
+            for constraint in table.constraints:
+                if constraint.name == name:
+                    return table, constraint
+        return None
+
+    def dependents(self, tabid: int) -> Iterable[Table]:
+        """The views and synonyms that end with a table."""
+        return [table for table in self.tables.values() if tabid in table.depends_on]
+
+    def references_to(self, tabid: int) -> Iterable[Reference]:
+        """The foreign keys that point to a table."""
+        for table in self.tables.values():
+            for constraint in table.foreign_keys:
+                if constraint.parent == tabid:
+                    yield Reference(table, constraint)
+
+
+SYSMASTER: Final = "sysmaster"
+_SYSMASTER: Final = Snapshot(SYSMASTER, "", "", FIRST_USER_TABID, _FIRST_TEMP_TABID, 1, {}, {})
+"""What stands for sysmaster when the engine has no file of that name: its own tables alone."""
+
+
+# --- Nouns as JSON ----------------------------------------------------------------------------------------------------
+
+
+def noun_to_json(table: Table) -> str:
+    """A table as ``ifx_tables`` keeps it."""
+    return json.dumps(asdict(replace(table, catalog="")), separators=(",", ":"))
+
+
+@lru_cache(maxsize=4096)  # most tables are as they were when the schema is read again
+def noun_from_json(text: str, catalog: str = "main") -> Table:
+    """The table that `noun_to_json` wrote, found in the SQLite schema *catalog*."""
+    noun: _Noun = json.loads(text)
+    noun["columns"] = tuple(_column_from(each) for each in noun["columns"])
+    noun["constraints"] = tuple(_constraint_from(each) for each in noun["constraints"])
+    noun["indexes"] = tuple(_index_from(each) for each in noun["indexes"])
+    noun["stored_order"] = tuple(noun["stored_order"])
+    noun["depends_on"] = tuple(noun["depends_on"])
+    noun["kind"] = TableKind(noun["kind"])
+    if noun.get("sequence"):
+        noun["sequence"] = SequenceDef(**noun["sequence"])
+    noun["catalog"] = catalog
+    return Table(**noun)
+
+
+_Noun: TypeAlias = dict[str, Any]
+
+
+def _column_from(noun: _Noun) -> ColumnDef:
+    default: _Noun | None = noun["default"]
+    noun["type"] = SqlType(**noun["type"])
+    if default is not None:
+        default["kind"] = DefaultKind(default["kind"])
+        noun["default"] = Default(**default)
+    return ColumnDef(**noun)
+
+
+def _constraint_from(noun: _Noun) -> Constraint:
+    noun["columns"] = tuple(noun["columns"])
+    noun["parent_columns"] = tuple(noun["parent_columns"])
+    noun["kind"] = ConstraintKind(noun["kind"])
+    return Constraint(**noun)
+
+
+def _index_from(noun: _Noun) -> Index:
+    noun["parts"] = tuple(IndexPart(**part) for part in noun["parts"])
+    return Index(**noun)

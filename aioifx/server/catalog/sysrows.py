@@ -1,0 +1,200 @@
+"""The rows that a table has in systables, syscolumns and their kin. Never: what the catalog is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from aioifx.server.sql.model.plan import Step
+from aioifx.server.sql.model.schema import (
+    ColumnDef,
+    Constraint,
+    ConstraintKind,
+    Default,
+    DefaultKind,
+    Index,
+    SequenceDef,
+    Table,
+    TableKind,
+)
+from aioifx.server.sql.model.types import Family, family_of
+from aioifx.sqltypes import NOT_NULL, TypeCode
+
+_BY_TABID: Final = (
+    "systables",
+    "syscolumns",
+    "sysindices",
+    "sysindexes",
+    "sysconstraints",
+    "syscoldepend",
+    "sysdefaults",
+    "sysviews",
+    "syssyntable",
+    "systabauth",
+    "syssequences",
+)
+_BY_CONSTRID: Final = ("sysreferences", "syschecks")
+
+_PUBLIC_RIGHTS: Final = "su-idx---"
+"""What PUBLIC may do with a new table (documented: privileges on a new table in a database that is not ANSI)."""
+
+
+def insert(table: str, row: Sequence[str | int | float | None]) -> Step:
+    """One row into a catalog table of the database."""
+    return Step(f'INSERT INTO main."{table}" VALUES ({", ".join("?" * len(row))})', tuple(row))
+
+
+def without(tabid: int) -> Iterator[Step]:
+    """Take out all rows of a table."""
+    for name in _BY_CONSTRID:
+        yield Step(
+            f'DELETE FROM main."{name}" WHERE constrid IN'
+            ' (SELECT constrid FROM main."sysconstraints" WHERE tabid = ?)',
+            (tabid,),
+        )
+    yield Step('DELETE FROM main."sysdepend" WHERE dtabid = ?', (tabid,))
+    for name in _BY_TABID:
+        yield Step(f'DELETE FROM main."{name}" WHERE tabid = ?', (tabid,))
+
+
+def rows_of(table: Table) -> Iterator[Step]:
+    """Put in all rows of a table, view, synonym or sequence."""
+    yield systables_row(table)
+    for number, column in enumerate(table.columns, start=1):
+        yield insert("syscolumns", _syscolumns_row(table, number, column))
+        if column.default:
+            yield insert("sysdefaults", _sysdefaults_row(table, number, column, column.default))
+    for index in table.indexes:
+        yield from _index_rows(table, index)
+    for constraint in table.constraints:
+        yield from _constraint_rows(table, constraint)
+    yield from _chunks("sysviews", (table.tabid,), table.view, 256)
+    if table.view:
+        for tabid in table.depends_on:
+            yield insert("sysdepend", (tabid, "T", table.tabid, "V"))
+    if table.sequence is not None:
+        yield insert("syssequences", _syssequences_row(table.tabid, table.sequence))
+    if table.synonym_of:
+        yield insert("syssyntable", (table.tabid, None, None, None, None, table.synonym_of))
+    if table.kind is TableKind.TABLE and not table.is_system:
+        yield insert("systabauth", (table.owner, "public", table.tabid, _PUBLIC_RIGHTS))
+
+
+def systables_row(table: Table, site: str | None = None) -> Step:
+    """A table's row of systables; CREATED is today."""
+    columns = (
+        "tabname owner partnum tabid rowsize ncols nindexes nrows version tabtype locklevel npused fextsize"
+        " nextsize flags site type_xid am_id pagesize"
+    ).split()
+    stored = table.kind is TableKind.TABLE
+    row = (
+        table.name,
+        table.owner,
+        _FIRST_PARTNUM + table.tabid if stored else 0,
+        table.tabid,
+        sum(width_of(column) for column in table.columns),
+        len(table.columns),
+        len(table.indexes),
+        0.0,
+        65536 + table.tabid,  # changes with the table in the real server; any number serves
+        table.kind.value.strip(),
+        table.lock_level if stored else "",
+        0.0,
+        16 if stored else 0,
+        16 if stored else 0,
+        0,
+        site,
+        0,
+        0,
+        2048 if stored else 0,
+    )
+    names = ", ".join(columns)
+    marks = ", ".join("?" * len(row))
+    return Step(f'INSERT INTO main."systables" ({names}, created) VALUES ({marks}, ifx_today())', row)
+
+
+_FIRST_PARTNUM: Final = 0x100000
+"""Part numbers begin with a dbspace's number; 1 is the root dbspace (documented: systables.partnum)."""
+
+
+def width_of(column: ColumnDef) -> int:
+    """Bytes that a column takes in a row."""
+    code, length = column.type.kind, column.type.length
+    if column.type.precision is not None:
+        scale = length & 0xFF
+        return (column.type.precision + (scale & 1) + 3) // 2
+    qualifier = column.type.qualifier
+    if qualifier is not None:
+        return ((length >> 8) + 1) // 2 + 1
+    if code in (TypeCode.VARCHAR, TypeCode.NVARCHAR):
+        return (length & 0xFF) + 1
+    return length + 3 if code == TypeCode.LVARCHAR else length
+
+
+def _syscolumns_row(table: Table, number: int, column: ColumnDef) -> tuple[str | int | None, ...]:
+    code = column.type.code + (0 if column.nullable else NOT_NULL)
+    length = column.type.length - 0x10000 if column.type.length > 0x7FFF else column.type.length
+    return (column.name, table.tabid, number, code, length, None, None, column.type.extended_id, None, 0)
+
+
+def _syssequences_row(tabid: int, sequence: SequenceDef) -> tuple[str | int | None, ...]:
+    limits = (sequence.start, sequence.increment, sequence.maximum, sequence.minimum)
+    cycle, order = str(int(sequence.cycles)), str(int(sequence.ordered))
+    return (
+        tabid,
+        tabid,
+        *limits,
+        cycle,
+        sequence.restart,
+        sequence.cache,
+        order,
+    )  # assumed: seqid, any number
+
+
+def _sysdefaults_row(
+    table: Table, number: int, column: ColumnDef, default: Default
+) -> tuple[str | int | None, ...]:
+    text: str | None = None
+    if default.kind is DefaultKind.LITERAL:
+        # Six characters stand before every literal that is no text (observed by tools that skip them; the
+        # encoding of the value in them is assumed not to matter).
+        text = default.text if family_of(column.type) is Family.TEXT else f"AAAAAA {default.text}"
+    return (table.tabid, number, default.kind.value, text, "T")
+
+
+def _index_rows(table: Table, index: Index) -> Iterator[Step]:
+    parts = [table.column_number(part.column) * (-1 if part.descending else 1) for part in index.parts]
+    kind = "U" if index.unique else "D"
+    clustered = "C" if index.clustered else ""
+    head = (index.name, index.owner, table.tabid, kind, clustered)
+    yield insert("sysindexes", (*head, *(parts + [0] * 16)[:16], 1, 1, 0, 0))
+    # Observed by tools that read INDEXKEYARRAY as text: the column's number, negative when descending, and its
+    # operator class in brackets.
+    keys = ", ".join(f"{part} [{_BTREE}]" for part in parts)
+    yield insert(
+        "sysindices", (*head, 1, 1.0, 0.0, 0.0, 0.0, keys, _BTREE, None, None, 2048, None, None, None)
+    )
+
+
+_BTREE: Final = 1
+"""sysams.am_id of btree (documented)."""
+
+
+def _constraint_rows(table: Table, constraint: Constraint) -> Iterator[Step]:
+    row = (constraint.constrid, constraint.name, constraint.owner, table.tabid, constraint.kind.value)
+    yield insert("sysconstraints", (*row, constraint.index or None, None))
+    if constraint.kind is ConstraintKind.REFERENCES:
+        rule = "C" if constraint.cascades else "R"
+        parent = (constraint.constrid, constraint.parent_constrid, constraint.parent)
+        yield insert("sysreferences", (*parent, "R", rule, "N", "N"))
+    if constraint.kind is ConstraintKind.CHECK:
+        yield from _chunks("syschecks", (constraint.constrid, "T"), constraint.check, 32)
+    if constraint.kind in (ConstraintKind.CHECK, ConstraintKind.NOT_NULL):
+        for name in constraint.columns:
+            yield insert("syscoldepend", (constraint.constrid, table.tabid, table.column_number(name)))
+
+
+def _chunks(table: str, key: tuple[str | int, ...], text: str, size: int) -> Iterator[Step]:
+    """A long text in rows numbered from 0."""
+    for number, start in enumerate(range(0, len(text), size)):
+        yield insert(table, (*key, number, text[start : start + size]))

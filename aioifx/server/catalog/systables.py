@@ -1,0 +1,175 @@
+"""The tables of the system catalog and of sysmaster, the same everywhere. Never: what a user's database holds.
+
+Source: names, order and columns are documented (SQL Reference, "System catalog tables"); tabids follow that order.
+Columns are given for the tables that something here fills or that tools ask; a query on any other is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from aioifx.server.sql.builtin_types import SYSTEM_OWNER, boolean, lvarchar
+from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
+from aioifx.sqltypes import SqlType, TypeCode, Unit, datetime_qualifier
+
+NAMES: Final = """
+systables syscolumns sysindices systabauth syscolauth sysviews sysusers sysdepend syssynonyms syssyntable
+sysconstraints sysreferences syschecks sysdefaults syscoldepend sysprocedures sysprocbody sysprocplan sysprocauth
+sysblobs sysopclstr systriggers systrigbody sysdistrib sysfragments sysobjstate sysviolations sysfragauth sysroleauth
+sysxtdtypes sysattrtypes sysxtddesc sysinherits syscolattribs syslogmap syscasts sysxtdtypeauth sysroutinelangs
+syslangauth sysams systabamdata sysopclasses syserrors systraceclasses systracemsgs sysaggregates syssequences
+sysdirectives sysxasourcetypes sysxadatasources sysseclabelcomponents sysseclabelcomponentelements syssecpolicies
+syssecpolicycomponents syssecpolicyexemptions sysseclabels sysseclabelnames sysseclabelauth syssurrogateauth
+sysproccolumns sysexternal sysextdfiles sysextcols sysautolocate sysfragdist sysdomains sysindexes
+""".split()
+"""In order of tabid, from 1."""
+
+VIEWS: Final = frozenset({"sysdomains", "sysindexes"})
+
+MARKS: Final = {" GL_COLLATE": 90, " GL_CTYPE": 91, " VERSION": 92}
+"""Rows of systables that are no tables (names observed in JDBC's queries; their tabids are assumed)."""
+
+_NAME, _OWNER = "varchar(128)", "char(32)"
+
+_COLUMNS: Final = {
+    "systables": f"tabname {_NAME}, owner {_OWNER}, partnum integer, tabid serial, rowsize smallint, ncols smallint,"
+    " nindexes smallint, nrows float, created date, version integer, tabtype char(1), locklevel char(1), npused float,"
+    f" fextsize integer, nextsize integer, flags smallint, site {_NAME}, dbname {_NAME}, type_xid integer,"
+    " am_id integer, pagesize integer, ustlowts datetime, secpolicyid integer, protgranularity char(1),"
+    " statlevel char(1), statchange smallint",
+    "syscolumns": f"colname {_NAME}, tabid integer, colno smallint, coltype smallint, collength smallint,"
+    " colmin integer, colmax integer, extended_id integer, seclabelid integer, colattr smallint",
+    "sysindices": f"idxname {_NAME}, owner {_OWNER}, tabid integer, idxtype char(1), clustered char(1),"
+    " levels smallint, leaves float, nunique float, clust float, nrows float, indexkeys lvarchar(2048), amid integer,"
+    " amparam lvarchar(8192), collation char(32), pagesize integer, nhashcols smallint, nbuckets smallint,"
+    " ustlowts datetime",
+    "systabauth": f"grantor {_OWNER}, grantee {_OWNER}, tabid integer, tabauth char(9)",
+    "syscolauth": f"grantor {_OWNER}, grantee {_OWNER}, tabid integer, colno smallint, colauth char(3)",
+    "sysviews": "tabid integer, seqno smallint, viewtext char(256)",
+    "sysusers": f"username {_OWNER}, usertype char(1), priority smallint, password char(16), defrole {_OWNER}",
+    "sysdepend": "btabid integer, btype char(1), dtabid integer, dtype char(1)",
+    "syssynonyms": f"owner {_OWNER}, synname {_NAME}, created date, tabid integer",
+    "syssyntable": f"tabid integer, servername {_NAME}, dbname {_NAME}, owner {_OWNER}, tabname {_NAME},"
+    " btabid integer",
+    "sysconstraints": f"constrid serial, constrname {_NAME}, owner {_OWNER}, tabid integer, constrtype char(1),"
+    f" idxname {_NAME}, collation char(32)",
+    "sysreferences": "constrid integer, primary integer, ptabid integer, updrule char(1), delrule char(1),"
+    " matchtype char(1), pendant char(1)",
+    "syschecks": "constrid integer, type char(1), seqno smallint, checktext char(32)",
+    "sysdefaults": "tabid integer, colno smallint, type char(1), default char(256), class char(1)",
+    "syscoldepend": "constrid integer, tabid integer, colno smallint",
+    "sysprocedures": f"procname {_NAME}, owner {_OWNER}, procid serial, mode char(1), retsize integer, symsize integer,"
+    f" datasize integer, codesize integer, numargs integer, isproc char(1), specificname {_NAME},"
+    " externalname varchar(255), paramstyle char(1), langid integer",
+    "sysprocbody": "procid integer, datakey char(1), seqno integer, data char(256)",
+    "sysprocauth": f"grantor {_OWNER}, grantee {_OWNER}, procid integer, procauth char(1)",
+    "sysblobs": f"spacename {_NAME}, type char(1), tabid integer, colno smallint",
+    "systriggers": f"trigid serial, trigname {_NAME}, owner {_OWNER}, tabid integer, event char(1), old {_NAME},"
+    f" new {_NAME}, mode char(1), collation char(32)",
+    "systrigbody": "trigid integer, datakey char(1), seqno integer, data char(256)",
+    "sysobjstate": f"objtype char(1), owner {_OWNER}, name {_NAME}, tabid integer, state char(1)",
+    "sysroleauth": f"rolename {_OWNER}, grantee {_OWNER}, is_grantable char(1)",
+    "sysxtdtypes": f"extended_id serial, domain char(1), mode char(1), owner {_OWNER}, name {_NAME}, type smallint,"
+    " source integer, maxlen integer, length integer, byvalue char(1), cannothash char(1), align smallint,"
+    " locator integer",
+    "sysattrtypes": f"extended_id integer, seqno smallint, levelno smallint, parent_no smallint, fieldname {_NAME},"
+    " fieldno smallint, type smallint, length smallint, xtd_type_id integer",
+    "sysinherits": "child integer, parent integer, class char(1)",
+    "syscasts": f"owner {_OWNER}, argument_type smallint, argument_xid integer, result_type smallint,"
+    f" result_xid integer, routine_name {_NAME}, routine_owner {_OWNER}, class char(1)",
+    "sysaggregates": f"name {_NAME}, owner {_OWNER}, aggid serial, init_func {_NAME}, iter_func {_NAME},"
+    f" combine_func {_NAME}, final_func {_NAME}, handlesnulls boolean",
+    "syssequences": "seqid serial, tabid integer, start_val int8, inc_val int8, max_val int8, min_val int8,"
+    " cycle char(1), restart_val int8, cache integer, order char(1)",
+    "sysindexes": f"idxname {_NAME}, owner {_OWNER}, tabid integer, idxtype char(1), clustered char(1), "
+    + "".join(f"part{n} smallint, " for n in range(1, 17))
+    + "levels smallint, leaves integer, nunique integer, clust integer",
+}
+
+_TYPES: Final = {
+    "integer": SqlType(TypeCode.INTEGER, 4),
+    "smallint": SqlType(TypeCode.SMALLINT, 2),
+    "serial": SqlType(TypeCode.SERIAL, 4),
+    "int8": SqlType(TypeCode.INT8, 10),
+    "float": SqlType(TypeCode.FLOAT, 8),
+    "date": SqlType(TypeCode.DATE, 4),
+    "datetime": SqlType(TypeCode.DATETIME, datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5).encoded),
+    "boolean": boolean(),
+}
+_COLUMN: Final = re.compile(r"(\w+) (\w+)(?:\((\d+)\))?$")
+
+
+def _column(text: str) -> ColumnDef:
+    found = _COLUMN.match(text.strip())
+    assert found, text
+    name, kind, size = found.groups()
+    if size is None:
+        return ColumnDef(name, _TYPES[kind], nullable=kind != "serial")
+    if kind == "lvarchar":
+        return ColumnDef(name, lvarchar(int(size)))
+    return ColumnDef(name, SqlType(TypeCode.CHAR if kind == "char" else TypeCode.VARCHAR, int(size)))
+
+
+def _columns(text: str) -> tuple[ColumnDef, ...]:
+    return tuple(_column(part) for part in text.split(",") if part.strip())
+
+
+def catalog_tables(catalog: str = "main") -> dict[str, Table]:
+    """The catalog tables by name, as they are found in one SQLite schema."""
+    return {name: replace(table, catalog=catalog) for name, table in _TABLES.items()}
+
+
+_TABLES: Final = {
+    name: Table(
+        tabid,
+        name,
+        SYSTEM_OWNER,
+        _columns(_COLUMNS.get(name, "")),
+        TableKind.VIEW if name in VIEWS else TableKind.TABLE,
+    )
+    for tabid, name in enumerate(NAMES, start=1)
+}
+
+EXTENDED_TYPES: Final = (
+    # extended_id, mode, name, type, maxlen, length, align (documented: 1, 5, 10, 11; lengths observed for 5, 10, 11)
+    (1, "B", "lvarchar", TypeCode.UDTVAR, 32739, 0, 1),
+    (5, "B", "boolean", TypeCode.UDTFIXED, 1, 1, 1),
+    (10, "B", "blob", TypeCode.UDTFIXED, 72, 72, 4),
+    (11, "B", "clob", TypeCode.UDTFIXED, 72, 72, 4),
+)
+
+# --- sysmaster --------------------------------------------------------------------------------------------------------
+
+_SYSMASTER_COLUMNS: Final = {
+    "sysdual": "dummy char(1)",
+    "sysdatabases": f"name {_NAME}, partnum integer, owner {_OWNER}, created date, is_logging integer,"
+    " is_buff_log integer, is_ansi integer, is_nls integer, is_case_insens integer, flags smallint",
+    "sysdbslocale": f"dbs_dbsname {_NAME}, dbs_collate char(32)",
+    "syssessions": "sid integer, username char(32), uid smallint, pid integer, hostname char(256), tty char(16),"
+    " connected integer, feprogram char(255)",
+}
+_SYSMASTER_FIRST: Final = 100
+"""sysmaster's own tables count from here (assumed: their tabids differ from release to release)."""
+
+SESSION_TABLES: Final = ("sysdatabases", "sysdbslocale", "syssessions")
+"""Tables of sysmaster that the engine fills before they are read (`plan.Plan.refresh`)."""
+
+
+def session_table(name: str) -> str:
+    """SQLite's name for one of the SESSION_TABLES."""
+    return f'temp."sysmaster_{name}"'
+
+
+def _sysmaster_table(tabid: int, name: str) -> Table:
+    columns = _columns(_SYSMASTER_COLUMNS[name])
+    if name == "sysdual":
+        return Table(tabid, name, SYSTEM_OWNER, columns, generated="(SELECT 'X' AS \"dummy\")")
+    return Table(tabid, name, SYSTEM_OWNER, columns, generated=session_table(name), refresh=name)
+
+
+SYSMASTER_TABLES: Final = {
+    name: _sysmaster_table(tabid, name)
+    for tabid, name in enumerate(_SYSMASTER_COLUMNS, start=_SYSMASTER_FIRST)
+}

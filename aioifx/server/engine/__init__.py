@@ -1,0 +1,1 @@
+"""What statements do: plans, transactions, cursors, sessions. Never: a message."""

@@ -1,0 +1,150 @@
+"""An open cursor: rows in blocks or by position. Never: how rows are encoded; which SQL made them.
+
+A cursor reads from SQLite as long as nothing else happens on its connection. Before anything does, the engine settles
+it: the rest of its rows goes into a spool. So cursors are independent of each other, of later writes and of the end
+of the transaction, none of them keeps an old snapshot alive, and a result that is fetched straight through is
+never held in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from aioifx.server.sqlite.spool import Spool, StoredRow
+
+_SETTLE_ROWS: Final = 1000
+
+
+class RowSource(Protocol):
+    """What rows are read from: SQLite's cursor, or a routine written in Python."""
+
+    def fetchmany(self, size: int, /) -> list[StoredRow]: ...
+
+    def close(self) -> None: ...
+
+
+class Cursor:
+    """The rows of one opened query."""
+
+    __slots__ = (
+        "_ahead",
+        "_has_rowid",
+        "_live",
+        "_settled_at",
+        "_spool",
+        "_taken",
+        "hold",
+        "independent",
+        "name",
+        "released",
+        "rowid",
+        "scroll",
+        "update_columns",
+    )
+
+    def __init__(
+        self,
+        rows: RowSource,
+        *,
+        name: str = "",
+        hold: bool = False,
+        scroll: bool = False,
+        has_rowid: bool = False,
+        update_columns: tuple[str, ...] | None = None,
+        independent: bool = False,
+    ) -> None:
+        """Args:     independent: nothing else can change the rows, so there is no need to read them early."""
+        self._live: RowSource | None = rows
+        self._spool: Spool | None = None
+        self._ahead: list[StoredRow] = []
+        self._taken = 0
+        self._settled_at = 0  # rows taken before the others went into the spool
+        self._has_rowid = has_rowid
+        self.name = name
+        self.hold = hold
+        self.scroll = scroll
+        self.released = False
+        """Whether the end of a transaction closed it."""
+        self.rowid: int | None = None
+        """Of the row sent last, for WHERE CURRENT OF."""
+        self.update_columns = update_columns
+        self.independent = independent
+        """None unless FOR UPDATE; empty for all columns."""
+
+    @property
+    def taken(self) -> int:
+        """Rows fetched so far."""
+        return self._taken
+
+    @property
+    def live(self) -> bool:
+        """Whether its rows are still being read from where they come."""
+        return self._live is not None
+
+    def fetch(self, count: int) -> tuple[list[StoredRow], bool]:
+        """The next rows, at most *count*, and whether they are the last."""
+        if self._spool is not None:
+            start = self._taken - self._settled_at
+            rows = self._spool.rows(start, count)
+            last = start + len(rows) >= len(self._spool)
+        else:
+            rows, last = self._read(count)
+        self._taken += len(rows)
+        return self._bare(rows), last
+
+    def _read(self, count: int) -> tuple[list[StoredRow], bool]:
+        """Read one row further than asked, so that the last block is known as such."""
+        if self._live is None:
+            return [], True
+        rows = self._ahead + self._live.fetchmany(count + 1 - len(self._ahead))
+        self._ahead = rows[count:]
+        if self._ahead:
+            return rows[:count], False
+        self._live.close()
+        self._live = None
+        return rows, True
+
+    def row(self, number: int) -> StoredRow | None:
+        """The row with that number, from 1; None outside the result. The cursor must be settled."""
+        assert self._spool is not None, "only a settled cursor knows its rows by number"
+        if not 1 <= number <= len(self._spool):
+            return None
+        return self._bare(self._spool.rows(number - 1, 1))[0]
+
+    @property
+    def count(self) -> int:
+        """Rows in all. The cursor must be settled."""
+        assert self._spool is not None, "only a settled cursor knows how many rows it has"
+        return len(self._spool)
+
+    def _bare(self, rows: list[StoredRow]) -> list[StoredRow]:
+        if not self._has_rowid or not rows:
+            return rows
+        self.rowid = rows[-1][-1]
+        return [row[:-1] for row in rows]
+
+    def settle(self) -> None:
+        """Read what is left, so that nothing that happens later can change it."""
+        if self._live is None:
+            return
+        spool = Spool()
+        try:
+            spool.append(self._ahead)
+            while block := self._live.fetchmany(_SETTLE_ROWS):
+                spool.append(block)
+        except BaseException:  # interrupted
+            spool.close()
+            raise
+        self._live.close()
+        self._live = None
+        self._ahead = []
+        self._settled_at = self._taken
+        self._spool = spool
+
+    def close(self) -> None:
+        """Forget the rows."""
+        if self._live is not None:
+            self._live.close()
+            self._live = None
+        if self._spool is not None:
+            self._spool.close()

@@ -1,0 +1,670 @@
+"""One session's statements on SQLite: prepare, execute, open, fetch. Never: bytes of SQLI.
+
+House rules:
+1. An `Engine` is one session's. All of it runs in that session's thread, but for `interrupt`, `running` and `waiting`.
+2. Only one cursor at a time reads from SQLite; whatever runs settles it first (see cursors.py).
+3. What SQLite says reaches nobody: an error is a `SqlFault`, or a defect that the session logs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from aioifx.server.catalog import catalog
+from aioifx.server.engine.controls import Event, Outcome, control
+from aioifx.server.engine.cursors import Cursor
+from aioifx.server.engine.monitor import refresh
+from aioifx.server.engine.planner import Planner, Statement
+from aioifx.server.engine.roster import Member, Roster
+from aioifx.server.engine.workspace import Workspace
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.plan import (
+    BeginWork,
+    CallRoutine,
+    Change,
+    CommitWork,
+    Definition,
+    IntoTemp,
+    Isolation,
+    Plan,
+    Query,
+    RollbackWork,
+    Verb,
+)
+from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.runtime.functions import guarded
+from aioifx.server.sqlite.callouts import RoutineRows, called
+from aioifx.server.sqlite.connections import connect
+from aioifx.server.sqlite.databases import Database, Databases, LogMode, have_one_code_set
+from aioifx.server.sqlite.interrupts import Interrupts
+from aioifx.server.sqlite.loads import insert_each
+from aioifx.server.sqlite.locks import LockRefused
+from aioifx.server.sqlite.spool import StoredRow
+from aioifx.server.sqlite.transactions import Manners, Transactions, is_busy, refused_by
+from aioifx.server.sqlite.violations import (
+    broken_reference,
+    fault_of,
+    is_duplicate,
+    is_foreign_key,
+    updated_as_a_whole,
+)
+from aioifx.server.sqlite.writes import Written, make_interruptible, write
+from aioifx.server.sqlite.writes import numbered as numbered  # what values have to look like for `execute`
+from aioifx.sqltypes import Row, TypeCode, Value
+
+
+class Engine:
+    """One session's side of SQLite."""
+
+    def __init__(
+        self,
+        databases: Databases,
+        roster: Roster,
+        member: Member,
+        settings: Settings,
+        *,
+        delimident: bool = False,
+        database_locale: str = "",
+        clock: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        """Args:     database_locale: DB_LOCALE of the client, empty if it named none."""
+        self.settings = settings
+        self.manners = Manners()
+        self.options: dict[str, str | None] = {}
+        """What SET ENVIRONMENT and kin have said."""
+        self._databases = databases
+        self._roster = roster
+        self._member = member
+        self._clock = clock
+        self._database_locale = database_locale
+        self._current: Workspace | None = None
+        self._planner = Planner(databases, settings, delimident=delimident)
+        self._fault: SqlFault | None = None
+        self._interrupts = Interrupts()
+        self._running = _Flag()
+
+    # -- databases -----------------------------------------------------------------------------------------------------
+
+    @property
+    def database(self) -> Database | None:
+        """The current database."""
+        return self._current.database if self._current else None
+
+    @property
+    def database_names(self) -> list[str]:
+        """All databases of the server."""
+        return self._databases.names
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open that somebody may want to end."""
+        current = self._current
+        return current is not None and current.transactions.open
+
+    @property
+    def isolation(self) -> Isolation:
+        """The level that holds now; for other threads too."""
+        current = self._current
+        return current.transactions.isolation if current else self.manners.isolation or Isolation.DIRTY_READ
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the open transaction may not write; for other threads too."""
+        current = self._current
+        return current is not None and current.transactions.read_only
+
+    def open_database(self, name: str) -> Database:
+        """Make *name* the current database; what was open before is rolled back and closed.
+
+        A client that names no DB_LOCALE is given the server's.
+        Source:   documented: GLS guide, locale information for the database; observed: a client whose code set differs
+                  is refused with -23197 (a JDBC client without DB_LOCALE, a database in cp1250).
+
+        Raises:   SqlFault: -329, there is none; -23197, its code set is not that of the client's DB_LOCALE.
+        """
+        database = self._databases.open(name.strip().lower())
+        try:
+            if not have_one_code_set(self._database_locale or self._databases.locale, database.locale):
+                raise SqlFault(-23197)
+            self.close_database()
+            self._current = Workspace(database, self._connect(database), self.manners, self._interrupts.take)
+        except BaseException:
+            self._databases.leave(database)
+            raise
+        self.settings.database = self._member.database = database.name
+        self.settings.code_set = database.codec
+        return database
+
+    def _connect(self, database: Database) -> sqlite3.Connection:
+        connection = connect(database.path, self.settings, self._note_fault)
+        try:
+            connection.create_function("ifx_serial", 2, self._take_serial)
+            connection.create_function("ifx_nextval", 2, guarded(self._next_value, self._note_fault))
+            connection.create_function("ifx_currval", 1, guarded(self._current_value, self._note_fault))
+            make_interruptible(connection, self._interrupts, self._note_fault)
+            for step in catalog.session_steps():
+                connection.execute(step.sql, step.values)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _note_fault(self, fault: SqlFault) -> None:
+        """A function raised; SQLite will only say that one did."""
+        self._fault = fault
+
+    def close_database(self) -> None:
+        """Roll back and close the current database, if there is one."""
+        current, self._current = self._current, None
+        if current is None:
+            return
+        current.connection.set_progress_handler(None, 0)  # what is left to do nobody has asked for
+        try:
+            current.close()
+        finally:
+            for database in (current.database, *current.attached.values()):
+                self._databases.leave(database)
+            self.settings.database = self._member.database = ""
+
+    def close(self) -> None:
+        """End the session."""
+        self.close_database()
+        self._roster.leave(self._member)
+
+    @property
+    def _opened(self) -> Workspace:
+        if self._current is None:
+            raise SqlFault(-349)
+        return self._current
+
+    def interrupt(self, *, for_good: bool = False) -> None:
+        """Make the statement that runs or waits end with -213, or the next one if none does; from any thread.
+
+        Args:     for_good: nobody waits for this session any more; what comes later does not run either.
+        """
+        self._interrupts.request(for_good=for_good)
+        if (current := self._current) is not None:
+            current.database.writer.wake()
+
+    def check_interrupt(self) -> None:
+        """Raises:   SqlFault: -213, the client has interrupted, and no statement has ended by it yet."""
+        self._interrupts.check()
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the session was interrupted for good."""
+        return self._interrupts.for_good
+
+    @property
+    def running(self) -> bool:
+        """Whether a statement runs now; for other threads too."""
+        return self._running.up
+
+    @property
+    def waiting(self) -> bool:
+        """Whether what runs waits until another session has ended its transaction; for other threads too."""
+        current = self._current
+        return current is not None and current.transactions.waiting
+
+    def prepare(self, text: str) -> Statement:
+        """Translate *text*; nothing is executed.
+
+        Raises:   SqlFault: the statement is wrong, or names what does not exist.
+        """
+        self.settings.now = self._clock()
+        return self._planner.prepare(text, self._current)
+
+    def check(self, statement: Statement) -> None:
+        """Raises:   SqlFault: the statement has no plan any more: -710 and -206, or -349 without a database."""
+        self._renewed(statement)
+
+    def _renewed(self, statement: Statement) -> Plan:
+        return self._planner.renewed(statement, self._current)
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def execute(self, statement: Statement, values: Sequence[Value] = ()) -> Outcome:
+        """Run a statement that returns no rows.
+
+        Raises:   SqlFault: it failed, and changed nothing; -260, it returns rows.
+        """
+        with self._running:
+            self._begin_statement(statement.plan)
+            outcome = self._executed(statement, values)
+            self.settings.affected = outcome.rows
+            return outcome
+
+    def _executed(self, statement: Statement, values: Sequence[Value]) -> Outcome:
+        plan = self._renewed(statement)
+        match plan.action:
+            case Query():
+                raise SqlFault(-260)
+            case CallRoutine() if not plan.returns_rows:
+                self._called(statement, plan.action, values)
+                return Outcome()
+            case CallRoutine():
+                raise SqlFault(-260)
+            case Change():
+                return self._change(statement, plan.action, values)
+            case IntoTemp():
+                return self._into_temp(statement, plan.action, values)
+            case Definition():
+                with self._defining(plan.action):
+                    definition = self._renewed(statement).action
+                    assert isinstance(definition, Definition)
+                    self._define(definition)
+                return Outcome()
+            case _:
+                return control(self, plan.action)
+
+    def _begin_statement(self, plan: Plan) -> None:
+        self._settle()
+        if not isinstance(plan.action, _UNINTERRUPTED):
+            self._interrupts.check()
+        self._fault = None
+        self.settings.now = self._clock()
+        if self._current is not None:
+            self._current.begin_rows()
+
+    def _settle(self) -> None:
+        """Read what other cursors have left; an interrupt is not meant for them."""
+        if self._current is not None and self._current.cursors:
+            with self._faults(-244, ""), self._interrupts.stopping_for_good():
+                self._current.settle()
+
+    @contextmanager
+    def _faults(self, sqlcode: int, token: str, isamcode: int | None = None) -> Generator[None, None, None]:
+        """Around whatever may have to wait: a refused lock becomes *sqlcode* for *token*."""
+        try:
+            yield
+        except (LockRefused, sqlite3.Error) as error:
+            raise self._fault_of(error, sqlcode, token, isamcode) from None
+
+    def _fault_of(
+        self, error: LockRefused | sqlite3.Error, sqlcode: int, token: str, isamcode: int | None = None
+    ) -> Exception:
+        if isinstance(error, LockRefused):
+            return SqlFault(sqlcode, isamcode or error.isamcode, token)
+        if self._fault is not None:
+            return self._fault
+        if is_busy(error):
+            return SqlFault(sqlcode, refused_by(error).isamcode, token)
+        return fault_of(error, None) or error
+
+    def _change(self, statement: Statement, change: Change, values: Sequence[Value]) -> Outcome:
+        current = self._opened
+        try:
+            with current.transactions.writing(alone=True, shared=not change.table.is_temp):
+                now = self._renewed(statement).action
+                assert isinstance(now, Change)
+                stored = self._bound(statement, values)
+                if now.cursor:
+                    stored = (*stored, current.current_rowid(now))
+                return self._run_change(now, stored)
+        except (LockRefused, sqlite3.Error) as error:
+            raise self._fault_of(error, _LOCKED_CHANGE[change.verb], change.table.name) from None
+
+    def _run_change(self, change: Change, stored: tuple[Stored, ...]) -> Outcome:
+        """Run the SQLite statement of *change* in whatever transaction is open."""
+        current = self._opened
+        if change.verb is Verb.INSERT:
+            current.prime_serials(change.table)
+        try:
+            done = write(current.connection, change, stored, current.transactions, self._interrupts)
+        except sqlite3.Error as error:
+            run = partial(current.connection.execute, change.sql, numbered(change.sql, stored))
+            done = self._saved(error, change, run)
+        outcome = Outcome(rows=max(done.rowcount, 0))
+        if change.verb is Verb.INSERT:
+            outcome.rowid = done.lastrowid or 0
+            self._note_serials(current, outcome)
+        return outcome
+
+    def insert_rows(self, statement: Statement, rows: Sequence[Row]) -> Outcome:
+        """Run an INSERT for each of *rows*, in order; when one fails, those in front of it stay.
+
+        Raises:   SqlFault: the first that failed, and why.
+        """
+        with self._running:
+            self._begin_statement(statement.plan)
+            change = self._renewed(statement).action
+            assert isinstance(change, Change)
+            with (
+                self._faults(_LOCKED_CHANGE[change.verb], change.table.name),
+                self._opened.transactions.writing(alone=True, shared=not change.table.is_temp),
+            ):
+                return self._inserted(statement, rows)
+
+    def _inserted(self, statement: Statement, rows: Sequence[Row]) -> Outcome:
+        current = self._opened
+        change = self._renewed(statement).action
+        assert isinstance(change, Change)
+        stored, unbound = statement.binders.bind_rows(rows, self.settings)
+        current.prime_serials(change.table)
+
+        def again(row: tuple[Stored, ...]) -> None:
+            self._fault = None
+            self._run_change(change, row)
+
+        insert_each(current.connection, change.sql, stored, self._interrupts, again)
+        if unbound is not None:
+            raise unbound
+        outcome = Outcome(rows=len(stored))
+        self._note_serials(current, outcome)
+        self.settings.affected = outcome.rows
+        return outcome
+
+    def _saved(self, error: sqlite3.Error, change: Change, run: Callable[[], sqlite3.Cursor]) -> Written:
+        """What SQLite refused and Informix does not.
+
+        Raises:   SqlFault: what Informix would refuse as well. sqlite3.Error: what must not have happened.
+        """
+        current = self._opened
+        if self._fault is not None:
+            raise self._fault from None
+        if is_foreign_key(error):
+            schema = self._planner.schema(current)
+            raise broken_reference(current.connection, change, schema, run) from None
+        if is_duplicate(error) and change.verb is Verb.UPDATE:
+            done = updated_as_a_whole(current.connection, change.table, run)
+            if done is not None:
+                return done
+        raise (fault_of(error, change) or error) from None
+
+    def _take_serial(self, name: str, value: int | None) -> int | None:
+        """ifx_serial: the number for one row of the table that is being inserted into."""
+        current = self._opened
+        try:
+            return current.take_serial(name, value)
+        except SqlFault as fault:
+            self._fault = fault
+            raise
+
+    def _next_value(self, tabid: int, mark: int) -> int:
+        """ifx_nextval."""
+        return self._opened.next_value(tabid, mark)
+
+    def _current_value(self, tabid: int) -> int:
+        """ifx_currval."""
+        return self._opened.current_value(tabid)
+
+    def _note_serials(self, current: Workspace, outcome: Outcome) -> None:
+        for code, number in current.taken_serials.items():
+            if code == TypeCode.SERIAL:
+                outcome.serial = self.settings.last_serial = number
+            elif code == TypeCode.SERIAL8:
+                outcome.serial8 = self.settings.last_serial8 = number
+            else:
+                outcome.bigserial = self.settings.last_bigserial = number
+
+    def _bound(self, statement: Statement, values: Sequence[Value]) -> tuple[Stored, ...]:
+        return statement.binders.bind(values, self.settings)
+
+    # -- definitions ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _defining(self, definition: Definition) -> Generator[None, None, None]:
+        shared = any(not change.table.is_temp for change in definition.changes)
+        token = definition.changes[0].table.name if definition.changes else ""
+        current = self._opened
+        try:
+            with (
+                self._faults(-211, token),
+                current.transactions.writing(alone=False, shared=shared),
+            ):
+                yield
+        finally:
+            current.schema_changed()
+
+    def _define(self, definition: Definition) -> None:
+        current = self._opened
+        schema = self._planner.schema(current)
+        for change in definition.changes:
+            current.forget_serials(change.table, schema)
+        for step in catalog.steps_of(definition):
+            try:
+                with self._droppable(step.sql):
+                    current.connection.execute(step.sql, step.values)
+            except sqlite3.IntegrityError:
+                if step.duplicate is None:
+                    raise
+                raise SqlFault(*step.duplicate) from None
+        current.schema_changed()
+
+    @contextmanager
+    def _droppable(self, step: str) -> Generator[None, None, None]:
+        """Around a step of a definition: each may be interrupted before it begins, a long one outside a transaction."""
+        self._interrupts.check()
+        if self._opened.transactions.open or not step.startswith(_LONG_STEPS):
+            yield
+            return
+        with self._interrupts.stopping():
+            yield
+
+    def _into_temp(self, statement: Statement, action: IntoTemp, values: Sequence[Value]) -> Outcome:
+        with self._defining(action.definition):
+            plan = self._renewed(statement)
+            assert isinstance(plan.action, IntoTemp)
+            stored = self._bound(statement, values)
+            self._define(plan.action.definition)
+            filled = self._run_change(plan.action.fill, stored)
+            return Outcome(rows=filled.rows)
+
+    # -- control -------------------------------------------------------------------------------------------------------
+
+    def create_database(self, name: str, log_mode: LogMode, *, if_not_exists: bool) -> Database:
+        """CREATE DATABASE: the new one has the client's DB_LOCALE (documented: GLS guide), and is open afterwards."""
+        if not (if_not_exists and name in self.database_names):
+            self._databases.create(name, log_mode, self.settings.user, self._database_locale)
+        return self.open_database(name)
+
+    def drop_database(self, name: str, *, if_exists: bool) -> None:
+        """DROP DATABASE.
+
+        Raises:   SqlFault: -359, it is the current one; and as `Databases.drop`.
+        """
+        if self.database is not None and self.database.name == name:
+            raise SqlFault(-359)
+        if not (if_exists and name not in self.database_names):
+            self._databases.drop(name)
+
+    def need_no_transaction(self) -> None:
+        """Raises:   SqlFault: -377, the current database cannot be left before its transaction ends."""
+        if self._current is not None and self._current.transactions.used:
+            raise SqlFault(-377)
+
+    def set_option(self, name: str, value: str | None) -> None:
+        """SET ENVIRONMENT and kin."""
+        self.options[name] = value
+        if name == "STRING_TRUNCATE_ERROR":
+            self.settings.string_truncate_error = (value or "").lower() == "error"
+
+    def set_terms(self, isolation: Isolation | None, read_only: bool | None) -> None:
+        """SET TRANSACTION."""
+        self._opened.transactions.set_terms(isolation, read_only)
+
+    def lock_table(self, table: Table, *, exclusive: bool) -> None:
+        """LOCK TABLE.
+
+        Raises:   SqlFault: -524, outside a transaction; -289, another session writes.
+        """
+        transactions = self._opened.transactions
+        if not transactions.open:
+            raise SqlFault(-524)
+        if exclusive:
+            with self._faults(-289, table.name, -113):
+                transactions.lock()
+
+    # -- transactions --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> Outcome:
+        """BEGIN WORK."""
+        self._opened.transactions.begin()
+        return Outcome(event=Event.BEGUN)
+
+    def commit(self) -> Outcome:
+        """COMMIT WORK; cursors but hold cursors are closed."""
+        self._opened.end_transaction(Transactions.commit)
+        return Outcome(event=Event.COMMITTED)
+
+    def rollback(self) -> Outcome:
+        """ROLLBACK WORK; cursors but hold cursors are closed."""
+        self._opened.roll_back()
+        return Outcome(event=Event.ROLLED_BACK)
+
+    def set_savepoint(self, name: str, unique: bool = False) -> Outcome:
+        """SAVEPOINT."""
+        self._opened.transactions.set_savepoint(name, unique)
+        return Outcome()
+
+    def release_savepoint(self, name: str) -> Outcome:
+        """RELEASE SAVEPOINT."""
+        self._opened.transactions.release_savepoint(name)
+        return Outcome()
+
+    def rollback_to(self, name: str) -> Outcome:
+        """ROLLBACK TO SAVEPOINT."""
+        current = self._opened
+        current.settle()
+        current.transactions.rollback_to(name)
+        current.schema_changed()
+        return Outcome()
+
+    # -- cursors -------------------------------------------------------------------------------------------------------
+
+    def open(
+        self,
+        statement: Statement,
+        values: Sequence[Value] = (),
+        *,
+        name: str = "",
+        hold: bool = False,
+        scroll: bool = False,
+    ) -> Cursor:
+        """Open a cursor on a statement that returns rows.
+
+        Raises:   SqlFault: it failed; -526, it is a scroll cursor FOR UPDATE.
+        """
+        with self._running:
+            self._begin_statement(statement.plan)
+            return self._cursor_on(statement, values, name=name, hold=hold, scroll=scroll)
+
+    def _cursor_on(
+        self, statement: Statement, values: Sequence[Value], *, name: str, hold: bool, scroll: bool
+    ) -> Cursor:
+        plan = self._renewed(statement)
+        query = plan.action
+        if isinstance(query, CallRoutine):
+            results = self._called(statement, query, values)
+            return self._kept(Cursor(results, name=name, hold=hold, scroll=scroll, independent=True))
+        assert isinstance(query, Query)
+        if scroll and query.for_update:
+            raise SqlFault(-526)
+        current = self._opened
+        stored = numbered(query.sql, self._bound(statement, values))
+        token = query.tables[0].name if query.tables else ""
+        for shown in plan.refresh:
+            refresh(shown, current.connection, self._databases, self._roster)
+        with self._faults(-244, token):
+            if query.for_update:
+                current.transactions.lock()
+            current.transactions.reading()
+            with self._interrupts.stopping():
+                rows = current.connection.execute(query.sql, stored)
+        return self._kept(
+            Cursor(
+                rows,
+                name=name,
+                hold=hold,
+                scroll=scroll,
+                has_rowid=query.rowid,
+                update_columns=query.update_columns if query.for_update else None,
+            ),
+            token,
+        )
+
+    def _kept(self, cursor: Cursor, token: str = "") -> Cursor:
+        """A cursor that has just been opened; one that scrolls has all its rows from now on."""
+        current = self._opened
+        current.cursors.append(cursor)
+        try:
+            if cursor.scroll:
+                with self._faults(-244, token), self._interrupts.stopping():
+                    cursor.settle()
+        except SqlFault:
+            self.close_cursor(cursor)
+            raise
+        return cursor
+
+    def _called(self, statement: Statement, action: CallRoutine, values: Sequence[Value]) -> RoutineRows:
+        """Call a routine written in Python."""
+        current = self._opened
+        arguments: StoredRow = ()
+        with self._faults(-244, ""), self._interrupts.stopping():
+            current.transactions.reading()
+            if action.arguments:
+                stored = numbered(action.arguments, self._bound(statement, values))
+                arguments = current.connection.execute(action.arguments, stored).fetchone()
+        return called(action.routine, arguments, self.settings, self._interrupts.check)
+
+    def fetch(self, cursor: Cursor, count: int) -> tuple[list[StoredRow], bool]:
+        """The next rows of *cursor* in storage form, at most *count*, and whether they are the last.
+
+        Raises:   SqlFault: a row could not be computed; the cursor is closed then.
+        """
+        if not cursor.live:
+            return cursor.fetch(count)
+        self._fault = None
+        try:
+            with self._running, self._faults(-244, ""), self._interrupts.stopping():
+                return cursor.fetch(count)
+        except SqlFault:
+            self.close_cursor(cursor)
+            cursor.released = True  # fetching on must not look like the end of the rows
+            raise
+
+    def close_cursor(self, cursor: Cursor) -> None:
+        """Close a cursor; once more does no harm."""
+        cursor.close()
+        if self._current is not None and cursor in self._current.cursors:
+            self._current.cursors.remove(cursor)
+
+
+_LOCKED_CHANGE: Final = {Verb.INSERT: -271, Verb.UPDATE: -244, Verb.DELETE: -244}
+"""Met a lock (documented: -244 while reading, -271 while inserting)."""
+
+_UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
+"""Let a client's wish pass on to the statement after them (documented: sqlbreak names what it ends, not these)."""
+
+_LONG_STEPS: Final = (
+    "ALTER TABLE",
+    "DELETE FROM",
+    "INSERT INTO",
+    'UPDATE main."t',
+    'UPDATE temp."t',
+    "CREATE INDEX",
+    "CREATE UNIQUE INDEX",
+)
+"""What steps of a definition that look at all rows of a table begin with."""
+
+
+class _Flag:
+    """Up inside of its context; another thread may look."""
+
+    __slots__ = ("up",)
+
+    def __init__(self) -> None:
+        self.up = False
+
+    def __enter__(self) -> None:
+        self.up = True
+
+    def __exit__(self, *raised: object) -> None:
+        self.up = False

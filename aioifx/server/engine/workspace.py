@@ -1,0 +1,217 @@
+"""The database that a session has open, and all that ends with it. Never: a statement's plan."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+
+from aioifx.server.catalog import catalog
+from aioifx.server.engine.cursors import Cursor
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.plan import Change
+from aioifx.server.sql.model.schema import Schema, Table
+from aioifx.server.sql.translate.texts import identifier
+from aioifx.server.sqlite.databases import Database
+from aioifx.server.sqlite.serials import Serials
+from aioifx.server.sqlite.transactions import Manners, Transactions
+
+
+class Workspace:
+    """A session's open database; made and used in the session's thread."""
+
+    def __init__(
+        self,
+        database: Database,
+        connection: sqlite3.Connection,
+        manners: Manners,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self.database = database
+        self.connection = connection
+        self.transactions = Transactions(connection, database, manners, interrupted)
+        self.cursors: list[Cursor] = []
+        self.attached: dict[str, Database] = {}
+        """By the alias under which SQLite has them."""
+        self.schema: catalog.Snapshot | None = None
+        self.schema_stamp: tuple[int, int] = (0, 0)
+        self.current_values: dict[int, int] = {}
+        """By tabid: the number of a sequence that this session got last."""
+        database.sequences.load(connection)
+        self.taken_serials: dict[int, int] = {}
+        """By type code: the last number handed out by the statement that runs."""
+        self._temp_version = 0
+        self._defined = False  # whether the open transaction has changed the schema
+        self._temp_serials = Serials()
+        self._inserting: Table | None = None
+        self._has_serials = False
+        self._marks: dict[int, set[int]] = {}
+
+    # -- schema --------------------------------------------------------------------------------------------------------
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Differs whenever the schema may be another one than before."""
+        return self.database.version, self._temp_version
+
+    def schema_changed(self) -> None:
+        """This session changed the schema, or undid a change."""
+        self._defined = self._defined or self.transactions.open
+        self.database.bump()
+        self._temp_version += 1
+
+    def alias_of(self, name: str) -> str | None:
+        return next((alias for alias, database in self.attached.items() if database.name == name), None)
+
+    def attach(self, database: Database) -> str:
+        alias = f"ifx_other_{len(self.attached)}"
+        try:
+            self.connection.execute(f"ATTACH ? AS {alias}", (str(database.path),))
+        except sqlite3.OperationalError:
+            raise SqlFault(-999, token="more databases in one session") from None
+        self.attached[alias] = database
+        return alias
+
+    # -- transactions and cursors --------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Let nothing that happens now change what cursors will give."""
+        for cursor in self.cursors:
+            if not cursor.independent:
+                cursor.settle()
+
+    def end_transaction(self, end: Callable[[Transactions], None]) -> None:
+        """COMMIT or ROLLBACK: cursors but hold cursors are released."""
+        self.settle()
+        end(self.transactions)
+        for cursor in self.cursors:
+            if not cursor.hold:
+                cursor.close()
+                cursor.released = True
+        self.cursors = [cursor for cursor in self.cursors if cursor.hold]
+        if self._defined:
+            self._defined = False
+            self.schema_changed()
+
+    def roll_back(self) -> None:
+        """ROLLBACK; the rows of temporary tables WITH NO LOG stay what they are now, as nothing remembers others."""
+        kept = self._unlogged_rows() if self.connection.in_transaction else []
+        self.end_transaction(Transactions.rollback)
+        for table, columns, rows in kept:
+            known = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND name = ?"
+            if self.connection.execute(
+                known, (table.physical,)
+            ).fetchone():  # it may have been made since BEGIN
+                self.connection.execute(f"DELETE FROM {table.source}")
+                marks = ", ".join("?" * len(columns))
+                names = ", ".join(identifier(name) for name in columns)
+                self.connection.executemany(f"INSERT INTO {table.source} ({names}) VALUES ({marks})", rows)
+
+    def _unlogged_rows(self) -> list[tuple[Table, list[str], list[tuple[object, ...]]]]:
+        tables: list[Table] = [] if self.schema is None else list(self.schema.temps.values())
+        kept: list[tuple[Table, list[str], list[tuple[object, ...]]]] = []
+        for table in tables:
+            if not table.is_logged:
+                found = self.connection.execute(f"SELECT rowid AS rowid, * FROM {table.source}")
+                kept.append((table, [column[0] for column in found.description], found.fetchall()))
+        return kept
+
+    def current_rowid(self, change: Change) -> int:
+        """The row that WHERE CURRENT OF means.
+
+        Raises:   SqlFault: -507, no such cursor; -290, not FOR UPDATE; -266, no current row; -364, column not in OF.
+        """
+        cursor = next((c for c in self.cursors if c.name == change.cursor), None)
+        if cursor is None:
+            raise SqlFault(-507, token=change.cursor)
+        if cursor.update_columns is None:
+            raise SqlFault(-290)
+        if cursor.rowid is None:
+            raise SqlFault(-266)
+        if cursor.update_columns:
+            for column in change.update_columns:
+                if column not in cursor.update_columns:
+                    raise SqlFault(-364, token=column)
+        return cursor.rowid
+
+    def close(self) -> None:
+        """Roll back, write down the counters, close."""
+        try:
+            for cursor in self.cursors:
+                cursor.close()
+                cursor.released = True
+            self.cursors.clear()
+            self.transactions.abandon()
+            for counters in (self.database.serials, self.database.sequences):
+                if counters.unsaved:
+                    self.transactions.aside(partial(counters.save, self.connection))
+        finally:
+            self.connection.close()
+
+    # -- serial columns ------------------------------------------------------------------------------------------------
+
+    def _serials_of(self, table: Table) -> Serials:
+        return self._temp_serials if table.is_temp else self.database.serials
+
+    def prime_serials(self, table: Table) -> None:
+        """The statement that runs next inserts into *table*."""
+        if table is not self._inserting:
+            self._inserting, self._has_serials = table, bool(table.serials)
+        self.taken_serials.clear()
+        if self._has_serials:
+            self._serials_of(table).prime(self.connection, table)
+
+    def take_serial(self, name: str, value: int | None) -> int:
+        table = self._inserting
+        assert table is not None, "ifx_serial outside an INSERT"
+        number = self._serials_of(table).take(table, name, value)
+        column = table.column(name)
+        assert column is not None
+        self.taken_serials[column.type.code] = number
+        return number
+
+    def forget_serials(self, table: Table, schema: Schema) -> None:
+        """The definition of *table* changes, or begins."""
+        serials = self._serials_of(table)
+        known = schema.table(table.name) if table.is_temp else schema.table_of(table.tabid)
+        if known is None:
+            serials.created(table.tabid)
+            if not table.is_temp:
+                self.database.sequences.created(table.tabid)
+        else:
+            serials.altered(table)
+
+    # -- sequences -----------------------------------------------------------------------------------------------------
+
+    def begin_rows(self) -> None:
+        """Another statement runs: its first mention of a sequence takes a number."""
+        self._marks.clear()
+
+    def next_value(self, tabid: int, mark: int) -> int:
+        """NEXTVAL at one of the places that mention the sequence; all of them have the same number in one row.
+
+        Raises:   SqlFault: the sequence has no more numbers.
+        """
+        marks = self._marks.setdefault(tabid, set())
+        if marks and mark not in marks:
+            marks.add(mark)
+            return self.current_values[tabid]
+        number = self.database.sequences.take(self._sequence(tabid))
+        self.current_values[tabid] = number
+        marks.clear()
+        marks.add(mark)
+        return number
+
+    def current_value(self, tabid: int) -> int:
+        """CURRVAL.
+
+        Raises:   SqlFault: -8315, the session has not had a number yet.
+        """
+        if tabid not in self.current_values:
+            raise SqlFault(-8315, token=self._sequence(tabid).name)
+        return self.current_values[tabid]
+
+    def _sequence(self, tabid: int) -> Table:
+        table = None if self.schema is None else self.schema.table_of(tabid)
+        assert table is not None, "a plan outlived the schema that it was made for"
+        return table

@@ -1,0 +1,1 @@
+"""Messages of one session and what answers them. Never: SQLite."""

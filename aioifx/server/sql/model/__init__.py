@@ -1,0 +1,1 @@
+"""Schemas, plans, settings, type rules: the nouns of translation. Never: SQL text."""

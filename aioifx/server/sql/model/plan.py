@@ -1,0 +1,393 @@
+"""What a translated statement is: description, parameters, an action that runs without parsing. Never: Informix SQL.
+
+House rules:
+1. `parameters[i]` is bound as ``?{i+1}`` in every SQLite text of the plan; a text need not use all of them.
+   `binding.bind` turns the Python value of a parameter into what SQLite is given.
+2. All values inside SQLite are in storage form; `columns` says how the values of a Query's rows are loaded.
+3. Texts call the functions of `functions.py`, and one that the engine itself must register on each connection:
+
+   ``ifx_serial(column, value)``
+       the number to store in the serial column *column* of `Change.table`, for the value given (0: the next
+       number; greater than all before: it moves the counter; NULL: -391 with the column's name).
+       Called once per row that is inserted. The last one handed out goes into the completion message.
+
+4. A plan holds as long as its `PlanKey` does. A Definition must run under the write lock with the generations
+   that it was translated with; if the schema has changed meanwhile, translate again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import NamedTuple, TypeAlias
+
+from aioifx.server.sql.model.registered import Routine
+from aioifx.server.sql.model.schema import Table
+from aioifx.sqltypes import Column, SqlType
+
+
+class StatementType(IntEnum):
+    """The first field of SQ_DESCRIBE (documented: ESQL/C, sqlstype.h; observed: 2, 6, 32 to 36, 45, 56)."""
+
+    DATABASE = 1
+    SELECT = 2
+    SELECT_INTO_TEMP = 3
+    UPDATE = 4
+    DELETE = 5
+    INSERT = 6
+    UPDATE_CURRENT = 7
+    DELETE_CURRENT = 8
+    LOCK_TABLE = 10
+    UNLOCK_TABLE = 11
+    CREATE_DATABASE = 12
+    DROP_DATABASE = 13
+    CREATE_TABLE = 14
+    DROP_TABLE = 15
+    CREATE_INDEX = 16
+    DROP_INDEX = 17
+    GRANT = 18
+    REVOKE = 19
+    RENAME_TABLE = 20
+    RENAME_COLUMN = 21
+    ALTER_TABLE = 29
+    UPDATE_STATISTICS = 30
+    CLOSE_DATABASE = 31
+    DELETE_ALL = 32
+    UPDATE_ALL = 33
+    BEGIN_WORK = 34
+    COMMIT_WORK = 35
+    ROLLBACK_WORK = 36
+    SAVEPOINT = 37
+    CREATE_VIEW = 40
+    DROP_VIEW = 41
+    CREATE_SYNONYM = 43
+    DROP_SYNONYM = 44
+    CREATE_TEMP_TABLE = 45
+    SET_LOCK_MODE = 46
+    SET_ISOLATION = 48
+    SET_LOG = 49
+    SET_EXPLAIN = 50
+    SET_OPTIMIZATION = 52
+    CREATE_PROCEDURE = 53
+    DROP_PROCEDURE = 54
+    SET_CONSTRAINTS = 55
+    EXECUTE = 56
+    SET_DEBUG_FILE = 57
+    SET_DATASKIP = 73
+    SET_PDQPRIORITY = 74
+    CREATE_ROLE = 83
+    DROP_ROLE = 84
+    SET_ROLE = 85
+    SET_SESSION_AUTHORIZATION = 86
+    RENAME_DATABASE = 87
+    SET_ENVIRONMENT = 110
+    SET_STATEMENT_CACHE = 115
+    RENAME_INDEX = 116
+    TRUNCATE = 122
+    CREATE_SEQUENCE = 124
+    DROP_SEQUENCE = 125
+    ALTER_SEQUENCE = 126
+    RENAME_SEQUENCE = 127
+    MERGE = 128
+
+
+class PlanKey(NamedTuple):
+    """What a translation depends on: two statements with the same key have the same plan."""
+
+    text: str
+    database: str
+    generation: str
+    temp_generation: str
+    delimident: bool
+    user: str = ""
+    routines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One ``?``, in the order of the statement's text."""
+
+    type: SqlType | None
+    """The type that the context gives; None when it gives none, and the value's own type decides."""
+    compared: bool = False
+    """Whether the value is only compared with `type`: then it is neither cut nor rounded to it."""
+    exact: bool = False
+    """Whether a value that `type` would round is an error: an operand of integer arithmetic."""
+    column: str = ""
+    """The column it is assigned to, for errors."""
+
+
+class Verb(Enum):
+    """What a Change does to its table; decides how locks and violations are reported."""
+
+    INSERT = "INSERT"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One SQLite statement, with literal values bound to its plain ``?``s."""
+
+    sql: str
+    values: tuple[str | int | float | None, ...] = ()
+    duplicate: tuple[int, int, str] | None = None
+    """SQLCODE, ISAM code and token if this step fails on a unique key (-371 of CREATE UNIQUE INDEX)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Rows. With `for_update` the write lock is taken when the cursor opens."""
+
+    sql: str
+    tables: tuple[Table, ...] = ()
+    """What it reads, for lock errors."""
+    for_update: bool = False
+    update_columns: tuple[str, ...] = ()
+    """The columns of FOR UPDATE OF; empty for all."""
+    rowid: bool = False
+    """Whether each row of SQLite has the row's rowid as one more column at its end (FOR UPDATE on one table)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """INSERT, UPDATE or DELETE on one table; rows affected as SQLite counts them."""
+
+    verb: Verb
+    sql: str
+    table: Table
+    cursor: str = ""
+    """The cursor of WHERE CURRENT OF. The rowid of its current row is bound behind all parameters, as
+    ``?{len(parameters)+1}``."""
+    update_columns: tuple[str, ...] = ()
+    """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
+    all_rows: bool = False
+    """Whether `sql` has no WHERE."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutTable:
+    """The catalog shall hold this table, in place of any with the same tabid."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTable:
+    """The catalog shall forget this table."""
+
+    table: Table
+
+
+CatalogChange: TypeAlias = PutTable | RemoveTable
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """DDL: `steps` in SQLite, then `changes` in the catalog (`catalog.steps_of`), all or nothing."""
+
+    steps: tuple[Step, ...] = ()
+    changes: tuple[CatalogChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IntoTemp:
+    """SELECT .. INTO TEMP: the definition of the new table, then the rows into it; counts the rows."""
+
+    definition: Definition
+    fill: Change
+
+
+@dataclass(frozen=True, slots=True)
+class CallRoutine:
+    """EXECUTE: a routine written in Python, through a cursor when it has results."""
+
+    routine: Routine
+    arguments: str
+    """The SELECT whose one row are the arguments in storage form; empty when there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropRoutine:
+    """DROP PROCEDURE and kin."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BeginWork:
+    """BEGIN WORK: -535 when one is open, -256 in an unlogged database."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitWork:
+    """COMMIT WORK: -255 when none is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackWork:
+    """ROLLBACK WORK, or, with a savepoint, back to it. `savepoint` is "" for the latest, None for all."""
+
+    savepoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetSavepoint:
+    """SAVEPOINT n: moves an older one of the same name unless `unique`."""
+
+    name: str
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSavepoint:
+    """RELEASE SAVEPOINT n."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetLockMode:
+    """SET LOCK MODE. `seconds` is 0 for NOT WAIT and None for WAIT without end."""
+
+    seconds: int | None
+
+
+class Isolation(Enum):
+    """Isolation levels by Informix's names."""
+
+    DIRTY_READ = "DIRTY READ"
+    COMMITTED_READ = "COMMITTED READ"
+    LAST_COMMITTED = "COMMITTED READ LAST COMMITTED"
+    CURSOR_STABILITY = "CURSOR STABILITY"
+    REPEATABLE_READ = "REPEATABLE READ"
+
+
+@dataclass(frozen=True, slots=True)
+class SetIsolation:
+    """SET ISOLATION, for the session."""
+
+    level: Isolation
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransaction:
+    """SET TRANSACTION, for the transaction; None for what it does not say."""
+
+    level: Isolation | None = None
+    read_only: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """SET ENVIRONMENT and other settings that are kept but change little; `name` in upper case."""
+
+    name: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDatabase:
+    """DATABASE d [EXCLUSIVE]."""
+
+    name: str
+    exclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseDatabase:
+    """CLOSE DATABASE."""
+
+
+class Logging(Enum):
+    """How a database keeps its log."""
+
+    NONE = "NONE"
+    UNBUFFERED = "UNBUFFERED"
+    BUFFERED = "BUFFERED"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    """CREATE DATABASE; the new one becomes the current one. MODE ANSI is refused in translation."""
+
+    name: str
+    logging: Logging = Logging.NONE
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase:
+    """DROP DATABASE."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LockTable:
+    """LOCK TABLE: takes the write lock for EXCLUSIVE; -524 outside a transaction."""
+
+    table: Table
+    exclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnlockTable:
+    """UNLOCK TABLE: -327 in a transaction."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Statements without effect here: UPDATE STATISTICS, GRANT, SET EXPLAIN .. ."""
+
+
+Action: TypeAlias = (
+    Query
+    | Change
+    | Definition
+    | IntoTemp
+    | CallRoutine
+    | DropRoutine
+    | BeginWork
+    | CommitWork
+    | RollbackWork
+    | SetSavepoint
+    | ReleaseSavepoint
+    | SetLockMode
+    | SetIsolation
+    | SetTransaction
+    | SetOption
+    | OpenDatabase
+    | CloseDatabase
+    | CreateDatabase
+    | DropDatabase
+    | LockTable
+    | UnlockTable
+    | Nothing
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A statement, translated."""
+
+    type: StatementType
+    action: Action
+    columns: tuple[Column, ...] = ()
+    """What SQ_DESCRIBE tells: results of SELECT and EXECUTE, targets of INSERT, SET columns of UPDATE, nothing else.
+    Types have no flags; NOT NULL is `Column.nullable`; `Column.start` is left 0 for the codec's side."""
+    parameters: tuple[Parameter, ...] = ()
+    attach: tuple[tuple[str, str], ...] = ()
+    """Other databases that the texts name: (database, alias to attach its file under)."""
+    refresh: frozenset[str] = frozenset()
+    """Session tables that the engine fills before it runs the plan: ``sysdatabases``, ``syssessions``."""
+
+    @property
+    def returns_rows(self) -> bool:
+        """Whether it is run through a cursor."""
+        return isinstance(self.action, Query) or (
+            isinstance(self.action, CallRoutine) and bool(self.action.routine.returns)
+        )

@@ -1,0 +1,1 @@
+"""What SQLite calls while a statement runs: functions, dates, numbers, casts. Never: a node."""

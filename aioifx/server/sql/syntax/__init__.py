@@ -1,0 +1,1 @@
+"""Informix SQL text -> nodes. Never: a schema."""

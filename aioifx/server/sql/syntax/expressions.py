@@ -1,0 +1,237 @@
+"""Values and conditions, and how tightly their operators bind. Never: the words that stand for a value.
+
+House rules:
+1. A value is not a condition: ``SELECT a = b`` is refused at the ``=``. Only parentheses in a condition may
+   hold either, and what they hold decides what may follow.
+2. AND and OR make one node of a whole chain; arithmetic makes a node of each operator, leaning to the left.
+3. OR, AND and NOT are read in one function and all arithmetic in another: every frame saved is depth gained.
+
+Source: the order of operators is documented (SQL Reference, Operator Precedence): UNITS, sign, ``::``,
+``* /``, ``+ -``, ``||``, comparisons, NOT, AND, OR.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.syntax.primaries import at_query, parse_primary
+from aioifx.server.sql.syntax.stream import TokenStream
+from aioifx.server.sql.syntax.tree import (
+    And,
+    ArithmeticOperator,
+    Between,
+    Binary,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOperator,
+    Exists,
+    Expression,
+    InList,
+    InQuery,
+    IsNull,
+    Match,
+    Not,
+    Or,
+    Quantified,
+    Unary,
+    Units,
+)
+from aioifx.server.sql.syntax.types import at_unit, parse_type, parse_unit
+
+Condition: TypeAlias = (
+    Comparison | Quantified | And | Or | Not | IsNull | Between | InList | InQuery | Exists | Match
+)
+BooleanValue: TypeAlias = Column | Call | Case | Cast
+"""Values that may be conditions by themselves if they turn out to be BOOLEAN; assumed for Case and Cast."""
+
+_ARITHMETIC: Final[dict[str, tuple[ArithmeticOperator, int]]] = {
+    "||": ("||", 1),
+    "+": ("+", 2),
+    "-": ("-", 2),
+    "*": ("*", 3),
+    "/": ("/", 3),
+}
+"""Operators with how tightly they bind."""
+
+_COMPARISONS: Final[dict[str, ComparisonOperator]] = {
+    "=": "=",
+    "<>": "<>",
+    "!=": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
+
+
+def parse_value(s: TokenStream) -> Expression:
+    """Read an expression that is no condition."""
+    return _arithmetic(s, 1, conditional=False)
+
+
+def parse_condition(s: TokenStream) -> Expression:
+    """Read what may stand behind WHERE, ON, HAVING, WHEN and in CHECK."""
+    condition = parse_either(s)
+    _require_condition(s, condition)
+    return condition
+
+
+def parse_either(s: TokenStream) -> Expression:
+    """Read a condition, or a value when no operator makes a condition of it."""
+    alternatives: list[Expression] = []
+    conjuncts: list[Expression] = []
+    while True:
+        conjuncts.append(_negated_predicate(s))
+        if len(conjuncts) > 1 or alternatives or s.at_any("and", "or"):
+            _require_condition(s, conjuncts[-1])
+        if s.accept("and"):
+            continue
+        alternatives.append(
+            conjuncts[0] if len(conjuncts) == 1 else And(conjuncts[0].offset, tuple(conjuncts))
+        )
+        conjuncts = []
+        if s.accept("or"):
+            continue
+        if len(alternatives) == 1:
+            return alternatives[0]
+        return Or(alternatives[0].offset, tuple(alternatives))
+
+
+def _require_condition(s: TokenStream, node: Expression) -> None:
+    if not isinstance(node, Condition | BooleanValue):
+        raise s.refusal()
+
+
+def _negated_predicate(s: TokenStream) -> Expression:
+    offsets: list[int] = []
+    while s.at("not") and not s.at(".", ahead=1):
+        s.descend()
+        offsets.append(s.take().offset)
+    node = _predicate(s)
+    if offsets:
+        _require_condition(s, node)
+        s.ascend(len(offsets))
+    for offset in reversed(offsets):
+        node = Not(offset, node)
+    return node
+
+
+def _predicate(s: TokenStream) -> Expression:
+    if s.at("exists", "(") and at_query(s, ahead=2):
+        return _exists(s)
+    left = _arithmetic(s, 1, conditional=True)
+    if isinstance(left, Condition):
+        return left
+    if s.at_any(*_COMPARISONS):
+        return _comparison(s, left)
+    if s.accept("is"):
+        negated = s.accept("not") is not None
+        s.expect("null")
+        return IsNull(left.offset, left, negated)
+    negated = s.at("not") and s.at_any("in", "between", "like", "matches", ahead=1)
+    if negated:
+        s.take()
+    if s.accept("between"):
+        low = parse_value(s)
+        s.expect("and")
+        return Between(left.offset, left, low, parse_value(s), negated)
+    if s.accept("in"):
+        return _membership(s, left, negated)
+    if s.at_any("like", "matches"):
+        return _match(s, left, negated)
+    return left
+
+
+def _exists(s: TokenStream) -> Exists:
+    offset = s.expect("exists", "(").offset
+    s.descend()
+    query = s.grammar.subquery(s)
+    s.ascend()
+    s.expect(")")
+    return Exists(offset, query)
+
+
+def _comparison(s: TokenStream, left: Expression) -> Expression:
+    token = s.take()
+    operator = _COMPARISONS[token.text]
+    if s.at_any("any", "some", "all") and s.at("(", ahead=1) and at_query(s, ahead=2):
+        quantifier = s.take().text
+        s.expect("(")
+        query = s.grammar.subquery(s)
+        s.expect(")")
+        return Quantified(
+            left.offset, operator, left, "all" if quantifier == "all" else "any", query, token.offset
+        )
+    return Comparison(left.offset, operator, left, parse_value(s), token.offset)
+
+
+def _membership(s: TokenStream, left: Expression, negated: bool) -> Expression:
+    if s.at_any("set", "multiset", "list") and s.at("{", ahead=1):
+        raise s.unsupported(s.token.text.upper())
+    s.expect("(")
+    if at_query(s):
+        query = s.grammar.subquery(s)
+        s.expect(")")
+        return InQuery(left.offset, left, query, negated)
+    items = s.listed(parse_value)
+    s.expect(")")
+    return InList(left.offset, left, items, negated)
+
+
+def _match(s: TokenStream, left: Expression, negated: bool) -> Match:
+    kind = s.take().text
+    pattern = parse_value(s)
+    escape = parse_value(s) if s.accept("escape") else None
+    return Match(left.offset, "like" if kind == "like" else "matches", left, pattern, escape, negated)
+
+
+def _arithmetic(s: TokenStream, least: int, *, conditional: bool) -> Expression:
+    """Read operands and operators of at least that level. *conditional*: the first may be a condition."""
+    left = _signed(s, conditional=conditional)
+    while s.at_any(*_ARITHMETIC):
+        operator, level = _ARITHMETIC[s.token.text]
+        if level < least:
+            break
+        _refuse_condition(s, left)
+        operator_offset = s.take().offset
+        right = _arithmetic(s, level + 1, conditional=False)
+        left = Binary(left.offset, operator, left, right, operator_offset)
+    return left
+
+
+def _signed(s: TokenStream, *, conditional: bool) -> Expression:
+    """Read ``- operand UNITS unit :: type``."""
+    signs: list[tuple[int, str]] = []
+    while s.at_any("-", "+"):
+        s.descend()
+        token = s.take()
+        signs.append((token.offset, token.text))
+    node = parse_primary(s, conditional=conditional and not signs)
+    s.ascend(len(signs))
+    if s.at("units") and at_unit(s, ahead=1):
+        node = _units(s, node)
+    for offset, sign in reversed(signs):
+        node = Unary(offset, "-" if sign == "-" else "+", node)
+    while True:
+        if s.at("::"):
+            _refuse_condition(s, node)
+            s.take()
+            node = Cast(node.offset, node, parse_type(s))
+        elif s.at("units") and at_unit(s, ahead=1):
+            node = _units(s, node)
+        else:
+            return node
+
+
+def _units(s: TokenStream, operand: Expression) -> Units:
+    _refuse_condition(s, operand)
+    s.expect("units")
+    return Units(operand.offset, operand, parse_unit(s))
+
+
+def _refuse_condition(s: TokenStream, node: Expression) -> None:
+    if isinstance(node, Condition):
+        raise s.refusal()

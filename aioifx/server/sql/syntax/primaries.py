@@ -1,0 +1,352 @@
+"""What is a value by itself: literals, columns, calls, CASE, subqueries. Never: operators between values.
+
+House rules:
+1. A word means something special only in the company that makes it so: ``TODAY`` before ``.`` is a table,
+   ``CASE`` before a comma a column, ``INTERVAL(`` a call unless a qualifier stands behind the parentheses.
+2. USER, TODAY, CURRENT and their like win over columns of the same name (documented: identifiers; a column is
+   meant when it is qualified).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final, TypeAlias, cast
+
+from aioifx.server.sql.syntax.stream import TokenStream, parse_database_prefix
+from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tree import (
+    AGGREGATES,
+    Aggregate,
+    AggregateName,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Current,
+    DatetimeLiteral,
+    Expression,
+    Extend,
+    IntervalLiteral,
+    Null,
+    Number,
+    QualifiedName,
+    SequenceValue,
+    SessionConstant,
+    SessionWord,
+    String,
+    Subquery,
+    Subscript,
+    Trim,
+    TrimSide,
+    When,
+)
+from aioifx.server.sql.syntax.types import (
+    at_qualifier,
+    parse_datetime_qualifier,
+    parse_interval_qualifier,
+    parse_type,
+)
+from aioifx.server.sql.syntax.windows import parse_windowed
+from aioifx.sqltypes import Unit, datetime_qualifier
+
+SET_OPERATORS: Final = ("union", "intersect", "minus", "except")
+
+_CURRENT: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 3)
+_SESSION_WORDS: Final[dict[str, SessionWord]] = {
+    "today": "today",
+    "user": "user",
+    "current_user": "user",
+    "sitename": "sitename",
+    "dbservername": "dbservername",
+    "current_role": "current_role",
+    "default_role": "default_role",
+}
+_SIDES: Final[dict[str, TrimSide]] = {"both": "both", "leading": "leading", "trailing": "trailing"}
+_SYSDATE: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5)
+_BEHIND_A_VALUE: Final = frozenset(
+    "as from and or is in like matches between asc desc order group having where union into".split()
+)
+"""Words that show that what stands before them was a name, though it looked like a keyword."""
+
+Reader: TypeAlias = Callable[[TokenStream], Expression]
+
+
+def parse_primary(s: TokenStream, *, conditional: bool) -> Expression:
+    """Read one operand. *conditional*: parentheses may hold a condition."""
+    token = s.token
+    if token.kind is Kind.NUMBER:
+        return parse_number(s)
+    if token.kind is Kind.STRING and not s.at(".", ahead=1):
+        s.take()
+        return String(token.offset, token.text)
+    if s.at("?"):
+        return s.parameter()
+    s.descend()
+    if s.at("("):
+        node = _parenthesised(s, conditional=conditional)
+    elif token.kind is Kind.NAME and (special := _special_at(s)) is not None:
+        node = special(s)
+    else:
+        node = _named(s)
+    s.ascend()
+    return node
+
+
+def parse_number(s: TokenStream) -> Number:
+    """Read a number without a sign."""
+    token = s.token
+    if token.kind is not Kind.NUMBER:
+        raise s.refusal()
+    s.take()
+    value = int(token.text) if token.text.isdigit() else Decimal(token.text)
+    return Number(token.offset, token.text, value, "e" in token.text.lower())
+
+
+# --- Parentheses -------------------------------------------------------------
+
+
+def at_query(s: TokenStream, ahead: int = 0) -> bool:
+    """Whether a query begins there, perhaps with a part of a UNION in parentheses."""
+    if s.at("select", ahead=ahead):
+        return True
+    if s.at("with", ahead=ahead):
+        ahead += 1 + s.at("recursive", ahead=ahead + 1)
+        return s.at_name(ahead) and s.at_any("as", "(", ahead=ahead + 1)
+    behind = s.behind_parentheses(ahead) if s.at("(", ahead=ahead) else None
+    if behind is None or not s.at_any(*SET_OPERATORS, ahead=behind):
+        return False
+    while s.at("(", ahead=ahead):
+        ahead += 1
+    return s.at_any("select", "with", ahead=ahead)
+
+
+def _parenthesised(s: TokenStream, *, conditional: bool) -> Expression:
+    opening = s.expect("(")
+    node: Expression
+    if at_query(s):
+        node = Subquery(opening.offset, s.grammar.subquery(s))
+    else:
+        node = s.grammar.either(s) if conditional else s.grammar.value(s)
+    s.expect(")")
+    return node
+
+
+# --- Words with a meaning ----------------------------------------------------
+
+
+def _special_at(s: TokenStream) -> Reader | None:
+    """The reader for the word that comes next, if its company makes it more than a name."""
+    word = s.token.text
+    if s.at_any(".", ":", "@", ahead=1):
+        return None
+    if word == "case":
+        return _case if _at_operand(s) else None
+    if word == "not" and _at_operand(s):
+        raise s.refusal()
+    if s.at("(", ahead=1):
+        if word in ("datetime", "interval"):
+            behind = s.behind_parentheses(1)
+            return _READERS[word] if behind is not None and at_qualifier(s, behind) else None
+        if word in ("multiset", "set", "list") and s.at("select", ahead=2):
+            raise s.unsupported(word.upper())
+        if word in AGGREGATES:
+            return _aggregate
+        return _WITH_PARENTHESES.get(word)
+    if s.at("{", ahead=1) and word in ("set", "multiset", "list"):
+        raise s.unsupported(word.upper())
+    return _WITHOUT_PARENTHESES.get(word)
+
+
+def _null(s: TokenStream) -> Null:
+    return Null(s.expect("null").offset)
+
+
+def _session_constant(s: TokenStream) -> SessionConstant:
+    token = s.take()
+    return SessionConstant(token.offset, _SESSION_WORDS[token.text])
+
+
+def _current(s: TokenStream) -> Current:
+    offset = s.expect("current").offset
+    return Current(offset, parse_datetime_qualifier(s) if at_qualifier(s) else _CURRENT)
+
+
+def _sysdate(s: TokenStream) -> Current:
+    return Current(s.expect("sysdate").offset, _SYSDATE, is_sysdate=True)
+
+
+def _literal_text(s: TokenStream) -> str:
+    """Read the parentheses of DATETIME(..) or INTERVAL(..): numbers and what stands between them."""
+    opening = s.expect("(")
+    while not s.at(")"):
+        if s.token.kind is not Kind.NUMBER and not s.at_any("-", "+", ":", "."):
+            raise s.refusal()
+        s.take()
+    closing = s.take()
+    return s.written(opening.end, closing.offset)
+
+
+def _datetime_literal(s: TokenStream) -> DatetimeLiteral:
+    offset = s.expect("datetime").offset
+    text = _literal_text(s)
+    return DatetimeLiteral(offset, text, parse_datetime_qualifier(s))
+
+
+def _interval_literal(s: TokenStream) -> IntervalLiteral:
+    offset = s.expect("interval").offset
+    text = _literal_text(s)
+    return IntervalLiteral(offset, text, parse_interval_qualifier(s))
+
+
+def _at_operand(s: TokenStream) -> bool:
+    """Whether the token behind the next one begins an operand, so that the next one is no name."""
+    following = s.ahead(1)
+    if following.kind is Kind.NAME:
+        return following.text not in _BEHIND_A_VALUE
+    return following.kind in (Kind.NUMBER, Kind.STRING, Kind.DELIMITED) or s.at_any("(", "?", ahead=1)
+
+
+def _case(s: TokenStream) -> Case:
+    offset = s.expect("case").offset
+    operand = None if s.at("when") else s.grammar.value(s)
+    branches: list[When] = []
+    while (token := s.accept("when")) is not None:
+        condition = s.grammar.condition(s) if operand is None else s.grammar.value(s)
+        s.expect("then")
+        branches.append(When(token.offset, condition, s.grammar.value(s)))
+    if not branches:
+        raise s.refusal()
+    otherwise = s.grammar.value(s) if s.accept("else") else None
+    s.expect("end")
+    return Case(offset, operand, tuple(branches), otherwise)
+
+
+def _cast(s: TokenStream) -> Cast:
+    offset = s.expect("cast", "(").offset
+    operand = s.grammar.value(s)
+    s.expect("as")
+    type_ = parse_type(s)
+    s.expect(")")
+    return Cast(offset, operand, type_)
+
+
+def _extend(s: TokenStream) -> Extend:
+    offset = s.expect("extend", "(").offset
+    operand = s.grammar.value(s)
+    qualifier = parse_datetime_qualifier(s) if s.accept(",") else None
+    s.expect(")")
+    return Extend(offset, operand, qualifier)
+
+
+def _trim(s: TokenStream) -> Trim:
+    offset = s.expect("trim", "(").offset
+    side: TrimSide = "both"
+    characters: Expression | None = None
+    if s.at_any(*_SIDES) and not s.at_any(")", ".", "||", "::", "[", ahead=1):
+        side = _SIDES[s.take().text]
+        characters = None if s.at("from") else s.grammar.value(s)
+        s.expect("from")
+        operand = s.grammar.value(s)
+    else:
+        operand = s.grammar.value(s)
+        if s.accept("from"):
+            characters, operand = operand, s.grammar.value(s)
+    s.expect(")")
+    return Trim(offset, side, characters, operand)
+
+
+def _substring(s: TokenStream) -> Call:
+    start = s.expect("substring", "(")
+    arguments = [s.grammar.value(s)]
+    s.expect("from")
+    arguments.append(s.grammar.value(s))
+    if s.accept("for"):
+        arguments.append(s.grammar.value(s))
+    s.expect(")")
+    return Call(start.offset, QualifiedName(start.offset, "substring"), tuple(arguments))
+
+
+def _row(s: TokenStream) -> Expression:
+    raise s.unsupported("ROW")
+
+
+_READERS: Final[dict[str, Reader]] = {"datetime": _datetime_literal, "interval": _interval_literal}
+_WITH_PARENTHESES: Final[dict[str, Reader]] = {
+    "cast": _cast,
+    "extend": _extend,
+    "trim": _trim,
+    "substring": _substring,
+    "row": _row,
+}
+_WITHOUT_PARENTHESES: Final[dict[str, Reader]] = {
+    "null": _null,
+    "current": _current,
+    "sysdate": _sysdate,
+    **dict.fromkeys(_SESSION_WORDS, _session_constant),
+}
+
+
+# --- Columns and calls -------------------------------------------------------
+
+
+def _named(s: TokenStream) -> Expression:
+    """Read a column, a sequence's value or a call, each with all the qualification it may have."""
+    offset = s.token.offset
+    database, server = parse_database_prefix(s)
+    if s.token.kind is Kind.STRING and s.at(".", ahead=1):
+        parts = [s.take().text.rstrip()]
+    else:
+        parts = [s.name().text]
+    while s.at(".") and s.at_name(ahead=1):
+        s.take()
+        parts.append(s.name().text)
+    if s.at("("):
+        return _call(s, _qualified(s, offset, parts, database, server))
+    if s.at("."):
+        raise s.refusal(s.ahead(1))
+    if len(parts) == 1:
+        if database:
+            raise s.refusal()
+        return _subscripted(s, Column(offset, parts[0]))
+    table = _qualified(s, offset, parts[:-1], database, server)
+    if parts[-1] in ("nextval", "currval"):
+        return SequenceValue(offset, table, "nextval" if parts[-1] == "nextval" else "currval")
+    return _subscripted(s, Column(offset, parts[-1], table))
+
+
+def _qualified(s: TokenStream, offset: int, parts: list[str], database: str, server: str) -> QualifiedName:
+    if len(parts) > 2:
+        raise s.refusal()
+    return QualifiedName(offset, parts[-1], parts[0] if len(parts) == 2 else "", database, server)
+
+
+def _subscripted(s: TokenStream, column: Column) -> Expression:
+    if not s.accept("["):
+        return column
+    first = s.integer()
+    last = s.integer() if s.accept(",") else None
+    s.expect("]")
+    return Subscript(column.offset, column, first, last)
+
+
+def _call(s: TokenStream, routine: QualifiedName) -> Expression:
+    s.expect("(")
+    arguments: tuple[Expression, ...] = ()
+    if not s.at(")"):
+        arguments = s.listed(s.grammar.value)
+    s.expect(")")
+    return parse_windowed(s, Call(routine.offset, routine, arguments))
+
+
+def _aggregate(s: TokenStream) -> Expression:
+    token = s.take()
+    s.expect("(")
+    argument: Expression | None = None
+    distinct = False
+    if token.text != "count" or not s.accept("*"):
+        if s.at_any("distinct", "unique", "all") and not s.at_any(")", ".", ahead=1):
+            distinct = s.take().text != "all"
+        argument = s.grammar.value(s)
+    s.expect(")")
+    return parse_windowed(s, Aggregate(token.offset, cast(AggregateName, token.text), argument, distinct))

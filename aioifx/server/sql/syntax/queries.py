@@ -1,0 +1,237 @@
+"""SELECT from WITH to INTO TEMP: what a query is made of, and in which order. Never: whether its names exist.
+
+House rule: FROM is required; FOR UPDATE, FOR READ ONLY and INTO TEMP belong to the outermost query alone.
+
+Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement), and -944 for SKIP, FIRST and LIMIT
+inside expressions is too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
+from aioifx.server.sql.syntax.sources import parse_from_item
+from aioifx.server.sql.syntax.stream import TokenStream, parse_database_prefix, parse_owner
+from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tree import (
+    CommonTable,
+    Expression,
+    ForUpdate,
+    IntoTemp,
+    Name,
+    Number,
+    OrderItem,
+    Parameter,
+    QualifiedName,
+    Query,
+    QueryBody,
+    Select,
+    SelectItem,
+    SetOperation,
+    Star,
+)
+from aioifx.server.sql.syntax.windows import parse_order_item
+
+LIMIT_NOT_ALLOWED: Final = -944
+
+SetOperator: TypeAlias = Literal["union", "intersect", "minus"]
+
+_SET_OPERATORS: Final[dict[str, SetOperator]] = {
+    "union": "union",
+    "intersect": "intersect",
+    "minus": "minus",
+    "except": "minus",
+}
+
+
+# --- Whole queries -----------------------------------------------------------
+
+
+def parse_statement_query(s: TokenStream) -> Query:
+    """Read a query that is a statement, with what may stand at its very end."""
+    query = parse_query(s)
+    for_update: ForUpdate | None = None
+    for_read_only = False
+    if s.at("for"):
+        s.take()
+        if s.accept("read", "only"):
+            for_read_only = True
+        else:
+            offset = s.expect("update").offset
+            for_update = ForUpdate(offset, s.listed(TokenStream.name) if s.accept("of") else ())
+    into_temp = _into_temp(s) if s.at("into") else None
+    return replace(query, for_update=for_update, for_read_only=for_read_only, into_temp=into_temp)
+
+
+def parse_subquery(s: TokenStream) -> Query:
+    """Read a query inside an expression, where rows cannot be skipped or limited."""
+    start = s.token
+    query = parse_query(s)
+    if _is_limited(query):
+        raise SqlFault(LIMIT_NOT_ALLOWED, offset=start.offset)
+    return query
+
+
+def _is_limited(query: Query) -> bool:
+    """Whether SKIP, FIRST or LIMIT stands in the query itself; those of its derived tables do not count."""
+    pending: list[QueryBody] = [query]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, SetOperation):
+            pending += (part.left, part.right)
+        elif isinstance(part, Select):
+            if part.skip or part.first:
+                return True
+        elif part.skip or part.limit:
+            return True
+        else:
+            pending.append(part.body)
+    return False
+
+
+def parse_query(s: TokenStream) -> Query:
+    """Read ``[WITH ..] SELECT .. [UNION ..] [ORDER BY ..] [SKIP n] [LIMIT n]``."""
+    s.descend()
+    start = s.token
+    recursive, common_tables = _common_tables(s) if s.at("with") else (False, ())
+    body = _combined(s)
+    order_by: tuple[OrderItem, ...] = ()
+    if s.at("order", "siblings"):
+        raise s.unsupported("CONNECT BY")
+    if s.accept("order", "by"):
+        order_by = s.listed(parse_order_item)
+    skip = _row_count(s, "skip")
+    limit = _row_count(s, "limit")
+    s.ascend()
+    if isinstance(body, Query) and not (common_tables or order_by or skip or limit):
+        return body
+    return Query(start.offset, body, common_tables, recursive, order_by, skip, limit)
+
+
+def _common_tables(s: TokenStream) -> tuple[bool, tuple[CommonTable, ...]]:
+    s.expect("with")
+    recursive = s.at_name(1) and not s.at("as", ahead=1) and s.accept("recursive") is not None
+    return recursive, s.listed(_common_table)
+
+
+def _common_table(s: TokenStream) -> CommonTable:
+    name = s.name()
+    columns = s.names_enclosed() if s.at("(") else ()
+    s.expect("as", "(")
+    query = parse_query(s)
+    s.expect(")")
+    return CommonTable(name.offset, name, columns, query)
+
+
+def _combined(s: TokenStream) -> QueryBody:
+    left = _part(s)
+    while s.at_any(*SET_OPERATORS):
+        token = s.take()
+        operator = _SET_OPERATORS[token.text]
+        with_all = operator == "union" and s.accept("all") is not None
+        left = SetOperation(left.offset, operator, with_all, left, _part(s), token.offset)
+    return left
+
+
+def _part(s: TokenStream) -> QueryBody:
+    if s.accept("("):
+        query = parse_query(s)
+        s.expect(")")
+        return query
+    return _select(s)
+
+
+def _into_temp(s: TokenStream) -> IntoTemp:
+    offset = s.expect("into").offset
+    if not (s.at("temp") and s.at_name(1)):
+        keyword = s.token.text.upper() if s.at_any("raw", "standard", "external") else "TABLE"
+        raise s.unsupported(f"INTO {keyword}")
+    s.expect("temp")
+    name = s.name()
+    return IntoTemp(offset, name, s.accept("with", "no", "log") is not None)
+
+
+# --- One SELECT --------------------------------------------------------------
+
+
+def _select(s: TokenStream) -> Select:
+    offset = s.expect("select").offset
+    skip = _row_count(s, "skip")
+    first = _row_count(s, "first") or _row_count(s, "limit")
+    distinct = _distinct(s)
+    items = s.listed(_select_item)
+    s.expect("from")
+    from_items = s.listed(parse_from_item)
+    where = s.grammar.condition(s) if s.accept("where") else None
+    if s.at("start", "with") or s.at("connect", "by"):
+        raise s.unsupported("CONNECT BY")
+    group_by: tuple[Expression, ...] = ()
+    if s.accept("group", "by"):
+        if s.at("grouping", "sets"):
+            raise s.unsupported("GROUPING SETS")
+        group_by = s.listed(s.grammar.value)
+    having = s.grammar.condition(s) if s.accept("having") else None
+    return Select(offset, items, from_items, where, group_by, having, distinct, skip, first)
+
+
+def _row_count(s: TokenStream, word: str) -> Number | Parameter | None:
+    """Read ``word n`` or ``word ?``; without a number the word is a name."""
+    if not s.at(word):
+        return None
+    if s.at("?", ahead=1):
+        s.take()
+        return s.parameter()
+    if s.ahead(1).kind is not Kind.NUMBER:
+        return None
+    s.take()
+    if not s.token.text.isdigit():
+        raise s.refusal()
+    return parse_number(s)
+
+
+def _distinct(s: TokenStream) -> bool:
+    if not s.at_any("all", "distinct", "unique"):
+        return False
+    following = s.ahead(1)
+    if following.kind is Kind.SYMBOL and following.text not in ("(", "?", "+", "-", "*"):
+        return False
+    if following.kind is Kind.END or s.at_any("from", "as", ahead=1):
+        return False
+    return s.take().text != "all"
+
+
+def _select_item(s: TokenStream) -> SelectItem:
+    offset = s.token.offset
+    if s.at("from") and not s.at_any("from", "as", ",", ".", ahead=1):
+        raise s.refusal()
+    expression = _star(s) if _at_star(s) else s.grammar.value(s)
+    label: Name | None = None
+    if s.accept("as") or (s.at_name() and not s.at_any("from", "into")):
+        label = s.name()
+    return SelectItem(offset, expression, label)
+
+
+def _at_star(s: TokenStream) -> bool:
+    """Whether ``*`` comes next, or a table's name with ``.*`` behind it."""
+    ahead = 0
+    if s.at_name() and s.at(":", ahead=1):
+        ahead = 2
+    elif s.at_name() and s.at("@", ahead=1) and s.at(":", ahead=3):
+        ahead = 4
+    while s.at(".", ahead=ahead + 1) and (s.at_name(ahead) or s.ahead(ahead).kind is Kind.STRING):
+        ahead += 2
+    return s.at("*", ahead=ahead)
+
+
+def _star(s: TokenStream) -> Star:
+    offset = s.token.offset
+    if s.accept("*"):
+        return Star(offset)
+    database, server = parse_database_prefix(s)
+    owner = parse_owner(s) if s.at(".", ahead=3) else ""
+    table = QualifiedName(offset, s.name().text, owner, database, server)
+    s.expect(".", "*")
+    return Star(offset, table)

@@ -1,0 +1,231 @@
+"""The SET statements. Never: what a setting does.
+
+House rule: a SET without effect here is still read to its end, so that a misspelt one is refused.
+
+Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.syntax.stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tree import (
+    IsolationLevel,
+    Name,
+    QualifiedName,
+    SetConstraints,
+    SetEnvironment,
+    SetIsolation,
+    SetLockMode,
+    SetOption,
+    SetRole,
+    SetTransaction,
+    Statement,
+)
+
+Reader: TypeAlias = Callable[[TokenStream, int], Statement]
+"""Reads what follows SET and the words of its table's key; gets the offset of SET."""
+
+
+def parse_set(s: TokenStream) -> Statement:
+    """Read SET of anything."""
+    offset = s.expect("set").offset
+    for words, reader in _SETTINGS:
+        if s.accept(*words):
+            return reader(s, offset)
+    for words in _NOT_EXECUTED:
+        if s.at(*words):
+            raise s.unsupported(f"SET {' '.join(words).upper()}")
+    raise s.refusal()
+
+
+# --- Settings with an effect -------------------------------------------------
+
+
+def _lock_mode(s: TokenStream, offset: int) -> SetLockMode:
+    s.expect("to")
+    if s.accept("not", "wait"):
+        return SetLockMode(offset, 0)
+    s.expect("wait")
+    return SetLockMode(offset, s.integer() if s.token.kind is Kind.NUMBER else None)
+
+
+def _isolation(s: TokenStream, offset: int) -> SetIsolation:
+    s.accept("to")
+    level: IsolationLevel
+    if s.accept("dirty", "read"):
+        level = "dirty read"
+        s.accept("with", "warning")
+    elif s.accept("committed", "read"):
+        level = "last committed" if s.accept("last", "committed") else "committed read"
+    elif s.accept("cursor", "stability"):
+        level = "cursor stability"
+    else:
+        s.expect("repeatable", "read")
+        level = "repeatable read"
+    return SetIsolation(offset, level, s.accept("retain", "update", "locks") is not None)
+
+
+def _transaction(s: TokenStream, offset: int) -> SetTransaction:
+    read_only: bool | None = None
+    level: IsolationLevel | None = None
+    while True:
+        if read_only is None and s.accept("read"):
+            read_only = s.expect_any("only", "write").text == "only"
+        elif level is None and s.at("isolation"):
+            s.expect("isolation", "level")
+            level = _transaction_level(s)
+        else:
+            raise s.refusal()
+        if not s.accept(","):
+            return SetTransaction(offset, read_only, level)
+
+
+def _transaction_level(s: TokenStream) -> IsolationLevel:
+    if s.accept("read", "uncommitted"):
+        return "dirty read"
+    if s.accept("read"):
+        s.expect("committed")
+        return "committed read"
+    if s.accept("repeatable"):
+        s.expect("read")
+    else:
+        s.expect("serializable")
+    return "repeatable read"
+
+
+def _constraints(s: TokenStream, offset: int) -> SetConstraints:
+    names: tuple[QualifiedName, ...] = ()
+    if s.at("for"):
+        raise s.unsupported("SET CONSTRAINTS FOR")
+    if not s.accept("all"):
+        names = s.listed(parse_qualified_name)
+    if s.at_any("enabled", "disabled", "filtering"):
+        raise s.unsupported(f"SET CONSTRAINTS {s.token.text.upper()}")
+    return SetConstraints(offset, names, s.expect_any("immediate", "deferred").text == "deferred")
+
+
+def _role(s: TokenStream, offset: int) -> SetRole:
+    if s.token.kind is Kind.STRING:
+        token = s.take()
+        return SetRole(offset, Name(token.offset, token.text))
+    role = s.name()
+    return SetRole(offset, None if role.text in ("null", "none") else role)
+
+
+def _environment(s: TokenStream, offset: int) -> SetEnvironment:
+    name = s.name().text
+    token = s.token
+    if token.kind in (Kind.STRING, Kind.NUMBER):
+        return SetEnvironment(offset, name, s.take().text)
+    return SetEnvironment(offset, name, s.expect_any("on", "off", "default").text)
+
+
+# --- Settings without an effect ----------------------------------------------
+
+
+def _explain(s: TokenStream, offset: int) -> SetOption:
+    if s.accept("file", "to"):
+        return SetOption(offset, "explain", f"file {s.string()}")
+    value = s.expect_any("on", "off").text
+    if value == "on" and s.at("avoid_execute"):
+        raise s.unsupported("AVOID_EXECUTE")
+    return SetOption(offset, "explain", value)
+
+
+def _optimization(s: TokenStream, offset: int) -> SetOption:
+    if s.at("environment"):
+        raise s.unsupported("SET OPTIMIZATION ENVIRONMENT")
+    return SetOption(offset, "optimization", s.expect_any("high", "low", "first_rows", "all_rows").text)
+
+
+def _pdqpriority(s: TokenStream, offset: int) -> SetOption:
+    if s.token.kind is Kind.NUMBER:
+        return SetOption(offset, "pdqpriority", str(s.integer()))
+    return SetOption(offset, "pdqpriority", s.expect_any("default", "low", "off", "high").text)
+
+
+def _debug_file(s: TokenStream, offset: int) -> SetOption:
+    value = s.string()
+    s.accept("with", "append")
+    return SetOption(offset, "debug file", value)
+
+
+def _log(s: TokenStream, offset: int) -> SetOption:
+    return SetOption(offset, "log", "unbuffered")
+
+
+def _buffered_log(s: TokenStream, offset: int) -> SetOption:
+    return SetOption(offset, "log", "buffered")
+
+
+def _collation(s: TokenStream, offset: int) -> SetOption:
+    return SetOption(offset, "collation", s.string())
+
+
+def _no_collation(s: TokenStream, offset: int) -> SetOption:
+    return SetOption(offset, "collation", "")
+
+
+def _session_authorization(s: TokenStream, offset: int) -> SetOption:
+    user = s.string() if s.token.kind is Kind.STRING else s.name().text
+    if s.accept("using"):
+        s.string()
+    return SetOption(offset, "session authorization", user)
+
+
+def _autofree(s: TokenStream, offset: int) -> SetOption:
+    state = s.accept_any("enabled", "disabled")
+    if s.accept("for"):
+        s.name()
+    return SetOption(offset, "autofree", state.text if state else "enabled")
+
+
+def _deferred_prepare(s: TokenStream, offset: int) -> SetOption:
+    state = s.accept_any("enabled", "disabled")
+    return SetOption(offset, "deferred_prepare", state.text if state else "enabled")
+
+
+def _dataskip(s: TokenStream, offset: int) -> SetOption:
+    value = s.expect_any("on", "off", "default").text
+    if value == "on" and s.at_name():
+        s.listed(TokenStream.name)
+    return SetOption(offset, "dataskip", value)
+
+
+def _statement_cache(s: TokenStream, offset: int) -> SetOption:
+    return SetOption(offset, "statement cache", s.expect_any("on", "off").text)
+
+
+_SETTINGS: Final[tuple[tuple[tuple[str, ...], Reader], ...]] = (
+    (("lock", "mode"), _lock_mode),
+    (("isolation",), _isolation),
+    (("transaction",), _transaction),
+    (("constraints",), _constraints),
+    (("role",), _role),
+    (("environment",), _environment),
+    (("explain",), _explain),
+    (("optimization",), _optimization),
+    (("pdqpriority",), _pdqpriority),
+    (("debug", "file", "to"), _debug_file),
+    (("buffered", "log"), _buffered_log),
+    (("log",), _log),
+    (("no", "collation"), _no_collation),
+    (("collation",), _collation),
+    (("session", "authorization", "to"), _session_authorization),
+    (("autofree",), _autofree),
+    (("deferred_prepare",), _deferred_prepare),
+    (("dataskip",), _dataskip),
+    (("statement", "cache"), _statement_cache),
+)
+_NOT_EXECUTED: Final = (
+    ("connection",),
+    ("encryption", "password"),
+    ("indexes",),
+    ("triggers",),
+    ("table",),
+    ("user", "password"),
+)

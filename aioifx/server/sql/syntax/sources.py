@@ -1,0 +1,176 @@
+"""FROM: tables, joins, old outer joins, derived tables, and their aliases. Never: whether a table exists.
+
+House rule: a name is an alias unless it begins the next clause, and for that its neighbour counts: ``LIMIT`` is a
+clause before a number, an alias elsewhere.
+
+Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement, FROM clause).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from aioifx.server.sql.syntax.primaries import SET_OPERATORS, at_query
+from aioifx.server.sql.syntax.stream import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tree import (
+    CollectionTable,
+    DerivedTable,
+    FromItem,
+    Join,
+    Name,
+    OuterTables,
+    TableRef,
+)
+
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "cross"]
+CollectionKind: TypeAlias = Literal["set", "multiset", "list"]
+
+_SIDED_JOINS: Final[dict[str, JoinKind]] = {"left": "left", "right": "right", "full": "full"}
+_COLLECTIONS: Final[dict[str, CollectionKind]] = {"set": "set", "multiset": "multiset", "list": "list"}
+_ALWAYS_CLAUSES: Final = ("where", "having", "on", "into", "set", "using", "when", "values", "as", "join")
+_CLAUSES_BEFORE: Final = {
+    "group": ("by",),
+    "order": ("by", "siblings"),
+    "start": ("with",),
+    "connect": ("by",),
+    "for": ("update", "read"),
+    "with": ("check",),
+    "inner": ("join",),
+    "cross": ("join",),
+    "natural": ("join", "left", "right", "full", "inner"),
+    "left": ("join", "outer"),
+    "right": ("join", "outer"),
+    "full": ("join", "outer"),
+    **dict.fromkeys(SET_OPERATORS, ("select", "all", "(")),
+}
+
+
+def at_clause(s: TokenStream, ahead: int = 0) -> bool:
+    """Whether the word there begins a clause, so that it cannot be an alias."""
+    if s.at_any(*_ALWAYS_CLAUSES, ahead=ahead):
+        return True
+    if s.at_any("skip", "limit", ahead=ahead):
+        return s.ahead(ahead + 1).kind is Kind.NUMBER or s.at("?", ahead=ahead + 1)
+    token = s.ahead(ahead)
+    followers = _CLAUSES_BEFORE.get(token.text) if token.kind is Kind.NAME else None
+    return followers is not None and s.at_any(*followers, ahead=ahead + 1)
+
+
+def parse_alias(s: TokenStream) -> Name | None:
+    """Read ``AS name`` or a name that begins no clause."""
+    if s.accept("as") or (s.at_name() and not at_clause(s)):
+        return s.name()
+    return None
+
+
+def parse_table_ref(s: TokenStream) -> TableRef:
+    """Read a table's name with its alias."""
+    if s.at("only", "("):
+        raise s.unsupported("ONLY")
+    table = parse_qualified_name(s)
+    return TableRef(table.offset, table, parse_alias(s))
+
+
+def parse_derived_table(s: TokenStream) -> DerivedTable:
+    """Read ``(SELECT ..) alias (columns)``."""
+    offset = s.expect("(").offset
+    query = s.grammar.query(s)
+    s.expect(")")
+    alias, columns = _alias_and_columns(s)
+    return DerivedTable(offset, query, alias, columns)
+
+
+def _alias_and_columns(s: TokenStream) -> tuple[Name | None, tuple[Name, ...]]:
+    alias = parse_alias(s)
+    return alias, s.names_enclosed() if alias is not None and s.at("(") else ()
+
+
+def parse_from_item(s: TokenStream) -> FromItem:
+    """Read one entry of a FROM list."""
+    if s.at("outer") and (s.at("(", ahead=1) or _at_table_name(s, 1)):
+        return _outer_tables(s)
+    return _joined(s)
+
+
+def _at_table_name(s: TokenStream, ahead: int) -> bool:
+    return s.ahead(ahead).kind is Kind.STRING or (s.at_name(ahead) and not at_clause(s, ahead))
+
+
+def _outer_tables(s: TokenStream) -> OuterTables:
+    s.descend()
+    offset = s.expect("outer").offset
+    if s.at("(") and not at_query(s, ahead=1):
+        items = s.enclosed(parse_from_item)
+    else:
+        items = (_table(s),)
+    s.ascend()
+    return OuterTables(offset, items)
+
+
+def _joined(s: TokenStream) -> FromItem:
+    left = _table(s)
+    while (kind := _join_at(s)) is not None:
+        left = _join(s, left, kind)
+    return left
+
+
+def _join_at(s: TokenStream) -> JoinKind | None:
+    """The kind of the join whose words come next."""
+    if s.at("join") or s.at("inner", "join"):
+        return "inner"
+    if s.at("cross", "join"):
+        return "cross"
+    kind = _SIDED_JOINS.get(s.token.text)
+    if kind and (s.at(kind, "join") or s.at(kind, "outer", "join")):
+        return kind
+    return None
+
+
+def _join(s: TokenStream, left: FromItem, kind: JoinKind) -> Join:
+    while s.take().text != "join":
+        pass
+    right = _table(s)
+    if kind == "cross":
+        return Join(left.offset, kind, left, right, None)
+    s.descend()
+    while not s.at("on") and (inner := _join_at(s)) is not None:
+        right = _join(s, right, inner)
+    s.ascend()
+    s.expect("on")
+    return Join(left.offset, kind, left, right, s.grammar.condition(s))
+
+
+def _table(s: TokenStream) -> FromItem:
+    if s.at("("):
+        if at_query(s, ahead=1):
+            return parse_derived_table(s)
+        s.descend()
+        s.expect("(")
+        item = _joined(s)
+        s.expect(")")
+        s.ascend()
+        return item
+    if s.at("table", "("):
+        return _collection_table(s)
+    if s.at("lateral", "("):
+        raise s.unsupported("LATERAL")
+    return parse_table_ref(s)
+
+
+def _collection_table(s: TokenStream) -> DerivedTable | CollectionTable:
+    offset = s.expect("table", "(").offset
+    if s.accept("multiset", "("):
+        query = s.grammar.query(s)
+        s.expect(")", ")")
+        alias, columns = _alias_and_columns(s)
+        return DerivedTable(offset, query, alias, columns)
+    kind = _COLLECTIONS.get(s.token.text)
+    if kind is None or not s.at("{", ahead=1):
+        raise s.unsupported("TABLE")
+    s.take()
+    s.expect("{")
+    elements = s.listed(s.grammar.value)
+    s.expect("}", ")")
+    alias, columns = _alias_and_columns(s)
+    return CollectionTable(offset, kind, elements, alias, columns)

@@ -1,0 +1,299 @@
+"""CREATE TABLE and ALTER TABLE: columns, defaults, constraints. Never: whether a default suits its column.
+
+House rules:
+1. A constraint's name stands behind it (``PRIMARY KEY (k) CONSTRAINT pk_t``), as Informix demands.
+2. ENABLED and NOVALIDATE are the rule here and are dropped; DISABLED and FILTERING are refused.
+
+Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER TABLE).
+"""
+
+from __future__ import annotations
+
+from aioifx.server.sql.syntax.primaries import parse_number, parse_primary
+from aioifx.server.sql.syntax.storage import EXTRA_COLUMNS, LockMode, parse_lock_mode, parse_table_storage
+from aioifx.server.sql.syntax.stream import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tree import (
+    AddColumn,
+    AddConstraint,
+    AlterAction,
+    AlterTable,
+    Check,
+    ColumnDef,
+    Constraint,
+    CreateTable,
+    Current,
+    DatetimeLiteral,
+    Default,
+    DropColumn,
+    DropConstraint,
+    Expression,
+    ForeignKey,
+    IntervalLiteral,
+    ModifyColumn,
+    Name,
+    NotNull,
+    Null,
+    PrimaryKey,
+    QualifiedName,
+    SessionConstant,
+    String,
+    Unary,
+    Unique,
+)
+from aioifx.server.sql.syntax.types import parse_declared_type
+
+
+def parse_if_not_exists(s: TokenStream) -> bool:
+    """Read ``IF NOT EXISTS`` if it is there."""
+    return s.accept("if", "not", "exists") is not None
+
+
+def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
+    """Read a CREATE TABLE from the word behind CREATE."""
+    kind = s.accept_any("temp", "standard", "raw", "external")
+    if kind is not None and kind.text == "external":
+        raise s.unsupported("CREATE EXTERNAL TABLE", kind)
+    temp = kind is not None and kind.text == "temp"
+    s.expect("table")
+    if_not_exists = parse_if_not_exists(s)
+    table = parse_qualified_name(s)
+    if s.at("of", "type") or s.at("as"):
+        raise s.unsupported(f"CREATE TABLE {s.token.text.upper()}")
+    columns: list[ColumnDef] = []
+    constraints: list[Constraint] = []
+    for item in s.enclosed(_table_item):
+        if isinstance(item, ColumnDef):
+            columns.append(item)
+        else:
+            constraints.append(item)
+    if not columns:
+        raise s.refusal()
+    no_log = temp and s.accept("with", "no", "log") is not None
+    lock_mode = parse_table_storage(s)
+    no_log = no_log or (temp and s.accept("with", "no", "log") is not None)
+    if s.at("as") or s.at("under"):
+        raise s.unsupported(f"CREATE TABLE {s.token.text.upper()}")
+    return CreateTable(
+        offset, table, tuple(columns), tuple(constraints), temp, no_log, if_not_exists, lock_mode
+    )
+
+
+def _table_item(s: TokenStream) -> ColumnDef | Constraint:
+    return _table_constraint(s) if _at_table_constraint(s) else _column(s)
+
+
+# --- Columns -----------------------------------------------------------------
+
+
+def _column(s: TokenStream) -> ColumnDef:
+    if s.at("constraint") and s.at_any("primary", "unique", "check", "foreign", "not", ahead=2):
+        raise s.refusal()
+    name = s.name()
+    declared = parse_declared_type(s)
+    default: Default | None = None
+    not_null: NotNull | None = None
+    nullable = False
+    constraints: list[Constraint] = []
+    while True:
+        if s.at("default") and default is None:
+            default = _default(s)
+        elif s.at("not", "null") and not (not_null or nullable):
+            offset = s.expect("not", "null").offset
+            not_null = NotNull(offset, _constraint_name(s))
+        elif s.at("null") and not (not_null or nullable):
+            s.take()
+            nullable = True
+        elif (constraint := _column_constraint(s, name)) is not None:
+            constraints.append(constraint)
+        else:
+            break
+    return ColumnDef(
+        name.offset, name, declared.type, default, not_null, tuple(constraints), declared.serial_start
+    )
+
+
+def _default(s: TokenStream) -> Default:
+    start = s.expect("default")
+    first = s.token
+    value = _default_value(s)
+    return Default(start.offset, value, s.written(first.offset, s.last_end))
+
+
+def _default_value(s: TokenStream) -> Expression:
+    """Read a literal or a word that stands for a value; expressions are no defaults in Informix."""
+    token = s.token
+    if s.at_any("-", "+"):
+        sign = s.take()
+        return Unary(sign.offset, "-" if sign.text == "-" else "+", parse_number(s))
+    if token.kind is Kind.NUMBER:
+        return parse_number(s)
+    value = parse_primary(s, conditional=False)
+    literals = Null | String | SessionConstant | Current | DatetimeLiteral | IntervalLiteral
+    if not isinstance(value, literals):
+        raise s.refusal(token)
+    return value
+
+
+# --- Constraints -------------------------------------------------------------
+
+
+def _column_constraint(s: TokenStream, column: Name) -> Constraint | None:
+    offset = s.token.offset
+    if s.accept("primary", "key"):
+        return PrimaryKey(offset, (column,), _constraint_name(s))
+    if s.accept_any("unique", "distinct"):
+        return Unique(offset, (column,), _constraint_name(s))
+    if s.at("check", "("):
+        return _check(s)
+    if s.at("references"):
+        return _reference(s, offset, (column,))
+    return None
+
+
+def _at_table_constraint(s: TokenStream) -> bool:
+    return (
+        s.at("primary", "key", "(")
+        or (s.at_any("unique", "distinct", "check") and s.at("(", ahead=1))
+        or s.at("foreign", "key", "(")
+    )
+
+
+def _table_constraint(s: TokenStream) -> Constraint:
+    offset = s.token.offset
+    if s.accept("primary", "key"):
+        columns = s.names_enclosed()
+        return PrimaryKey(offset, columns, _constraint_name(s))
+    if s.accept_any("unique", "distinct"):
+        columns = s.names_enclosed()
+        return Unique(offset, columns, _constraint_name(s))
+    if s.at("check"):
+        return _check(s)
+    s.expect("foreign", "key")
+    return _reference(s, offset, s.names_enclosed())
+
+
+def _check(s: TokenStream) -> Check:
+    offset = s.expect("check").offset
+    opening = s.expect("(")
+    condition = s.grammar.condition(s)
+    closing = s.expect(")")
+    text = s.written(opening.end, closing.offset)
+    return Check(offset, condition, text, _constraint_name(s))
+
+
+def _reference(s: TokenStream, offset: int, columns: tuple[Name, ...]) -> ForeignKey:
+    s.expect("references")
+    parent = parse_qualified_name(s)
+    parent_columns = s.names_enclosed() if s.at("(") else ()
+    cascade = s.accept("on", "delete", "cascade") is not None
+    return ForeignKey(offset, columns, parent, parent_columns, cascade, _constraint_name(s))
+
+
+def _constraint_name(s: TokenStream) -> QualifiedName | None:
+    """Read ``CONSTRAINT [owner.]name`` and the constraint's mode."""
+    name = _owned_name(s) if s.accept("constraint") else None
+    if s.at_any("disabled", "filtering"):
+        raise s.unsupported(s.token.text.upper())
+    s.accept("enabled")
+    s.accept("novalidate")
+    return name
+
+
+def _owned_name(s: TokenStream) -> QualifiedName:
+    offset = s.token.offset
+    owner = parse_owner(s)
+    return QualifiedName(offset, s.name().text, owner)
+
+
+# --- ALTER TABLE -------------------------------------------------------------
+
+
+def parse_alter_table(s: TokenStream, offset: int) -> AlterTable:
+    """Read an ALTER TABLE from the word TABLE."""
+    s.expect("table")
+    table = parse_qualified_name(s)
+    actions: list[AlterAction] = []
+    lock_mode: LockMode | None = None
+    while True:
+        if s.at("lock", "mode"):
+            lock_mode = parse_lock_mode(s)
+        else:
+            actions += _actions(s)
+        if not s.accept(","):
+            return AlterTable(offset, table, tuple(actions), lock_mode)
+
+
+def _actions(s: TokenStream) -> tuple[AlterAction, ...]:
+    """Read one action, which may concern several columns."""
+    if s.at_any("add", "drop") and s.at_any(*EXTRA_COLUMNS, ahead=1) and not s.at_name(2):
+        s.take()
+        s.take()
+        return ()
+    if s.accept("add"):
+        return _added(s)
+    if s.accept("drop"):
+        return _dropped(s)
+    if s.accept("modify"):
+        return _modified(s)
+    if s.accept("type", "("):
+        s.expect_any("raw", "standard")
+        s.expect(")")
+        return ()
+    if s.at("put"):
+        raise s.unsupported("PUT")
+    raise s.refusal()
+
+
+def _added(s: TokenStream) -> tuple[AlterAction, ...]:
+    if s.at("constraint") and (s.at("(", ahead=1) or _at_constraint_behind(s)):
+        s.take()
+        return s.enclosed(_added_constraint) if s.at("(") else (_added_constraint(s),)
+    return s.enclosed(_added_column) if s.at("(") else (_added_column(s),)
+
+
+def _at_constraint_behind(s: TokenStream) -> bool:
+    return (
+        s.at("primary", "key", ahead=1)
+        or s.at("foreign", "key", ahead=1)
+        or (s.at_any("unique", "distinct", "check", ahead=1) and s.at("(", ahead=2))
+    )
+
+
+def _added_constraint(s: TokenStream) -> AddConstraint:
+    constraint = _table_constraint(s)
+    return AddConstraint(constraint.offset, constraint)
+
+
+def _added_column(s: TokenStream) -> AddColumn:
+    column = _column(s)
+    return AddColumn(column.offset, column, s.name() if s.accept("before") else None)
+
+
+def _dropped(s: TokenStream) -> tuple[AlterAction, ...]:
+    if s.at("constraint") and (s.at("(", ahead=1) or s.at_name(1) or s.ahead(1).kind is Kind.STRING):
+        s.take()
+        return s.enclosed(_dropped_constraint) if s.at("(") else (_dropped_constraint(s),)
+    return s.enclosed(_dropped_column) if s.at("(") else (_dropped_column(s),)
+
+
+def _dropped_constraint(s: TokenStream) -> DropConstraint:
+    name = _owned_name(s)
+    return DropConstraint(name.offset, name)
+
+
+def _dropped_column(s: TokenStream) -> DropColumn:
+    name = s.name()
+    return DropColumn(name.offset, name)
+
+
+def _modified(s: TokenStream) -> tuple[AlterAction, ...]:
+    if s.accept("next", "size") or s.accept("extent", "size"):
+        s.integer()
+        return ()
+    return s.enclosed(_modified_column) if s.at("(") else (_modified_column(s),)
+
+
+def _modified_column(s: TokenStream) -> ModifyColumn:
+    column = _column(s)
+    return ModifyColumn(column.offset, column)

@@ -1,0 +1,244 @@
+"""Declared types and qualifiers: DECIMAL(8,2), DATETIME YEAR TO SECOND. Never: the type of an expression.
+
+Source: names, defaults and limits are documented (SQL Reference, data types); -201 for a size out of range is
+assumed.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from aioifx.server.sql.builtin_types import boolean, lvarchar
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.syntax.stream import TokenStream
+from aioifx.server.sql.syntax.tokens import Kind, Token
+from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+
+BAD_QUALIFIER: Final = -1268
+UNKNOWN_TYPE: Final = -9628
+
+_FIXED: Final = {
+    "smallint": SqlType(TypeCode.SMALLINT, 2),
+    "int": SqlType(TypeCode.INTEGER, 4),
+    "integer": SqlType(TypeCode.INTEGER, 4),
+    "bigint": SqlType(TypeCode.BIGINT, 8),
+    "int8": SqlType(TypeCode.INT8, 10),
+    "smallfloat": SqlType(TypeCode.SMALLFLOAT, 4),
+    "real": SqlType(TypeCode.SMALLFLOAT, 4),
+    "date": SqlType(TypeCode.DATE, 4),
+    "boolean": boolean(),
+}
+_FLOAT: Final = SqlType(TypeCode.FLOAT, 8)
+_SERIALS: Final = {
+    "serial": SqlType(TypeCode.SERIAL, 4),
+    "serial8": SqlType(TypeCode.SERIAL8, 10),
+    "bigserial": SqlType(TypeCode.BIGSERIAL, 8),
+}
+_DECIMALS: Final = frozenset({"decimal", "dec", "numeric"})
+_SIZED: Final = {"char": TypeCode.CHAR, "character": TypeCode.CHAR, "nchar": TypeCode.NCHAR}
+_VARYING: Final = {"varchar": TypeCode.VARCHAR, "nvarchar": TypeCode.NVARCHAR}
+
+_NOT_EXECUTED: Final = frozenset(
+    {"byte", "text", "blob", "clob", "set", "multiset", "list", "row", "collection", "json", "bson"}
+)
+"""Built-in types without an implementation here."""
+
+_KNOWN: Final = frozenset(
+    {*_FIXED, *_SERIALS, *_DECIMALS, *_SIZED, *_VARYING, *_NOT_EXECUTED}
+    | {"money", "lvarchar", "float", "double", "datetime", "interval"}
+)
+_BEHIND_A_TYPE: Final = (
+    "default",
+    "not",
+    "null",
+    "primary",
+    "unique",
+    "distinct",
+    "check",
+    "references",
+    "before",
+)
+
+MAX_CHAR: Final = 32_767
+MAX_VARCHAR: Final = 255
+MAX_LVARCHAR: Final = 32_739
+MAX_PRECISION: Final = 32
+MAX_LEADING: Final = 9
+"""Digits of the first field of an INTERVAL."""
+MAX_FRACTION: Final = 5
+
+
+class DeclaredType(NamedTuple):
+    """A type as a column has it."""
+
+    type: SqlType
+    serial_start: int | None = None
+    """The n of SERIAL(n)."""
+
+
+def parse_declared_type(s: TokenStream) -> DeclaredType:
+    """Read a column's type; what cannot follow a type is refused before an unknown type is."""
+    if s.token.text not in _KNOWN and s.at_name(1) and not s.at_any(*_BEHIND_A_TYPE, ahead=1):
+        raise s.refusal(s.ahead(1))
+    return _type_with_start(s)
+
+
+def parse_type(s: TokenStream) -> SqlType:
+    """Read a type where no column is declared, such as in a cast."""
+    return _type_with_start(s).type
+
+
+def _type_with_start(s: TokenStream) -> DeclaredType:
+    """
+    Raises:   SqlFault: -9628 for a name that is no built-in type, -999 for one that is not executed here.
+    """
+    token = s.token
+    if token.kind is not Kind.NAME:
+        raise s.refusal()
+    word = token.text
+    if word in _NOT_EXECUTED:
+        raise s.unsupported(word.upper())
+    s.take()
+    if word in _SERIALS:
+        return DeclaredType(_SERIALS[word], _size(s, 0, 2**63 - 1) if s.at("(") else None)
+    return DeclaredType(_plain_type(s, token))
+
+
+def _plain_type(s: TokenStream, token: Token) -> SqlType:
+    word = token.text
+    if word in _FIXED:
+        return _FIXED[word]
+    if word in _DECIMALS:
+        return _decimal(s)
+    if word == "money":
+        return _money(s)
+    if word in _SIZED:
+        return _character(s, _SIZED[word])
+    if word in _VARYING:
+        return _varying(s, _VARYING[word])
+    if word == "lvarchar":
+        return lvarchar(_size(s, 1, MAX_LVARCHAR)) if s.at("(") else lvarchar()
+    if word == "float":
+        if s.at("("):
+            _size(s, 1, MAX_VARCHAR)  # read and ignored (documented: FLOAT(n))
+        return _FLOAT
+    if word == "double":
+        s.expect("precision")
+        return _FLOAT
+    if word == "datetime":
+        return SqlType(TypeCode.DATETIME, parse_datetime_qualifier(s).encoded)
+    if word == "interval":
+        return SqlType(TypeCode.INTERVAL, parse_interval_qualifier(s).encoded)
+    raise SqlFault(UNKNOWN_TYPE, token=word, offset=token.offset)
+
+
+def _size(s: TokenStream, low: int, high: int) -> int:
+    """Read ``(n)``."""
+    s.expect("(")
+    size = _number(s, low, high)
+    s.expect(")")
+    return size
+
+
+def _number(s: TokenStream, low: int, high: int) -> int:
+    token = s.token
+    number = s.integer()
+    if not low <= number <= high:
+        raise s.refusal(token)
+    return number
+
+
+def _pair(s: TokenStream, low: int, high: int, default: int) -> tuple[int, int]:
+    """Read ``(first [, second])``; the second is at most the first."""
+    s.expect("(")
+    first = _number(s, low, high)
+    second = _number(s, 0, first) if s.accept(",") else default
+    s.expect(")")
+    return first, second
+
+
+def _decimal(s: TokenStream) -> SqlType:
+    precision, scale = _pair(s, 1, MAX_PRECISION, FLOATING_SCALE) if s.at("(") else (16, FLOATING_SCALE)
+    return SqlType(TypeCode.DECIMAL, precision * 256 + scale)
+
+
+def _money(s: TokenStream) -> SqlType:
+    precision, scale = _pair(s, 1, MAX_PRECISION, 2) if s.at("(") else (16, 2)
+    return SqlType(TypeCode.MONEY, precision * 256 + min(scale, precision))
+
+
+def _character(s: TokenStream, code: TypeCode) -> SqlType:
+    if code == TypeCode.CHAR and s.accept("varying"):
+        return _varying(s, TypeCode.VARCHAR)
+    return SqlType(code, _size(s, 1, MAX_CHAR) if s.at("(") else 1)
+
+
+def _varying(s: TokenStream, code: TypeCode) -> SqlType:
+    """The size is 1 when none is given (documented: VARCHAR(m,r))."""
+    size, reserved = _pair(s, 1, MAX_VARCHAR, 0) if s.at("(") else (1, 0)
+    return SqlType(code, reserved * 256 + size)
+
+
+# --- Qualifiers --------------------------------------------------------------
+
+
+def at_unit(s: TokenStream, ahead: int = 0) -> bool:
+    """Whether a word for a field comes next: YEAR, MONTH, ..., FRACTION."""
+    token = s.ahead(ahead)
+    return token.kind is Kind.NAME and token.text.upper() in Unit.__members__
+
+
+def at_qualifier(s: TokenStream, ahead: int = 0) -> bool:
+    """Whether ``unit TO`` or ``unit(n) TO`` comes next."""
+    if not at_unit(s, ahead):
+        return False
+    return s.at("to", ahead=ahead + 1) or (s.at("(", ahead=ahead + 1) and s.at("to", ahead=ahead + 4))
+
+
+def parse_unit(s: TokenStream) -> Unit:
+    """Read the word for a field."""
+    if not at_unit(s):
+        raise s.refusal()
+    return Unit[s.take().text.upper()]
+
+
+def parse_datetime_qualifier(s: TokenStream) -> Qualifier:
+    """Read ``first TO last`` as it stands behind DATETIME and CURRENT."""
+    start = s.token
+    first = parse_unit(s)
+    s.expect("to")
+    last, scale = _last_field(s)
+    if first > last:
+        raise SqlFault(BAD_QUALIFIER, offset=start.offset)
+    return datetime_qualifier(first, last, scale)
+
+
+def parse_interval_qualifier(s: TokenStream) -> Qualifier:
+    """Read ``first[(digits)] TO last`` as it stands behind INTERVAL."""
+    start = s.token
+    first = parse_unit(s)
+    leading = 4 if first == Unit.YEAR else 2
+    if first != Unit.FRACTION and s.at("("):
+        leading = _precision(s, MAX_LEADING)
+    s.expect("to")
+    last, scale = _last_field(s)
+    if first > last or (first <= Unit.MONTH) != (last <= Unit.MONTH):
+        raise SqlFault(BAD_QUALIFIER, offset=start.offset)
+    return Qualifier(first, last, scale if first == Unit.FRACTION else leading, scale)
+
+
+def _last_field(s: TokenStream) -> tuple[Unit, int]:
+    last = parse_unit(s)
+    if last != Unit.FRACTION:
+        return last, 0
+    return last, _precision(s, MAX_FRACTION) if s.at("(") else 3
+
+
+def _precision(s: TokenStream, high: int) -> int:
+    token = s.ahead(1)
+    s.expect("(")
+    digits = s.integer()
+    s.expect(")")
+    if not 1 <= digits <= high:
+        raise SqlFault(BAD_QUALIFIER, offset=token.offset)
+    return digits

@@ -1,0 +1,95 @@
+"""Operators and aggregates over typed operands -> SQLite text and a type. Never: the tree, conditions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model import types
+from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.types import (
+    DATE,
+    FLOAT,
+    INTERVALS,
+    NUMERIC,
+    Family,
+    decimal,
+    family_of,
+    plain,
+)
+from aioifx.server.sql.translate.operands import Typed, cast, number_of, text_of
+from aioifx.server.sql.translate.texts import collated
+from aioifx.sqltypes import SqlType
+
+COUNT: Final = decimal(15, 0)
+"""The type of COUNT."""
+
+_VERBS: Final = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+
+
+def concatenation(left: Typed, right: Typed) -> Typed:
+    """``||``"""
+    if left.type is None or right.type is None:
+        return Typed("NULL", left.type or right.type)
+    result = types.concatenation(left.type, right.type)
+    return Typed(f"({text_of(left)} || {text_of(right)})", result, left.nullable or right.nullable)
+
+
+def arithmetic(operator: str, left: Typed, right: Typed, result: SqlType) -> str:
+    """SQLite text of arithmetic between two typed operands that combine to *result*."""
+    one, other = family_of(left.known_type), family_of(right.known_type)
+    verb = _VERBS[operator]
+    if one in INTERVALS or other in INTERVALS:
+        return _interval_arithmetic(operator, left, right, result)
+    if one is Family.DATE and other is Family.DATE:
+        return f"({left.sql} - {right.sql})"
+    if result == DATE:
+        moment, days = (left, right) if one is Family.DATE else (right, left)
+        return f"ifx_date_{verb}({moment.sql}, {number_of(days).sql})"
+    if family_of(result) in INTERVALS:
+        types_ = type_number(left.known_type), type_number(right.known_type)
+        return f"ifx_datetime_diff({left.sql}, {types_[0]}, {right.sql}, {types_[1]})"
+    return f"ifx_{verb}({number_of(left).sql}, {number_of(right).sql}, {type_number(result)})"
+
+
+def _interval_arithmetic(operator: str, left: Typed, right: Typed, result: SqlType) -> str:
+    verb = _VERBS[operator]
+    one, other = family_of(left.known_type), family_of(right.known_type)
+    if operator in "*/":
+        span, factor = (left, right) if one in INTERVALS else (right, left)
+        return f"ifx_interval_{verb}({span.sql}, {number_of(factor).sql}, {type_number(result)})"
+    if one in INTERVALS and other in INTERVALS:
+        return f"ifx_interval_{verb}({left.sql}, {right.sql}, {type_number(result)})"
+    moment, span = (right, left) if one in INTERVALS else (left, right)
+    moment_type = result if moment.known_type == DATE else moment.known_type
+    return (
+        f"ifx_datetime_{verb}({cast(moment, moment_type)}, {type_number(moment_type)},"
+        f" {span.sql}, {type_number(span.known_type)})"
+    )
+
+
+def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str = "") -> Typed:
+    """COUNT, SUM, AVG, MIN, MAX and kin over an operand; *over* is the window's text.
+
+    COUNT's type is DECIMAL(15,0), of the others DECIMAL over integers and decimals (observed: they arrive as DECIMAL).
+    That SUM of integers has scale 0 is assumed.
+    """
+    type_ = plain(operand.known_type)
+    family = family_of(type_)
+    match name:
+        case "count":
+            return Typed(f"CAST(count({distinct}{collated(operand.sql, type_)}){over} AS TEXT)", COUNT, False)
+        case "min" | "max":
+            return Typed(f"{name}({collated(operand.sql, type_)}){over}", type_)
+        case "sum" | "avg" if family in INTERVALS:
+            exact = f"ifx_{name}_interval({distinct}{operand.sql}){over}"
+            return Typed(f"ifx_interval_mul({exact}, 1, {type_number(type_)})", type_)  # cut, or -1265
+        case _:
+            if family is Family.TEXT:
+                operand, family = number_of(operand), Family.DECIMAL
+            if family not in NUMERIC:
+                raise SqlFault(-1260, offset=offset)
+            result = FLOAT if family is Family.FLOAT else decimal()
+            if name == "sum" and family is Family.INTEGER:
+                result = decimal(scale=0)
+            return Typed(f"ifx_{name}({distinct}{operand.sql}){over}", result)

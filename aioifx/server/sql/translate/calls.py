@@ -1,0 +1,215 @@
+"""Calls: arguments of built-in functions, and functions that see the tree (NVL, DECODE). Never: operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.types import (
+    BIGINT,
+    DATE,
+    INT8,
+    INTEGER,
+    LONG_TEXT,
+    NUMERIC,
+    Family,
+    datetime,
+    decimal,
+    family_of,
+    is_national,
+    plain,
+    size_of,
+    varchar,
+)
+from aioifx.server.sql.runtime.strings import widest_character
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.translate.names import Context
+from aioifx.server.sql.translate.operands import Typed, assigned, cast, comparison, number_of, text_of
+from aioifx.server.sql.translate.routines import CATALOG_ROUTINES, ROUTINES, Kind
+from aioifx.server.sql.translate.texts import string
+from aioifx.sqltypes import SqlType, Unit
+
+
+class Translator(Protocol):
+    """What translates the arguments."""
+
+    context: Context
+
+    def value(self, node: tree.Expression, hint: SqlType | None = None) -> Typed: ...
+
+    def typed(self, node: tree.Expression, hint: SqlType | None = None) -> Typed: ...
+
+    def conditional(self) -> Translator: ...
+
+    def pair(self, left: tree.Expression, right: tree.Expression) -> tuple[Typed, Typed]: ...
+
+    def promoted(
+        self, nodes: Sequence[tree.Expression], hint: SqlType | None = None
+    ) -> tuple[list[Typed], SqlType]: ...
+
+
+def call(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+    """A call of a built-in function.
+
+    Raises:   SqlFault: -674 no such routine, -664 wrong number of arguments.
+    """
+    special = _SPECIAL.get(node.name)
+    if special is not None and node.routine.owner == "":
+        return special(translator.conditional(), node, hint)
+    routine = (None if node.routine.owner else ROUTINES.get(node.name)) or CATALOG_ROUTINES.get(node.name)
+    if routine is None:
+        return _registered(translator, node)
+    if not routine.required <= len(node.arguments) <= len(routine.kinds):
+        raise SqlFault(-664, token=node.name, offset=node.offset)
+    pairs = zip(routine.kinds, node.arguments, strict=False)
+    arguments = [_argument(translator, kind, argument) for kind, argument in pairs]
+    result = routine.build(arguments)
+    return _widened(result, translator.context.settings.code_set) if routine.counts_characters else result
+
+
+def _widened(value: Typed, code_set: str) -> Typed:
+    """A text whose size is its number of characters, with room for their bytes."""
+    type_ = value.known_type
+    return replace(value, type=varchar(size_of(type_) * widest_character(code_set), is_national(type_)))
+
+
+def _registered(translator: Translator, node: tree.Call) -> Typed:
+    """A function written in Python.
+
+    Raises:   SqlFault: -674, none with such arguments; -999, it has several results.
+    """
+    routine = translator.context.settings.routines.find(node.name)
+    if routine is None or not routine.returns or len(node.arguments) != len(routine.params):
+        raise SqlFault(-674, token=node.name, offset=node.offset)
+    if routine.result is None:
+        raise SqlFault(-999, token=node.name, offset=node.offset)
+    pairs = zip(node.arguments, routine.params, strict=True)
+    texts = [assigned(translator.value(argument, type_), type_) for argument, (_, type_) in pairs]
+    return Typed(f"ifx_routine({', '.join([string(routine.name), *texts])})", routine.result)
+
+
+def _argument(translator: Translator, kind: Kind, node: tree.Expression) -> Typed:
+    value = translator.value(node, _HINTS[kind])
+    if value.type is None:
+        return Typed("NULL", _HINTS[kind])
+    family = family_of(value.type)
+    match kind:
+        case Kind.TEXT:
+            return Typed(text_of(value), value.type, value.nullable, value.constant)
+        case Kind.NUMBER:
+            value = number_of(value)
+            family = family_of(value.known_type)
+            if family not in NUMERIC:
+                raise SqlFault(-674, offset=node.offset)
+            return value
+        case Kind.COUNT:
+            return value if family is Family.INTEGER else Typed(cast(value, INTEGER), INTEGER, value.nullable)
+        case Kind.BITS if family is not Family.INTEGER:
+            raise SqlFault(-674, offset=node.offset)
+        case Kind.MOMENT if family is Family.TEXT:
+            return Typed(cast(value, DATE), DATE, value.nullable)
+        case Kind.MOMENT if family not in (Family.DATE, Family.DATETIME):
+            raise SqlFault(-1260, offset=node.offset)
+        case _:
+            return value
+
+
+_HINTS: Final = {
+    Kind.TEXT: LONG_TEXT,
+    Kind.NUMBER: decimal(),
+    Kind.COUNT: INTEGER,
+    Kind.BITS: INTEGER,
+    Kind.MOMENT: DATE,
+    Kind.SPAN: DATE,
+}
+
+
+# --- Functions that see the tree --------------------------------------------------------------------------------------
+
+
+def _arguments(node: tree.Call, least: int, most: int | None = None) -> tuple[tree.Expression, ...]:
+    count = len(node.arguments)
+    if count < least or (most is not None and count > most):
+        raise SqlFault(-664, token=node.name, offset=node.offset)
+    return node.arguments
+
+
+def _first_known(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+    """NVL and COALESCE."""
+    values, type_ = translator.promoted(_arguments(node, 2, 2 if node.name == "nvl" else None), hint)
+    nullable = all(value.nullable for value in values)
+    return Typed(f"coalesce({', '.join(value.sql for value in values)})", type_, nullable)
+
+
+def _nvl2(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+    test, *results = _arguments(node, 3, 3)
+    values, type_ = translator.promoted(results, hint)
+    text = (
+        f"(CASE WHEN {translator.typed(test).sql} IS NOT NULL THEN {values[0].sql} ELSE {values[1].sql} END)"
+    )
+    return Typed(text, type_)
+
+
+def _null_if(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+    left, right = _arguments(node, 2, 2)
+    one, other = translator.pair(left, right)
+    test = comparison(one, "=", other, node.offset)
+    return Typed(f"(CASE WHEN {test} THEN NULL ELSE {one.sql} END)", plain(one.known_type))
+
+
+def _decode(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+    """DECODE(e, v1, r1, .. [, else]), in which NULL equals NULL."""
+    operand, *rest = _arguments(node, 3)
+    tests, results = rest[: len(rest) // 2 * 2 : 2], rest[1::2]
+    otherwise = rest[-1:] if len(rest) % 2 else []
+    values, type_ = translator.promoted([*results, *otherwise], hint)
+    text = "(CASE"
+    for test, value in zip(tests, values, strict=False):
+        text += f" WHEN {_decoded(translator, operand, test)} THEN {value.sql}"
+    if otherwise:
+        text += f" ELSE {values[-1].sql}"
+    return Typed(f"{text} END)", type_)
+
+
+def _decoded(translator: Translator, operand: tree.Expression, test: tree.Expression) -> str:
+    one, other = translator.pair(operand, test)
+    if other.type is None:
+        return f"{one.sql} IS NULL"
+    equal = comparison(one, "=", other, test.offset)
+    return f"({equal} OR ({one.sql} IS NULL AND {other.sql} IS NULL))" if other.nullable else equal
+
+
+_DBINFO_TYPES: Final = {
+    "sqlca.sqlerrd1": INTEGER,
+    "sqlca.sqlerrd2": INTEGER,
+    "serial8": INT8,
+    "bigserial": BIGINT,
+    "sessionid": INTEGER,
+    "dbname": varchar(128),
+    "dbhostname": varchar(255),
+    "version": varchar(255),
+    "utc_current": INTEGER,
+    "utc_to_datetime": datetime(Unit.YEAR, Unit.SECOND),
+}
+
+
+def _dbinfo(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+    """DBINFO: its first argument must be a literal, for the type hangs on it."""
+    option, *rest = _arguments(node, 1, 2)
+    type_ = _DBINFO_TYPES.get(option.value.lower()) if isinstance(option, tree.String) else None
+    if type_ is None:
+        raise SqlFault(-728, offset=node.offset)
+    texts = [translator.typed(option).sql.lower(), *(translator.typed(each, INTEGER).sql for each in rest)]
+    return Typed(f"ifx_dbinfo({', '.join(texts)})", type_)
+
+
+_SPECIAL: Final[dict[str, Callable[[Translator, tree.Call, SqlType | None], Typed]]] = {
+    "nvl": _first_known,
+    "coalesce": _first_known,
+    "nvl2": _nvl2,
+    "nullif": _null_if,
+    "decode": _decode,
+    "dbinfo": _dbinfo,
+}

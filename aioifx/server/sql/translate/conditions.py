@@ -1,0 +1,204 @@
+"""Conditions -> SQLite text that is true, false or NULL: comparisons, IN, BETWEEN, LIKE, ANY, EXISTS. Never: values.
+
+An operand may appear twice in the text (BETWEEN): texts have no effects but faults, so that only costs time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model import types
+from aioifx.server.sql.model.types import LONG_TEXT, Family, common, comparison_type, family_of
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.translate.names import Context, Scope
+from aioifx.server.sql.translate.operands import (
+    Typed,
+    are_compared_by_sqlite,
+    beside,
+    comparison,
+    converted,
+    unpadded_text_of,
+)
+from aioifx.server.sql.translate.texts import collated, joined
+from aioifx.sqltypes import SqlType
+
+
+class Relation(Protocol):
+    """A translated query, as an expression needs it."""
+
+    @property
+    def outputs(self) -> Sequence[Typed]:
+        """Its columns."""
+        ...
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether it gives one row whatever the tables hold: an aggregate without GROUP BY."""
+        ...
+
+    def text(self, types: Sequence[SqlType] | None = None) -> str:
+        """SQLite text, its columns cast to *types* and named c1, c2, ..."""
+        ...
+
+
+class Subqueries(Protocol):
+    """Translates the queries inside expressions."""
+
+    def subquery(self, query: tree.Query, scope: Scope) -> Relation:
+        """A query that may name the columns of *scope*."""
+        ...
+
+
+class Translator(Protocol):
+    """What translates the operands."""
+
+    context: Context
+    scope: Scope
+    subqueries: Subqueries
+
+    def value(self, node: tree.Expression, hint: SqlType | None = None) -> Typed: ...
+
+    def pair(self, left: tree.Expression, right: tree.Expression) -> tuple[Typed, Typed]: ...
+
+    def beside(self, node: tree.Expression, other: Typed) -> Typed: ...
+
+    def compared(self, node: tree.Parameter, other: Typed) -> Typed: ...
+
+    def one_column(self, query: tree.Query) -> Relation: ...
+
+
+_NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def condition(translator: Translator, node: tree.Expression) -> str:
+    """SQLite text of a condition.
+
+    Raises:   SqlFault: -201, it is a value other than a BOOLEAN.
+    """
+    match node:
+        case tree.And():
+            return f"({joined('AND', [condition(translator, operand) for operand in node.operands])})"
+        case tree.Or():
+            return f"({joined('OR', [condition(translator, operand) for operand in node.operands])})"
+        case tree.Not():
+            return f"(NOT {condition(translator, node.operand)})"
+        case tree.Comparison():
+            left, right = translator.pair(node.left, node.right)
+            return comparison(left, node.operator, right, node.operator_offset)
+        case tree.IsNull():
+            return _is_null(translator, node)
+        case tree.Between():
+            return _between(translator, node)
+        case tree.InList():
+            return _in_list(translator, node)
+        case tree.InQuery():
+            return _in_query(translator, node)
+        case tree.Quantified():
+            return _quantified(translator, node)
+        case tree.Exists():
+            relation = translator.subqueries.subquery(node.query, translator.scope)
+            return f"(EXISTS ({relation.text()}))"
+        case tree.Match():
+            return _match(translator, node)
+        case _:
+            return _boolean(translator, node)
+
+
+def _boolean(translator: Translator, node: tree.Expression) -> str:
+    value = translator.value(node)
+    if value.type is None or family_of(value.type) is not Family.BOOLEAN:
+        raise SqlFault(-201, offset=node.offset)
+    return f"({value.sql} = 't')"
+
+
+def _is_null(translator: Translator, node: tree.IsNull) -> str:
+    """IS NULL takes no bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
+    if isinstance(node.operand, tree.Parameter):
+        raise SqlFault(-201, offset=node.operand.offset)
+    return f"({translator.value(node.operand).sql} IS {'NOT ' if node.negated else ''}NULL)"
+
+
+def _between(translator: Translator, node: tree.Between) -> str:
+    if isinstance(node.operand, tree.Parameter):
+        low = translator.value(node.low)
+        operand, high = translator.compared(node.operand, low), translator.beside(node.high, low)
+    else:
+        operand = translator.value(node.operand)
+        low, high = translator.beside(node.low, operand), translator.beside(node.high, operand)
+    text = (
+        f"({comparison(operand, '>=', low, node.offset)} AND {comparison(operand, '<=', high, node.offset)})"
+    )
+    return f"(NOT {text})" if node.negated else text
+
+
+def _in_list(translator: Translator, node: tree.InList) -> str:
+    if isinstance(node.operand, tree.Parameter):
+        items = [translator.value(item) for item in node.items]
+        operand = translator.compared(node.operand, items[0])
+    else:
+        operand = translator.value(node.operand)
+        items = [translator.beside(item, operand) for item in node.items]
+    negation = "NOT " if node.negated else ""
+    if operand.type is not None:
+        shaped = [beside(item, operand.type) for item in items]
+        if all(each.type is None or are_compared_by_sqlite(operand.type, each.type) for each in shaped):
+            texts = ", ".join(each.sql for each in shaped)
+            return f"({collated(operand.sql, operand.type)} {negation}IN ({texts}))"
+    either = " OR ".join(comparison(operand, "=", item, node.offset) for item in items)
+    return f"({negation}({either}))"
+
+
+def _in_query(translator: Translator, node: tree.InQuery) -> str:
+    relation = translator.one_column(node.query)
+    (output,) = relation.outputs
+    if isinstance(node.operand, tree.Parameter):
+        operand = translator.compared(node.operand, output)
+    else:
+        operand = translator.value(node.operand)
+    operand, text = _meeting(operand, output, relation, node.offset)
+    negation = "NOT " if node.negated else ""
+    return f"({collated(operand.sql, operand.type)} {negation}IN ({text}))"
+
+
+def _quantified(translator: Translator, node: tree.Quantified) -> str:
+    """ANY is an EXISTS, ALL a NOT EXISTS of the opposite, and either is unknown where a comparison was."""
+    relation = translator.one_column(node.query)
+    (output,) = relation.outputs
+    left = (
+        translator.compared(node.left, output)
+        if isinstance(node.left, tree.Parameter)
+        else translator.value(node.left)
+    )
+    alias = translator.context.alias()
+    right = Typed(f"{alias}.c1", output.type)
+    is_any = node.quantifier == "any"
+    operator = node.operator if is_any else _NEGATED[node.operator]
+    test = comparison(left, operator, right, node.operator_offset)
+    rows = f"EXISTS (SELECT 1 FROM ({relation.text()}) AS {alias} WHERE"
+    decided, otherwise = (1, 0) if is_any else (0, 1)
+    return f"(CASE WHEN {rows} {test}) THEN {decided} WHEN {rows} {test} IS NULL) THEN NULL ELSE {otherwise} END)"
+
+
+def _match(translator: Translator, node: tree.Match) -> str:
+    operand = translator.value(node.operand, LONG_TEXT)
+    pattern = translator.value(node.pattern, LONG_TEXT)
+    arguments = [unpadded_text_of(operand), unpadded_text_of(pattern)]
+    if node.escape is not None:
+        arguments.append(unpadded_text_of(translator.value(node.escape, LONG_TEXT)))
+    text = f"ifx_{node.kind}({', '.join(arguments)})"
+    return f"(NOT {text})" if node.negated else f"({text})"
+
+
+def _meeting(operand: Typed, output: Typed, relation: Relation, offset: int) -> tuple[Typed, str]:
+    """Both sides of ``x IN (SELECT y ..)`` in one form that SQLite compares."""
+    if operand.type is None or output.type is None or are_compared_by_sqlite(operand.type, output.type):
+        return operand, relation.text()
+    type_ = common(operand.type, output.type)
+    if type_ is None:
+        if not types.comparable(operand.type, output.type):
+            raise SqlFault(-1260, offset=offset)
+        is_text = family_of(operand.type) is Family.TEXT
+        type_ = comparison_type(output.type if is_text else operand.type)
+    return converted(operand, type_), relation.text((type_,))

@@ -1,0 +1,54 @@
+"""Literals and the words that stand for a value of the moment -> typed SQLite text. Never: names of columns."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model import types
+from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.types import DATE, INTEGER, char, decimal, varchar
+from aioifx.server.sql.runtime.decimals import fit_decimal
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.translate.operands import Typed, cast, number
+from aioifx.server.sql.translate.texts import string
+from aioifx.sqltypes import SqlType, TypeCode
+
+
+def literal_number(value: int | Decimal) -> Typed:
+    """An integer, or a DECIMAL as wide as written when it has a point or is too long for INTEGER.
+
+    Raises:   SqlFault: -1226, it is larger than any DECIMAL.
+    """
+    if isinstance(value, int) and abs(value) < 2**31:
+        return Typed(number(value), INTEGER, False, value)
+    exact = fit_decimal(Decimal(value), types.MAXIMUM_PRECISION, None) if value else Decimal(value)
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    type_ = decimal(precision, scale) if precision <= types.MAXIMUM_PRECISION else decimal()
+    return Typed(number(exact), type_, False, exact)
+
+
+def literal_of(text: str, type_: SqlType) -> Typed:
+    """DATETIME and INTERVAL literals: their text, read when the statement runs."""
+    return Typed(cast(Typed(string(text), varchar(len(text))), type_), type_, False)
+
+
+def session_constant(node: tree.SessionConstant) -> Typed:
+    match node.name:
+        case "today":
+            return Typed("ifx_today()", DATE, False)
+        case "user":
+            return Typed("ifx_user()", char(32), False)
+        case "sitename" | "dbservername":
+            return Typed("ifx_dbservername()", varchar(128), False)
+        case _:
+            raise SqlFault(-999, token=node.name.upper(), offset=node.offset)
+
+
+def current(node: tree.Current) -> Typed:
+    """CURRENT and SYSDATE."""
+    type_ = SqlType(TypeCode.DATETIME, node.qualifier.encoded)
+    return Typed(f"ifx_current({type_number(type_)})", type_, False)

@@ -1,0 +1,276 @@
+"""Columns, defaults and constraints as declared -> their nouns. Never: SQLite's DDL, changes of a table that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.schema import (
+    ColumnDef,
+    Constraint,
+    ConstraintKind,
+    Default,
+    DefaultKind,
+    Index,
+    IndexPart,
+    Table,
+)
+from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.types import Family, family_of, require_columns
+from aioifx.server.sql.runtime.conversions import assigner
+from aioifx.server.sql.runtime.decimals import decimal_text
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.translate.changes import assigned_value
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.names import Context, Scope, Source, SourceColumn
+from aioifx.server.sql.translate.operands import Typed, assigned
+from aioifx.server.sql.translate.queries import QueryTranslator
+from aioifx.server.sql.translate.texts import identifier
+from aioifx.sqltypes import TypeCode
+
+_LETTERS: Final = {
+    ConstraintKind.PRIMARY: "u",
+    ConstraintKind.UNIQUE: "u",
+    ConstraintKind.REFERENCES: "r",
+    ConstraintKind.CHECK: "c",
+    ConstraintKind.NOT_NULL: "n",
+}
+"""How names that are made up begin (documented for unique: ``u101_5``; the other letters likewise)."""
+
+
+def column_of(node: tree.ColumnDef, context: Context) -> ColumnDef:
+    """A column without the constraints that stand behind it.
+
+    Raises:   SqlFault: -999, the server does not store its type.
+    """
+    if family_of(node.type) is Family.OTHER:
+        raise SqlFault(-999, token=str(node.type), offset=node.offset)
+    column = ColumnDef(node.name.text, node.type, serial_start=node.serial_start or 1)
+    if node.not_null is not None or column.is_serial:
+        column = replace(column, nullable=False, declared_not_null=True)
+    if node.default is not None:
+        column = replace(column, default=_default(node.default, column, context))
+    return column
+
+
+_SESSION_DEFAULTS: Final = {
+    "user": DefaultKind.USER,
+    "today": DefaultKind.TODAY,
+    "sitename": DefaultKind.SITE,
+    "dbservername": DefaultKind.SITE,
+}
+
+
+def _default(node: tree.Default, column: ColumnDef, context: Context) -> Default:
+    translator = Expressions(context, Scope(), QueryTranslator(context))
+    value = assigned_value(translator, column, node.value)
+    _require_fitting(value, column, node.offset, context)
+    sql = assigned(value, column.type)
+    match node.value:
+        case tree.Null():
+            return Default(DefaultKind.NULL, "NULL")
+        case tree.SessionConstant():
+            return Default(_SESSION_DEFAULTS[node.value.name], sql)
+        case tree.Current():
+            return Default(DefaultKind.CURRENT, sql)
+        case tree.String():
+            return Default(DefaultKind.LITERAL, sql, node.value.value)
+        case _:
+            return Default(DefaultKind.LITERAL, sql, node.text)
+
+
+def _require_fitting(value: Typed, column: ColumnDef, offset: int, context: Context) -> None:
+    """A default must be a value of its column's type.
+
+    Raises:   SqlFault: -591 (documented).
+    """
+    if value.type is None:
+        return
+    constant = value.constant
+    if constant is None and family_of(value.type) is not family_of(column.type):
+        raise SqlFault(-591, token=column.name, offset=offset)
+    stored = decimal_text(constant) if isinstance(constant, Decimal) else constant
+    try:
+        convert = assigner(type_number(value.type), type_number(column.type))
+        if stored is not None:
+            convert(stored, context.settings)
+    except SqlFault:
+        raise SqlFault(-591, token=column.name, offset=offset) from None
+
+
+@dataclass(slots=True)
+class TableBuilder:
+    """Adds constraints to a table, one by one; `table` is what has come of it."""
+
+    context: Context
+    table: Table
+    next_constrid: int
+    added: list[Constraint] = field(default_factory=list[Constraint])
+    """The constraints in the order in which they came."""
+    new_indexes: list[Index] = field(default_factory=list[Index])
+
+    def not_null(self, column: str, name: tree.QualifiedName | None) -> None:
+        """NOT NULL on one column."""
+        if not self.table.is_temp:
+            self._add(ConstraintKind.NOT_NULL, name, (column,))
+
+    def constraint(self, node: tree.Constraint) -> None:
+        """A constraint of a column or of the table.
+
+        Raises:   SqlFault: -217 no such column, -297 no such key in the parent, -548 and -576 temporary tables.
+        """
+        match node:
+            case tree.PrimaryKey():
+                self._primary_key(node)
+            case tree.Unique():
+                self._key(ConstraintKind.UNIQUE, node.name, self._columns(node.columns))
+            case tree.Check():
+                self._check(node)
+            case tree.ForeignKey():
+                self._foreign_key(node)
+
+    def _columns(self, names: Iterable[tree.Name]) -> tuple[str, ...]:
+        for name in names:
+            if self.table.column(name.text) is None:
+                raise SqlFault(-217, token=name.text, offset=name.offset)
+        return tuple(name.text for name in names)
+
+    def _add(
+        self, kind: ConstraintKind, name: tree.QualifiedName | None, columns: tuple[str, ...]
+    ) -> Constraint:
+        if name is not None and self.table.is_temp:
+            raise SqlFault(-576, offset=name.offset)
+        constrid = self.next_constrid
+        self.next_constrid += 1
+        called = name.name if name is not None else f"{_LETTERS[kind]}{self.table.tabid}_{constrid}"
+        taken = self.context.schema.constraint(called) is not None or any(
+            each.name == called for each in self.table.constraints
+        )
+        if name is not None and taken:
+            raise SqlFault(-743, token=called, offset=name.offset)
+        owner = (name.owner if name is not None else "") or self.table.owner
+        constraint = Constraint(constrid, called, owner, kind, columns)
+        self._put(constraint)
+        return constraint
+
+    def _put(self, constraint: Constraint) -> None:
+        others = tuple(each for each in self.table.constraints if each.constrid != constraint.constrid)
+        self.table = replace(self.table, constraints=(*others, constraint))
+        self.added = [*(each for each in self.added if each.constrid != constraint.constrid), constraint]
+
+    def _primary_key(self, node: tree.PrimaryKey) -> None:
+        columns = self._columns(node.columns)
+        if self.table.primary_key is not None:
+            raise SqlFault(-577, offset=node.offset)
+        declared = tuple(
+            replace(column, nullable=False) if column.name in columns else column
+            for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=declared)
+        self._key(ConstraintKind.PRIMARY, node.name, columns)
+
+    def _key(
+        self,
+        kind: ConstraintKind,
+        name: tree.QualifiedName | None,
+        columns: tuple[str, ...],
+        is_unique: bool = True,
+    ) -> Constraint:
+        """A constraint with an index: one that is there already, or one of its own.
+
+        Raises:   SqlFault: -577, the columns are unique already.
+        """
+        same = (each for each in self.table.constraints if set(each.columns) == set(columns))
+        if kind is ConstraintKind.UNIQUE and any(each.kind is kind for each in same):
+            raise SqlFault(-577)
+        constraint = self._add(kind, name, columns)
+        index = next(
+            (
+                each
+                for each in self.table.indexes
+                if each.columns == columns and (each.unique or not is_unique)
+            ),
+            None,
+        )
+        if index is None:
+            parts = tuple(IndexPart(column) for column in columns)
+            index = Index(f" {self.table.tabid}_{constraint.constrid}", self.table.owner, parts, is_unique)
+            self.table = replace(self.table, indexes=(*self.table.indexes, index))
+            self.new_indexes.append(index)
+        constraint = replace(constraint, index=index.name)
+        self._put(constraint)
+        return constraint
+
+    def _check(self, node: tree.Check) -> None:
+        names = [each.name for each in tree.walk(node.condition) if isinstance(each, tree.Column)]
+        columns = tuple(dict.fromkeys(names))
+        sql = check_sql(self.context, self.table, node.condition, "NEW.")
+        constraint = self._add(ConstraintKind.CHECK, node.name, columns)
+        self._put(replace(constraint, check=f"({node.text})", check_sql=sql))
+
+    def _foreign_key(self, node: tree.ForeignKey) -> None:
+        if self.table.is_temp:
+            raise SqlFault(-548, offset=node.offset)
+        columns = self._columns(node.columns)
+        is_self = node.parent.name == self.table.name and node.parent.owner in ("", self.table.owner)
+        parent = self.table if is_self else self.context.table(node.parent)
+        if parent.is_temp or parent.is_system:
+            raise SqlFault(-297, offset=node.offset)
+        key = _parent_key(parent, tuple(name.text for name in node.parent_columns))
+        if key is None or len(key.columns) != len(columns):
+            raise SqlFault(-297, offset=node.offset)
+        wanted = tuple(name.text for name in node.parent_columns) or key.columns
+        constraint = self._key(ConstraintKind.REFERENCES, node.name, columns, is_unique=False)
+        self._put(
+            replace(
+                constraint,
+                parent=parent.tabid,
+                parent_constrid=key.constrid,
+                parent_columns=wanted,
+                cascades=node.cascade,
+            )
+        )
+
+
+def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
+    """The primary key or unique constraint that REFERENCES means."""
+    if not columns:
+        return parent.primary_key
+    keys = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
+    found = (each for each in parent.constraints if each.kind in keys)
+    return next((each for each in found if sorted(each.columns) == sorted(columns)), None)
+
+
+def check_sql(context: Context, table: Table, condition: tree.Expression, prefix: str) -> str:
+    """SQLite text of a CHECK condition, its columns named with *prefix*.
+
+    Raises:   SqlFault: -201, there is a ``?`` or a subquery in it.
+    """
+    for node in tree.walk(condition):
+        if isinstance(node, tree.Parameter | tree.Query):
+            raise SqlFault(-201, offset=node.offset)
+    columns = tuple(
+        SourceColumn(column.name, f"{prefix}{identifier(column.name)}", column.type, column.nullable)
+        for column in table.columns
+    )
+    scope = Scope([Source(table.name, prefix, columns)])
+    return Expressions(context, scope, QueryTranslator(context)).condition(condition)
+
+
+_SERIAL8: Final = frozenset({TypeCode.SERIAL8, TypeCode.BIGSERIAL})
+
+
+def check_columns(columns: Sequence[ColumnDef], offset: int) -> None:
+    """Refuse a name twice (-328) and more than one SERIAL, or more than one of BIGSERIAL and SERIAL8 (-287)."""
+    require_columns(len(columns), offset)
+    names: set[str] = set()
+    for column in columns:
+        if column.name in names:
+            raise SqlFault(-328, token=column.name, offset=offset)
+        names.add(column.name)
+    for is_big in (False, True):
+        if sum(column.is_serial and (column.type.code in _SERIAL8) is is_big for column in columns) > 1:
+            raise SqlFault(-287, offset=offset)

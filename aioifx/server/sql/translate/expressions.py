@@ -1,0 +1,378 @@
+"""Expressions -> SQLite text with Informix types, bottom-up. Never: FROM clauses, built-in functions, windows.
+
+House rules:
+1. `value` gives a Typed, `condition` the text of something that is true, false or NULL. Neither stands for the other.
+2. A ``?`` gets its type from what it meets; `value` takes that type as a hint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model import types
+from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.types import (
+    INTEGER,
+    INTERVALS,
+    LONG_TEXT,
+    Family,
+    char,
+    common,
+    comparison_type,
+    decimal,
+    family_of,
+    interval,
+    is_padded,
+    plain,
+    varchar,
+)
+from aioifx.server.sql.runtime.strings import byte_length
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.translate import calls
+from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
+from aioifx.server.sql.translate.conditions import Relation, Subqueries, condition
+from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
+from aioifx.server.sql.translate.names import Context, Scope
+from aioifx.server.sql.translate.operands import (
+    NULL,
+    Typed,
+    cast,
+    comparison,
+    converted,
+    number,
+    number_of,
+    text_of,
+)
+from aioifx.server.sql.translate.sequences import sequence_value
+from aioifx.server.sql.translate.texts import string
+from aioifx.server.sql.translate.windows import window
+from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+
+_LONGEST_UNITS: Final = 9
+
+
+@dataclass(slots=True)
+class Expressions:
+    """Translates what stands in one clause of one SELECT, or in a DML statement."""
+
+    context: Context
+    scope: Scope
+    subqueries: Subqueries
+    aggregates: bool = False
+    """Whether aggregates may stand here: select list, HAVING, ORDER BY."""
+    sequences: int = -201
+    """The SQLCODE of NEXTVAL and CURRVAL here; 0 where they may stand: select list, VALUES, SET."""
+
+    # --- Values -------------------------------------------------------------------------------------------------------
+
+    def value(self, node: tree.Expression, hint: SqlType | None = None) -> Typed:
+        """The value of an expression; *hint* is the type of a ``?``.
+
+        Raises:   SqlFault: -201, a condition, or a ``?`` that nothing gives a type.
+        """
+        match node:
+            case tree.Null():
+                return NULL
+            case tree.Number():
+                return literal_number(node.value)
+            case tree.String():
+                size = byte_length(node.value, self.context.settings.code_set)
+                if size > types.CHAR_LIMIT:  # assumed: the limit is that of CHAR
+                    raise SqlFault(-280, offset=node.offset)
+                return Typed(string(node.value), char(size), False, node.value)
+            case tree.Parameter():
+                return self._parameter(node, hint)
+            case tree.DatetimeLiteral():
+                return literal_of(node.text, SqlType(TypeCode.DATETIME, node.qualifier.encoded))
+            case tree.IntervalLiteral():
+                return literal_of(node.text, SqlType(TypeCode.INTERVAL, node.qualifier.encoded))
+            case tree.Column():
+                _, column = self.scope.find(node)
+                return Typed(column.sql, column.type, column.nullable)
+            case tree.SessionConstant():
+                return session_constant(node)
+            case tree.Current():
+                return current(node)
+            case tree.Subscript():
+                return self._subscript(node)
+            case tree.Unary():
+                return self._signed(node)
+            case tree.Binary():
+                return self._binary(node)
+            case tree.Cast():
+                return self._cast(node)
+            case tree.Case():
+                return self.conditional()._case(node, hint)
+            case tree.Units():
+                return self._units(node)
+            case tree.Extend():
+                return self._extend(node)
+            case tree.Trim():
+                return self._trim(node)
+            case tree.Call():
+                return calls.call(self, node, hint)
+            case tree.Aggregate():
+                return self._aggregate(node)
+            case tree.Window():
+                return self._window(node)
+            case tree.Subquery():
+                return self._scalar(node)
+            case tree.SequenceValue():
+                if self.sequences:
+                    token = node.kind.upper() if self.sequences == -999 else ""
+                    raise SqlFault(self.sequences, token=token, offset=node.offset)
+                return sequence_value(node, self.context)
+            case _:
+                raise SqlFault(-201, offset=node.offset)
+
+    def conditional(self) -> Expressions:
+        """What translates a part that not every row evaluates: there a number of a sequence cannot be counted."""
+        return self if self.sequences else replace(self, sequences=-999)
+
+    def typed(self, node: tree.Expression, hint: SqlType | None = None) -> Typed:
+        """The value of an expression that must have a type."""
+        value = self.value(node, hint)
+        if value.type is None:
+            raise SqlFault(-201, offset=node.offset)
+        return value
+
+    def pair(self, left: tree.Expression, right: tree.Expression) -> tuple[Typed, Typed]:
+        """Two operands of a comparison; a ``?`` among them is compared with the other."""
+        if isinstance(left, tree.Parameter):
+            other = self.value(right)
+            return self.compared(left, other), other
+        one = self.value(left)
+        return one, self.beside(right, one)
+
+    def beside(self, node: tree.Expression, other: Typed) -> Typed:
+        """The other operand of a comparison."""
+        return (
+            self.compared(node, other) if isinstance(node, tree.Parameter) else self.value(node, other.type)
+        )
+
+    def compared(self, node: tree.Parameter, other: Typed) -> Typed:
+        """A ``?`` that is compared with a value.
+
+        Raises:   SqlFault: -201, the value has no type either.
+        """
+        if other.type is None:
+            raise SqlFault(-201, offset=node.offset)
+        type_ = comparison_type(plain(other.type))
+        return Typed(self.context.parameter(node, type_, compared=True), type_, is_parameter=True)
+
+    def _parameter(self, node: tree.Parameter, hint: SqlType | None) -> Typed:
+        if hint is None:
+            raise SqlFault(-201, offset=node.offset)
+        return Typed(self.context.parameter(node, hint), hint, is_parameter=True)
+
+    def _subscript(self, node: tree.Subscript) -> Typed:
+        operand = self.typed(node.operand)
+        type_ = operand.known_type
+        if family_of(type_) is not Family.TEXT:
+            raise SqlFault(-999, token="[]", offset=node.offset)
+        last = node.first if node.last is None else node.last
+        if not 1 <= node.first <= last or last > types.size_of(type_):
+            raise SqlFault(-306, offset=node.offset)
+        size = last - node.first + 1
+        result = replace(type_, length=size) if is_padded(type_) else varchar(size, types.is_national(type_))
+        # A CHAR's blanks need not be there: behind its text nothing is cut, and a CHAR result is padded again.
+        return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.nullable)
+
+    def _signed(self, node: tree.Unary) -> Typed:
+        operand = self.value(node.operand, decimal())
+        if node.operator == "+" or operand.type is None:
+            return operand
+        if isinstance(operand.constant, int | Decimal):
+            return Typed(number(-operand.constant), operand.type, False, -operand.constant)
+        if family_of(operand.type) in INTERVALS:
+            return Typed(f"ifx_interval_neg({operand.sql})", operand.type, operand.nullable)
+        operand = number_of(operand)
+        result = types.number_of(operand.known_type, "-", INTEGER)
+        return Typed(f"ifx_neg({operand.sql}, {type_number(result)})", result, operand.nullable)
+
+    def _binary(self, node: tree.Binary) -> Typed:
+        if node.operator == "||":
+            left, right = self.value(node.left, LONG_TEXT), self.value(node.right, LONG_TEXT)
+            return concatenation(left, right)
+        left, right = self._operands(node)
+        if left.type is None or right.type is None:
+            known = left.type or right.type
+            return Typed("NULL", known)
+        result = types.sum_of(left.type, node.operator, right.type)
+        if result is None:
+            both = {family_of(left.type), family_of(right.type)}
+            mixed = both & (INTERVALS | {Family.DATETIME, Family.DATE})
+            raise SqlFault(-1266 if mixed else -1260, offset=node.operator_offset)
+        nullable = left.nullable or right.nullable
+        return Typed(arithmetic(node.operator, left, right, result), result, nullable)
+
+    def _operands(self, node: tree.Binary) -> tuple[Typed, Typed]:
+        """The operands of arithmetic, a ``?`` taking its type from the other one."""
+        if isinstance(node.left, tree.Parameter):
+            right = self.typed(node.right)
+            return self._exact(node.left, node.operator, right.known_type), right
+        left = self.value(node.left)
+        if isinstance(node.right, tree.Parameter):
+            if left.type is None:
+                raise SqlFault(-201, offset=node.offset)
+            return left, self._exact(node.right, node.operator, left.type)
+        return left, self.value(node.right)
+
+    def _exact(self, node: tree.Parameter, operator: str, other: SqlType) -> Typed:
+        """A ``?`` beside a number is of its type, beside a DATE it is days, beside a DATETIME an INTERVAL (assumed)."""
+        family = family_of(other)
+        if family is Family.DATE:
+            type_ = INTEGER
+        elif family is Family.DATETIME:
+            type_ = _interval_beside(other)
+        elif family is Family.TEXT or (family in INTERVALS and operator in "*/"):
+            type_ = decimal()
+        else:
+            type_ = plain(other)
+        sql = self.context.parameter(node, comparison_type(type_), exact=True)
+        return Typed(sql, type_, is_parameter=True)
+
+    def _cast(self, node: tree.Cast) -> Typed:
+        if isinstance(node.operand, tree.Parameter):
+            return Typed(self.context.parameter(node.operand, node.type), node.type)
+        if family_of(node.type) is Family.OTHER:
+            raise SqlFault(-999, token=str(node.type), offset=node.offset)
+        operand = self.value(node.operand)
+        if operand.type is None:
+            return Typed("NULL", node.type)
+        return Typed(cast(operand, node.type), node.type, operand.nullable)
+
+    def _case(self, node: tree.Case, hint: SqlType | None) -> Typed:
+        results = [branch.result for branch in node.branches]
+        otherwise = [node.otherwise] if node.otherwise is not None else []
+        values, type_ = self.promoted([*results, *otherwise], hint)
+        text = "CASE"
+        for branch, result in zip(node.branches, values, strict=False):
+            text += f" WHEN {self._case_condition(node.operand, branch.condition)} THEN {result.sql}"
+        if otherwise:
+            text += f" ELSE {values[-1].sql}"
+        nullable = not otherwise or any(value.nullable for value in values)
+        return Typed(f"({text} END)", type_, nullable)
+
+    def _case_condition(self, operand: tree.Expression | None, condition: tree.Expression) -> str:
+        if operand is None:
+            return self.condition(condition)
+        left, right = self.pair(operand, condition)
+        return comparison(left, "=", right, condition.offset)
+
+    def promoted(
+        self, nodes: Sequence[tree.Expression], hint: SqlType | None = None
+    ) -> tuple[list[Typed], SqlType]:
+        """Values of several expressions, all converted to their common type.
+
+        Raises:   SqlFault: -800, there is none.
+        """
+        found = [None if isinstance(node, tree.Parameter) else self.value(node, hint) for node in nodes]
+        type_ = hint if all(value is None or value.type is None for value in found) else None
+        for node, value in zip(nodes, found, strict=True):
+            if value is None or value.type is None:
+                continue
+            joined = plain(value.type) if type_ is None else common(type_, value.type)
+            if joined is None:
+                raise SqlFault(-800, offset=node.offset)
+            type_ = joined
+        if type_ is None:
+            raise SqlFault(-201, offset=nodes[0].offset)
+        if None in found:
+            type_ = _unbounded(type_)
+        values = [
+            self.value(node, type_) if value is None else converted(value, type_)
+            for node, value in zip(nodes, found, strict=True)
+        ]
+        return values, type_
+
+    def _units(self, node: tree.Units) -> Typed:
+        if node.unit == Unit.FRACTION:  # which fraction of a second one unit is was found nowhere
+            raise SqlFault(-999, token="UNITS FRACTION", offset=node.offset)
+        type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
+        count = number_of(self.value(node.operand, decimal()))
+        return Typed(f"ifx_units({count.sql}, {type_number(type_)})", type_, count.nullable)
+
+    def _extend(self, node: tree.Extend) -> Typed:
+        qualifier = node.qualifier or datetime_qualifier(Unit.YEAR, Unit.FRACTION, 3)
+        type_ = SqlType(TypeCode.DATETIME, qualifier.encoded)
+        operand = self.value(node.operand, type_)
+        if operand.type is not None and family_of(operand.type) not in _MOMENTS:
+            raise SqlFault(-1260, offset=node.offset)
+        return converted(operand, type_) if operand.type is not None else Typed("NULL", type_)
+
+    def _trim(self, node: tree.Trim) -> Typed:
+        operand = self.value(node.operand, LONG_TEXT)
+        name = "ifx_trim" if node.side == "both" else f"ifx_trim_{node.side}"
+        arguments = [text_of(operand)]
+        if node.characters is not None:
+            arguments.append(text_of(self.value(node.characters, LONG_TEXT)))
+        size = types.size_of(operand.type) if operand.type is not None else 1
+        national = operand.type is not None and types.is_national(operand.type)
+        return Typed(f"{name}({', '.join(arguments)})", varchar(size, national), operand.nullable)
+
+    # --- Aggregates ---------------------------------------------------------------------------------------------------
+
+    def _aggregate(self, node: tree.Aggregate, over: str = "") -> Typed:
+        if not self.aggregates:
+            raise SqlFault(-201, offset=node.offset)
+        if node.argument is None:
+            return Typed(f"CAST(count(*){over} AS TEXT)", COUNT, False)
+        inner = replace(self, aggregates=False, sequences=-201)
+        operand = inner.typed(node.argument)
+        return aggregated(node.name, operand, "DISTINCT " if node.distinct else "", node.offset, over)
+
+    def _window(self, node: tree.Window) -> Typed:
+        if not self.aggregates:
+            raise SqlFault(-201, offset=node.offset)
+        return window(replace(self, sequences=-201), node)
+
+    def aggregate_in_window(self, node: tree.Aggregate, over: str) -> Typed:
+        """An aggregate as the function of a window, whose text is *over*."""
+        return self._aggregate(node, f" {over}")
+
+    # --- Subqueries ---------------------------------------------------------------------------------------------------
+
+    def _scalar(self, node: tree.Subquery) -> Typed:
+        relation = self.one_column(node.query)
+        (output,) = relation.outputs
+        if relation.is_one_row:
+            return Typed(f"({relation.text()})", output.type)
+        return Typed(f"(SELECT ifx_single(c1) FROM ({relation.text()}))", output.type)
+
+    def one_column(self, query: tree.Query) -> Relation:
+        """A subquery of one column.
+
+        Raises:   SqlFault: -201, it has more.
+        """
+        relation = self.subqueries.subquery(query, self.scope)
+        if len(relation.outputs) != 1:
+            raise SqlFault(-201, offset=query.offset)
+        return relation
+
+    # --- Conditions ---------------------------------------------------------------------------------------------------
+
+    def condition(self, node: tree.Expression) -> str:
+        """SQLite text of a condition.
+
+        Raises:   SqlFault: -201, it is a value other than a BOOLEAN.
+        """
+        return condition(self, node)
+
+
+_MOMENTS: Final = frozenset({Family.DATE, Family.DATETIME, Family.TEXT})
+
+
+def _unbounded(type_: SqlType) -> SqlType:
+    """The common type of branches of which one is a ``?``: nothing that may be bound is cut."""
+    return comparison_type(type_) if family_of(type_) in (Family.TEXT, Family.DECIMAL) else type_
+
+
+def _interval_beside(moment: SqlType) -> SqlType:
+    """An INTERVAL of days and smaller units, down to the last one of a DATETIME."""
+    qualifier = types.qualifier_of(moment)
+    return interval(Qualifier(Unit.DAY, max(Unit.DAY, qualifier.last), _LONGEST_UNITS, qualifier.scale))

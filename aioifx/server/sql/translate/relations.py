@@ -1,0 +1,167 @@
+"""Translated queries as pieces to put together: one SELECT, two combined, an order around. Never: the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+from aioifx.server.sql.model.types import INTEGER, Family, family_of
+from aioifx.server.sql.translate.names import Source
+from aioifx.server.sql.translate.operands import Typed, cast
+from aioifx.server.sql.translate.texts import collated
+from aioifx.sqltypes import Column, SqlType
+
+Types: TypeAlias = Sequence[SqlType] | None
+
+
+class Rows(Protocol):
+    """A query whose rows are not ordered yet."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What SQ_DESCRIBE calls the columns."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[Typed, ...]:
+        """The columns."""
+        ...
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether it gives one row whatever the tables hold."""
+        ...
+
+    def text(self, types: Types = None) -> str:
+        """SQLite text; the columns are cast to *types* and named c1, c2, ..."""
+        ...
+
+    def part(self, types: Types) -> str:
+        """SQLite text as one part of a compound select, its columns with the collations of their types."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One SELECT up to its HAVING."""
+
+    names: tuple[str, ...]
+    outputs: tuple[Typed, ...]
+    tail: str
+    """From FROM on."""
+    distinct: bool = False
+    is_grouped: bool = False
+    is_one_row: bool = False
+    sources: tuple[Source, ...] = ()
+    """What its FROM clause names."""
+
+    def text(self, types: Types = None) -> str:
+        """Its text; DISTINCT tells rows apart by the collations of their types."""
+        return self._text(types, self.distinct)
+
+    def part(self, types: Types) -> str:
+        """Its text within a UNION."""
+        return self._text(types, True)
+
+    def _text(self, types: Types, is_collated: bool) -> str:
+        columns: list[str] = []
+        for number, output in enumerate(self.outputs, start=1):
+            type_ = types[number - 1] if types is not None else output.type
+            sql = output.sql if type_ is None else cast(output, type_)
+            columns.append(f"{collated(sql, type_) if is_collated else sql} AS c{number}")
+        return f"SELECT {'DISTINCT ' if self.distinct else ''}{', '.join(columns)}{self.tail}"
+
+    def with_rowid(self, alias: str) -> Block:
+        """The same with the rowid behind its columns."""
+        rowid = Typed(f"{alias}.rowid", INTEGER, nullable=False)
+        return replace(self, names=(*self.names, "rowid"), outputs=(*self.outputs, rowid))
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """UNION, INTERSECT or MINUS of two queries."""
+
+    operator: str
+    left: Rows
+    right: Rows
+    outputs: tuple[Typed, ...]
+    """Of the common types."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the first part."""
+        return self.left.names
+
+    @property
+    def is_one_row(self) -> bool:
+        """Never known."""
+        return False
+
+    def text(self, types: Types = None) -> str:
+        """Both parts cast to the common types, then to *types*."""
+        common = tuple(output.known_type for output in self.outputs)
+        text = f"{self.left.part(common)} {self.operator} {_wrapped(self.right, common)}"
+        if types is None or tuple(types) == common:
+            return text
+        columns = (
+            f"{cast(replace(output, sql=f'c{number}'), type_)} AS c{number}"
+            for number, (output, type_) in enumerate(zip(self.outputs, types, strict=True), start=1)
+        )
+        return f"SELECT {', '.join(columns)} FROM ({text})"
+
+    def part(self, types: Types) -> str:
+        """As the left part of another: compound selects group to the left."""
+        return self.text(types)
+
+
+def _wrapped(rows: Rows, types: Types) -> str:
+    text = rows.part(types)
+    return text if isinstance(rows, Block) else f"SELECT * FROM ({text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A whole query: its WITH clause, its rows, their order, SKIP and FIRST."""
+
+    rows: Rows
+    common: str = ""
+    order: str = ""
+    limit: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What SQ_DESCRIBE calls the columns."""
+        return self.rows.names
+
+    @property
+    def outputs(self) -> tuple[Typed, ...]:
+        """The columns."""
+        return self.rows.outputs
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether it gives one row whatever the tables hold."""
+        return self.rows.is_one_row and not self.limit
+
+    def text(self, types: Types = None) -> str:
+        """The whole text."""
+        return f"{self.common}{self.rows.text(types)}{self.order}{self.limit}"
+
+    def part(self, types: Types) -> str:
+        """As a part of a compound select, where SQLite wants neither WITH nor ORDER BY nor LIMIT."""
+        if self.common or self.order or self.limit:
+            return f"SELECT * FROM ({self.text(types)})"
+        return self.rows.part(types)
+
+    def described(self) -> tuple[Column, ...]:
+        """The columns as SQ_DESCRIBE tells them."""
+        return tuple(
+            Column(name, output.known_type, output.nullable)
+            for name, output in zip(self.names, self.outputs, strict=True)
+        )
+
+
+def is_shown(type_: SqlType) -> bool:
+    """Whether this server can send values of the type."""
+    return family_of(type_) is not Family.OTHER

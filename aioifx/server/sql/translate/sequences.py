@@ -1,0 +1,161 @@
+"""Sequences: CREATE, ALTER, DROP and RENAME SEQUENCE -> Plans; NEXTVAL and CURRVAL -> SQLite text. Never: the numbers.
+
+House rules:
+1. A sequence is a `Table` of kind SEQUENCE: its name is one of the tables, views and synonyms (documented).
+2. The functions that the engine must register: ``ifx_nextval(tabid, mark)`` gives one number a row, however often the
+   row mentions the sequence: each mention has a mark of its own, and a mark that comes again begins the next row.
+   ``ifx_currval(tabid)`` gives the number that the session got last.
+
+Source:   names, defaults and restrictions are documented (SQL Syntax, CREATE SEQUENCE, NEXTVAL and CURRVAL operators);
+          codes -8300 to -8315 too; that a mention in the wrong place is -201, and INT8 as the type, are assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model import plan
+from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, StatementType
+from aioifx.server.sql.model.schema import SequenceDef, Table, TableKind
+from aioifx.server.sql.model.types import INT8
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.translate.names import Context
+from aioifx.server.sql.translate.operands import Typed
+
+_HIGHEST: Final = 2**63 - 1
+_CACHE: Final = 20
+_NO_SUCH: Final = -8300
+_EXISTS: Final = -8301
+_INVALID: Final = -8302
+_LIMITS_CROSSED: Final = -8304
+_NO_INCREMENT: Final = -8305
+
+
+def create_sequence(node: tree.CreateSequence, context: Context, owner: str) -> Plan:
+    """CREATE SEQUENCE.
+
+    Raises:   SqlFault: -8302, -8304, -8305: what the definition says cannot be.
+    """
+    options = node.options
+    increment = 1 if options.increment is None else options.increment
+    low, high = (1, _HIGHEST) if increment > 0 else (-_HIGHEST, -1)
+    low = low if options.minimum is None else options.minimum
+    high = high if options.maximum is None else options.maximum
+    sequence = SequenceDef(
+        start=(low if increment > 0 else high) if options.start is None else options.start,
+        increment=increment,
+        minimum=low,
+        maximum=high,
+        cycles=bool(options.cycle),
+        cache=_CACHE if options.cache is None else options.cache,
+        ordered=options.order is not False,
+    )
+    _check(sequence, options)
+    table = Table(
+        context.schema.next_tabid, node.sequence.name, owner, kind=TableKind.SEQUENCE, sequence=sequence
+    )
+    return Plan(StatementType.CREATE_SEQUENCE, Definition((), (PutTable(table),)))
+
+
+def _check(sequence: SequenceDef, options: tree.SequenceOptions) -> None:
+    if not sequence.increment:
+        raise SqlFault(_NO_INCREMENT, offset=options.offset)
+    if sequence.maximum < sequence.minimum:
+        raise SqlFault(_LIMITS_CROSSED, offset=options.offset)
+    size = (sequence.maximum - sequence.minimum) // abs(sequence.increment) + 1
+    is_wrong = (
+        -_HIGHEST > sequence.minimum
+        or sequence.maximum > _HIGHEST
+        or not sequence.minimum <= sequence.start <= sequence.maximum
+        or not sequence.minimum <= sequence.first <= sequence.maximum
+        or size < 2
+        or options.cache == 1
+        or (sequence.cycles and options.cache is not None and options.cache >= size)
+    )
+    if is_wrong:
+        raise SqlFault(_INVALID, offset=options.offset)
+
+
+def alter_sequence(node: tree.AlterSequence, context: Context) -> Plan:
+    """ALTER SEQUENCE: what is not named stays as it is.
+
+    Raises:   SqlFault: as CREATE SEQUENCE.
+    """
+    table, sequence = _found(node.sequence, context)
+    options = node.options
+    high, low = options.maximum, options.minimum
+    if options.no_maximum:
+        high = _HIGHEST if (options.increment or sequence.increment) > 0 else -1
+    if options.no_minimum:
+        low = 1 if (options.increment or sequence.increment) > 0 else -_HIGHEST
+    changed = replace(
+        sequence,
+        increment=sequence.increment if options.increment is None else options.increment,
+        maximum=sequence.maximum if high is None else high,
+        minimum=sequence.minimum if low is None else low,
+        cycles=sequence.cycles if options.cycle is None else options.cycle,
+        cache=sequence.cache if options.cache is None else options.cache,
+        ordered=sequence.ordered if options.order is None else options.order,
+    )
+    if options.restart:
+        changed = replace(changed, restart=options.start, epoch=sequence.epoch + 1)
+    _check(changed, options)
+    return Plan(StatementType.ALTER_SEQUENCE, Definition((), (PutTable(replace(table, sequence=changed)),)))
+
+
+def drop_sequence(node: tree.Drop, context: Context) -> Plan:
+    """DROP SEQUENCE, and with it its synonyms."""
+    try:
+        table, _ = _found(node.name, context)
+    except SqlFault as fault:
+        if fault.sqlcode == _NO_SUCH and node.if_exists:
+            return Plan(StatementType.DROP_SEQUENCE, plan.Nothing())
+        raise
+    gone = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
+    return Plan(StatementType.DROP_SEQUENCE, Definition((), (*gone, RemoveTable(table))))
+
+
+def rename_sequence(node: tree.RenameObject, context: Context) -> Plan:
+    """RENAME SEQUENCE; whether the new name is free has been looked at."""
+    table, _ = _found(node.name, context)
+    renamed = replace(table, name=node.new_name.text)
+    return Plan(StatementType.RENAME_SEQUENCE, Definition((), (PutTable(renamed),)))
+
+
+def exists_already(name: tree.QualifiedName) -> SqlFault:
+    """The fault for a second sequence of one name."""
+    return SqlFault(_EXISTS, token=name.name, offset=name.offset)
+
+
+def _found(name: tree.QualifiedName, context: Context) -> tuple[Table, SequenceDef]:
+    table = context.sequence(name)
+    if table is None or table.sequence is None:
+        raise SqlFault(_NO_SUCH, token=name.name, offset=name.offset)
+    return table, table.sequence
+
+
+def sequence_value(node: tree.SequenceValue, context: Context) -> Typed:
+    """NEXTVAL and CURRVAL; CURRVAL in a statement that has NEXTVAL is that number, too.
+
+    Raises:   SqlFault: -8300, no such sequence; -999, it is one of another database.
+    """
+    if node.sequence.database not in ("", context.schema.database):
+        raise SqlFault(-999, token=node.kind.upper(), offset=node.offset)
+    table, _ = _found(node.sequence, context)
+    if node.kind == "nextval" or table.tabid in _advanced(context):
+        return Typed(f"ifx_nextval({table.tabid}, {context.mark()})", INT8, nullable=False)
+    return Typed(f"ifx_currval({table.tabid})", INT8, nullable=False)
+
+
+def _advanced(context: Context) -> set[int]:
+    """The sequences that the statement takes a number from, by tabid."""
+    if context.statement is None:
+        return set()
+    found = (
+        context.sequence(node.sequence)
+        for node in tree.walk(context.statement)
+        if isinstance(node, tree.SequenceValue) and node.kind == "nextval"
+    )
+    return {table.tabid for table in found if table is not None}

@@ -1,0 +1,200 @@
+"""What INSERT, UPDATE and DELETE write to: a table, or a view through which it is written. Never: views that are read.
+
+Source:   documented (SQL Syntax, CREATE VIEW, updating through views; Database Design, modifying data through a view):
+          one table or such a view beneath, neither grouped nor DISTINCT nor a UNION; no INSERT where a column is
+          computed; -234, -384 and -385. assumed: WITH CHECK OPTION on any other view is -384.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.translate.conditions import Subqueries
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.names import MAIN, Context, Scope, Source, SourceColumn
+from aioifx.server.sql.translate.queries import has_aggregate
+from aioifx.server.sql.translate.texts import collated, identifier
+
+_COMPUTED: int = -234
+_NOT_SIMPLE: int = -384
+_OUTSIDE_THE_VIEW: int = -385
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a statement that changes rows names."""
+
+    table: Table
+    """The table whose rows change."""
+    source: Source
+    """What the statement's expressions may name."""
+    columns: Mapping[str, ColumnDef | None]
+    """The table's columns by the names that the statement has for them; None for one that is computed."""
+    filters: tuple[str, ...] = ()
+    """Conditions that a row must meet to be seen."""
+    checks: Callable[[Mapping[str, str]], list[str]] = lambda _: []
+    """The conditions of WITH CHECK OPTION on a row whose new values have these texts, by the table's column names."""
+
+    def column(self, name: tree.Name) -> ColumnDef:
+        """The column that gets a value.
+
+        Raises:   SqlFault: -217 no such column, -234 it is computed.
+        """
+        if name.text not in self.columns:
+            raise SqlFault(-217, token=name.text, offset=name.offset)
+        column = self.columns[name.text]
+        if column is None:
+            raise SqlFault(_COMPUTED, token=name.text, offset=name.offset)
+        return column
+
+    def all_columns(self, offset: int) -> list[ColumnDef]:
+        """The columns, when none is named.
+
+        Raises:   SqlFault: -384, one is computed, so that no row can be told in full.
+        """
+        columns = [column for column in self.columns.values() if column is not None]
+        if len(columns) != len(self.columns):
+            raise SqlFault(_NOT_SIMPLE, offset=offset)
+        return columns
+
+    def shown(self, columns: Sequence[ColumnDef]) -> list[ColumnDef]:
+        """The same columns by the names that the statement has for them."""
+        names = {column.name: name for name, column in self.columns.items() if column is not None}
+        return [replace(column, name=names[column.name]) for column in columns]
+
+
+def table_target(table: Table, source: Source) -> Target:
+    """A table that is written by its own name."""
+    return Target(table, source, {column.name: column for column in table.columns})
+
+
+def target_of(name: tree.QualifiedName, label: str, context: Context, queries: Subqueries) -> Target:
+    """The table that a name means, or the one beneath a view.
+
+    Raises:   SqlFault: -511 a catalog table, -999 one of another database, -384 a view that is not simple.
+    """
+    table = context.table(name)
+    if table.kind is not TableKind.VIEW or table.is_system:
+        return table_target(require_writable(table, name), context.source(table, label))
+    level = _expanded(table, label, name, context, queries, context.source)
+    alias = level.source.alias
+    own = {f"{alias}.{identifier(column.name)}": column for column in level.table.columns}
+    columns = {column.name: own.get(column.sql) for column in level.source.columns}
+
+    def checks(new: Mapping[str, str]) -> list[str]:
+        if not level.checks:
+            return []
+
+        def with_new_values(table: Table, label: str) -> Source:
+            values = (_new_value(column, alias, new) for column in table.columns)
+            return Source(label, alias, tuple(values), table, table.owner)
+
+        return list(_expanded(table, label, name, context, queries, with_new_values).checks)
+
+    return Target(level.table, level.source, columns, level.filters, checks)
+
+
+def _new_value(column: ColumnDef, alias: str, new: Mapping[str, str]) -> SourceColumn:
+    text = new.get(column.name, f"{alias}.{identifier(column.name)}")
+    return SourceColumn(column.name, f"({collated(f'({text})', column.type)})", column.type, column.nullable)
+
+
+def require_writable(table: Table, name: tree.QualifiedName) -> Table:
+    """The table, if its rows may be changed.
+
+    Raises:   SqlFault: -511 a catalog table, -999 a view or a table of another database.
+    """
+    if table.is_system or table.generated:
+        raise SqlFault(-511, token=table.name, offset=name.offset)
+    if table.kind is TableKind.VIEW:
+        raise SqlFault(-999, token="VIEW", offset=name.offset)
+    if table.catalog not in MAIN:
+        raise SqlFault(-999, token=str(name), offset=name.offset)
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A view, or one of those beneath it."""
+
+    table: Table
+    source: Source
+    filters: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+
+
+def _expanded(
+    view: Table,
+    label: str,
+    name: tree.QualifiedName,
+    context: Context,
+    queries: Subqueries,
+    source_of: Callable[[Table, str], Source],
+) -> _Level:
+    """A view down to its table, whose columns *source_of* gives."""
+    statement = parse(view.view)
+    assert isinstance(statement, tree.CreateView)
+    reference = _simple_reference(statement.query)
+    if reference is None:
+        raise SqlFault(_NOT_SIMPLE, token=view.name, offset=name.offset)
+    inner_label = reference.alias.text if reference.alias else reference.table.name
+    beneath = context.table(reference.table)
+    if beneath.kind is TableKind.VIEW and not beneath.is_system:
+        with context.view_inside(name.offset):
+            below = _expanded(beneath, inner_label, name, context, queries, source_of)
+    else:
+        below = _Level(require_writable(beneath, name), source_of(beneath, inner_label))
+    assert isinstance(statement.query.body, tree.Select)
+    select, scope = statement.query.body, Scope([below.source])
+    translator = Expressions(context, scope, queries)
+    own = (translator.condition(select.where),) if select.where is not None else ()
+    filters = (*below.filters, *own)
+    columns: list[SourceColumn] = []
+    for item in select.items:
+        if isinstance(item.expression, tree.Star):
+            columns += scope.starred(item.expression)
+        else:
+            value = translator.typed(item.expression)
+            columns.append(SourceColumn("", value.sql, value.known_type, value.nullable))
+    named = (
+        replace(column, name=declared.name) for declared, column in zip(view.columns, columns, strict=True)
+    )
+    source = Source(label, below.source.alias, tuple(named), below.source.table, view.owner)
+    return _Level(below.table, source, filters, filters if statement.check_option else below.checks)
+
+
+def require_simple(node: tree.CreateView, context: Context) -> None:
+    """Raises:   SqlFault: -384, rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
+    reference = _simple_reference(node.query)
+    beneath = None if reference is None else context.table(reference.table)
+    if beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:
+        statement = parse(beneath.view)
+        assert isinstance(statement, tree.CreateView)
+        with context.view_inside(node.offset):
+            require_simple(statement, context)
+    elif beneath is None:
+        raise SqlFault(_NOT_SIMPLE, token=node.view.name, offset=node.offset)
+
+
+def _simple_reference(query: tree.Query) -> tree.TableRef | None:
+    """What a view reads if rows can be written through it; None if they cannot."""
+    select = query.body
+    if not isinstance(select, tree.Select) or query.common_tables or len(select.from_items) != 1:
+        return None
+    (reference,) = select.from_items
+    is_grouped = select.distinct or select.group_by or select.having is not None
+    if is_grouped or not isinstance(reference, tree.TableRef):
+        return None
+    return None if any(has_aggregate(item) for item in select.items) else reference
+
+
+def checked(text: str, conditions: Sequence[str]) -> str:
+    """A text that is evaluated if the conditions hold, and is -385 if they do not."""
+    if not conditions:
+        return text
+    return f"CASE WHEN {' AND '.join(conditions)} THEN {text} ELSE ifx_raise({_OUTSIDE_THE_VIEW}) END"

@@ -1,0 +1,91 @@
+"""Window functions: ranks, neighbours, aggregates OVER (..). Never: which rows a query has.
+
+The order of rows is by Informix's rules, the windows themselves are SQLite's.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final, Protocol
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.types import BIGINT, FLOAT, INTEGER, plain
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.translate.calls import Translator
+from aioifx.server.sql.translate.operands import Typed, cast
+from aioifx.server.sql.translate.texts import collated
+
+_RANKING: Final = {"row_number", "rank", "dense_rank", "denserank", "ntile"}
+_FRACTIONS: Final = {"percent_rank", "cume_dist"}
+_NEIGHBOURS: Final = {"lag", "lead", "first_value", "last_value"}
+
+
+class WindowTranslator(Translator, Protocol):
+    """A translator that knows aggregates."""
+
+    def aggregate_in_window(self, node: tree.Aggregate, over: str) -> Typed: ...
+
+
+def window(translator: WindowTranslator, node: tree.Window) -> Typed:
+    """``function OVER (..)``; the order of rows is by Informix's rules, the rest is SQLite's own."""
+    function = node.function
+    over = _over(translator, node)
+    if isinstance(function, tree.Aggregate):
+        return translator.aggregate_in_window(function, over)
+    name = function.name
+    if name in _RANKING:
+        arguments = ", ".join(translator.typed(each, INTEGER).sql for each in function.arguments)
+        sqlite = "dense_rank" if name == "denserank" else name
+        return Typed(f"{sqlite}({arguments}) {over}", BIGINT, False)
+    if name in _FRACTIONS:
+        return Typed(f"{name}() {over}", FLOAT, False)
+    if name in _NEIGHBOURS and function.arguments:
+        return _neighbour(translator, function, over)
+    raise SqlFault(-674, token=name, offset=node.offset)
+
+
+def _neighbour(translator: Translator, function: tree.Call, over: str) -> Typed:
+    value, *rest = function.arguments
+    first = translator.typed(value)
+    texts = [first.sql]
+    if rest:
+        texts.append(translator.typed(rest[0], INTEGER).sql)
+    if len(rest) > 1:
+        texts.append(cast(translator.value(rest[1], first.known_type), first.known_type))
+    return Typed(f"{function.name}({', '.join(texts)}) {over}", plain(first.known_type))
+
+
+def _over(translator: Translator, node: tree.Window) -> str:
+    parts: list[str] = []
+    if node.partition_by:
+        keys = [translator.typed(each) for each in node.partition_by]
+        parts.append("PARTITION BY " + ", ".join(collated(key.sql, key.type) for key in keys))
+    if node.order_by:
+        parts.append("ORDER BY " + ", ".join(_ordered(translator, item) for item in node.order_by))
+    if node.frame is not None:
+        unit, start, end = node.frame.unit.upper(), _bound(node.frame.start), _bound(node.frame.end)
+        parts.append(f"{unit} BETWEEN {start} AND {end}")
+    return f"OVER ({' '.join(parts)})"
+
+
+def _ordered(translator: Translator, item: tree.OrderItem) -> str:
+    key = translator.typed(item.expression)
+    return collated(key.sql, key.type) + direction(item)
+
+
+def direction(item: tree.OrderItem) -> str:
+    """What stands behind an ordering key."""
+    text = " DESC" if item.descending else ""
+    if item.nulls_first is not None:
+        text += " NULLS FIRST" if item.nulls_first else " NULLS LAST"
+    return text
+
+
+def _bound(bound: tree.FrameBound) -> str:
+    if bound.kind == "current":
+        return "CURRENT ROW"
+    if bound.count is None:
+        return f"UNBOUNDED {bound.kind.upper()}"
+    if not isinstance(bound.count, tree.Number) or isinstance(bound.count.value, Decimal):
+        raise SqlFault(-201, offset=bound.offset)
+    return f"{bound.count.value} {bound.kind.upper()}"

@@ -1,0 +1,1 @@
+"""SQLite below the engine: connections, locks, writes, errors. Never: Informix SQL."""

@@ -1,0 +1,251 @@
+"""The databases of one server: files, log modes, writers, counters. Never: SQL of Informix, a session."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from aioifx.codecs.text import code_set_of
+from aioifx.errors import InterfaceError
+from aioifx.server.catalog import catalog
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.registered import Routines
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sqlite.connections import connect
+from aioifx.server.sqlite.locks import WriterLock
+from aioifx.server.sqlite.sequences import Sequences
+from aioifx.server.sqlite.serials import Serials
+
+SYSMASTER: Final = "sysmaster"
+"""The database that every server has."""
+
+DEFAULT_LOCALE: Final = "en_US.819"
+"""Of a new database; 819 is ISO 8859-1 (documented: the server's default)."""
+
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
+_SUFFIX: Final = ".sqlite"
+_APPLICATION: Final = 0x49465802  # application_id of our files: "IFX" and the number of their format
+_FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
+
+
+def is_database_name(name: str) -> bool:
+    """Whether a database may be called so; the name is also that of its file."""
+    return _NAME.fullmatch(name) is not None
+
+
+_CODE_SET_NUMBERS: Final = {"8859-1": "819", "8859-15": "923", "utf8": "57372", "utf-8": "57372"}
+
+
+def numbered_locale(locale: str) -> str:
+    """A locale as the catalog writes it: ``en_US.57372`` for ``en_US.utf8`` (observed: JDBC reads such numbers).
+
+    Raises:   InterfaceError: its code set is unknown.
+    """
+    code_set_of(locale)
+    language, _, name = locale.partition(".")
+    return f"{language}.{_CODE_SET_NUMBERS.get(name.lower(), name)}"
+
+
+def have_one_code_set(first: str, second: str) -> bool:
+    """Whether text of two locales is the same bytes; never true of a locale whose code set is unknown."""
+    try:
+        return code_set_of(first).codec == code_set_of(second).codec
+    except InterfaceError:
+        return False
+
+
+class LogMode(StrEnum):
+    """What a database knows of transactions."""
+
+    UNLOGGED = "unlogged"
+    LOGGED = "logged"
+    ANSI = "ansi"
+
+
+@dataclass(slots=True, eq=False)
+class Database:
+    """One database; shared by all sessions that have opened it."""
+
+    name: str
+    path: Path
+    log_mode: LogMode
+    owner: str
+    created: date
+    locale: str
+    writer: WriterLock = field(default_factory=WriterLock)
+    serials: Serials = field(default_factory=Serials)
+    sequences: Sequences = field(default_factory=Sequences)
+    _bumping: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def codec(self) -> str:
+        """Python's name of its code set."""
+        return code_set_of(self.locale).codec
+
+    users: int = 0
+    """Sessions that have it open."""
+    version: int = 0
+    """Moves whenever its schema may look different to some session."""
+
+    def bump(self) -> None:
+        """Some session changed the schema, or undid or published a change."""
+        with self._bumping:
+            self.version += 1
+
+
+class Databases:
+    """All databases in one directory; used by many threads.
+
+    Without a directory the files live in a temporary one that `close` removes.
+    """
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        locale: str = DEFAULT_LOCALE,
+        routines: Routines | None = None,
+    ) -> None:
+        """Find what *directory* holds; *locale* is the server's, for databases that are made without another one.
+
+        Raises:   ValueError: a file in it is not a database of this server.
+                  InterfaceError: the locale's code set is unknown.
+        """
+        self.routines = routines or Routines()
+        """Written in Python; every database has them."""
+        self._lock = threading.Lock()
+        self.locale: Final = numbered_locale(locale)
+        """DB_LOCALE of the server: of new databases and of clients that name none."""
+        self._temporary = None
+        if directory is None:
+            self._temporary = TemporaryDirectory(prefix="aioifx-", ignore_cleanup_errors=True)
+            directory = Path(self._temporary.name)
+        self._directory = directory
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._known = {path.stem: _database_in(path) for path in sorted(self._directory.glob(f"*{_SUFFIX}"))}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all databases, in order."""
+        return [database.name for database in self.all()]
+
+    def all(self) -> list[Database]:
+        """All databases, by name."""
+        with self._lock:
+            return sorted(self._known.values(), key=lambda database: database.name)
+
+    def create(self, name: str, log_mode: LogMode, owner: str, locale: str = "") -> Database:
+        """Make an empty database, which keeps its locale.
+
+        Raises:   SqlFault: -330, it exists; -354, its name is none (assumed: the SQLCODE).
+                  InterfaceError: the locale's code set is unknown.
+        """
+        if not is_database_name(name):
+            raise SqlFault(-354, token=name)
+        locale = numbered_locale(locale) if locale else self.locale
+        with self._lock:
+            if name in self._known:
+                raise SqlFault(-330, -100, token=name)
+            path = self._directory / f"{name}{_SUFFIX}"
+            database = Database(name, path, log_mode, owner, date.today(), locale)
+            _fill(database)
+            self._known[name] = database
+            return database
+
+    def find(self, name: str) -> Database:
+        """The database of that name.
+
+        Raises:   SqlFault: -329, there is none.
+        """
+        with self._lock:
+            try:
+                return self._known[name]
+            except KeyError:
+                raise SqlFault(-329, -111, token=name) from None
+
+    def open(self, name: str) -> Database:
+        """The database of that name, counted as used until `leave`.
+
+        Raises:   SqlFault: -329, there is none.
+        """
+        database = self.find(name)
+        with self._lock:
+            database.users += 1
+        return database
+
+    def leave(self, database: Database) -> None:
+        """A session has closed *database*."""
+        with self._lock:
+            database.users -= 1
+
+    def drop(self, name: str) -> None:
+        """Remove a database that nobody uses.
+
+        Raises:   SqlFault: -329, there is none; -425, a session has it open; -389, it is the server's own.
+        """
+        if name == SYSMASTER:
+            raise SqlFault(-389)
+        database = self.find(name)
+        with self._lock:
+            if database.users:
+                raise SqlFault(-425, -107, token=name)
+            del self._known[name]
+            _remove(database.path)
+
+    def close(self) -> None:
+        """Forget all databases; what was temporary is gone afterwards."""
+        with self._lock:
+            self._known.clear()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+def _fill(database: Database) -> None:
+    """Make the file, with the system catalog in it; nothing is left of one that fails."""
+
+    def raise_it(fault: SqlFault) -> None:
+        raise fault
+
+    try:
+        with closing(connect(database.path, Settings(), raise_it)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA application_id={_APPLICATION}")
+            connection.execute("BEGIN")
+            connection.execute(_FACTS)
+            facts = (database.log_mode, database.owner, database.created.isoformat(), database.locale)
+            connection.execute('INSERT INTO "ifx_database" VALUES (?, ?, ?, ?)', facts)
+            for step in catalog.creation_steps(database.owner, database.locale):
+                connection.execute(step.sql, step.values)
+            connection.execute("COMMIT")
+    except BaseException:
+        _remove(database.path)
+        raise
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _database_in(path: Path) -> Database:
+    """The database that a file says it is.
+
+    Raises:   ValueError: it says nothing of the kind.
+    """
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            if application != _APPLICATION:
+                raise ValueError(f"{path} is not a database of aioifx.server")
+            facts: tuple[str, str, str, str] = connection.execute('SELECT * FROM "ifx_database"').fetchone()
+    except sqlite3.DatabaseError as error:
+        raise ValueError(f"{path} is not a database of aioifx.server: {error}") from error
+    log_mode, owner, created, locale = facts
+    return Database(path.stem, path, LogMode(log_mode), owner, date.fromisoformat(created), locale)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from aioifx.server.engine.engine import Engine
+from aioifx.server.engine.workspace import Workspace
+from aioifx.server.sqlite.transactions import Transactions
+from tests.server.talking import House, house, run
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    with house() as made:
+        yield made
+
+
+def workspace_of(engine: Engine) -> Workspace:
+    assert engine._current is not None
+    return engine._current
+
+
+def test_the_stamp_moves_with_every_change_of_the_schema(home: House) -> None:
+    one, two = home.engine(), home.engine()
+    before = workspace_of(two).stamp
+    assert workspace_of(two).stamp == before
+    run(one, "CREATE TABLE t (a INTEGER)")
+    assert workspace_of(two).stamp != before
+
+
+def test_the_stamp_moves_when_a_change_is_committed_or_undone(home: House) -> None:
+    one, two = home.engine(), home.engine()
+    for end in (Transactions.commit, Transactions.rollback):
+        one.begin()
+        run(one, "CREATE TABLE t (a INTEGER)" if end is Transactions.commit else "DROP TABLE t")
+        before = workspace_of(two).stamp
+        workspace_of(one).end_transaction(end)
+        assert workspace_of(two).stamp != before
+
+
+def test_other_databases_are_attached_once(home: House) -> None:
+    engine = home.engine()
+    for _ in range(3):
+        engine.prepare("SELECT * FROM sysmaster:systables")
+    run(engine, "CREATE DATABASE shop WITH LOG")
+    run(engine, "CREATE TABLE t (a INTEGER)")
+    run(engine, "DATABASE demo")
+    for _ in range(3):
+        engine.prepare("SELECT a FROM shop:t")
+    assert [database.name for database in workspace_of(engine).attached.values()].count("shop") == 1
+    assert home.databases.find("shop").users == 1
+    engine.close()
+    assert home.databases.find("shop").users == 0

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, IndexPart, Table
+from aioifx.sqltypes import SqlType, TypeCode
+from tests.server.sql.kinds import INTEGER
+
+KEY = Constraint(3, "pk", "ann", ConstraintKind.PRIMARY, ("k",), index=" 100_3")
+PARENT = Constraint(4, "fk", "ann", ConstraintKind.REFERENCES, ("p",), parent=101)
+TABLE = Table(
+    100,
+    "t",
+    "ann",
+    (ColumnDef("k", SqlType(TypeCode.SERIAL, 4), nullable=False), ColumnDef("p", INTEGER)),
+    constraints=(KEY, PARENT),
+    indexes=(Index(" 100_3", "ann", (IndexPart("k"),), unique=True),),
+)
+
+
+def test_a_users_table_is_known_to_sqlite_by_its_number() -> None:
+    assert TABLE.source == 'main."t100"'
+    assert TABLE.physical == "t100"
+
+
+def test_a_temporary_table_lives_in_the_temp_schema_and_is_no_catalog_table() -> None:
+    temp = Table(1, "t", "ann", is_temp=True, catalog="temp")
+    assert temp.source == 'temp."t1"'
+    assert not temp.is_system
+
+
+def test_a_catalog_table_keeps_its_name() -> None:
+    table = Table(1, "systables", "informix")
+    assert table.source == 'main."systables"'
+    assert table.is_system
+
+
+def test_a_generated_table_is_read_from_its_text() -> None:
+    assert Table(100, "sysdual", "informix", generated="(SELECT 1)").source == "(SELECT 1)"
+
+
+def test_a_table_finds_its_columns_and_constraints() -> None:
+    assert [column.name for column in TABLE.serials] == ["k"]
+    assert TABLE.column("p") == ColumnDef("p", INTEGER)
+    assert TABLE.column("nope") is None
+    assert TABLE.column_number("p") == 2
+    assert TABLE.primary_key is KEY
+    assert TABLE.foreign_keys == (PARENT,)
+    assert TABLE.constraint_of_index(" 100_3") is KEY
+    assert TABLE.constraint_of_index("x") is None
+
+
+def test_a_constraints_full_name_has_its_owner() -> None:
+    assert KEY.full_name == "ann.pk"
+
+
+def test_stored_columns_are_those_of_the_table_until_alter_table_moves_one() -> None:
+    assert TABLE.stored_columns == TABLE.columns
+    moved = Table(100, "t", "ann", TABLE.columns, stored_order=("p", "k"))
+    assert [column.name for column in moved.stored_columns] == ["p", "k"]

@@ -1,0 +1,239 @@
+"""SET."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.syntax.statement import parse
+from tests.server.sql.shapes import fault_of, statement_shape
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "set lock mode to wait",
+            "SetLockMode()",
+        ),
+        (
+            "set lock mode to wait 10",
+            "SetLockMode(10)",
+        ),
+        (
+            "set lock mode to not wait",
+            "SetLockMode(0)",
+        ),
+        (
+            "set isolation to dirty read",
+            "SetIsolation(dirty read)",
+        ),
+        (
+            "set isolation dirty read with warning",
+            "SetIsolation(dirty read)",
+        ),
+        (
+            "set isolation to committed read",
+            "SetIsolation(committed read)",
+        ),
+        (
+            "set isolation committed read last committed retain update locks",
+            "SetIsolation(last committed, retain_update_locks)",
+        ),
+        (
+            "set isolation cursor stability",
+            "SetIsolation(cursor stability)",
+        ),
+        (
+            "set isolation to repeatable read",
+            "SetIsolation(repeatable read)",
+        ),
+        (
+            "set transaction read only",
+            "SetTransaction(read_only)",
+        ),
+        (
+            "set transaction isolation level serializable",
+            "SetTransaction(repeatable read)",
+        ),
+        (
+            "set transaction isolation level read uncommitted, read write",
+            "SetTransaction(dirty read)",
+        ),
+        (
+            "set transaction isolation level read committed",
+            "SetTransaction(committed read)",
+        ),
+        (
+            "set transaction isolation level repeatable read",
+            "SetTransaction(repeatable read)",
+        ),
+        (
+            "set constraints all deferred",
+            "SetConstraints(deferred)",
+        ),
+        (
+            "set constraints a, o.b immediate",
+            "SetConstraints([a, o.b])",
+        ),
+        (
+            "set role r",
+            "SetRole(r)",
+        ),
+        (
+            "set role none",
+            "SetRole()",
+        ),
+        (
+            "set role null",
+            "SetRole()",
+        ),
+        (
+            "set role default",
+            "SetRole(default)",
+        ),
+        (
+            "set role 'R'",
+            "SetRole(R)",
+        ),
+        (
+            "set environment string_truncate_error 'error'",
+            "SetEnvironment(string_truncate_error, error)",
+        ),
+        (
+            "set environment optcompind 0",
+            "SetEnvironment(optcompind, 0)",
+        ),
+        (
+            "set environment x on",
+            "SetEnvironment(x, on)",
+        ),
+        (
+            "set explain on",
+            "SetOption(explain, on)",
+        ),
+        (
+            "set explain off",
+            "SetOption(explain, off)",
+        ),
+        (
+            "set explain file to 'x'",
+            "SetOption(explain, file x)",
+        ),
+        (
+            "set optimization high",
+            "SetOption(optimization, high)",
+        ),
+        (
+            "set optimization first_rows",
+            "SetOption(optimization, first_rows)",
+        ),
+        (
+            "set pdqpriority 50",
+            "SetOption(pdqpriority, 50)",
+        ),
+        (
+            "set pdqpriority low",
+            "SetOption(pdqpriority, low)",
+        ),
+        (
+            "set debug file to 'x' with append",
+            "SetOption(debug file, x)",
+        ),
+        (
+            "set log",
+            "SetOption(log, unbuffered)",
+        ),
+        (
+            "set buffered log",
+            "SetOption(log, buffered)",
+        ),
+        (
+            "set collation 'en_US.utf8'",
+            "SetOption(collation, en_US.utf8)",
+        ),
+        (
+            "set no collation",
+            "SetOption(collation)",
+        ),
+        (
+            "set session authorization to 'u'",
+            "SetOption(session authorization, u)",
+        ),
+        (
+            "set session authorization to u using 'p'",
+            "SetOption(session authorization, u)",
+        ),
+        (
+            "set autofree",
+            "SetOption(autofree, enabled)",
+        ),
+        (
+            "set autofree disabled for c",
+            "SetOption(autofree, disabled)",
+        ),
+        (
+            "set deferred_prepare enabled",
+            "SetOption(deferred_prepare, enabled)",
+        ),
+        (
+            "set dataskip on d1, d2",
+            "SetOption(dataskip, on)",
+        ),
+        (
+            "set dataskip off",
+            "SetOption(dataskip, off)",
+        ),
+        (
+            "set statement cache on",
+            "SetOption(statement cache, on)",
+        ),
+    ],
+)
+def test_settings(text: str, expected: str) -> None:
+    assert statement_shape(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("marked", "fault"),
+    [
+        ("set lock mode ^wait", (-201, "")),
+        ("set lock mode to wait ^-1", (-201, "")),
+        ("set isolation to ^read committed", (-201, "")),
+        ("set transaction^", (-201, "")),
+        ("set transaction read only, ^read write", (-201, "")),
+        ("set constraints ^for t disabled", (-999, "SET CONSTRAINTS FOR")),
+        ("set constraints a ^disabled", (-999, "SET CONSTRAINTS DISABLED")),
+        ("set constraints a^", (-201, "")),
+        ("set environment x ^y", (-201, "")),
+        ("set explain on ^avoid_execute", (-999, "AVOID_EXECUTE")),
+        ("set explain^", (-201, "")),
+        ("set optimization ^fast", (-201, "")),
+        ("set optimization ^environment fact 'x'", (-999, "SET OPTIMIZATION ENVIRONMENT")),
+        ("set debug file to ^x", (-201, "")),
+        ("set ^connection 'x'", (-999, "SET CONNECTION")),
+        ("set ^encryption password 'x'", (-999, "SET ENCRYPTION PASSWORD")),
+        ("set ^triggers for t disabled", (-999, "SET TRIGGERS")),
+        ("set ^foo", (-201, "")),
+        ("set^", (-201, "")),
+    ],
+)
+def test_what_is_no_setting_is_refused(marked: str, fault: tuple[int, str]) -> None:
+    assert fault_of(marked) == fault
+
+
+def test_waiting_for_ever_is_no_number_of_seconds() -> None:
+    seconds = [parse(f"SET LOCK MODE TO {mode}") for mode in ("NOT WAIT", "WAIT 7", "WAIT")]
+    assert [each.seconds for each in seconds if isinstance(each, tree.SetLockMode)] == [0, 7, None]
+
+
+def test_read_write_is_not_nothing_said() -> None:
+    statements = [
+        parse(f"SET TRANSACTION {mode}")
+        for mode in ("READ ONLY", "READ WRITE", "ISOLATION LEVEL SERIALIZABLE")
+    ]
+    assert [each.read_only for each in statements if isinstance(each, tree.SetTransaction)] == [
+        True,
+        False,
+        None,
+    ]

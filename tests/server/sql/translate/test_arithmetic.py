@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.model.types import DATE, INTEGER, char, decimal, interval
+from aioifx.server.sql.model.types import datetime as datetime_type
+from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic, concatenation
+from aioifx.server.sql.translate.operands import NULL, Typed
+from aioifx.sqltypes import Qualifier, SqlType, Unit, Value
+from tests.server.sql.workbench import Workbench
+
+BENCH = Workbench(
+    "CREATE TABLE t (k INT NOT NULL, s SMALLINT, b BIGINT, d DECIMAL(8,2), f FLOAT, c CHAR(5), v VARCHAR(20),"
+    " day DATE, at DATETIME YEAR TO SECOND, iv INTERVAL DAY TO SECOND, ok BOOLEAN, m MONEY)",
+    "INSERT INTO t VALUES (1, 2, 3, 4.5, 0.5, 'ab', 'xyz', '05/04/2026', '2026-05-04 10:11:12',"
+    " INTERVAL(1 02:03:04) DAY TO SECOND, 't', 9.99)",
+    "INSERT INTO t (k) VALUES (2)",
+)
+
+DAYS = interval(Qualifier(Unit.DAY, Unit.SECOND, 2))
+TO_SECOND = datetime_type(Unit.YEAR, Unit.SECOND)
+
+
+@pytest.mark.parametrize(
+    ("left", "operator", "right", "result", "function"),
+    [
+        (INTEGER, "+", INTEGER, INTEGER, "ifx_add"),
+        (INTEGER, "/", INTEGER, decimal(), "ifx_div"),
+        (DATE, "+", INTEGER, DATE, "ifx_date_add"),
+        (DATE, "-", INTEGER, DATE, "ifx_date_sub"),
+        (TO_SECOND, "-", TO_SECOND, DAYS, "ifx_datetime_diff"),
+        (TO_SECOND, "+", DAYS, TO_SECOND, "ifx_datetime_add"),
+        (DAYS, "-", DAYS, DAYS, "ifx_interval_sub"),
+        (DAYS, "*", INTEGER, DAYS, "ifx_interval_mul"),
+    ],
+)
+def test_each_pair_of_types_has_its_function(
+    left: SqlType, operator: str, right: SqlType, result: SqlType, function: str
+) -> None:
+    text = arithmetic(operator, Typed("a", left), Typed("b", right), result)
+    assert text.startswith(f"{function}(a, ")
+
+
+def test_days_between_dates_are_sqlites_own_difference() -> None:
+    assert arithmetic("-", Typed("a", DATE), Typed("b", DATE), INTEGER) == "(a - b)"
+
+
+def test_null_beside_a_text_has_the_texts_type() -> None:
+    assert concatenation(NULL, Typed("a", char(3))) == Typed("NULL", char(3))
+
+
+@pytest.mark.parametrize("name", ["sum", "avg", "stdev"])
+def test_only_numbers_and_intervals_are_added_up(name: str) -> None:
+    with pytest.raises(SqlFault) as caught:
+        aggregated(name, Typed("a", DATE), "", 9)
+    assert (caught.value.sqlcode, caught.value.offset) == (-1260, 9)
+
+
+@pytest.mark.parametrize(
+    ("expression", "type_", "value"),
+    [
+        ("COUNT(*)", "DECIMAL(15,0)", Decimal(2)),
+        ("COUNT(d)", "DECIMAL(15,0)", Decimal(1)),
+        ("COUNT(DISTINCT k)", "DECIMAL(15,0)", Decimal(2)),
+        ("SUM(k)", "DECIMAL(32,0)", Decimal(3)),
+        ("SUM(d)", "DECIMAL(32)", Decimal("4.5")),
+        ("SUM(f)", "FLOAT", 0.5),
+        ("AVG(k)", "DECIMAL(32)", Decimal("1.5")),
+        ("MIN(c)", "CHAR(5)", "ab   "),
+        ("MAX(day)", "DATE", date(2026, 5, 4)),
+        ("MAX(d)", "DECIMAL(8,2)", Decimal("4.50")),
+        ("SUM(iv)", "INTERVAL DAY(2) TO SECOND", timedelta(1, 7384)),
+        ("SUM(k) + 1", "DECIMAL(32)", Decimal(4)),
+        ("SUM(DISTINCT k)", "DECIMAL(32,0)", Decimal(3)),
+    ],
+)
+def test_an_aggregate_has_informixs_value_and_type(expression: str, type_: str, value: Value) -> None:
+    assert BENCH.rows(f"SELECT {expression} FROM t") == [(value,)]
+    assert BENCH.described(f"SELECT {expression} FROM t")[0][1] == type_
+
+
+def test_aggregates_over_no_rows_are_null_but_count_is_zero() -> None:
+    (row,) = BENCH.rows("SELECT COUNT(*), COUNT(k), SUM(k), AVG(d), MIN(c), MAX(day) FROM t WHERE k = 0")
+    assert row == (Decimal(0), Decimal(0), None, None, None, None)

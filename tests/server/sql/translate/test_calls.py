@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from aioifx.server.sql.translate.routines import CATALOG_ROUTINES, ROUTINES
+from aioifx.sqltypes import Value
+from tests.server.sql.workbench import Workbench
+
+BENCH = Workbench(
+    "CREATE TABLE t (k INT, d DECIMAL(8,2), f FLOAT, c CHAR(5), v VARCHAR(20), day DATE,"
+    " at DATETIME YEAR TO SECOND)",
+    "INSERT INTO t VALUES (-7, 4.56, 2.5, 'ab', 'Hello', '05/04/2026', '2026-05-04 10:11:12')",
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "value", "type_"),
+    [
+        ("NVL(NULL::INT, 5)", 5, "INTEGER"),
+        ("NVL(c, 'none')", "ab   ", "CHAR(5)"),
+        ("COALESCE(NULL::INT, NULL::BIGINT, k)", -7, "BIGINT"),
+        ("NULLIF(k, -7)", None, "INTEGER"),
+        ("NULLIF(v, 'x')", "Hello", "VARCHAR(20)"),
+        ("DECODE(k, -7, 'seven', 'other')", "seven", "CHAR(5)"),
+        ("DECODE(NULL::INT, NULL, 'n', 'x')", "n", "CHAR(1)"),
+        ("DECODE(k, 1, 'one')", None, "CHAR(3)"),
+        ("NVL2(k, 1, 2)", 1, "INTEGER"),
+        ("DBINFO('dbname')", "stores", "VARCHAR(128)"),
+        ("DBINFO('sqlca.sqlerrd1')", 0, "INTEGER"),
+        ("DBINFO('version', 'major')", "15", "VARCHAR(255)"),
+    ],
+)
+def test_a_function_that_sees_the_tree_has_informixs_value_and_type(
+    call: str, value: Value, type_: str
+) -> None:
+    ((found,),) = BENCH.rows(f"SELECT {call} FROM t")
+    assert found == value
+    assert BENCH.described(f"SELECT {call} FROM t") == [("(expression)", type_)]
+
+
+@pytest.mark.parametrize("name", ["upper", "nvl", "mdy", "decode"])
+def test_a_call_without_arguments_has_too_few(name: str) -> None:
+    sqlcode, token, offset = BENCH.fault(f"SELECT {name}() FROM t")
+    assert (sqlcode, token, offset) in [(-664, name, 8), (-201, "", 8 + len(name) + 1)]
+
+
+def test_a_function_with_too_many_arguments_is_named() -> None:
+    assert BENCH.fault("SELECT UPPER('a', 'b') FROM t") == (-664, "upper", 8)
+
+
+def test_catalog_routines_belong_to_informix() -> None:
+    assert BENCH.value("informix.schema_coltypename(262, 0)") == "serial"
+    assert BENCH.value("schema_coltypename(262, 0)") == "serial"
+    assert set(CATALOG_ROUTINES).isdisjoint(ROUTINES)

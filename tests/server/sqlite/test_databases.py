@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from aioifx.errors import InterfaceError
+from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sqlite.databases import Databases, LogMode, numbered_locale
+
+
+def sqlcode_of(raised: pytest.ExceptionInfo[SqlFault]) -> int:
+    return raised.value.sqlcode
+
+
+def test_a_new_database_has_the_system_catalog() -> None:
+    databases = Databases()
+    database = databases.create("shop", LogMode.LOGGED, "anna")
+    connection = sqlite3.connect(database.path)
+    names = {row[0] for row in connection.execute('SELECT tabname FROM "systables"')}
+    connection.close()
+    assert {"systables", "syscolumns", " GL_COLLATE"} <= names
+    databases.close()
+
+
+def test_temporary_databases_leave_nothing_behind() -> None:
+    databases = Databases()
+    folder = databases.create("shop", LogMode.LOGGED, "anna").path.parent
+    assert folder.is_dir()
+    databases.close()
+    assert not folder.exists()
+
+
+def test_databases_in_a_directory_are_found_again(tmp_path: Path) -> None:
+    first = Databases(tmp_path / "data", "en_US.utf8")
+    first.create("plain", LogMode.UNLOGGED, "anna")
+    first.create("shop", LogMode.ANSI, "bert")
+    first.close()
+    second = Databases(tmp_path / "data")
+    assert second.names == ["plain", "shop"]
+    shop = second.find("shop")
+    assert (shop.log_mode, shop.owner, shop.locale, shop.codec) == (
+        LogMode.ANSI,
+        "bert",
+        "en_US.57372",
+        "utf-8",
+    )
+    second.close()
+    assert (tmp_path / "data" / "shop.sqlite").is_file()
+
+
+def test_a_file_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "a.sqlite").write_bytes(b"nothing of the kind" * 100)
+    with pytest.raises(ValueError, match=r"a\.sqlite is not a database"):
+        Databases(tmp_path)
+    (tmp_path / "a.sqlite").unlink()
+    connection = sqlite3.connect(tmp_path / "b.sqlite")
+    connection.execute("CREATE TABLE t (a)")
+    connection.close()
+    with pytest.raises(ValueError, match=r"b\.sqlite is not a database"):
+        Databases(tmp_path)
+
+
+def test_names_that_exist_or_are_none_are_refused() -> None:
+    databases = Databases()
+    databases.create("shop", LogMode.LOGGED, "anna")
+    with pytest.raises(SqlFault) as raised:
+        databases.create("shop", LogMode.LOGGED, "anna")
+    assert (raised.value.sqlcode, raised.value.isamcode, raised.value.token) == (-330, -100, "shop")
+    for name in ("../shop", "", "Shop", "a b", "1st"):
+        with pytest.raises(SqlFault) as raised:
+            databases.create(name, LogMode.LOGGED, "anna")
+        assert sqlcode_of(raised) == -354
+    databases.close()
+
+
+def test_a_database_in_use_or_the_servers_own_is_not_dropped() -> None:
+    databases = Databases()
+    databases.create("sysmaster", LogMode.LOGGED, "informix")
+    databases.create("shop", LogMode.LOGGED, "anna")
+    database = databases.open("shop")
+    for name, sqlcode in (("shop", -425), ("sysmaster", -389), ("missing", -329)):
+        with pytest.raises(SqlFault) as raised:
+            databases.drop(name)
+        assert sqlcode_of(raised) == sqlcode
+    databases.leave(database)
+    databases.drop("shop")
+    assert databases.names == ["sysmaster"]
+    assert not list(database.path.parent.glob("shop*"))
+    databases.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ("en_US.8859-1", "en_US.819"),
+        ("en_US.819", "en_US.819"),
+        ("de_DE.utf8", "de_DE.57372"),
+        ("de_DE.UTF8", "de_DE.57372"),
+        ("en_US.CP1252", "en_US.CP1252"),
+    ],
+)
+def test_locales_are_stored_with_numbers(given: str, stored: str) -> None:
+    assert numbered_locale(given) == stored
+
+
+def test_a_database_may_have_a_locale_that_is_not_the_servers() -> None:
+    databases = Databases(locale="en_US.utf8")
+    databases.create("plain", LogMode.LOGGED, "anna", "en_US.8859-1")
+    databases.create("shop", LogMode.LOGGED, "anna")
+    assert [database.locale for database in databases.all()] == ["en_US.819", "en_US.57372"]
+    databases.close()
+
+
+def test_an_unknown_locale_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InterfaceError, match="klingon"):
+        Databases(tmp_path / "data", "tlh.klingon")
+    assert not (tmp_path / "data").exists()
