@@ -33,8 +33,8 @@ from examples.bulk_read_lab.policy import ChildLost, Missing, Outcome, Policy, r
 from examples.bulk_read_lab.run import EXPECTED, Order
 from examples.bulk_read_lab.strategies import EVERYTHING, STRATEGIES, Job
 from examples.bulk_read_lab.table import Tally, fill, rows_of, source_of, tally_of
-from tests.faults.proxy import Fault, Kind, Proxy, Way
 from tests.injection import eventually
+from tests.system.faults.proxy import Fault, Kind, Proxy, Way
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "AIOIFX_DSN"}

@@ -26,9 +26,7 @@ BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
 
 # Tests of the whole rather than of one module.
 WHOLE = {"test_bulk_read_lab.py", "test_docs.py", "test_examples.py", "test_layout.py", "test_values.py"}
-WHOLE_ROOMS = {
-    "bench", "budget", "cancellation", "faults", "fuzz", "interop", "live", "services", "soak", "volume",
-}  # fmt: skip
+WHOLE_ROOMS = {"bench", "system"}
 
 # pytest would take a file named test___main__.py, a reader would not.
 TEST_NAMES = {"__main__.py": "test_main.py"}

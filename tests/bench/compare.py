@@ -34,7 +34,7 @@ from tests.bench.postgres import PostgresMissing, postgres_process
 from tests.bench.replay import replay_process
 from tests.bench.shapes import SHAPES
 from tests.bench.workers import CHECKED, JdbcWorker, PythonWorker, Sample, Worker, pinned
-from tests.interop.jdbc import JdbcMissing, fetched
+from tests.system.interop.jdbc import JdbcMissing, fetched
 
 REFERENCES: Final = ("informix-driver", "asyncpg", f"aioifx {aioifx.speedups}, rows")
 """What ratios are of, unless told otherwise. Ping-pongs are compared with in any case, each with its own."""

@@ -29,8 +29,8 @@ from aioifx.errors import DataError
 from aioifx.rows import Record, record_maker
 from aioifx.sqltypes import Column, Datetime, IntervalYM, Row, SqlType, TypeCode, Unit, datetime_qualifier
 from tests.codecs.samples import BOOLEAN, CP1252, INTEGER, LATIN1, LVARCHAR, UTF8, columns_of, decimal_type
-from tests.fuzz import differential_tuples
-from tests.fuzz.differential_rows import case, difference
+from tests.system.fuzz import differential_tuples
+from tests.system.fuzz.differential_rows import case, difference
 
 try:
     from aioifx._speedups import rows as native
@@ -507,7 +507,7 @@ CHUNKS = [range(first, last) for first, last in pairwise(range(0, 2001, 250))]
 @built
 @pytest.mark.parametrize("numbers", CHUNKS, ids=lambda numbers: f"{numbers.start}-{numbers.stop}")
 def test_any_accident_has_the_same_rows_or_the_same_refusal_from_each(numbers: range) -> None:
-    # Law (differential): see tests/fuzz/differential_rows.py, which goes on for as long as it is told.
+    # Law (differential): see tests/system/fuzz/differential_rows.py, which goes on for as long as it is told.
     for number in numbers:
         assert difference(number) is None
 
@@ -541,7 +541,7 @@ def choices(number: int) -> bytes:
 
 @pytest.mark.parametrize("numbers", CHUNKS, ids=lambda numbers: f"{numbers.start}-{numbers.stop}")
 def test_any_rows_are_the_same_bytes_from_each(numbers: range) -> None:
-    # Law (differential): see tests/fuzz/differential_tuples.py, which goes on for as long as it is told.
+    # Law (differential): see tests/system/fuzz/differential_tuples.py, which goes on for as long as it is told.
     for number in numbers:
         differential_tuples.rows(choices(number))
 

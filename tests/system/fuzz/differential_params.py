@@ -1,4 +1,4 @@
-"""Encoders of parameters against each other, endlessly: ``python -m tests.fuzz.differential_params --seconds 60``.
+"""Encoders of parameters against each other: ``python -m tests.system.fuzz.differential_params --seconds 60``.
 
 The reference is the oracle: a run, native or pure, has its bytes for every row, or hands the row back. Native code
 hands back only what the reference refuses. Inputs are bytes, so atheris can guide what it calls `parameters`.

@@ -16,8 +16,8 @@ from aioifx import Connection
 from aioifx.channel import Expected
 from aioifx.client.session.line import INTERRUPT
 from aioifx.server import Server, ServerOptions, serve
-from tests.faults.proxy import Proxy, Urgent, Way, proxied
 from tests.injection import eventually
+from tests.system.faults.proxy import Proxy, Urgent, Way, proxied
 
 pytestmark = pytest.mark.sampled
 

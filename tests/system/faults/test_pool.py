@@ -14,9 +14,9 @@ import pytest
 import aioifx
 from aioifx.client.pool.pool import Pool
 from aioifx.server import Server, ServerOptions, serve
-from tests.faults.operations import NAMES, ROWS, prepare_tables
-from tests.faults.proxy import Fault, Kind, Proxy, Way, proxied
 from tests.injection import eventually
+from tests.system.faults.operations import NAMES, ROWS, prepare_tables
+from tests.system.faults.proxy import Fault, Kind, Proxy, Way, proxied
 
 BOUND = 20.0
 SHORT = 0.2
@@ -169,7 +169,7 @@ async def healed(pool: Pool) -> None:
 async def test_idle_connections_that_are_lost_are_replaced_before_they_are_lent(
     house: House, kind: Kind
 ) -> None:
-    async with house.pool(check_after_idle=60) as pool:
+    async with house.pool(check_after_idle=60, connect_timeout=BOUND) as pool:
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(MOST):
                 await stack.enter_async_context(pool.acquire())

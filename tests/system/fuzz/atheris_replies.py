@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 0
     with atheris.instrument_imports(include=["aioifx"]):
-        from tests.fuzz import corpus, targets
+        from tests.system.fuzz import corpus, targets
     if options.side == "requests":
         called, starts = targets.REQUESTS, (*corpus.logins("C"), *corpus.requests())
     else:

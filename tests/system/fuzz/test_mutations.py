@@ -21,8 +21,8 @@ from aioifx.wire.dialect import Dialect
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Description, put_describe, read_reply
 from tests.feeding import feed
-from tests.fuzz import corpus, targets
 from tests.sampling import examples
+from tests.system.fuzz import corpus, targets
 from tests.wire.strategies import damaged
 
 Target = Callable[[bytes], None]

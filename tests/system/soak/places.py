@@ -20,9 +20,9 @@ import trustme
 
 import aioifx
 from aioifx.server import Server, ServerOptions
-from tests.faults.proxy import Proxy, Urgent, proxied
+from tests.system.faults.proxy import Proxy, Urgent, proxied
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 
 LOGIN_SIZE: Final = 100
 """Bytes of a login, at most, that a host that drops connections reads first."""
@@ -125,7 +125,7 @@ class Killed(Place):
         self.process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "tests.soak.places",
+            "tests.system.soak.places",
             json.dumps(told),
             cwd=ROOT,
             stdout=asyncio.subprocess.PIPE,

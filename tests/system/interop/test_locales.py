@@ -12,7 +12,7 @@ import pytest
 import aioifx
 import aioifx.server
 from aioifx.codecs.text import code_set_of
-from tests.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

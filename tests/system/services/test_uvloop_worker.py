@@ -17,7 +17,7 @@ import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from examples.uvloop_worker import LEASE, SCHEMA, TRIES, Job, Worker, book
 from tests.injection import eventually
-from tests.services.programs import program
+from tests.system.services.programs import program
 
 Perform = Callable[[aioifx.Connection, Job], Awaitable[object]]
 

@@ -30,9 +30,9 @@ import anyio
 
 import aioifx
 from aioifx import Pool
-from tests.faults.proxy import Fault, Kind, Urgent, Way
 from tests.injection import eventually
-from tests.soak.places import Dropping, Killed, Place, Restarted, placed
+from tests.system.faults.proxy import Fault, Kind, Urgent, Way
+from tests.system.soak.places import Dropping, Killed, Place, Restarted, placed
 
 ACCOUNTS: Final = 50
 TOTAL: Final = 100 * ACCOUNTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak.soak import soak
+from tests.system.soak.soak import soak
 
 
 @pytest.mark.exhaustive

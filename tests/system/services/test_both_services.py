@@ -14,7 +14,7 @@ import pytest
 import aioifx
 from aioifx.server import Server
 from tests.injection import eventually
-from tests.services.conftest import Running, Start
+from tests.system.services.conftest import Running, Start
 
 MOVEMENTS = 2**14
 """Rows of the large result: far more than what fits into all buffers on the way."""

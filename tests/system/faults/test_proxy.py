@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.faults.proxy import Fault, Kind, Proxy, Urgent, Way, proxied
 from tests.injection import eventually
+from tests.system.faults.proxy import Fault, Kind, Proxy, Urgent, Way, proxied
 
 
 class Ends:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.jdbc import Jdbc, JdbcMissing, fetched
+from tests.system.interop.jdbc import Jdbc, JdbcMissing, fetched
 
 HERE = Path(__file__).parent
 

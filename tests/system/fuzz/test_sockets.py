@@ -16,8 +16,8 @@ from aioifx.wire import requests
 from aioifx.wire.dialect import SERVER_MASK
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.outbox import Outbox
-from tests.fuzz import corpus
 from tests.injection import eventually
+from tests.system.fuzz import corpus
 
 BOUND = 20.0
 CLIENTS = 150

@@ -18,9 +18,9 @@ import pytest
 import aioifx
 from aioifx import Connection
 from aioifx.server import Server, ServerOptions, serve
-from tests.faults.hostile import SPOILS, WHOLE, Plan, hostile_servers
-from tests.faults.operations import OPERATIONS, Operation, prepare_tables, register_routines
 from tests.injection import eventually
+from tests.system.faults.hostile import SPOILS, WHOLE, Plan, hostile_servers
+from tests.system.faults.operations import OPERATIONS, Operation, prepare_tables, register_routines
 
 BOUND = 20.0
 """Seconds that nothing here takes, on a machine however busy."""

@@ -26,9 +26,16 @@ import trustme
 import aioifx
 from aioifx import Connection
 from aioifx.server import Server, ServerOptions, serve
-from tests.faults.operations import MANY, OPERATIONS, ROWS, Operation, prepare_tables, register_routines
-from tests.faults.proxy import Fault, Kind, Link, Proxy, Way, proxied
 from tests.injection import eventually
+from tests.system.faults.operations import (
+    MANY,
+    OPERATIONS,
+    ROWS,
+    Operation,
+    prepare_tables,
+    register_routines,
+)
+from tests.system.faults.proxy import Fault, Kind, Link, Proxy, Way, proxied
 
 pytestmark = pytest.mark.sampled
 

@@ -15,8 +15,8 @@ import aioifx
 from aioifx.server import Server
 from examples.aiohttp_service import POOL, service
 from tests.injection import eventually
-from tests.services.programs import program
-from tests.services.test_both_services import fill
+from tests.system.services.programs import program
+from tests.system.services.test_both_services import fill
 
 Client = TestClient[Request, Application]
 

@@ -11,8 +11,8 @@ import pytest
 import aioifx.server
 from aioifx import parse_dsn
 from aioifx.server import Routine, Server, ServerOptions
-from tests.interop.jdbc import Fields, Jdbc, JdbcError
 from tests.server.protocol.test_session import NUMBERS, SLOW, soon
+from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -1,4 +1,4 @@
-"""Encoders of rows against each other, endlessly: ``python -m tests.fuzz.differential_tuples --seconds 60``.
+"""Encoders of rows against each other, endlessly: ``python -m tests.system.fuzz.differential_tuples --seconds 60``.
 
 The reference is the oracle: a run, native or pure, has its bytes for every row, or hands the row back. Inputs are
 bytes, so atheris can guide what it calls `rows`.
@@ -17,7 +17,7 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import Error, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType
-from tests.fuzz.differential_params import CODE_SETS, MAKERS, TYPES, Source, go_on
+from tests.system.fuzz.differential_params import CODE_SETS, MAKERS, TYPES, Source, go_on
 
 FRAMES: Final = (TUPLE_FRAME, Frame(b"\0\x11", b"\0\1"), None)
 

@@ -15,7 +15,7 @@ from starlette.types import Message, Scope
 import aioifx
 from aioifx.server import Server
 from examples.fastapi_service import service
-from tests.services.programs import program
+from tests.system.services.programs import program
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Rows with anything wrong in them, decoded natively, by generated Python and by the reference: all three are alike.
 
-``python -m tests.fuzz.differential_rows --seconds 60``; needs nothing but the kernel, and says how to see a finding
-again. A case depends on its number alone: columns, rows that could be meant, and accidents in their bytes.
+``python -m tests.system.fuzz.differential_rows --seconds 60`` needs nothing but the kernel, and says how to see a
+finding again. A case depends on its number alone: columns, rows that could be meant, and accidents in their bytes.
 """
 
 from __future__ import annotations
