@@ -8,15 +8,15 @@ from aioifx.client.api.cursor import Cursor
 from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.api.retry import Retry
 from aioifx.client.api.transaction import Transaction
-from aioifx.client.bulk.delimited import CsvFormat, UnloadFormat
+from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
 from aioifx.client.config.options import ConnectOptions, parse_dsn
 from aioifx.client.connect.connect import connect
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.stream import Stream
 from aioifx.client.pool.pool import Pool, PoolStats, create_pool
-from aioifx.client.session.line import Stats
+from aioifx.client.session.dispatcher import Stats
 from aioifx.codecs.conversions import TypeCodec
-from aioifx.codecs.kernel import speedups
+from aioifx.codecs.native import speedups
 from aioifx.errors import (
     AuthenticationError,
     CheckViolation,

@@ -15,8 +15,8 @@ from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.stream import Stream
 from aioifx.client.pool.pool import Pool
-from aioifx.client.sql.named import NamedValues
-from aioifx.codecs.arrays import MOST_DIGITS, Block, Field, Floating, Layout
+from aioifx.client.sql.placeholders import NamedValues
+from aioifx.codecs.arrow_layout import MOST_DIGITS, Block, Field, Floating, Layout
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Value

@@ -23,7 +23,7 @@ from aioifx.codecs.text import code_set_of
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import replies, requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.handshake import LoginReply, put_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType, StatementType

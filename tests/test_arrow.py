@@ -17,10 +17,10 @@ import pytest
 import aioifx
 from aioifx.arrow import fetch_arrow, fetch_batches
 from aioifx.codecs import columns as columns_module
-from aioifx.codecs.kernel import native_columns, pure_columns
+from aioifx.codecs.native import native_columns, pure_columns
 from aioifx.rows import tuple_row
 
-NATIVE = importlib.util.find_spec("aioifx._speedups.columns") is not None
+NATIVE = importlib.util.find_spec("aioifx._speedups.column_decoder") is not None
 kernels = pytest.mark.parametrize(
     "make_columns",
     [

@@ -16,7 +16,7 @@ import pytest
 from aioifx import channel as channel_module
 from aioifx.channel import RECEIVED_AT_ONCE, Channel
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.handshake import read_login_reply
 from aioifx.wire.inbox import KEPT, Inbox
 from aioifx.wire.outbox import Outbox

@@ -123,7 +123,7 @@ def test_nobody_but_the_seam_knows_the_native_kernel() -> None:
         for node in ast.walk(ast.parse((PACKAGE / module).read_text("utf-8")))
         if isinstance(node, ast.Import | ast.ImportFrom) and "_speedups" in ast.unparse(node)
     }
-    assert knowing == {"codecs/kernel.py"}
+    assert knowing == {"codecs/native.py"}
 
 
 def plan_in_the_documentation() -> Iterator[tuple[str, str]]:

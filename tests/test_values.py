@@ -17,7 +17,7 @@ import pytest
 
 import aioifx
 from aioifx import Datetime
-from aioifx.codecs.kernel import pure_decoder
+from aioifx.codecs.native import pure_decoder
 from aioifx.rows import tuple_row
 
 

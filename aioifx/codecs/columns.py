@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
-from aioifx.codecs.arrays import MOST_BYTES, Block, Chunk, Field, Floating, fields_for
-from aioifx.codecs.generated import TUPLE, TUPLE_HEAD
-from aioifx.codecs.kernel import make_columns
+from aioifx.codecs.arrow_layout import MOST_BYTES, Block, Chunk, Field, Floating, fields_for
+from aioifx.codecs.native import make_columns
+from aioifx.codecs.row_codegen import TUPLE, TUPLE_HEAD
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, ProtocolError

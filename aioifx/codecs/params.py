@@ -9,7 +9,7 @@ from typing import Final
 
 from aioifx.codecs.base import Decode
 from aioifx.codecs.base100 import unpack
-from aioifx.codecs.binds import binder_for, is_named
+from aioifx.codecs.bind_values import binder_for, is_named
 from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.numbers import decimal_of
 from aioifx.codecs.registry import FIXED

@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.conversions import PLAIN, STANDARD, Adapter, Adapters, Conversions
-from aioifx.codecs.generated import TUPLE, TUPLE_FRAME, TUPLE_HEAD, DecodeRun, Frame
-from aioifx.codecs.kernel import EncodeRows, make_decoder, make_row_encoder
+from aioifx.codecs.native import EncodeRows, make_decoder, make_row_encoder
 from aioifx.codecs.registry import codecs_for
+from aioifx.codecs.row_codegen import TUPLE, TUPLE_FRAME, TUPLE_HEAD, DecodeRun, Frame
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import Column, Row, Value

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aioifx.server.host.listener import Server, ServerOptions, running, serve
+from aioifx.server.host.server import Server, ServerOptions, running, serve
 from aioifx.server.protocol.stats import ServerStats, SessionStats
-from aioifx.server.sql.model.registered import Routine
+from aioifx.server.sql.model.routines import Routine
 
 __all__ = ["Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from aioifx.errors import Error, InterfaceError
-from aioifx.server.host.listener import ServerOptions, serve
+from aioifx.server.host.server import ServerOptions, serve
 from aioifx.server.sqlite.databases import DEFAULT_LOCALE, LogMode
 
 _DEFAULTS: Final = ServerOptions()

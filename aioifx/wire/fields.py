@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import TypeCode
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import MAX_TEXT
 from aioifx.wire.outbox import Outbox

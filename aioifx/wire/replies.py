@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import NOT_NULL, Column, Row, SqlType, TypeCode
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.fields import BindEntry, int8_of, put_int8, read_block, read_char, take_int8
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser, padded
 from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine

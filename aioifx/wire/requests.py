@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import SqlType
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.fields import BindEntry as BindEntry  # half of this module's vocabulary
 from aioifx.wire.fields import is_named as is_named
 from aioifx.wire.fields import put_long_char, read_block, read_char, read_entry, read_long_char

@@ -20,7 +20,7 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import replies, requests
-from aioifx.wire.dialect import SERVER_MASK, Dialect
+from aioifx.wire.capabilities import SERVER_MASK, Dialect
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.requests import Request

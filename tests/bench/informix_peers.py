@@ -9,7 +9,7 @@ from typing import Any
 import aioifx
 from aioifx.rows import tuple_row
 from aioifx.wire import requests
-from aioifx.wire.dialect import OFFER, SERVER_MASK, Dialect
+from aioifx.wire.capabilities import OFFER, SERVER_MASK, Dialect
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.outbox import Outbox
 from tests.bench.peers import POOL, WORKERS, Missing, Order, Peer, Work, in_turns

@@ -16,15 +16,15 @@ from typing import Any, Final
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from aioifx.codecs import kernel
+from aioifx.codecs import native
 from aioifx.codecs.columns import ColumnDecoder
-from aioifx.codecs.kernel import NATIVE
+from aioifx.codecs.native import NATIVE
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.rows import dict_row, record_row
 from aioifx.sqltypes import Row
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.replies import in_runs, read_reply
 from tests.bench.conftest import FEW
 from tests.bench.shapes import SHAPES, Shape
@@ -54,7 +54,7 @@ def tuples(shape: Shape, rows: list[Row]) -> bytearray:
 
 
 def decoder_of(form: str, shape: Shape, monkeypatch: pytest.MonkeyPatch) -> RowDecoder:
-    monkeypatch.setattr("aioifx.codecs.rows.make_decoder", getattr(kernel, f"{form}_decoder"))
+    monkeypatch.setattr("aioifx.codecs.rows.make_decoder", getattr(native, f"{form}_decoder"))
     return RowDecoder(shape.columns, LATIN1)
 
 
@@ -120,7 +120,7 @@ def test_decode_columns(
     rows: list[Row],
     tuples: bytearray,
 ) -> None:
-    monkeypatch.setattr("aioifx.codecs.columns.make_columns", getattr(kernel, f"{form}_columns"))
+    monkeypatch.setattr("aioifx.codecs.columns.make_columns", getattr(native, f"{form}_columns"))
     benchmark.group = f"columns {shape.name}"
 
     def decode() -> int:
@@ -141,7 +141,7 @@ def test_encode_rows(benchmark: BenchmarkFixture, shape: Shape, rows: list[Row],
 def test_encode_parameters(benchmark: BenchmarkFixture, form: str, shape: Shape, rows: list[Row]) -> None:
     benchmark.group = f"parameters {shape.name}"
     types = [column.type for column in shape.columns]
-    encode = getattr(kernel, f"{form}_encoder")(types, LATIN1, len(types).to_bytes(2, "big"), b"")
+    encode = getattr(native, f"{form}_encoder")(types, LATIN1, len(types).to_bytes(2, "big"), b"")
     reference = ParamEncoder(types, LATIN1)
 
     def encode_all() -> bytearray:

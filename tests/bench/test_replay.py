@@ -14,7 +14,7 @@ import aioifx
 import aioifx.server
 from aioifx.sqltypes import Row, TypeCode
 from aioifx.wire import replies, requests
-from aioifx.wire.dialect import OFFER, SERVER_MASK, Dialect
+from aioifx.wire.capabilities import OFFER, SERVER_MASK, Dialect
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.outbox import Outbox

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs import columns as columns_module
-from aioifx.codecs.arrays import Block, Chunk, Field, Floating, Layout
+from aioifx.codecs.arrow_layout import Block, Chunk, Field, Floating, Layout
 from aioifx.codecs.columns import ColumnDecoder
-from aioifx.codecs.kernel import native_columns, pure_columns
+from aioifx.codecs.native import native_columns, pure_columns
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, Error, NotSupportedError, ProtocolError
@@ -50,13 +50,13 @@ from tests.codecs.samples import (
     tables,
     vectors,
 )
-from tests.codecs.test_arrays import datetime_of, interval_of
+from tests.codecs.test_arrow_layout import datetime_of, interval_of
 from tests.codecs.test_rows import framed, is_large, sandwich
 from tests.sampling import examples
 
 SJIS = code_set_of("ja_jp.sjis")
 
-NATIVE = importlib.util.find_spec("aioifx._speedups.columns") is not None
+NATIVE = importlib.util.find_spec("aioifx._speedups.column_decoder") is not None
 MAKERS = {"native": native_columns, "pure": pure_columns} if NATIVE else {"pure": pure_columns}
 
 kernels = pytest.mark.parametrize(

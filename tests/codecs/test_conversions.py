@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from aioifx.codecs import kernel
-from aioifx.codecs.binds import binder_for
+from aioifx.codecs import native
+from aioifx.codecs.bind_values import binder_for
 from aioifx.codecs.conversions import (
     PLAIN,
     STANDARD,
@@ -146,7 +146,7 @@ def test_adapters_that_lead_round_and_round_end() -> None:
 
 # --- both kernels, and the reference --------------------------------------------------------------------------------
 
-ENCODERS = [kernel.pure_encoder, *([kernel.native_encoder] if kernel.NATIVE else [])]
+ENCODERS = [native.pure_encoder, *([native.native_encoder] if native.NATIVE else [])]
 encoders = pytest.mark.parametrize("make", ENCODERS, ids=lambda make: make.__name__)
 
 
@@ -184,7 +184,7 @@ def test_an_encoder_is_asked_for_every_value_of_its_type_but_null(make: Any) -> 
     expected = b"".join(
         ParamEncoder(types, LATIN1).encode(row)[2:] for row in [("abab", 1), (None, 2), (None, 3)]
     )
-    if make is kernel.native_encoder:
+    if make is native.native_encoder:
         assert (bytes(out), taken, left) == (expected, 3, None)
         assert asked == ["ab", ""]
     assert b"".join(reference.encode(row)[2:] for row in [("ab", 1), (None, 2), ("", 3)]) == expected

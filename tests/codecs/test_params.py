@@ -12,7 +12,7 @@ from aioifx.codecs.params import ParamEncoder, decode_bind
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, ProtocolError
 from aioifx.sqltypes import SqlType, TypeCode
 from tests.codecs.samples import INTEGER, LATIN1, UTF8, typed_values
-from tests.codecs.test_binds import entry_fields
+from tests.codecs.test_bind_values import entry_fields
 from tests.sampling import examples
 
 SMALLINT = SqlType(TypeCode.SMALLINT, 2)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.codecs import kernel
+from aioifx.codecs import native
 from aioifx.codecs.registry import codec_for
 from aioifx.codecs.rows import RowDecoder, RowEncoder, decode_row
 from aioifx.codecs.text import CodeSet, code_set_of
@@ -55,9 +55,9 @@ DATE = SqlType(TypeCode.DATE, 4)
 def speedups(request: pytest.FixtureRequest) -> Iterator[None]:
     """The whole of this file is about either of them."""
     if request.param == "native":
-        pytest.importorskip("aioifx._speedups.rows", exc_type=ImportError)
-    decoder = {"native": kernel.native_decoder, "pure": kernel.pure_decoder}[request.param]
-    encoder = {"native": kernel.native_row_encoder, "pure": kernel.pure_row_encoder}[request.param]
+        pytest.importorskip("aioifx._speedups.row_decoder", exc_type=ImportError)
+    decoder = {"native": native.native_decoder, "pure": native.pure_decoder}[request.param]
+    encoder = {"native": native.native_row_encoder, "pure": native.pure_row_encoder}[request.param]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("aioifx.codecs.rows.make_decoder", decoder)
         patch.setattr("aioifx.codecs.rows.make_row_encoder", encoder)

@@ -9,18 +9,18 @@ from pathlib import Path
 
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.server.engine.controls import Outcome
+from aioifx.server.engine.control_statements import Outcome
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.roster import Roster
-from aioifx.server.protocol.conversation import Conversation
-from aioifx.server.protocol.desk import Desk, FetchLimit, Identity
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.engine.session_registry import Roster
+from aioifx.server.protocol.context import Desk, FetchLimit, Identity
+from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.runtime.values import load
+from aioifx.server.sql.runtime.client_values import load
 from aioifx.server.sqlite.databases import Databases, LogMode
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
-from aioifx.wire.dialect import OFFER, SERVER_MASK
+from aioifx.wire.capabilities import OFFER, SERVER_MASK
 from aioifx.wire.fields import BindEntry
 from aioifx.wire.replies import Reply, in_runs, read_reply
 from aioifx.wire.requests import Request

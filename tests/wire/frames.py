@@ -11,7 +11,7 @@ from pathlib import Path
 from struct import pack
 from typing import Any, NamedTuple
 
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 

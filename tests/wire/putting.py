@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from aioifx.sqltypes import Row
 from aioifx.wire import objects, replies, requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.fields import put_entry, put_long_char
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import Op

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import objects, replies, requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.fields import BindEntry, is_named
 from aioifx.wire.opcodes import MAX_TEXT, Op
 from aioifx.wire.outbox import Outbox

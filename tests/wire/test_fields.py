@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.fields import (
     BindEntry,
     is_named,

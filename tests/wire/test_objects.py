@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
 from aioifx.wire import objects, requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply

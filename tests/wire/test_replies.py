@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.codecs import kernel
+from aioifx.codecs import native
 from aioifx.errors import ConnectionLost, DataError, ProtocolError
 from aioifx.sqltypes import Row
 from aioifx.wire import replies
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
@@ -37,13 +37,13 @@ from tests.wire.strategies import damaged, dialects, merged, reply_bytes, reply_
 Taker = Callable[[Dialect, RowReader | None, int], TakeReply]
 """As `kernel.make_taker`."""
 
-NATIVE = importlib.util.find_spec("aioifx._speedups.replies") is not None
+NATIVE = importlib.util.find_spec("aioifx._speedups.reply_reader") is not None
 native_only = pytest.mark.skipif(not NATIVE, reason="the kernel is not built")
 takers = pytest.mark.parametrize(
     "taker",
     [
-        pytest.param(kernel.native_taker, id="native", marks=native_only),
-        pytest.param(kernel.pure_taker, id="pure"),
+        pytest.param(native.native_taker, id="native", marks=native_only),
+        pytest.param(native.pure_taker, id="pure"),
     ],
 )
 
@@ -414,7 +414,7 @@ def test_of_several_replies_the_native_taker_takes_the_first_and_leaves_the_othe
     one = outbox.take()
     inbox = Inbox()
     inbox.feed(one * 3)
-    take = kernel.native_taker(dialect, in_runs(raw_rows), len(one))
+    take = native.native_taker(dialect, in_runs(raw_rows), len(one))
     expected = feed(reading(dialect), [one])[0]
     for place in (1, 2, 3):
         assert repr(take(inbox)) == repr(expected)
@@ -429,9 +429,9 @@ def test_the_native_taker_does_not_even_decode_a_reply_whose_end_has_not_come() 
 
     inbox = Inbox()
     inbox.feed(row(b"abc") + pack(">hhiii", 15, 0, 2, 0, 0))
-    assert kernel.native_taker(DIALECT, in_runs(never), 1000)(inbox) is None
+    assert native.native_taker(DIALECT, in_runs(never), 1000)(inbox) is None
     inbox.feed(EOT)  # without SQ_COST: not the usual end
-    assert kernel.native_taker(DIALECT, in_runs(never), 1000)(inbox) is None
+    assert native.native_taker(DIALECT, in_runs(never), 1000)(inbox) is None
     assert inbox.pos == 0
 
 

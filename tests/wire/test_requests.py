@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aioifx.errors import ConnectionLost, ProtocolError
 from aioifx.sqltypes import SqlType
 from aioifx.wire import objects, requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.requests import Request, read_request

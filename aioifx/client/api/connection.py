@@ -14,12 +14,12 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.api.transaction import Transaction, commit_work, rollback_work
 from aioifx.client.config.checks import check_flag, check_row_factory
 from aioifx.client.config.isolation import Isolation
-from aioifx.client.execution.statements import Statements
+from aioifx.client.execution.statement_cache import Statements
 from aioifx.client.execution.stream import Stream
-from aioifx.client.session.line import Stats, check_wait
+from aioifx.client.session.dispatcher import Stats, check_wait
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import LogMode, Session
-from aioifx.client.sql.named import named_statement
+from aioifx.client.sql.placeholders import named_statement
 from aioifx.codecs.conversions import Convert, checked_codec, type_name
 from aioifx.errors import ConnectionLost, InterfaceError
 from aioifx.rows import Item, RowFactory

@@ -19,12 +19,12 @@ from aioifx.client.execution.execute import (
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.scrolling import Scrolling
+from aioifx.client.execution.scroll_cursor import Scrolling
 from aioifx.client.execution.statement import Statement, check_sequence
-from aioifx.client.execution.statements import Statements
+from aioifx.client.execution.statement_cache import Statements
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
-from aioifx.client.sql.named import MappingRows, NamedValues
+from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory, as_it_is
 from aioifx.sqltypes import Column, Row, SqlType, Value

@@ -21,11 +21,11 @@ from aioifx.client.execution.execute import (
 from aioifx.client.execution.pipeline import ParamRows, comes_but_once
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statements import Statements, Use, note_stale
+from aioifx.client.execution.statement_cache import Statements, Use, note_stale
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session, note_sql
-from aioifx.client.sql.named import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
+from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory
 from aioifx.sqltypes import Column, SqlType, Value

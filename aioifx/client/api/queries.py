@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from aioifx.client.bulk.delimited import TextFormat
-from aioifx.client.bulk.feed import Feed, RowSource, feed_of, feed_of_mappings
-from aioifx.client.bulk.formats import format_of
+from aioifx.client.bulk.field_formats import format_of
 from aioifx.client.bulk.load import Commit, Order, Progress, check_progress, load
-from aioifx.client.bulk.moments import ISO_DATES, check_dbdate
+from aioifx.client.bulk.sources import Feed, RowSource, feed_of, feed_of_mappings
+from aioifx.client.bulk.temporal_text import ISO_DATES, check_dbdate
+from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
 from aioifx.client.config.checks import check_flag
 from aioifx.client.execution.execute import (
@@ -29,11 +29,11 @@ from aioifx.client.execution.execute import (
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.statements import Statements, Use
+from aioifx.client.execution.statement_cache import Statements, Use
 from aioifx.client.execution.stream import Stream
-from aioifx.client.session.line import check_timeout
-from aioifx.client.sql.named import MappingRows, NamedValues
-from aioifx.client.sql.sqltext import check_sql
+from aioifx.client.session.dispatcher import check_timeout
+from aioifx.client.sql.placeholders import MappingRows, NamedValues
+from aioifx.client.sql.scanner import check_sql
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value

@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Self
 
 from aioifx.client.config.isolation import Isolation, isolation_words, lock_mode_words
-from aioifx.client.execution.statements import Statements
-from aioifx.client.session.manners import Wish
+from aioifx.client.execution.statement_cache import Statements
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session, was_abandoned
+from aioifx.client.session.settings import Wish
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
 

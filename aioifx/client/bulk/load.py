@@ -17,19 +17,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from aioifx.client.bulk.blocks import Block, Blocks, check_block
-from aioifx.client.bulk.feed import Feed
+from aioifx.client.bulk.batches import Block, Blocks, check_block
+from aioifx.client.bulk.sources import Feed
 from aioifx.client.execution.execute import whole
 from aioifx.client.execution.insert_cursor import InsertCursor
 from aioifx.client.execution.pipeline import execute_many
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statements import Statements
-from aioifx.client.session.line import INTERRUPTED
+from aioifx.client.execution.statement_cache import Statements
+from aioifx.client.session.dispatcher import INTERRUPTED
 from aioifx.client.session.session import failure_of, was_abandoned
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.errors import DatabaseError, Error, InterfaceError
-from aioifx.wire.executions import Executions
+from aioifx.wire.batch_replies import Executions
 from aioifx.wire.replies import ServerError
 
 Progress: TypeAlias = Callable[[int], object]

@@ -19,10 +19,10 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
 
-from aioifx.client.bulk.delimited import CsvFormat, TextFormat
-from aioifx.client.bulk.literals import field_formatter
+from aioifx.client.bulk.field_text import field_formatter
 from aioifx.client.bulk.load import Progress
-from aioifx.client.bulk.moments import ISO_DATES
+from aioifx.client.bulk.temporal_text import ISO_DATES
+from aioifx.client.bulk.text_formats import CsvFormat, TextFormat
 from aioifx.client.execution.stream import Stream
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row

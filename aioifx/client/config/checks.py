@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar, cast
 
-from aioifx.client.config.route import names_in
+from aioifx.client.config.addresses import names_in
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, InterfaceError
 from aioifx.rows import Record

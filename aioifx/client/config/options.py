@@ -17,6 +17,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
+from aioifx.client.config.addresses import ROLES, Role, addresses, names_in
 from aioifx.client.config.checks import (
     DEFAULT_LOCALE,
     check_flag,
@@ -32,7 +33,6 @@ from aioifx.client.config.checks import (
 from aioifx.client.config.dsn import split_dsn
 from aioifx.client.config.environment import OPTION_OF, checked_variables, login_pairs, session_pairs
 from aioifx.client.config.isolation import Isolation, isolation_words, lock_mode_words
-from aioifx.client.config.route import ROLES, Role, addresses, names_in
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.tls import context_of
 from aioifx.client.sql.suggest import did_you_mean

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aioifx.client.config.route import Address
+from aioifx.client.config.addresses import Address
 from aioifx.client.sql.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 

@@ -16,14 +16,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 
 from aioifx.client.api.connection import Connection, no_attribute
+from aioifx.client.config.addresses import Address, addresses, names_in
 from aioifx.client.config.checks import check_text
 from aioifx.client.config.options import AllOptionFields, ConnectOptions, OptionFields, resolve_again
-from aioifx.client.config.route import Address, addresses, names_in
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.sqlhosts import lookup
-from aioifx.client.connect.attempt import Attempt
 from aioifx.client.connect.locales import log_in
-from aioifx.client.connect.reach import Staggered
+from aioifx.client.connect.login import Attempt
+from aioifx.client.connect.transport import Staggered
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
 from aioifx.rows import Item, Record, RowFactory
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.checks import DEFAULT_LOCALE
 from aioifx.client.config.options import ConnectOptions
-from aioifx.client.connect.attempt import Attempt
+from aioifx.client.connect.login import Attempt
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, DatabaseError, InterfaceError, LocaleError
 

@@ -12,15 +12,15 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 from aioifx.client.execution.pipeline import ParamRows, comes_but_once, execute_many
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statements import Statements
+from aioifx.client.execution.statement_cache import Statements
 from aioifx.client.session.session import Session, was_abandoned
 from aioifx.client.sql.identifiers import column_name, object_name
-from aioifx.client.sql.named import MappingRows, NamedRows, NamedValues, bind_named, named_statement
-from aioifx.client.sql.sqltext import scan
+from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedValues, bind_named, named_statement
+from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import Record, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Row, Value
-from aioifx.wire.executions import Executions
+from aioifx.wire.batch_replies import Executions
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -14,9 +14,9 @@ from struct import Struct, pack
 from typing import Final
 
 from aioifx.client.execution.statement import Statement, wanted_type
-from aioifx.client.session.line import Ticket
+from aioifx.client.session.dispatcher import Ticket
 from aioifx.client.session.session import Session
-from aioifx.codecs.generated import Frame
+from aioifx.codecs.row_codegen import Frame
 from aioifx.codecs.rows import RowEncoder
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Row, TypeCode

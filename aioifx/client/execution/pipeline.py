@@ -15,12 +15,12 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from aioifx.client.execution.statement import Statement, check_sequence
-from aioifx.client.session.line import INTERRUPTED, Ticket
+from aioifx.client.session.dispatcher import INTERRUPTED, Ticket
 from aioifx.client.session.session import Session, failure_of
-from aioifx.client.sql.named import NamedRows
+from aioifx.client.sql.placeholders import NamedRows
 from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout
 from aioifx.sqltypes import Value
-from aioifx.wire.executions import Executions, ExecutionsReader
+from aioifx.wire.batch_replies import Executions, ExecutionsReader
 from aioifx.wire.outbox import Outbox
 
 ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]

@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.config.checks import row_maker
 from aioifx.client.config.options import MIN_FETCH_SIZE
-from aioifx.client.session.line import Ticket
+from aioifx.client.session.dispatcher import Ticket
 from aioifx.client.session.session import ABOUT_ROWS, Session, raise_for
 from aioifx.client.sql.hints import hint_for_values
-from aioifx.client.sql.named import ByName
-from aioifx.client.sql.sqltext import is_for_update, scan
+from aioifx.client.sql.placeholders import ByName
+from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.conversions import PLAIN
-from aioifx.codecs.kernel import make_encoder
-from aioifx.codecs.packing import EncodeRun, Taken
+from aioifx.codecs.native import make_encoder
+from aioifx.codecs.param_codegen import EncodeRun, Taken
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, Step
 from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError, ProtocolError

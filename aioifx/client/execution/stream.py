@@ -11,8 +11,8 @@ from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 from aioifx.client.config.checks import check_flag
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statements import Statements, Use
-from aioifx.client.session.line import Ticket, check_timeout
+from aioifx.client.execution.statement_cache import Statements, Use
+from aioifx.client.session.dispatcher import Ticket, check_timeout
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.errors import InterfaceError

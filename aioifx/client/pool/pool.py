@@ -13,12 +13,12 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_whole
 from aioifx.client.config.options import OptionFields, resolve
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statements import Statements, Use
+from aioifx.client.execution.statement_cache import Statements, Use
 from aioifx.client.execution.stream import Stream, let_go
-from aioifx.client.pool.keeper import Keeper
-from aioifx.client.pool.lending import Limits
-from aioifx.client.pool.upkeep import Hook, Upkeep
-from aioifx.client.session.line import Ticket, check_timeout, check_wait
+from aioifx.client.pool.lifecycle import Hook, Upkeep
+from aioifx.client.pool.manager import Keeper
+from aioifx.client.pool.state import Limits
+from aioifx.client.session.dispatcher import Ticket, check_timeout, check_wait
 from aioifx.client.session.owner import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory

@@ -13,11 +13,11 @@ from functools import lru_cache, partial
 from typing import Final
 
 from aioifx.channel import Channel
-from aioifx.client.session.line import INTERRUPTED, Chore, Line, Stats, Ticket
-from aioifx.codecs.kernel import make_taker
+from aioifx.client.session.dispatcher import INTERRUPTED, Chore, Line, Stats, Ticket
+from aioifx.codecs.native import make_taker
 from aioifx.errors import ConnectionLost, DatabaseError
 from aioifx.wire import requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader, RowReader, ServerError
 

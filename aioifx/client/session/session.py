@@ -16,21 +16,21 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from aioifx.channel import Channel
+from aioifx.client.config.addresses import WRITE_ON_SECONDARY, Role
 from aioifx.client.config.options import STANDARD_FETCH_SIZE
-from aioifx.client.config.route import WRITE_ON_SECONDARY, Role
 from aioifx.client.session.conversation import Conversation
-from aioifx.client.session.fetch_buffer import FetchBuffer
-from aioifx.client.session.line import Chore
-from aioifx.client.session.manners import Manners, Setting
-from aioifx.client.sql.admission import (
+from aioifx.client.session.dispatcher import Chore
+from aioifx.client.session.fetch_size import FetchBuffer
+from aioifx.client.session.settings import Manners, Setting
+from aioifx.client.sql.hints import hint_for_text
+from aioifx.client.sql.scanner import first_words, named_database, scan
+from aioifx.client.sql.statement_rules import (
     alters_session,
     belongs_into_transaction,
     check_reading,
     check_reading_type,
     may_change,
 )
-from aioifx.client.sql.hints import hint_for_text
-from aioifx.client.sql.sqltext import first_words, named_database, scan
 from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import (
@@ -47,7 +47,7 @@ from aioifx.errors import (
     from_server,
 )
 from aioifx.wire import requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.opcodes import OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ServerError, TransactionState

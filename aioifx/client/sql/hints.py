@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from aioifx.client.sql.sqltext import COMMENTS, QUOTED_OR_COLLECTION
+from aioifx.client.sql.scanner import COMMENTS, QUOTED_OR_COLLECTION
 
 _FOREIGN: Final = re.compile(
     rf"""

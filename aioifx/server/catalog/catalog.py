@@ -35,7 +35,7 @@ from aioifx.server.sql.model.schema import (
     Table,
     TableKind,
 )
-from aioifx.server.sql.translate.texts import affinity, identifier
+from aioifx.server.sql.translate.sqlite_text import affinity, identifier
 from aioifx.sqltypes import SqlType
 
 SqlValue: TypeAlias = str | int | float | None

@@ -17,7 +17,7 @@ from aioifx.server.sql.model.schema import (
     Table,
     TableKind,
 )
-from aioifx.server.sql.model.types import Family, family_of
+from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.sqltypes import NOT_NULL, TypeCode
 
 _BY_TABID: Final = (

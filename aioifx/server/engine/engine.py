@@ -16,13 +16,13 @@ from functools import partial
 from typing import Final
 
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.controls import Event, Outcome, control
+from aioifx.server.engine.control_statements import Event, Outcome, control
 from aioifx.server.engine.cursors import Cursor
-from aioifx.server.engine.monitor import refresh
 from aioifx.server.engine.planner import Planner, Statement
-from aioifx.server.engine.roster import Member, Roster
+from aioifx.server.engine.session_registry import Member, Roster
+from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.engine.workspace import Workspace
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.plan import (
     BeginWork,
     CallRoutine,
@@ -39,24 +39,24 @@ from aioifx.server.sql.model.plan import (
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sql.runtime.functions import guarded
-from aioifx.server.sqlite.callouts import RoutineRows, called
-from aioifx.server.sqlite.connections import connect
+from aioifx.server.sql.runtime.sqlite_functions import guarded
+from aioifx.server.sqlite.connection import connect
 from aioifx.server.sqlite.databases import Database, Databases, LogMode, have_one_code_set
-from aioifx.server.sqlite.interrupts import Interrupts
-from aioifx.server.sqlite.loads import insert_each
-from aioifx.server.sqlite.locks import LockRefused
-from aioifx.server.sqlite.spool import StoredRow
-from aioifx.server.sqlite.transactions import Manners, Transactions, is_busy, refused_by
-from aioifx.server.sqlite.violations import (
+from aioifx.server.sqlite.dml import Written, make_interruptible, write
+from aioifx.server.sqlite.dml import numbered as numbered  # what values have to look like for `execute`
+from aioifx.server.sqlite.error_mapping import (
     broken_reference,
     fault_of,
     is_duplicate,
     is_foreign_key,
     updated_as_a_whole,
 )
-from aioifx.server.sqlite.writes import Written, make_interruptible, write
-from aioifx.server.sqlite.writes import numbered as numbered  # what values have to look like for `execute`
+from aioifx.server.sqlite.insert_runs import insert_each
+from aioifx.server.sqlite.interrupts import Interrupts
+from aioifx.server.sqlite.routine_calls import RoutineRows, called
+from aioifx.server.sqlite.spool import StoredRow
+from aioifx.server.sqlite.transactions import Manners, Transactions, is_busy, refused_by
+from aioifx.server.sqlite.write_lock import LockRefused
 from aioifx.sqltypes import Row, TypeCode, Value
 
 

@@ -7,14 +7,14 @@ from typing import Final
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.workspace import Workspace
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.plan import Plan, PlanKey, Query
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.translate import translate
-from aioifx.server.sqlite.binders import Binders
 from aioifx.server.sqlite.databases import Databases
+from aioifx.server.sqlite.parameters import Binders
 
 CACHED_PLANS: Final = 500
 """Translations that one session keeps."""

@@ -8,10 +8,10 @@ from functools import partial
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.cursors import Cursor
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Schema, Table
-from aioifx.server.sql.translate.texts import identifier
+from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.serials import Serials
 from aioifx.server.sqlite.transactions import Manners, Transactions

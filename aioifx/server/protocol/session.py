@@ -21,13 +21,13 @@ from aioifx.channel import Channel
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import ConnectError, ConnectionLost, DataError, InterfaceError, ProtocolError
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.roster import Member, Roster
-from aioifx.server.protocol.conversation import Conversation
-from aioifx.server.protocol.desk import Desk, FetchLimit, Identity
-from aioifx.server.protocol.session_acts import open_database
-from aioifx.server.protocol.slots import STATEMENT_LIMIT
+from aioifx.server.engine.session_registry import Member, Roster
+from aioifx.server.protocol.context import Desk, FetchLimit, Identity
+from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.protocol.session_handlers import open_database
+from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.server.protocol.stats import Counts, SessionStats
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import Databases
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login_reply, read_login

@@ -16,13 +16,13 @@ from typing import Final
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
 from aioifx.server.catalog import catalog
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model.registered import Routines
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.routines import Routines
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sqlite.connections import connect
-from aioifx.server.sqlite.locks import WriterLock
+from aioifx.server.sqlite.connection import connect
 from aioifx.server.sqlite.sequences import Sequences
 from aioifx.server.sqlite.serials import Serials
+from aioifx.server.sqlite.write_lock import WriterLock
 
 SYSMASTER: Final = "sysmaster"
 """The database that every server has."""

@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 
 INTERRUPTED: Final = -213, -157
 """SQLCODE and ISAM code of an interrupted statement (observed: 14.10)."""

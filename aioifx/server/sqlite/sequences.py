@@ -10,7 +10,7 @@ import threading
 from sqlite3 import Connection
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.schema import Table
 
 _PAST_MAXIMUM: Final = -8313

@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.locks import LOCKED, LockRefused
+from aioifx.server.sqlite.write_lock import LOCKED, LockRefused
 
 _STATEMENT: Final = "ifx_statement"
 """The SQLite savepoint around one statement of several steps."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import aioifx
 import aioifx.server
-from aioifx.client.bulk import blocks
+from aioifx.client.bulk import batches
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
@@ -848,7 +848,7 @@ async def test_wide_rows_and_wide_blocks_go_through() -> None:
 
 
 async def test_at_most_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 4096)
+    monkeypatch.setattr(batches, "BLOCK", 4096)
     read, most = 0, 0
 
     def counted() -> Iterator[tuple[int, int]]:
@@ -867,11 +867,11 @@ async def test_at_most_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_no_third_block_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 4096)
+    monkeypatch.setattr(batches, "BLOCK", 4096)
     alive: list[int] = []
 
     def count_blocks(count: int) -> None:
-        alive.append(sum(type(thing) is blocks.Block for thing in gc.get_objects()))
+        alive.append(sum(type(thing) is batches.Block for thing in gc.get_objects()))
 
     async with table(FIXED) as conn:
         await conn.load("t", squares(5_000), progress=count_blocks)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import aioifx
 import aioifx.server
-from aioifx.client.bulk.delimited import CsvFormat
+from aioifx.client.bulk.text_formats import CsvFormat
 from aioifx.errors import DataError, InterfaceError, NotSupportedError, UndefinedTable
 from tests.injection import Injection, Manner
 from tests.sampling import examples

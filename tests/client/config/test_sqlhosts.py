@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.client.config import sqlhosts
-from aioifx.client.config.route import Address
+from aioifx.client.config.addresses import Address
 from aioifx.client.config.sqlhosts import Entry, address_of, lookup, members, parse
 from aioifx.errors import InterfaceError
 

@@ -21,9 +21,9 @@ import aioifx
 import aioifx.server
 from aioifx import Connection
 from aioifx.client.config.options import parse_dsn
-from aioifx.client.connect.attempt import Attempt
 from aioifx.client.connect.connect import open_connection
-from aioifx.client.connect.reach import Staggered
+from aioifx.client.connect.login import Attempt
+from aioifx.client.connect.transport import Staggered
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
@@ -34,7 +34,7 @@ from aioifx.errors import (
     ProtocolError,
 )
 from aioifx.server import ServerOptions, serve
-from aioifx.wire.dialect import SERVER_MASK
+from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.handshake import LoginRequest, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox

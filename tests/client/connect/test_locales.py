@@ -12,7 +12,7 @@ import pytest
 import aioifx
 import aioifx.server
 from aioifx.client.connect import locales
-from aioifx.client.connect.attempt import Attempt
+from aioifx.client.connect.login import Attempt
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, DataError, LocaleError
 from aioifx.server import Server, ServerOptions

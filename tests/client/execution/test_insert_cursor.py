@@ -17,7 +17,7 @@ from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 from aioifx.wire import requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, EOT, FLAG, PREPARE, Turn, close, column, described, done, error, takes, talking

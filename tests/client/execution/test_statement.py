@@ -28,7 +28,7 @@ from aioifx.errors import (
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire import requests
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import read_reply

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.client.sql.identifiers import column_name, object_name
-from aioifx.client.sql.sqltext import scan
+from aioifx.client.sql.scanner import scan
 from aioifx.errors import InterfaceError
 
 

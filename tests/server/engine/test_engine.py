@@ -11,11 +11,11 @@ import pytest
 
 import aioifx
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.controls import Event
+from aioifx.server.engine.control_statements import Event
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.roster import Roster
-from aioifx.server.host.listener import running
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.engine.session_registry import Roster
+from aioifx.server.host.server import running
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.plan import Definition, Isolation, StatementType, Step
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode

@@ -7,11 +7,11 @@ import pytest
 from aioifx.server.engine import planner
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.planner import Statement
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.translate import translate as original
 from tests.server.talking import House, house, query, run
 
@@ -23,12 +23,12 @@ def home() -> Iterator[House]:
 
 
 @pytest.fixture
-def translations(monkeypatch: pytest.MonkeyPatch) -> list[tree.Statement]:
+def translations(monkeypatch: pytest.MonkeyPatch) -> list[nodes.Statement]:
     """Every statement that is translated, once for each time."""
-    seen: list[tree.Statement] = []
+    seen: list[nodes.Statement] = []
     translate = original
 
-    def counted(statement: tree.Statement, schema: Schema, settings: Settings) -> Plan:
+    def counted(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:
         seen.append(statement)
         return translate(statement, schema, settings)
 
@@ -39,14 +39,14 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> list[tree.Statement]:
 TEXT = "SELECT tabname FROM systables WHERE tabid = ?"
 
 
-def test_the_same_text_is_translated_once(home: House, translations: list[tree.Statement]) -> None:
+def test_the_same_text_is_translated_once(home: House, translations: list[nodes.Statement]) -> None:
     engine = home.engine()
     for tabid in (1, 2, 3):
         assert len(query(engine, TEXT, tabid)) == 1
     assert len(translations) == 1
 
 
-def test_a_change_of_the_schema_makes_plans_anew(home: House, translations: list[tree.Statement]) -> None:
+def test_a_change_of_the_schema_makes_plans_anew(home: House, translations: list[nodes.Statement]) -> None:
     engine = home.engine()
     statement = engine.prepare(TEXT)
     run(engine, "CREATE TABLE t (a INTEGER)")
@@ -57,7 +57,7 @@ def test_a_change_of_the_schema_makes_plans_anew(home: House, translations: list
 
 
 def test_a_rolled_back_change_brings_the_old_plans_back(
-    home: House, translations: list[tree.Statement]
+    home: House, translations: list[nodes.Statement]
 ) -> None:
     engine = home.engine()
     query(engine, TEXT, 1)

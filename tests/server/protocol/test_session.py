@@ -15,13 +15,13 @@ from aioifx.channel import MAX_UNASKED, Channel
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectionLost
-from aioifx.server.host.listener import Server, ServerOptions, serve
+from aioifx.server.host.server import Server, ServerOptions, serve
 from aioifx.server.protocol import session
-from aioifx.server.protocol.conversation import Conversation
-from aioifx.server.protocol.slots import STATEMENT_LIMIT
+from aioifx.server.protocol.dispatch import Conversation
+from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import requests
-from aioifx.wire.dialect import OFFER, SERVER_MASK, Dialect
+from aioifx.wire.capabilities import OFFER, SERVER_MASK, Dialect
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType

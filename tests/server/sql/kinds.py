@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import type_number
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier

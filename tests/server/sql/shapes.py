@@ -11,34 +11,34 @@ from dataclasses import fields
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import Qualifier, SqlType, Unit
 
 
 def shape(value: object) -> str:
     """One line for a node, a tuple or anything that stands in a node."""
     match value:
-        case tree.Null():
+        case nodes.Null():
             return "NULL"
-        case tree.Name(_, text) | tree.Number(_, text):
+        case nodes.Name(_, text) | nodes.Number(_, text):
             return text
-        case tree.QualifiedName():
+        case nodes.QualifiedName():
             return str(value)
-        case tree.String(_, text):
+        case nodes.String(_, text):
             return repr(text)
-        case tree.Parameter(_, index):
+        case nodes.Parameter(_, index):
             return f"?{index}"
-        case tree.Column(_, name, table):
+        case nodes.Column(_, name, table):
             return f"{table}.{name}" if table else name
-        case tree.Star(_, table):
+        case nodes.Star(_, table):
             return f"{table}.*" if table else "*"
-        case tree.SelectItem(_, node, label) | tree.TableRef(_, node, label):
+        case nodes.SelectItem(_, node, label) | nodes.TableRef(_, node, label):
             return f"{shape(node)} AS {label.text}" if label else shape(node)
-        case tree.Query(_, body) if value == tree.Query(value.offset, body):
+        case nodes.Query(_, body) if value == nodes.Query(value.offset, body):
             return f"({shape(body)})"
-        case tree.Node():
+        case nodes.Node():
             shown = [_field(each.name, getattr(value, each.name)) for each in fields(value)[1:]]
             return f"{type(value).__name__}({', '.join(each for each in shown if each)})"
         case tuple() if not isinstance(value, Qualifier):
@@ -79,10 +79,10 @@ _NAMED_FIELDS = {
 """Fields whose values alone would not tell them apart."""
 
 
-def select_of(statement: tree.Statement) -> tree.Select:
+def select_of(statement: nodes.Statement) -> nodes.Select:
     """The one SELECT of a query."""
-    assert isinstance(statement, tree.Query)
-    assert isinstance(statement.body, tree.Select)
+    assert isinstance(statement, nodes.Query)
+    assert isinstance(statement.body, nodes.Select)
     return statement.body
 
 

@@ -7,20 +7,20 @@ from datetime import datetime
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.engine import numbered
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.runtime import functions
-from aioifx.server.sql.runtime.binding import bind
-from aioifx.server.sql.runtime.extras import register_extras
-from aioifx.server.sql.runtime.values import load
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
-from aioifx.server.sql.translate.names import Context, Scope
+from aioifx.server.sql.runtime import sqlite_functions
+from aioifx.server.sql.runtime.client_values import load
+from aioifx.server.sql.runtime.parameters import bind
+from aioifx.server.sql.runtime.sqlite_extras import register_extras
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
+from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.translate import translate
-from aioifx.server.sqlite.violations import fault_of
+from aioifx.server.sqlite.error_mapping import fault_of
 from aioifx.sqltypes import Row, Value
 
 NOW = datetime(2026, 5, 4, 12, 34, 56, 789_012)
@@ -41,7 +41,7 @@ class Workbench:
         self._faults: list[SqlFault] = []
         self._serials: dict[tuple[int, str], int] = {}
         self._target: Table | None = None
-        functions.register(self.connection, self.settings, self._faults.append)
+        sqlite_functions.register(self.connection, self.settings, self._faults.append)
         register_extras(self.connection, self._faults.append)
         self.connection.create_function("ifx_serial", 2, self._serial)
         for step in (*catalog.creation_steps("ann"), *catalog.session_steps()):
@@ -161,12 +161,12 @@ class Workbench:
         return table
 
 
-def expression(text: str) -> tree.Expression:
+def expression(text: str) -> nodes.Expression:
     """The tree of an expression."""
     query = parse(f"SELECT {text} FROM t")
-    assert isinstance(query, tree.Query) and isinstance(query.body, tree.Select)
+    assert isinstance(query, nodes.Query) and isinstance(query.body, nodes.Select)
     found = query.body.items[0].expression
-    assert not isinstance(found, tree.Star)
+    assert not isinstance(found, nodes.Star)
     return found
 
 

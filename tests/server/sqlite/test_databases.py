@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aioifx.errors import InterfaceError
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sqlite.databases import Databases, LogMode, numbered_locale
 
 

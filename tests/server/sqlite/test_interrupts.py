@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sqlite.interrupts import Interrupts
 
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.schema import SequenceDef, Table, TableKind
 from aioifx.server.sqlite.sequences import Sequences
 

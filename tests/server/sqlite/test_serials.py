@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.schema import ColumnDef, Table
 from aioifx.server.sqlite.serials import Serials
 from aioifx.sqltypes import SqlType, TypeCode

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.locks import LockRefused
 from aioifx.server.sqlite.transactions import Manners, Transactions
+from aioifx.server.sqlite.write_lock import LockRefused
 
 
 class Party:

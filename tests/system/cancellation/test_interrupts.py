@@ -14,7 +14,7 @@ import trustme
 import aioifx
 from aioifx import Connection
 from aioifx.channel import Expected
-from aioifx.client.session.line import INTERRUPT
+from aioifx.client.session.dispatcher import INTERRUPT
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
 from tests.system.faults.proxy import Proxy, Urgent, Way, proxied

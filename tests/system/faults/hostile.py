@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 
 from aioifx.server.protocol import session
-from aioifx.server.protocol.conversation import Conversation
-from aioifx.server.protocol.desk import Desk
+from aioifx.server.protocol.context import Desk
+from aioifx.server.protocol.dispatch import Conversation
 from aioifx.wire.requests import Request
 
 EOT: Final = b"\0\x0c"

@@ -12,7 +12,7 @@ from typing import Any
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Description, Done, put_describe, put_done, put_eot
 from tests.wire.frames import JDBC_FILES, Frame, frames

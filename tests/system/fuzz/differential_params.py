@@ -16,8 +16,8 @@ from decimal import Decimal
 from struct import unpack
 from typing import Any, Final
 
-from aioifx.codecs.kernel import native_encoder, pure_encoder
-from aioifx.codecs.packing import EncodeRun
+from aioifx.codecs.native import native_encoder, pure_encoder
+from aioifx.codecs.param_codegen import EncodeRun
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import Error
@@ -158,7 +158,7 @@ def parameters(data: bytes) -> None:
 def encoders() -> tuple[Callable[..., EncodeRun], ...]:
     """Those that are built."""
     try:
-        import aioifx._speedups.params  # noqa: F401
+        import aioifx._speedups.param_encoder  # noqa: F401
     except ImportError:
         return (pure_encoder,)
     return pure_encoder, native_encoder

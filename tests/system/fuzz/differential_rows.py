@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from aioifx.codecs.base import ENVELOPE_HEAD, VARCHAR_HEAD, Codec, Kind
 from aioifx.codecs.conversions import PLAIN, Conversions, TypeCodec
-from aioifx.codecs.generated import DecodeRun
-from aioifx.codecs.kernel import native_decoder, pure_decoder
+from aioifx.codecs.native import native_decoder, pure_decoder
+from aioifx.codecs.row_codegen import DecodeRun
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.temporal import highest_pair
 from aioifx.codecs.text import CodeSet, code_set_of

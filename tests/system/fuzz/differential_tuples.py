@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from aioifx.codecs.base import Codec
-from aioifx.codecs.generated import TUPLE_FRAME, Frame
-from aioifx.codecs.kernel import EncodeRows, native_row_encoder, pure_row_encoder
+from aioifx.codecs.native import EncodeRows, native_row_encoder, pure_row_encoder
+from aioifx.codecs.row_codegen import TUPLE_FRAME, Frame
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import Error, NotSupportedError
@@ -72,7 +72,7 @@ def _value(source: Source, codec: Codec) -> Any:
 def encoders() -> tuple[Make, ...]:
     """Those that are built."""
     try:
-        import aioifx._speedups.tuples  # noqa: F401
+        import aioifx._speedups.row_encoder  # noqa: F401
     except ImportError:
         return (pure_row_encoder,)
     return pure_row_encoder, native_row_encoder

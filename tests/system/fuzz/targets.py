@@ -11,8 +11,8 @@ from typing import Final
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, ConnectionLost, NotSupportedError, ProtocolError
-from aioifx.wire.dialect import Dialect
-from aioifx.wire.executions import Executions, read_executions
+from aioifx.wire.batch_replies import Executions, read_executions
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.handshake import read_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.replies import Reply, in_runs, read_reply

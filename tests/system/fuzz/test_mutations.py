@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire.dialect import Dialect
+from aioifx.wire.capabilities import Dialect
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Description, put_describe, read_reply
 from tests.feeding import feed

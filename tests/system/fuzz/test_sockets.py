@@ -13,7 +13,7 @@ import pytest
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.wire import requests
-from aioifx.wire.dialect import SERVER_MASK
+from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.outbox import Outbox
 from tests.injection import eventually

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple, TypeAlias
 
-from aioifx.server.sql.model.registered import Routine
+from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.schema import Table
 from aioifx.sqltypes import Column, SqlType
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import NamedTuple
 
-from aioifx.server.sql.model.registered import Routines
+from aioifx.server.sql.model.routines import Routines
 
 
 class Version(NamedTuple):

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import ClassVar, Protocol
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.decimals import (
     ARITHMETIC,

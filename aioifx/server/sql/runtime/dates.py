@@ -8,7 +8,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.settings import Settings
 
 _DAY_ZERO: Final = date(1899, 12, 31).toordinal()

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.dates import add_months, date_of, days_of, full_year
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier

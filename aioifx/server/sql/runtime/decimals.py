@@ -10,7 +10,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, DivisionByZero,
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 
 MAX_DIGITS: Final = 32
 MAX_EXPONENT: Final = 125

@@ -7,7 +7,7 @@ from decimal import ROUND_DOWN, Decimal
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.storage import numbered_type
 from aioifx.server.sql.runtime.decimals import EXACT, decimal_of
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit

@@ -17,7 +17,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.storage import Form, Stored, form_of, numbered_type
 from aioifx.server.sql.runtime.decimals import (
     ARITHMETIC,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 
 _NOT_IN_CODE_SET: Final = -23103
 _TOO_LONG: Final = -881

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.primaries import at_query, parse_primary
-from aioifx.server.sql.syntax.stream import TokenStream
-from aioifx.server.sql.syntax.tree import (
+from aioifx.server.sql.syntax.cursor import TokenStream
+from aioifx.server.sql.syntax.nodes import (
     And,
     ArithmeticOperator,
     Between,
@@ -39,6 +38,7 @@ from aioifx.server.sql.syntax.tree import (
     Unary,
     Units,
 )
+from aioifx.server.sql.syntax.primaries import at_query, parse_primary
 from aioifx.server.sql.syntax.types import at_unit, parse_type, parse_unit
 
 Condition: TypeAlias = (

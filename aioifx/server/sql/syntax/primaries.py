@@ -13,9 +13,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeAlias, cast
 
-from aioifx.server.sql.syntax.stream import TokenStream, parse_database_prefix
-from aioifx.server.sql.syntax.tokens import Kind
-from aioifx.server.sql.syntax.tree import (
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_database_prefix
+from aioifx.server.sql.syntax.nodes import (
     AGGREGATES,
     Aggregate,
     AggregateName,
@@ -41,6 +40,7 @@ from aioifx.server.sql.syntax.tree import (
     TrimSide,
     When,
 )
+from aioifx.server.sql.syntax.tokens import Kind
 from aioifx.server.sql.syntax.types import (
     at_qualifier,
     parse_datetime_qualifier,

@@ -11,12 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
-from aioifx.server.sql.syntax.sources import parse_from_item
-from aioifx.server.sql.syntax.stream import TokenStream, parse_database_prefix, parse_owner
-from aioifx.server.sql.syntax.tokens import Kind
-from aioifx.server.sql.syntax.tree import (
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_database_prefix, parse_owner
+from aioifx.server.sql.syntax.nodes import (
     CommonTable,
     Expression,
     ForUpdate,
@@ -33,6 +30,9 @@ from aioifx.server.sql.syntax.tree import (
     SetOperation,
     Star,
 )
+from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
+from aioifx.server.sql.syntax.sources import parse_from_item
+from aioifx.server.sql.syntax.tokens import Kind
 from aioifx.server.sql.syntax.windows import parse_order_item
 
 LIMIT_NOT_ALLOWED: Final = -944

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.stream import TokenStream, parse_qualified_name
-from aioifx.server.sql.syntax.tokens import Kind
-from aioifx.server.sql.syntax.tree import (
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.nodes import (
     IsolationLevel,
     Name,
     QualifiedName,
@@ -25,6 +24,7 @@ from aioifx.server.sql.syntax.tree import (
     SetTransaction,
     Statement,
 )
+from aioifx.server.sql.syntax.tokens import Kind
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]
 """Reads what follows SET and the words of its table's key; gets the offset of SET."""

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.syntax.primaries import SET_OPERATORS, at_query
-from aioifx.server.sql.syntax.stream import TokenStream, parse_qualified_name
-from aioifx.server.sql.syntax.tokens import Kind
-from aioifx.server.sql.syntax.tree import (
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.nodes import (
     CollectionTable,
     DerivedTable,
     FromItem,
@@ -22,6 +20,8 @@ from aioifx.server.sql.syntax.tree import (
     OuterTables,
     TableRef,
 )
+from aioifx.server.sql.syntax.primaries import SET_OPERATORS, at_query
+from aioifx.server.sql.syntax.tokens import Kind
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "cross"]
 CollectionKind: TypeAlias = Literal["set", "multiset", "list"]

@@ -9,11 +9,8 @@ Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER 
 
 from __future__ import annotations
 
-from aioifx.server.sql.syntax.primaries import parse_number, parse_primary
-from aioifx.server.sql.syntax.storage import EXTRA_COLUMNS, LockMode, parse_lock_mode, parse_table_storage
-from aioifx.server.sql.syntax.stream import TokenStream, parse_owner, parse_qualified_name
-from aioifx.server.sql.syntax.tokens import Kind
-from aioifx.server.sql.syntax.tree import (
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.syntax.nodes import (
     AddColumn,
     AddConstraint,
     AlterAction,
@@ -41,6 +38,14 @@ from aioifx.server.sql.syntax.tree import (
     Unary,
     Unique,
 )
+from aioifx.server.sql.syntax.primaries import parse_number, parse_primary
+from aioifx.server.sql.syntax.storage_clauses import (
+    EXTRA_COLUMNS,
+    LockMode,
+    parse_lock_mode,
+    parse_table_storage,
+)
+from aioifx.server.sql.syntax.tokens import Kind
 from aioifx.server.sql.syntax.types import parse_declared_type
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from aioifx.server.sql.builtin_types import boolean, lvarchar
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.syntax.stream import TokenStream
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax.cursor import TokenStream
 from aioifx.server.sql.syntax.tokens import Kind, Token
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 

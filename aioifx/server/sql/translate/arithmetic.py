@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model import types
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.types import (
+from aioifx.server.sql.model.type_rules import (
     DATE,
     FLOAT,
     INTERVALS,
@@ -17,8 +17,8 @@ from aioifx.server.sql.model.types import (
     family_of,
     plain,
 )
-from aioifx.server.sql.translate.operands import Typed, cast, number_of, text_of
-from aioifx.server.sql.translate.texts import collated
+from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.typed import Typed, cast, number_of, text_of
 from aioifx.sqltypes import SqlType
 
 COUNT: Final = decimal(15, 0)
@@ -31,7 +31,7 @@ def concatenation(left: Typed, right: Typed) -> Typed:
     """``||``"""
     if left.type is None or right.type is None:
         return Typed("NULL", left.type or right.type)
-    result = types.concatenation(left.type, right.type)
+    result = type_rules.concatenation(left.type, right.type)
     return Typed(f"({text_of(left)} || {text_of(right)})", result, left.nullable or right.nullable)
 
 

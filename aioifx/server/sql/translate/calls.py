@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model.types import (
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.type_rules import (
     BIGINT,
     DATE,
     INT8,
@@ -24,11 +24,11 @@ from aioifx.server.sql.model.types import (
     varchar,
 )
 from aioifx.server.sql.runtime.strings import widest_character
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.translate.names import Context
-from aioifx.server.sql.translate.operands import Typed, assigned, cast, comparison, number_of, text_of
-from aioifx.server.sql.translate.routines import CATALOG_ROUTINES, ROUTINES, Kind
-from aioifx.server.sql.translate.texts import string
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, Kind
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.sqlite_text import string
+from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
 
 
@@ -37,20 +37,20 @@ class Translator(Protocol):
 
     context: Context
 
-    def value(self, node: tree.Expression, hint: SqlType | None = None) -> Typed: ...
+    def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
-    def typed(self, node: tree.Expression, hint: SqlType | None = None) -> Typed: ...
+    def typed(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
     def conditional(self) -> Translator: ...
 
-    def pair(self, left: tree.Expression, right: tree.Expression) -> tuple[Typed, Typed]: ...
+    def pair(self, left: nodes.Expression, right: nodes.Expression) -> tuple[Typed, Typed]: ...
 
     def promoted(
-        self, nodes: Sequence[tree.Expression], hint: SqlType | None = None
+        self, nodes: Sequence[nodes.Expression], hint: SqlType | None = None
     ) -> tuple[list[Typed], SqlType]: ...
 
 
-def call(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+def call(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """A call of a built-in function.
 
     Raises:   SqlFault: -674 no such routine, -664 wrong number of arguments.
@@ -75,7 +75,7 @@ def _widened(value: Typed, code_set: str) -> Typed:
     return replace(value, type=varchar(size_of(type_) * widest_character(code_set), is_national(type_)))
 
 
-def _registered(translator: Translator, node: tree.Call) -> Typed:
+def _registered(translator: Translator, node: nodes.Call) -> Typed:
     """A function written in Python.
 
     Raises:   SqlFault: -674, none with such arguments; -999, it has several results.
@@ -90,7 +90,7 @@ def _registered(translator: Translator, node: tree.Call) -> Typed:
     return Typed(f"ifx_routine({', '.join([string(routine.name), *texts])})", routine.result)
 
 
-def _argument(translator: Translator, kind: Kind, node: tree.Expression) -> Typed:
+def _argument(translator: Translator, kind: Kind, node: nodes.Expression) -> Typed:
     value = translator.value(node, _HINTS[kind])
     if value.type is None:
         return Typed("NULL", _HINTS[kind])
@@ -129,21 +129,21 @@ _HINTS: Final = {
 # --- Functions that see the tree --------------------------------------------------------------------------------------
 
 
-def _arguments(node: tree.Call, least: int, most: int | None = None) -> tuple[tree.Expression, ...]:
+def _arguments(node: nodes.Call, least: int, most: int | None = None) -> tuple[nodes.Expression, ...]:
     count = len(node.arguments)
     if count < least or (most is not None and count > most):
         raise SqlFault(-664, token=node.name, offset=node.offset)
     return node.arguments
 
 
-def _first_known(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+def _first_known(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """NVL and COALESCE."""
     values, type_ = translator.promoted(_arguments(node, 2, 2 if node.name == "nvl" else None), hint)
     nullable = all(value.nullable for value in values)
     return Typed(f"coalesce({', '.join(value.sql for value in values)})", type_, nullable)
 
 
-def _nvl2(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+def _nvl2(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
     test, *results = _arguments(node, 3, 3)
     values, type_ = translator.promoted(results, hint)
     text = (
@@ -152,14 +152,14 @@ def _nvl2(translator: Translator, node: tree.Call, hint: SqlType | None) -> Type
     return Typed(text, type_)
 
 
-def _null_if(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+def _null_if(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
     left, right = _arguments(node, 2, 2)
     one, other = translator.pair(left, right)
     test = comparison(one, "=", other, node.offset)
     return Typed(f"(CASE WHEN {test} THEN NULL ELSE {one.sql} END)", plain(one.known_type))
 
 
-def _decode(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+def _decode(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """DECODE(e, v1, r1, .. [, else]), in which NULL equals NULL."""
     operand, *rest = _arguments(node, 3)
     tests, results = rest[: len(rest) // 2 * 2 : 2], rest[1::2]
@@ -173,7 +173,7 @@ def _decode(translator: Translator, node: tree.Call, hint: SqlType | None) -> Ty
     return Typed(f"{text} END)", type_)
 
 
-def _decoded(translator: Translator, operand: tree.Expression, test: tree.Expression) -> str:
+def _decoded(translator: Translator, operand: nodes.Expression, test: nodes.Expression) -> str:
     one, other = translator.pair(operand, test)
     if other.type is None:
         return f"{one.sql} IS NULL"
@@ -195,17 +195,17 @@ _DBINFO_TYPES: Final = {
 }
 
 
-def _dbinfo(translator: Translator, node: tree.Call, hint: SqlType | None) -> Typed:
+def _dbinfo(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """DBINFO: its first argument must be a literal, for the type hangs on it."""
     option, *rest = _arguments(node, 1, 2)
-    type_ = _DBINFO_TYPES.get(option.value.lower()) if isinstance(option, tree.String) else None
+    type_ = _DBINFO_TYPES.get(option.value.lower()) if isinstance(option, nodes.String) else None
     if type_ is None:
         raise SqlFault(-728, offset=node.offset)
     texts = [translator.typed(option).sql.lower(), *(translator.typed(each, INTEGER).sql for each in rest)]
     return Typed(f"ifx_dbinfo({', '.join(texts)})", type_)
 
 
-_SPECIAL: Final[dict[str, Callable[[Translator, tree.Call, SqlType | None], Typed]]] = {
+_SPECIAL: Final[dict[str, Callable[[Translator, nodes.Call, SqlType | None], Typed]]] = {
     "nvl": _first_known,
     "coalesce": _first_known,
     "nvl2": _nvl2,

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model import types
-from aioifx.server.sql.model.types import LONG_TEXT, Family, common, comparison_type, family_of
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.translate.names import Context, Scope
-from aioifx.server.sql.translate.operands import (
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model import type_rules
+from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, common, comparison_type, family_of
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.scopes import Context, Scope
+from aioifx.server.sql.translate.sqlite_text import collated, joined
+from aioifx.server.sql.translate.typed import (
     Typed,
     are_compared_by_sqlite,
     beside,
@@ -21,7 +22,6 @@ from aioifx.server.sql.translate.operands import (
     converted,
     unpadded_text_of,
 )
-from aioifx.server.sql.translate.texts import collated, joined
 from aioifx.sqltypes import SqlType
 
 
@@ -46,7 +46,7 @@ class Relation(Protocol):
 class Subqueries(Protocol):
     """Translates the queries inside expressions."""
 
-    def subquery(self, query: tree.Query, scope: Scope) -> Relation:
+    def subquery(self, query: nodes.Query, scope: Scope) -> Relation:
         """A query that may name the columns of *scope*."""
         ...
 
@@ -58,70 +58,70 @@ class Translator(Protocol):
     scope: Scope
     subqueries: Subqueries
 
-    def value(self, node: tree.Expression, hint: SqlType | None = None) -> Typed: ...
+    def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
-    def pair(self, left: tree.Expression, right: tree.Expression) -> tuple[Typed, Typed]: ...
+    def pair(self, left: nodes.Expression, right: nodes.Expression) -> tuple[Typed, Typed]: ...
 
-    def beside(self, node: tree.Expression, other: Typed) -> Typed: ...
+    def beside(self, node: nodes.Expression, other: Typed) -> Typed: ...
 
-    def compared(self, node: tree.Parameter, other: Typed) -> Typed: ...
+    def compared(self, node: nodes.Parameter, other: Typed) -> Typed: ...
 
-    def one_column(self, query: tree.Query) -> Relation: ...
+    def one_column(self, query: nodes.Query) -> Relation: ...
 
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def condition(translator: Translator, node: tree.Expression) -> str:
+def condition(translator: Translator, node: nodes.Expression) -> str:
     """SQLite text of a condition.
 
     Raises:   SqlFault: -201, it is a value other than a BOOLEAN.
     """
     match node:
-        case tree.And():
+        case nodes.And():
             return f"({joined('AND', [condition(translator, operand) for operand in node.operands])})"
-        case tree.Or():
+        case nodes.Or():
             return f"({joined('OR', [condition(translator, operand) for operand in node.operands])})"
-        case tree.Not():
+        case nodes.Not():
             return f"(NOT {condition(translator, node.operand)})"
-        case tree.Comparison():
+        case nodes.Comparison():
             left, right = translator.pair(node.left, node.right)
             return comparison(left, node.operator, right, node.operator_offset)
-        case tree.IsNull():
+        case nodes.IsNull():
             return _is_null(translator, node)
-        case tree.Between():
+        case nodes.Between():
             return _between(translator, node)
-        case tree.InList():
+        case nodes.InList():
             return _in_list(translator, node)
-        case tree.InQuery():
+        case nodes.InQuery():
             return _in_query(translator, node)
-        case tree.Quantified():
+        case nodes.Quantified():
             return _quantified(translator, node)
-        case tree.Exists():
+        case nodes.Exists():
             relation = translator.subqueries.subquery(node.query, translator.scope)
             return f"(EXISTS ({relation.text()}))"
-        case tree.Match():
+        case nodes.Match():
             return _match(translator, node)
         case _:
             return _boolean(translator, node)
 
 
-def _boolean(translator: Translator, node: tree.Expression) -> str:
+def _boolean(translator: Translator, node: nodes.Expression) -> str:
     value = translator.value(node)
     if value.type is None or family_of(value.type) is not Family.BOOLEAN:
         raise SqlFault(-201, offset=node.offset)
     return f"({value.sql} = 't')"
 
 
-def _is_null(translator: Translator, node: tree.IsNull) -> str:
+def _is_null(translator: Translator, node: nodes.IsNull) -> str:
     """IS NULL takes no bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
-    if isinstance(node.operand, tree.Parameter):
+    if isinstance(node.operand, nodes.Parameter):
         raise SqlFault(-201, offset=node.operand.offset)
     return f"({translator.value(node.operand).sql} IS {'NOT ' if node.negated else ''}NULL)"
 
 
-def _between(translator: Translator, node: tree.Between) -> str:
-    if isinstance(node.operand, tree.Parameter):
+def _between(translator: Translator, node: nodes.Between) -> str:
+    if isinstance(node.operand, nodes.Parameter):
         low = translator.value(node.low)
         operand, high = translator.compared(node.operand, low), translator.beside(node.high, low)
     else:
@@ -133,8 +133,8 @@ def _between(translator: Translator, node: tree.Between) -> str:
     return f"(NOT {text})" if node.negated else text
 
 
-def _in_list(translator: Translator, node: tree.InList) -> str:
-    if isinstance(node.operand, tree.Parameter):
+def _in_list(translator: Translator, node: nodes.InList) -> str:
+    if isinstance(node.operand, nodes.Parameter):
         items = [translator.value(item) for item in node.items]
         operand = translator.compared(node.operand, items[0])
     else:
@@ -150,10 +150,10 @@ def _in_list(translator: Translator, node: tree.InList) -> str:
     return f"({negation}({either}))"
 
 
-def _in_query(translator: Translator, node: tree.InQuery) -> str:
+def _in_query(translator: Translator, node: nodes.InQuery) -> str:
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
-    if isinstance(node.operand, tree.Parameter):
+    if isinstance(node.operand, nodes.Parameter):
         operand = translator.compared(node.operand, output)
     else:
         operand = translator.value(node.operand)
@@ -162,13 +162,13 @@ def _in_query(translator: Translator, node: tree.InQuery) -> str:
     return f"({collated(operand.sql, operand.type)} {negation}IN ({text}))"
 
 
-def _quantified(translator: Translator, node: tree.Quantified) -> str:
+def _quantified(translator: Translator, node: nodes.Quantified) -> str:
     """ANY is an EXISTS, ALL a NOT EXISTS of the opposite, and either is unknown where a comparison was."""
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
     left = (
         translator.compared(node.left, output)
-        if isinstance(node.left, tree.Parameter)
+        if isinstance(node.left, nodes.Parameter)
         else translator.value(node.left)
     )
     alias = translator.context.alias()
@@ -181,7 +181,7 @@ def _quantified(translator: Translator, node: tree.Quantified) -> str:
     return f"(CASE WHEN {rows} {test}) THEN {decided} WHEN {rows} {test} IS NULL) THEN NULL ELSE {otherwise} END)"
 
 
-def _match(translator: Translator, node: tree.Match) -> str:
+def _match(translator: Translator, node: nodes.Match) -> str:
     operand = translator.value(node.operand, LONG_TEXT)
     pattern = translator.value(node.pattern, LONG_TEXT)
     arguments = [unpadded_text_of(operand), unpadded_text_of(pattern)]
@@ -197,7 +197,7 @@ def _meeting(operand: Typed, output: Typed, relation: Relation, offset: int) -> 
         return operand, relation.text()
     type_ = common(operand.type, output.type)
     if type_ is None:
-        if not types.comparable(operand.type, output.type):
+        if not type_rules.comparable(operand.type, output.type):
             raise SqlFault(-1260, offset=offset)
         is_text = family_of(operand.type) is Family.TEXT
         type_ = comparison_type(output.type if is_text else operand.type)

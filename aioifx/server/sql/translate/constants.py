@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model import types
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.types import DATE, INTEGER, char, decimal, varchar
+from aioifx.server.sql.model.type_rules import DATE, INTEGER, char, decimal, varchar
 from aioifx.server.sql.runtime.decimals import fit_decimal
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.translate.operands import Typed, cast, number
-from aioifx.server.sql.translate.texts import string
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.sqlite_text import string
+from aioifx.server.sql.translate.typed import Typed, cast, number
 from aioifx.sqltypes import SqlType, TypeCode
 
 
@@ -22,12 +22,12 @@ def literal_number(value: int | Decimal) -> Typed:
     """
     if isinstance(value, int) and abs(value) < 2**31:
         return Typed(number(value), INTEGER, False, value)
-    exact = fit_decimal(Decimal(value), types.MAXIMUM_PRECISION, None) if value else Decimal(value)
+    exact = fit_decimal(Decimal(value), type_rules.MAXIMUM_PRECISION, None) if value else Decimal(value)
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale, 1)
-    type_ = decimal(precision, scale) if precision <= types.MAXIMUM_PRECISION else decimal()
+    type_ = decimal(precision, scale) if precision <= type_rules.MAXIMUM_PRECISION else decimal()
     return Typed(number(exact), type_, False, exact)
 
 
@@ -36,7 +36,7 @@ def literal_of(text: str, type_: SqlType) -> Typed:
     return Typed(cast(Typed(string(text), varchar(len(text))), type_), type_, False)
 
 
-def session_constant(node: tree.SessionConstant) -> Typed:
+def session_constant(node: nodes.SessionConstant) -> Typed:
     match node.name:
         case "today":
             return Typed("ifx_today()", DATE, False)
@@ -48,7 +48,7 @@ def session_constant(node: tree.SessionConstant) -> Typed:
             raise SqlFault(-999, token=node.name.upper(), offset=node.offset)
 
 
-def current(node: tree.Current) -> Typed:
+def current(node: nodes.Current) -> Typed:
     """CURRENT and SYSDATE."""
     type_ = SqlType(TypeCode.DATETIME, node.qualifier.encoded)
     return Typed(f"ifx_current({type_number(type_)})", type_, False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.schema import (
     ColumnDef,
     Constraint,
@@ -19,16 +19,16 @@ from aioifx.server.sql.model.schema import (
     Table,
 )
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.types import Family, family_of, require_columns
-from aioifx.server.sql.runtime.conversions import assigner
+from aioifx.server.sql.model.type_rules import Family, family_of, require_columns
+from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.runtime.decimals import decimal_text
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.translate.changes import assigned_value
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.dml import assigned_value
 from aioifx.server.sql.translate.expressions import Expressions
-from aioifx.server.sql.translate.names import Context, Scope, Source, SourceColumn
-from aioifx.server.sql.translate.operands import Typed, assigned
-from aioifx.server.sql.translate.queries import QueryTranslator
-from aioifx.server.sql.translate.texts import identifier
+from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
+from aioifx.server.sql.translate.select import QueryTranslator
+from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.server.sql.translate.typed import Typed, assigned
 from aioifx.sqltypes import TypeCode
 
 _LETTERS: Final = {
@@ -41,7 +41,7 @@ _LETTERS: Final = {
 """How names that are made up begin (documented for unique: ``u101_5``; the other letters likewise)."""
 
 
-def column_of(node: tree.ColumnDef, context: Context) -> ColumnDef:
+def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
     """A column without the constraints that stand behind it.
 
     Raises:   SqlFault: -999, the server does not store its type.
@@ -64,19 +64,19 @@ _SESSION_DEFAULTS: Final = {
 }
 
 
-def _default(node: tree.Default, column: ColumnDef, context: Context) -> Default:
+def _default(node: nodes.Default, column: ColumnDef, context: Context) -> Default:
     translator = Expressions(context, Scope(), QueryTranslator(context))
     value = assigned_value(translator, column, node.value)
     _require_fitting(value, column, node.offset, context)
     sql = assigned(value, column.type)
     match node.value:
-        case tree.Null():
+        case nodes.Null():
             return Default(DefaultKind.NULL, "NULL")
-        case tree.SessionConstant():
+        case nodes.SessionConstant():
             return Default(_SESSION_DEFAULTS[node.value.name], sql)
-        case tree.Current():
+        case nodes.Current():
             return Default(DefaultKind.CURRENT, sql)
-        case tree.String():
+        case nodes.String():
             return Default(DefaultKind.LITERAL, sql, node.value.value)
         case _:
             return Default(DefaultKind.LITERAL, sql, node.text)
@@ -112,34 +112,34 @@ class TableBuilder:
     """The constraints in the order in which they came."""
     new_indexes: list[Index] = field(default_factory=list[Index])
 
-    def not_null(self, column: str, name: tree.QualifiedName | None) -> None:
+    def not_null(self, column: str, name: nodes.QualifiedName | None) -> None:
         """NOT NULL on one column."""
         if not self.table.is_temp:
             self._add(ConstraintKind.NOT_NULL, name, (column,))
 
-    def constraint(self, node: tree.Constraint) -> None:
+    def constraint(self, node: nodes.Constraint) -> None:
         """A constraint of a column or of the table.
 
         Raises:   SqlFault: -217 no such column, -297 no such key in the parent, -548 and -576 temporary tables.
         """
         match node:
-            case tree.PrimaryKey():
+            case nodes.PrimaryKey():
                 self._primary_key(node)
-            case tree.Unique():
+            case nodes.Unique():
                 self._key(ConstraintKind.UNIQUE, node.name, self._columns(node.columns))
-            case tree.Check():
+            case nodes.Check():
                 self._check(node)
-            case tree.ForeignKey():
+            case nodes.ForeignKey():
                 self._foreign_key(node)
 
-    def _columns(self, names: Iterable[tree.Name]) -> tuple[str, ...]:
+    def _columns(self, names: Iterable[nodes.Name]) -> tuple[str, ...]:
         for name in names:
             if self.table.column(name.text) is None:
                 raise SqlFault(-217, token=name.text, offset=name.offset)
         return tuple(name.text for name in names)
 
     def _add(
-        self, kind: ConstraintKind, name: tree.QualifiedName | None, columns: tuple[str, ...]
+        self, kind: ConstraintKind, name: nodes.QualifiedName | None, columns: tuple[str, ...]
     ) -> Constraint:
         if name is not None and self.table.is_temp:
             raise SqlFault(-576, offset=name.offset)
@@ -161,7 +161,7 @@ class TableBuilder:
         self.table = replace(self.table, constraints=(*others, constraint))
         self.added = [*(each for each in self.added if each.constrid != constraint.constrid), constraint]
 
-    def _primary_key(self, node: tree.PrimaryKey) -> None:
+    def _primary_key(self, node: nodes.PrimaryKey) -> None:
         columns = self._columns(node.columns)
         if self.table.primary_key is not None:
             raise SqlFault(-577, offset=node.offset)
@@ -175,7 +175,7 @@ class TableBuilder:
     def _key(
         self,
         kind: ConstraintKind,
-        name: tree.QualifiedName | None,
+        name: nodes.QualifiedName | None,
         columns: tuple[str, ...],
         is_unique: bool = True,
     ) -> Constraint:
@@ -204,14 +204,14 @@ class TableBuilder:
         self._put(constraint)
         return constraint
 
-    def _check(self, node: tree.Check) -> None:
-        names = [each.name for each in tree.walk(node.condition) if isinstance(each, tree.Column)]
+    def _check(self, node: nodes.Check) -> None:
+        names = [each.name for each in nodes.walk(node.condition) if isinstance(each, nodes.Column)]
         columns = tuple(dict.fromkeys(names))
         sql = check_sql(self.context, self.table, node.condition, "NEW.")
         constraint = self._add(ConstraintKind.CHECK, node.name, columns)
         self._put(replace(constraint, check=f"({node.text})", check_sql=sql))
 
-    def _foreign_key(self, node: tree.ForeignKey) -> None:
+    def _foreign_key(self, node: nodes.ForeignKey) -> None:
         if self.table.is_temp:
             raise SqlFault(-548, offset=node.offset)
         columns = self._columns(node.columns)
@@ -244,13 +244,13 @@ def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
     return next((each for each in found if sorted(each.columns) == sorted(columns)), None)
 
 
-def check_sql(context: Context, table: Table, condition: tree.Expression, prefix: str) -> str:
+def check_sql(context: Context, table: Table, condition: nodes.Expression, prefix: str) -> str:
     """SQLite text of a CHECK condition, its columns named with *prefix*.
 
     Raises:   SqlFault: -201, there is a ``?`` or a subquery in it.
     """
-    for node in tree.walk(condition):
-        if isinstance(node, tree.Parameter | tree.Query):
+    for node in nodes.walk(condition):
+        if isinstance(node, nodes.Parameter | nodes.Query):
             raise SqlFault(-201, offset=node.offset)
     columns = tuple(
         SourceColumn(column.name, f"{prefix}{identifier(column.name)}", column.type, column.nullable)

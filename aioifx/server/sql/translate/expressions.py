@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model import types
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.types import (
+from aioifx.server.sql.model.type_rules import (
     INTEGER,
     INTERVALS,
     LONG_TEXT,
@@ -31,13 +31,15 @@ from aioifx.server.sql.model.types import (
     varchar,
 )
 from aioifx.server.sql.runtime.strings import byte_length
-from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import calls
 from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
 from aioifx.server.sql.translate.conditions import Relation, Subqueries, condition
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
-from aioifx.server.sql.translate.names import Context, Scope
-from aioifx.server.sql.translate.operands import (
+from aioifx.server.sql.translate.scopes import Context, Scope
+from aioifx.server.sql.translate.sequences import sequence_value
+from aioifx.server.sql.translate.sqlite_text import string
+from aioifx.server.sql.translate.typed import (
     NULL,
     Typed,
     cast,
@@ -47,8 +49,6 @@ from aioifx.server.sql.translate.operands import (
     number_of,
     text_of,
 )
-from aioifx.server.sql.translate.sequences import sequence_value
-from aioifx.server.sql.translate.texts import string
 from aioifx.server.sql.translate.windows import window
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
@@ -69,59 +69,59 @@ class Expressions:
 
     # --- Values -------------------------------------------------------------------------------------------------------
 
-    def value(self, node: tree.Expression, hint: SqlType | None = None) -> Typed:
+    def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
         """The value of an expression; *hint* is the type of a ``?``.
 
         Raises:   SqlFault: -201, a condition, or a ``?`` that nothing gives a type.
         """
         match node:
-            case tree.Null():
+            case nodes.Null():
                 return NULL
-            case tree.Number():
+            case nodes.Number():
                 return literal_number(node.value)
-            case tree.String():
+            case nodes.String():
                 size = byte_length(node.value, self.context.settings.code_set)
-                if size > types.CHAR_LIMIT:  # assumed: the limit is that of CHAR
+                if size > type_rules.CHAR_LIMIT:  # assumed: the limit is that of CHAR
                     raise SqlFault(-280, offset=node.offset)
                 return Typed(string(node.value), char(size), False, node.value)
-            case tree.Parameter():
+            case nodes.Parameter():
                 return self._parameter(node, hint)
-            case tree.DatetimeLiteral():
+            case nodes.DatetimeLiteral():
                 return literal_of(node.text, SqlType(TypeCode.DATETIME, node.qualifier.encoded))
-            case tree.IntervalLiteral():
+            case nodes.IntervalLiteral():
                 return literal_of(node.text, SqlType(TypeCode.INTERVAL, node.qualifier.encoded))
-            case tree.Column():
+            case nodes.Column():
                 _, column = self.scope.find(node)
                 return Typed(column.sql, column.type, column.nullable)
-            case tree.SessionConstant():
+            case nodes.SessionConstant():
                 return session_constant(node)
-            case tree.Current():
+            case nodes.Current():
                 return current(node)
-            case tree.Subscript():
+            case nodes.Subscript():
                 return self._subscript(node)
-            case tree.Unary():
+            case nodes.Unary():
                 return self._signed(node)
-            case tree.Binary():
+            case nodes.Binary():
                 return self._binary(node)
-            case tree.Cast():
+            case nodes.Cast():
                 return self._cast(node)
-            case tree.Case():
+            case nodes.Case():
                 return self.conditional()._case(node, hint)
-            case tree.Units():
+            case nodes.Units():
                 return self._units(node)
-            case tree.Extend():
+            case nodes.Extend():
                 return self._extend(node)
-            case tree.Trim():
+            case nodes.Trim():
                 return self._trim(node)
-            case tree.Call():
+            case nodes.Call():
                 return calls.call(self, node, hint)
-            case tree.Aggregate():
+            case nodes.Aggregate():
                 return self._aggregate(node)
-            case tree.Window():
+            case nodes.Window():
                 return self._window(node)
-            case tree.Subquery():
+            case nodes.Subquery():
                 return self._scalar(node)
-            case tree.SequenceValue():
+            case nodes.SequenceValue():
                 if self.sequences:
                     token = node.kind.upper() if self.sequences == -999 else ""
                     raise SqlFault(self.sequences, token=token, offset=node.offset)
@@ -133,28 +133,28 @@ class Expressions:
         """What translates a part that not every row evaluates: there a number of a sequence cannot be counted."""
         return self if self.sequences else replace(self, sequences=-999)
 
-    def typed(self, node: tree.Expression, hint: SqlType | None = None) -> Typed:
+    def typed(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
         """The value of an expression that must have a type."""
         value = self.value(node, hint)
         if value.type is None:
             raise SqlFault(-201, offset=node.offset)
         return value
 
-    def pair(self, left: tree.Expression, right: tree.Expression) -> tuple[Typed, Typed]:
+    def pair(self, left: nodes.Expression, right: nodes.Expression) -> tuple[Typed, Typed]:
         """Two operands of a comparison; a ``?`` among them is compared with the other."""
-        if isinstance(left, tree.Parameter):
+        if isinstance(left, nodes.Parameter):
             other = self.value(right)
             return self.compared(left, other), other
         one = self.value(left)
         return one, self.beside(right, one)
 
-    def beside(self, node: tree.Expression, other: Typed) -> Typed:
+    def beside(self, node: nodes.Expression, other: Typed) -> Typed:
         """The other operand of a comparison."""
         return (
-            self.compared(node, other) if isinstance(node, tree.Parameter) else self.value(node, other.type)
+            self.compared(node, other) if isinstance(node, nodes.Parameter) else self.value(node, other.type)
         )
 
-    def compared(self, node: tree.Parameter, other: Typed) -> Typed:
+    def compared(self, node: nodes.Parameter, other: Typed) -> Typed:
         """A ``?`` that is compared with a value.
 
         Raises:   SqlFault: -201, the value has no type either.
@@ -164,25 +164,27 @@ class Expressions:
         type_ = comparison_type(plain(other.type))
         return Typed(self.context.parameter(node, type_, compared=True), type_, is_parameter=True)
 
-    def _parameter(self, node: tree.Parameter, hint: SqlType | None) -> Typed:
+    def _parameter(self, node: nodes.Parameter, hint: SqlType | None) -> Typed:
         if hint is None:
             raise SqlFault(-201, offset=node.offset)
         return Typed(self.context.parameter(node, hint), hint, is_parameter=True)
 
-    def _subscript(self, node: tree.Subscript) -> Typed:
+    def _subscript(self, node: nodes.Subscript) -> Typed:
         operand = self.typed(node.operand)
         type_ = operand.known_type
         if family_of(type_) is not Family.TEXT:
             raise SqlFault(-999, token="[]", offset=node.offset)
         last = node.first if node.last is None else node.last
-        if not 1 <= node.first <= last or last > types.size_of(type_):
+        if not 1 <= node.first <= last or last > type_rules.size_of(type_):
             raise SqlFault(-306, offset=node.offset)
         size = last - node.first + 1
-        result = replace(type_, length=size) if is_padded(type_) else varchar(size, types.is_national(type_))
+        result = (
+            replace(type_, length=size) if is_padded(type_) else varchar(size, type_rules.is_national(type_))
+        )
         # A CHAR's blanks need not be there: behind its text nothing is cut, and a CHAR result is padded again.
         return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.nullable)
 
-    def _signed(self, node: tree.Unary) -> Typed:
+    def _signed(self, node: nodes.Unary) -> Typed:
         operand = self.value(node.operand, decimal())
         if node.operator == "+" or operand.type is None:
             return operand
@@ -191,10 +193,10 @@ class Expressions:
         if family_of(operand.type) in INTERVALS:
             return Typed(f"ifx_interval_neg({operand.sql})", operand.type, operand.nullable)
         operand = number_of(operand)
-        result = types.number_of(operand.known_type, "-", INTEGER)
+        result = type_rules.number_of(operand.known_type, "-", INTEGER)
         return Typed(f"ifx_neg({operand.sql}, {type_number(result)})", result, operand.nullable)
 
-    def _binary(self, node: tree.Binary) -> Typed:
+    def _binary(self, node: nodes.Binary) -> Typed:
         if node.operator == "||":
             left, right = self.value(node.left, LONG_TEXT), self.value(node.right, LONG_TEXT)
             return concatenation(left, right)
@@ -202,7 +204,7 @@ class Expressions:
         if left.type is None or right.type is None:
             known = left.type or right.type
             return Typed("NULL", known)
-        result = types.sum_of(left.type, node.operator, right.type)
+        result = type_rules.sum_of(left.type, node.operator, right.type)
         if result is None:
             both = {family_of(left.type), family_of(right.type)}
             mixed = both & (INTERVALS | {Family.DATETIME, Family.DATE})
@@ -210,19 +212,19 @@ class Expressions:
         nullable = left.nullable or right.nullable
         return Typed(arithmetic(node.operator, left, right, result), result, nullable)
 
-    def _operands(self, node: tree.Binary) -> tuple[Typed, Typed]:
+    def _operands(self, node: nodes.Binary) -> tuple[Typed, Typed]:
         """The operands of arithmetic, a ``?`` taking its type from the other one."""
-        if isinstance(node.left, tree.Parameter):
+        if isinstance(node.left, nodes.Parameter):
             right = self.typed(node.right)
             return self._exact(node.left, node.operator, right.known_type), right
         left = self.value(node.left)
-        if isinstance(node.right, tree.Parameter):
+        if isinstance(node.right, nodes.Parameter):
             if left.type is None:
                 raise SqlFault(-201, offset=node.offset)
             return left, self._exact(node.right, node.operator, left.type)
         return left, self.value(node.right)
 
-    def _exact(self, node: tree.Parameter, operator: str, other: SqlType) -> Typed:
+    def _exact(self, node: nodes.Parameter, operator: str, other: SqlType) -> Typed:
         """A ``?`` beside a number is of its type, beside a DATE it is days, beside a DATETIME an INTERVAL (assumed)."""
         family = family_of(other)
         if family is Family.DATE:
@@ -236,8 +238,8 @@ class Expressions:
         sql = self.context.parameter(node, comparison_type(type_), exact=True)
         return Typed(sql, type_, is_parameter=True)
 
-    def _cast(self, node: tree.Cast) -> Typed:
-        if isinstance(node.operand, tree.Parameter):
+    def _cast(self, node: nodes.Cast) -> Typed:
+        if isinstance(node.operand, nodes.Parameter):
             return Typed(self.context.parameter(node.operand, node.type), node.type)
         if family_of(node.type) is Family.OTHER:
             raise SqlFault(-999, token=str(node.type), offset=node.offset)
@@ -246,7 +248,7 @@ class Expressions:
             return Typed("NULL", node.type)
         return Typed(cast(operand, node.type), node.type, operand.nullable)
 
-    def _case(self, node: tree.Case, hint: SqlType | None) -> Typed:
+    def _case(self, node: nodes.Case, hint: SqlType | None) -> Typed:
         results = [branch.result for branch in node.branches]
         otherwise = [node.otherwise] if node.otherwise is not None else []
         values, type_ = self.promoted([*results, *otherwise], hint)
@@ -258,22 +260,24 @@ class Expressions:
         nullable = not otherwise or any(value.nullable for value in values)
         return Typed(f"({text} END)", type_, nullable)
 
-    def _case_condition(self, operand: tree.Expression | None, condition: tree.Expression) -> str:
+    def _case_condition(self, operand: nodes.Expression | None, condition: nodes.Expression) -> str:
         if operand is None:
             return self.condition(condition)
         left, right = self.pair(operand, condition)
         return comparison(left, "=", right, condition.offset)
 
     def promoted(
-        self, nodes: Sequence[tree.Expression], hint: SqlType | None = None
+        self, expressions: Sequence[nodes.Expression], hint: SqlType | None = None
     ) -> tuple[list[Typed], SqlType]:
         """Values of several expressions, all converted to their common type.
 
         Raises:   SqlFault: -800, there is none.
         """
-        found = [None if isinstance(node, tree.Parameter) else self.value(node, hint) for node in nodes]
+        found = [
+            None if isinstance(node, nodes.Parameter) else self.value(node, hint) for node in expressions
+        ]
         type_ = hint if all(value is None or value.type is None for value in found) else None
-        for node, value in zip(nodes, found, strict=True):
+        for node, value in zip(expressions, found, strict=True):
             if value is None or value.type is None:
                 continue
             joined = plain(value.type) if type_ is None else common(type_, value.type)
@@ -281,23 +285,23 @@ class Expressions:
                 raise SqlFault(-800, offset=node.offset)
             type_ = joined
         if type_ is None:
-            raise SqlFault(-201, offset=nodes[0].offset)
+            raise SqlFault(-201, offset=expressions[0].offset)
         if None in found:
             type_ = _unbounded(type_)
         values = [
             self.value(node, type_) if value is None else converted(value, type_)
-            for node, value in zip(nodes, found, strict=True)
+            for node, value in zip(expressions, found, strict=True)
         ]
         return values, type_
 
-    def _units(self, node: tree.Units) -> Typed:
+    def _units(self, node: nodes.Units) -> Typed:
         if node.unit == Unit.FRACTION:  # which fraction of a second one unit is was found nowhere
             raise SqlFault(-999, token="UNITS FRACTION", offset=node.offset)
         type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
         count = number_of(self.value(node.operand, decimal()))
         return Typed(f"ifx_units({count.sql}, {type_number(type_)})", type_, count.nullable)
 
-    def _extend(self, node: tree.Extend) -> Typed:
+    def _extend(self, node: nodes.Extend) -> Typed:
         qualifier = node.qualifier or datetime_qualifier(Unit.YEAR, Unit.FRACTION, 3)
         type_ = SqlType(TypeCode.DATETIME, qualifier.encoded)
         operand = self.value(node.operand, type_)
@@ -305,19 +309,19 @@ class Expressions:
             raise SqlFault(-1260, offset=node.offset)
         return converted(operand, type_) if operand.type is not None else Typed("NULL", type_)
 
-    def _trim(self, node: tree.Trim) -> Typed:
+    def _trim(self, node: nodes.Trim) -> Typed:
         operand = self.value(node.operand, LONG_TEXT)
         name = "ifx_trim" if node.side == "both" else f"ifx_trim_{node.side}"
         arguments = [text_of(operand)]
         if node.characters is not None:
             arguments.append(text_of(self.value(node.characters, LONG_TEXT)))
-        size = types.size_of(operand.type) if operand.type is not None else 1
-        national = operand.type is not None and types.is_national(operand.type)
+        size = type_rules.size_of(operand.type) if operand.type is not None else 1
+        national = operand.type is not None and type_rules.is_national(operand.type)
         return Typed(f"{name}({', '.join(arguments)})", varchar(size, national), operand.nullable)
 
     # --- Aggregates ---------------------------------------------------------------------------------------------------
 
-    def _aggregate(self, node: tree.Aggregate, over: str = "") -> Typed:
+    def _aggregate(self, node: nodes.Aggregate, over: str = "") -> Typed:
         if not self.aggregates:
             raise SqlFault(-201, offset=node.offset)
         if node.argument is None:
@@ -326,25 +330,25 @@ class Expressions:
         operand = inner.typed(node.argument)
         return aggregated(node.name, operand, "DISTINCT " if node.distinct else "", node.offset, over)
 
-    def _window(self, node: tree.Window) -> Typed:
+    def _window(self, node: nodes.Window) -> Typed:
         if not self.aggregates:
             raise SqlFault(-201, offset=node.offset)
         return window(replace(self, sequences=-201), node)
 
-    def aggregate_in_window(self, node: tree.Aggregate, over: str) -> Typed:
+    def aggregate_in_window(self, node: nodes.Aggregate, over: str) -> Typed:
         """An aggregate as the function of a window, whose text is *over*."""
         return self._aggregate(node, f" {over}")
 
     # --- Subqueries ---------------------------------------------------------------------------------------------------
 
-    def _scalar(self, node: tree.Subquery) -> Typed:
+    def _scalar(self, node: nodes.Subquery) -> Typed:
         relation = self.one_column(node.query)
         (output,) = relation.outputs
         if relation.is_one_row:
             return Typed(f"({relation.text()})", output.type)
         return Typed(f"(SELECT ifx_single(c1) FROM ({relation.text()}))", output.type)
 
-    def one_column(self, query: tree.Query) -> Relation:
+    def one_column(self, query: nodes.Query) -> Relation:
         """A subquery of one column.
 
         Raises:   SqlFault: -201, it has more.
@@ -356,7 +360,7 @@ class Expressions:
 
     # --- Conditions ---------------------------------------------------------------------------------------------------
 
-    def condition(self, node: tree.Expression) -> str:
+    def condition(self, node: nodes.Expression) -> str:
         """SQLite text of a condition.
 
         Raises:   SqlFault: -201, it is a value other than a BOOLEAN.
@@ -374,5 +378,5 @@ def _unbounded(type_: SqlType) -> SqlType:
 
 def _interval_beside(moment: SqlType) -> SqlType:
     """An INTERVAL of days and smaller units, down to the last one of a DATETIME."""
-    qualifier = types.qualifier_of(moment)
+    qualifier = type_rules.qualifier_of(moment)
     return interval(Qualifier(Unit.DAY, max(Unit.DAY, qualifier.last), _LONGEST_UNITS, qualifier.scale))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
-from aioifx.server.sql.model.types import INTEGER, Family, family_of
-from aioifx.server.sql.translate.names import Source
-from aioifx.server.sql.translate.operands import Typed, cast
-from aioifx.server.sql.translate.texts import collated
+from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
+from aioifx.server.sql.translate.scopes import Source
+from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.typed import Typed, cast
 from aioifx.sqltypes import Column, SqlType
 
 Types: TypeAlias = Sequence[SqlType] | None

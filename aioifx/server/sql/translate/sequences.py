@@ -15,14 +15,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, StatementType
 from aioifx.server.sql.model.schema import SequenceDef, Table, TableKind
-from aioifx.server.sql.model.types import INT8
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.translate.names import Context
-from aioifx.server.sql.translate.operands import Typed
+from aioifx.server.sql.model.type_rules import INT8
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.typed import Typed
 
 _HIGHEST: Final = 2**63 - 1
 _CACHE: Final = 20
@@ -33,7 +33,7 @@ _LIMITS_CROSSED: Final = -8304
 _NO_INCREMENT: Final = -8305
 
 
-def create_sequence(node: tree.CreateSequence, context: Context, owner: str) -> Plan:
+def create_sequence(node: nodes.CreateSequence, context: Context, owner: str) -> Plan:
     """CREATE SEQUENCE.
 
     Raises:   SqlFault: -8302, -8304, -8305: what the definition says cannot be.
@@ -59,7 +59,7 @@ def create_sequence(node: tree.CreateSequence, context: Context, owner: str) -> 
     return Plan(StatementType.CREATE_SEQUENCE, Definition((), (PutTable(table),)))
 
 
-def _check(sequence: SequenceDef, options: tree.SequenceOptions) -> None:
+def _check(sequence: SequenceDef, options: nodes.SequenceOptions) -> None:
     if not sequence.increment:
         raise SqlFault(_NO_INCREMENT, offset=options.offset)
     if sequence.maximum < sequence.minimum:
@@ -78,7 +78,7 @@ def _check(sequence: SequenceDef, options: tree.SequenceOptions) -> None:
         raise SqlFault(_INVALID, offset=options.offset)
 
 
-def alter_sequence(node: tree.AlterSequence, context: Context) -> Plan:
+def alter_sequence(node: nodes.AlterSequence, context: Context) -> Plan:
     """ALTER SEQUENCE: what is not named stays as it is.
 
     Raises:   SqlFault: as CREATE SEQUENCE.
@@ -105,7 +105,7 @@ def alter_sequence(node: tree.AlterSequence, context: Context) -> Plan:
     return Plan(StatementType.ALTER_SEQUENCE, Definition((), (PutTable(replace(table, sequence=changed)),)))
 
 
-def drop_sequence(node: tree.Drop, context: Context) -> Plan:
+def drop_sequence(node: nodes.Drop, context: Context) -> Plan:
     """DROP SEQUENCE, and with it its synonyms."""
     try:
         table, _ = _found(node.name, context)
@@ -117,26 +117,26 @@ def drop_sequence(node: tree.Drop, context: Context) -> Plan:
     return Plan(StatementType.DROP_SEQUENCE, Definition((), (*gone, RemoveTable(table))))
 
 
-def rename_sequence(node: tree.RenameObject, context: Context) -> Plan:
+def rename_sequence(node: nodes.RenameObject, context: Context) -> Plan:
     """RENAME SEQUENCE; whether the new name is free has been looked at."""
     table, _ = _found(node.name, context)
     renamed = replace(table, name=node.new_name.text)
     return Plan(StatementType.RENAME_SEQUENCE, Definition((), (PutTable(renamed),)))
 
 
-def exists_already(name: tree.QualifiedName) -> SqlFault:
+def exists_already(name: nodes.QualifiedName) -> SqlFault:
     """The fault for a second sequence of one name."""
     return SqlFault(_EXISTS, token=name.name, offset=name.offset)
 
 
-def _found(name: tree.QualifiedName, context: Context) -> tuple[Table, SequenceDef]:
+def _found(name: nodes.QualifiedName, context: Context) -> tuple[Table, SequenceDef]:
     table = context.sequence(name)
     if table is None or table.sequence is None:
         raise SqlFault(_NO_SUCH, token=name.name, offset=name.offset)
     return table, table.sequence
 
 
-def sequence_value(node: tree.SequenceValue, context: Context) -> Typed:
+def sequence_value(node: nodes.SequenceValue, context: Context) -> Typed:
     """NEXTVAL and CURRVAL; CURRVAL in a statement that has NEXTVAL is that number, too.
 
     Raises:   SqlFault: -8300, no such sequence; -999, it is one of another database.
@@ -155,7 +155,7 @@ def _advanced(context: Context) -> set[int]:
         return set()
     found = (
         context.sequence(node.sequence)
-        for node in tree.walk(context.statement)
-        if isinstance(node, tree.SequenceValue) and node.kind == "nextval"
+        for node in nodes.walk(context.statement)
+        if isinstance(node, nodes.SequenceValue) and node.kind == "nextval"
     )
     return {table.tabid for table in found if table is not None}

@@ -9,41 +9,41 @@ from __future__ import annotations
 from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.translate import changes, controls, definitions
-from aioifx.server.sql.translate.executions import execution
-from aioifx.server.sql.translate.merges import merge_plan
-from aioifx.server.sql.translate.names import Context
-from aioifx.server.sql.translate.statements import query_plan
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate import control, ddl, dml
+from aioifx.server.sql.translate.merge import merge_plan
+from aioifx.server.sql.translate.routine_calls import execution
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.select_plan import query_plan
 
 
-def translate(statement: tree.Statement, schema: Schema, settings: Settings) -> Plan:
+def translate(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:
     """What the engine shall do for a statement.
 
     Raises:   SqlFault: a name is unknown, types do not fit, or the statement is not supported (-999).
     """
     context = Context(schema, settings, statement=statement)
     match statement:
-        case tree.Query():
+        case nodes.Query():
             return query_plan(statement, context)
-        case tree.Merge():
+        case nodes.Merge():
             return merge_plan(statement, context)
-        case tree.Insert() | tree.Update() | tree.Delete() | tree.Truncate():
-            return changes.plan_of(statement, context)
+        case nodes.Insert() | nodes.Update() | nodes.Delete() | nodes.Truncate():
+            return dml.plan_of(statement, context)
         case (
-            tree.CreateTable()
-            | tree.AlterTable()
-            | tree.CreateIndex()
-            | tree.CreateView()
-            | tree.CreateSynonym()
-            | tree.CreateSequence()
-            | tree.AlterSequence()
-            | tree.Drop()
-            | tree.RenameObject()
-            | tree.RenameColumn()
+            nodes.CreateTable()
+            | nodes.AlterTable()
+            | nodes.CreateIndex()
+            | nodes.CreateView()
+            | nodes.CreateSynonym()
+            | nodes.CreateSequence()
+            | nodes.AlterSequence()
+            | nodes.Drop()
+            | nodes.RenameObject()
+            | nodes.RenameColumn()
         ):
-            return definitions.plan_of(statement, context)
-        case tree.Execute():
+            return ddl.plan_of(statement, context)
+        case nodes.Execute():
             return execution(statement, context)
         case _:
-            return controls.plan_of(statement, context)
+            return control.plan_of(statement, context)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.conditions import Subqueries
 from aioifx.server.sql.translate.expressions import Expressions
-from aioifx.server.sql.translate.names import MAIN, Context, Scope, Source, SourceColumn
-from aioifx.server.sql.translate.queries import has_aggregate
-from aioifx.server.sql.translate.texts import collated, identifier
+from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn
+from aioifx.server.sql.translate.select import has_aggregate
+from aioifx.server.sql.translate.sqlite_text import collated, identifier
 
 _COMPUTED: int = -234
 _NOT_SIMPLE: int = -384
@@ -40,7 +40,7 @@ class Target:
     checks: Callable[[Mapping[str, str]], list[str]] = lambda _: []
     """The conditions of WITH CHECK OPTION on a row whose new values have these texts, by the table's column names."""
 
-    def column(self, name: tree.Name) -> ColumnDef:
+    def column(self, name: nodes.Name) -> ColumnDef:
         """The column that gets a value.
 
         Raises:   SqlFault: -217 no such column, -234 it is computed.
@@ -73,7 +73,7 @@ def table_target(table: Table, source: Source) -> Target:
     return Target(table, source, {column.name: column for column in table.columns})
 
 
-def target_of(name: tree.QualifiedName, label: str, context: Context, queries: Subqueries) -> Target:
+def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: Subqueries) -> Target:
     """The table that a name means, or the one beneath a view.
 
     Raises:   SqlFault: -511 a catalog table, -999 one of another database, -384 a view that is not simple.
@@ -104,7 +104,7 @@ def _new_value(column: ColumnDef, alias: str, new: Mapping[str, str]) -> SourceC
     return SourceColumn(column.name, f"({collated(f'({text})', column.type)})", column.type, column.nullable)
 
 
-def require_writable(table: Table, name: tree.QualifiedName) -> Table:
+def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
     """The table, if its rows may be changed.
 
     Raises:   SqlFault: -511 a catalog table, -999 a view or a table of another database.
@@ -131,14 +131,14 @@ class _Level:
 def _expanded(
     view: Table,
     label: str,
-    name: tree.QualifiedName,
+    name: nodes.QualifiedName,
     context: Context,
     queries: Subqueries,
     source_of: Callable[[Table, str], Source],
 ) -> _Level:
     """A view down to its table, whose columns *source_of* gives."""
     statement = parse(view.view)
-    assert isinstance(statement, tree.CreateView)
+    assert isinstance(statement, nodes.CreateView)
     reference = _simple_reference(statement.query)
     if reference is None:
         raise SqlFault(_NOT_SIMPLE, token=view.name, offset=name.offset)
@@ -149,14 +149,14 @@ def _expanded(
             below = _expanded(beneath, inner_label, name, context, queries, source_of)
     else:
         below = _Level(require_writable(beneath, name), source_of(beneath, inner_label))
-    assert isinstance(statement.query.body, tree.Select)
+    assert isinstance(statement.query.body, nodes.Select)
     select, scope = statement.query.body, Scope([below.source])
     translator = Expressions(context, scope, queries)
     own = (translator.condition(select.where),) if select.where is not None else ()
     filters = (*below.filters, *own)
     columns: list[SourceColumn] = []
     for item in select.items:
-        if isinstance(item.expression, tree.Star):
+        if isinstance(item.expression, nodes.Star):
             columns += scope.starred(item.expression)
         else:
             value = translator.typed(item.expression)
@@ -168,27 +168,27 @@ def _expanded(
     return _Level(below.table, source, filters, filters if statement.check_option else below.checks)
 
 
-def require_simple(node: tree.CreateView, context: Context) -> None:
+def require_simple(node: nodes.CreateView, context: Context) -> None:
     """Raises:   SqlFault: -384, rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
     reference = _simple_reference(node.query)
     beneath = None if reference is None else context.table(reference.table)
     if beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:
         statement = parse(beneath.view)
-        assert isinstance(statement, tree.CreateView)
+        assert isinstance(statement, nodes.CreateView)
         with context.view_inside(node.offset):
             require_simple(statement, context)
     elif beneath is None:
         raise SqlFault(_NOT_SIMPLE, token=node.view.name, offset=node.offset)
 
 
-def _simple_reference(query: tree.Query) -> tree.TableRef | None:
+def _simple_reference(query: nodes.Query) -> nodes.TableRef | None:
     """What a view reads if rows can be written through it; None if they cannot."""
     select = query.body
-    if not isinstance(select, tree.Select) or query.common_tables or len(select.from_items) != 1:
+    if not isinstance(select, nodes.Select) or query.common_tables or len(select.from_items) != 1:
         return None
     (reference,) = select.from_items
     is_grouped = select.distinct or select.group_by or select.having is not None
-    if is_grouped or not isinstance(reference, tree.TableRef):
+    if is_grouped or not isinstance(reference, nodes.TableRef):
         return None
     return None if any(has_aggregate(item) for item in select.items) else reference
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final, Protocol
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model.types import BIGINT, FLOAT, INTEGER, plain
-from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.type_rules import BIGINT, FLOAT, INTEGER, plain
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.calls import Translator
-from aioifx.server.sql.translate.operands import Typed, cast
-from aioifx.server.sql.translate.texts import collated
+from aioifx.server.sql.translate.sqlite_text import collated
+from aioifx.server.sql.translate.typed import Typed, cast
 
 _RANKING: Final = {"row_number", "rank", "dense_rank", "denserank", "ntile"}
 _FRACTIONS: Final = {"percent_rank", "cume_dist"}
@@ -23,14 +23,14 @@ _NEIGHBOURS: Final = {"lag", "lead", "first_value", "last_value"}
 class WindowTranslator(Translator, Protocol):
     """A translator that knows aggregates."""
 
-    def aggregate_in_window(self, node: tree.Aggregate, over: str) -> Typed: ...
+    def aggregate_in_window(self, node: nodes.Aggregate, over: str) -> Typed: ...
 
 
-def window(translator: WindowTranslator, node: tree.Window) -> Typed:
+def window(translator: WindowTranslator, node: nodes.Window) -> Typed:
     """``function OVER (..)``; the order of rows is by Informix's rules, the rest is SQLite's own."""
     function = node.function
     over = _over(translator, node)
-    if isinstance(function, tree.Aggregate):
+    if isinstance(function, nodes.Aggregate):
         return translator.aggregate_in_window(function, over)
     name = function.name
     if name in _RANKING:
@@ -44,7 +44,7 @@ def window(translator: WindowTranslator, node: tree.Window) -> Typed:
     raise SqlFault(-674, token=name, offset=node.offset)
 
 
-def _neighbour(translator: Translator, function: tree.Call, over: str) -> Typed:
+def _neighbour(translator: Translator, function: nodes.Call, over: str) -> Typed:
     value, *rest = function.arguments
     first = translator.typed(value)
     texts = [first.sql]
@@ -55,7 +55,7 @@ def _neighbour(translator: Translator, function: tree.Call, over: str) -> Typed:
     return Typed(f"{function.name}({', '.join(texts)}) {over}", plain(first.known_type))
 
 
-def _over(translator: Translator, node: tree.Window) -> str:
+def _over(translator: Translator, node: nodes.Window) -> str:
     parts: list[str] = []
     if node.partition_by:
         keys = [translator.typed(each) for each in node.partition_by]
@@ -68,12 +68,12 @@ def _over(translator: Translator, node: tree.Window) -> str:
     return f"OVER ({' '.join(parts)})"
 
 
-def _ordered(translator: Translator, item: tree.OrderItem) -> str:
+def _ordered(translator: Translator, item: nodes.OrderItem) -> str:
     key = translator.typed(item.expression)
     return collated(key.sql, key.type) + direction(item)
 
 
-def direction(item: tree.OrderItem) -> str:
+def direction(item: nodes.OrderItem) -> str:
     """What stands behind an ordering key."""
     text = " DESC" if item.descending else ""
     if item.nulls_first is not None:
@@ -81,11 +81,11 @@ def direction(item: tree.OrderItem) -> str:
     return text
 
 
-def _bound(bound: tree.FrameBound) -> str:
+def _bound(bound: nodes.FrameBound) -> str:
     if bound.kind == "current":
         return "CURRENT ROW"
     if bound.count is None:
         return f"UNBOUNDED {bound.kind.upper()}"
-    if not isinstance(bound.count, tree.Number) or isinstance(bound.count.value, Decimal):
+    if not isinstance(bound.count, nodes.Number) or isinstance(bound.count.value, Decimal):
         raise SqlFault(-201, offset=bound.offset)
     return f"{bound.count.value} {bound.kind.upper()}"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.runtime import datetimes
 from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sql.runtime.datetimes import qualifier_of

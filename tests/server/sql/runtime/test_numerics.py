@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.runtime import numerics
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.sqltypes import SqlType

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from tests.server.sql.shapes import condition_shape, fault_of, select_of, value_shape
 
 
@@ -274,8 +274,8 @@ def test_every_comparison(operator: str) -> None:
 
 def test_an_operator_knows_its_own_place_and_its_operands() -> None:
     where = select_of(parse("SELECT 1 FROM t WHERE ab + 2 >= c")).where
-    assert isinstance(where, tree.Comparison)
-    assert isinstance(where.left, tree.Binary)
+    assert isinstance(where, nodes.Comparison)
+    assert isinstance(where.left, nodes.Binary)
     assert (where.offset, where.operator_offset, where.right.offset) == (23, 30, 33)
     assert (where.left.offset, where.left.operator_offset, where.left.right.offset) == (23, 26, 28)
 
@@ -283,5 +283,5 @@ def test_an_operator_knows_its_own_place_and_its_operands() -> None:
 def test_a_long_chain_of_and_is_one_node() -> None:
     condition = " AND ".join(f"c{index} = {index}" for index in range(2000))
     where = select_of(parse(f"SELECT 1 FROM t WHERE {condition}")).where
-    assert isinstance(where, tree.And)
+    assert isinstance(where, nodes.And)
     assert len(where.operands) == 2000

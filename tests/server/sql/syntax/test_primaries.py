@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from tests.server.sql.shapes import fault_of, select_of, shape, value_shape
 
 
@@ -247,7 +247,7 @@ def test_a_number_keeps_its_text_and_its_exact_value() -> None:
         item.expression for item in select_of(parse("SELECT 007, 1.50, .5, 1., 2e3, 1.5E-3 FROM t")).items
     ]
     assert [
-        (each.text, each.value, each.has_exponent) for each in numbers if isinstance(each, tree.Number)
+        (each.text, each.value, each.has_exponent) for each in numbers if isinstance(each, nodes.Number)
     ] == [
         ("007", 7, False),
         ("1.50", Decimal("1.50"), False),
@@ -260,13 +260,13 @@ def test_a_number_keeps_its_text_and_its_exact_value() -> None:
 
 def test_an_integer_is_an_int_however_long() -> None:
     (item,) = select_of(parse(f"SELECT {'9' * 200} FROM t")).items
-    assert isinstance(item.expression, tree.Number)
+    assert isinstance(item.expression, nodes.Number)
     assert item.expression.value == int("9" * 200)
 
 
 def test_a_string_keeps_blanks_and_loses_doubled_quotes() -> None:
     (item,) = select_of(parse("SELECT '  it''s \\ ' FROM t")).items
-    assert item.expression == tree.String(8, "  it's \\ ")
+    assert item.expression == nodes.String(8, "  it's \\ ")
 
 
 def test_double_quotes_make_a_string_or_with_delimident_a_column() -> None:
@@ -279,12 +279,12 @@ def test_double_quotes_make_a_string_or_with_delimident_a_column() -> None:
 def test_a_delimited_word_is_never_special() -> None:
     statement = parse('SELECT "today", "case", "count" FROM t', delimident=True)
     assert shape(statement) == "(Select([today, case, count], [t]))"
-    assert all(isinstance(item.expression, tree.Column) for item in select_of(statement).items)
+    assert all(isinstance(item.expression, nodes.Column) for item in select_of(statement).items)
 
 
 def test_the_text_of_a_literal_is_kept_as_written() -> None:
     (item,) = select_of(parse("SELECT INTERVAL( -5 - 3 ) YEAR TO MONTH FROM t")).items
-    assert isinstance(item.expression, tree.IntervalLiteral)
+    assert isinstance(item.expression, nodes.IntervalLiteral)
     assert item.expression.text == "-5 - 3"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from tests.server.sql.shapes import fault_of, select_of, statement_shape
 
 
@@ -261,10 +261,10 @@ def test_what_is_no_query_is_refused(marked: str, fault: tuple[int, str]) -> Non
 def test_a_select_item_begins_where_its_expression_does() -> None:
     select = select_of(parse("SELECT  a + 1 AS x,\n b.* FROM t  u"))
     assert [item.offset for item in select.items] == [9, 22]
-    assert select.items[0].label == tree.Name(18, "x")
+    assert select.items[0].label == nodes.Name(18, "x")
     (table,) = select.from_items
-    assert isinstance(table, tree.TableRef)
-    assert (table.offset, table.table.offset, table.alias) == (31, 31, tree.Name(34, "u"))
+    assert isinstance(table, nodes.TableRef)
+    assert (table.offset, table.table.offset, table.alias) == (31, 31, nodes.Name(34, "u"))
 
 
 def test_hints_are_comments() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from tests.server.sql.shapes import fault_of, statement_shape
 
 
@@ -224,7 +224,7 @@ def test_what_is_no_setting_is_refused(marked: str, fault: tuple[int, str]) -> N
 
 def test_waiting_for_ever_is_no_number_of_seconds() -> None:
     seconds = [parse(f"SET LOCK MODE TO {mode}") for mode in ("NOT WAIT", "WAIT 7", "WAIT")]
-    assert [each.seconds for each in seconds if isinstance(each, tree.SetLockMode)] == [0, 7, None]
+    assert [each.seconds for each in seconds if isinstance(each, nodes.SetLockMode)] == [0, 7, None]
 
 
 def test_read_write_is_not_nothing_said() -> None:
@@ -232,7 +232,7 @@ def test_read_write_is_not_nothing_said() -> None:
         parse(f"SET TRANSACTION {mode}")
         for mode in ("READ ONLY", "READ WRITE", "ISOLATION LEVEL SERIALIZABLE")
     ]
-    assert [each.read_only for each in statements if isinstance(each, tree.SetTransaction)] == [
+    assert [each.read_only for each in statements if isinstance(each, nodes.SetTransaction)] == [
         True,
         False,
         None,

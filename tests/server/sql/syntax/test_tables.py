@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from tests.server.sql.shapes import fault_of, statement_shape
 
 
@@ -192,24 +192,24 @@ def test_what_is_no_table_is_refused(marked: str, fault: tuple[int, str]) -> Non
 
 def test_a_default_and_a_check_keep_their_text() -> None:
     statement = parse("CREATE TABLE t (a CHAR(9) DEFAULT 'It''s', CHECK ( A  > 'x' ) )")
-    assert isinstance(statement, tree.CreateTable)
+    assert isinstance(statement, nodes.CreateTable)
     default, (check,) = statement.columns[0].default, statement.constraints
     assert default is not None
     assert default.text == "'It''s'"
-    assert isinstance(check, tree.Check)
+    assert isinstance(check, nodes.Check)
     assert check.text == "A  > 'x'"
 
 
 def test_a_columns_constraint_names_the_column() -> None:
     statement = parse("CREATE TABLE t (a INT PRIMARY KEY CONSTRAINT pk_t)")
-    assert isinstance(statement, tree.CreateTable)
+    assert isinstance(statement, nodes.CreateTable)
     (constraint,) = statement.columns[0].constraints
-    assert constraint == tree.PrimaryKey(23, (tree.Name(17, "a"),), tree.QualifiedName(46, "pk_t"))
+    assert constraint == nodes.PrimaryKey(23, (nodes.Name(17, "a"),), nodes.QualifiedName(46, "pk_t"))
 
 
 def test_a_serial_starts_where_it_says() -> None:
     statement = parse("CREATE TABLE t (a SERIAL, b BIGSERIAL(7))")
-    assert isinstance(statement, tree.CreateTable)
+    assert isinstance(statement, nodes.CreateTable)
     assert [column.serial_start for column in statement.columns] == [None, 7]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, SqlType, TypeCode
 from tests.server.sql.shapes import fault_of, select_of
 
@@ -78,10 +78,10 @@ def test_a_type_that_is_none_is_refused(marked: str, fault: tuple[int, str]) -> 
 )
 def test_a_type_is_encoded_as_the_catalog_has_it(text: str, expected: SqlType) -> None:
     statement = parse(f"CREATE TABLE t (c {text})")
-    assert isinstance(statement, tree.CreateTable)
+    assert isinstance(statement, nodes.CreateTable)
     assert statement.columns[0].type == expected
     (item,) = select_of(parse(f"SELECT CAST(a AS {text}) FROM t")).items
-    assert isinstance(item.expression, tree.Cast)
+    assert isinstance(item.expression, nodes.Cast)
     assert item.expression.type == expected
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.syntax import tree
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
 from tests.server.sql.shapes import fault_of, statement_shape
 
 
@@ -54,7 +54,7 @@ def test_what_is_no_window_is_refused(marked: str, fault: tuple[int, str]) -> No
 
 def test_nothing_said_about_nulls_is_neither_first_nor_last() -> None:
     query = parse("SELECT a FROM t ORDER BY a, b NULLS FIRST, c NULLS LAST")
-    assert isinstance(query, tree.Query)
+    assert isinstance(query, nodes.Query)
     assert [item.nulls_first for item in query.order_by] == [None, True, False]
 
 

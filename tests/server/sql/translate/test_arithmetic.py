@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.model.types import DATE, INTEGER, char, decimal, interval
-from aioifx.server.sql.model.types import datetime as datetime_type
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.type_rules import DATE, INTEGER, char, decimal, interval
+from aioifx.server.sql.model.type_rules import datetime as datetime_type
 from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic, concatenation
-from aioifx.server.sql.translate.operands import NULL, Typed
+from aioifx.server.sql.translate.typed import NULL, Typed
 from aioifx.sqltypes import Qualifier, SqlType, Unit, Value
 from tests.server.sql.workbench import Workbench
 

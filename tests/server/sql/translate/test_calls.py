@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.translate.routines import CATALOG_ROUTINES, ROUTINES
+from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES
 from aioifx.sqltypes import Value
 from tests.server.sql.workbench import Workbench
 

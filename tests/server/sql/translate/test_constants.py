@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.types import datetime, varchar
-from aioifx.server.sql.syntax import tree
+from aioifx.server.sql.model.type_rules import datetime, varchar
+from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
 from aioifx.sqltypes import Unit
 
@@ -55,16 +55,16 @@ def test_a_datetime_literal_is_read_when_the_statement_runs() -> None:
     ],
 )
 def test_words_of_the_session_are_functions(name: str, sql: str, type_: str) -> None:
-    constant = session_constant(tree.SessionConstant(1, name))  # type: ignore[arg-type]  # one of its Literals
+    constant = session_constant(nodes.SessionConstant(1, name))  # type: ignore[arg-type]  # one of its Literals
     assert (constant.sql, str(constant.type)) == (sql, type_)
 
 
 def test_roles_are_not_known() -> None:
     with pytest.raises(SqlFault, match="-999"):
-        session_constant(tree.SessionConstant(1, "current_role"))
+        session_constant(nodes.SessionConstant(1, "current_role"))
 
 
 def test_current_has_the_qualifier_that_was_written() -> None:
     qualifier = datetime(Unit.YEAR, Unit.FRACTION, 5).qualifier
     assert qualifier is not None
-    assert str(current(tree.Current(1, qualifier, is_sysdate=True)).type) == "DATETIME YEAR TO FRACTION(5)"
+    assert str(current(nodes.Current(1, qualifier, is_sysdate=True)).type) == "DATETIME YEAR TO FRACTION(5)"

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
+from aioifx.server.sql.errors import SqlFault
 from aioifx.sqltypes import IntervalYM, Value
 from tests.server.sql.workbench import Workbench
 

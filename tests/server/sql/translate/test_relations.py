@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.types import INTEGER, char, decimal
-from aioifx.server.sql.translate.operands import Typed
+from aioifx.server.sql.model.type_rules import INTEGER, char, decimal
 from aioifx.server.sql.translate.relations import Block, Combined, Relation, is_shown
+from aioifx.server.sql.translate.typed import Typed
 from aioifx.sqltypes import Column, SqlType, TypeCode
 
 ONE = Block(("k", "c"), (Typed("s1.k", INTEGER, nullable=False), Typed("s1.c", char(3))), " FROM t AS s1")

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.fault import SqlFault
-from aioifx.server.sql.syntax.statement import parse
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.translate import translate
 from aioifx.sqltypes import Row
 from tests.server.sql.workbench import Workbench

@@ -1,0 +1,877 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Tuples -> growing columns in Arrow's layout. Never: an error's words.
+
+House rules:
+1. A field is compared with the end of its row before it is read; a row that does not end where its frame ends is
+   disliked, and so is every value that is out of the ordinary. What is disliked leaves no trace: the caller gives that
+   row to the Python reference, which knows better or says what is wrong with it.
+2. Everything of a row is written at the row's own index, NULL or not, so a row that is left half-way is written over.
+3. The interpreter lock is kept: a block is decoded in some twenty microseconds, and to get the lock back from a busy
+   thread may take milliseconds.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+cdef extern from *:
+    """
+    #include <float.h>
+    /* Whether a product or quotient of two exact doubles is rounded once. */
+    #define EXACT_DOUBLES (FLT_EVAL_METHOD == 0)
+    """
+    const bint EXACT_DOUBLES
+
+cdef extern from "Python.h":
+    double PyOS_string_to_double(const char *text, char **end, PyObject *overflow) except? -1.0
+    int PyOS_snprintf(char *text, size_t size, const char *form, ...)
+    ctypedef struct PyObject
+
+
+# What codecs/base.py calls Kind, and codecs/arrow_layout.py Layout.
+cdef enum:
+    SMALLINT = 1, INTEGER, BIGINT, INT8, SMALLFLOAT, FLOAT, DECIMAL, DATE, DATETIME, INTERVAL, BOOLEAN, CHAR, VARCHAR
+    LVARCHAR
+
+cdef enum:
+    AS_INT16 = 1, AS_INT32, AS_INT64, AS_FLOAT32, AS_FLOAT64, AS_DECIMAL, AS_DATE, AS_TIMESTAMP, AS_CLOCK, AS_DURATION
+    AS_BOOL, AS_UTF8, AS_BINARY
+
+# What becomes of a field.
+cdef enum Op:
+    CALL, TAKE_SHORT, TAKE_INT, TAKE_LONG, TAKE_INT8, TAKE_SINGLE, TAKE_DOUBLE, TAKE_DECIMAL, TAKE_FLOATING, TAKE_DAY
+    TAKE_MOMENT, TAKE_MOMENT_DAY, TAKE_CLOCK, TAKE_AMOUNT, TAKE_TRUTH, TAKE_CHAR, TAKE_VARCHAR, TAKE_LVARCHAR, TAKE_BYTES
+
+# How text is read.
+cdef enum Reading:
+    BY_CALL, AS_ASCII, AS_LATIN1, AS_UNICODE
+
+cdef enum:
+    TUPLE = 14
+    TUPLE_HEAD = 8
+    EPOCH_DAY = 25568  # 1970-01-01 as DATE counts, from 1899-12-31
+    FIRST_DAY = -693594  # 0001-01-01
+    LAST_DAY = 2958464  # 9999-12-31
+    MOST_PAIRS = 20
+    LEAST_ROWS = 1024
+
+cdef uint64_t[20] TENS
+cdef double[23] EXACT_TENS
+cdef int _place
+TENS[0] = 1
+for _place in range(1, 20):
+    TENS[_place] = TENS[_place - 1] * 10
+EXACT_TENS[0] = 1.0
+for _place in range(1, 23):
+    EXACT_TENS[_place] = EXACT_TENS[_place - 1] * 10.0
+
+
+cdef struct Growing:
+    # the field
+    int op
+    int head
+    int width
+    bint strips
+    int reading
+    # the number in it
+    int exponent
+    int pairs
+    int scale
+    int64_t step
+    uint64_t limit_high
+    uint64_t limit_low
+    int64_t[MOST_PAIRS] weights
+    # the column
+    bint varies
+    int size
+    uint8_t *valid
+    uint8_t *values
+    uint8_t *data
+    int64_t used
+    int64_t room
+
+
+cdef class Memory:
+    """Bytes of a column, for whoever reads them; freed with the last one."""
+
+    cdef void *at
+    cdef Py_ssize_t size
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.at, self.size, 1, flags)
+
+    def __len__(self):
+        return self.size
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.at)
+
+
+cdef Memory memory_of(uint8_t **at, int64_t size):
+    """What *at* points to, cut to *size*, in the hands of an object; the pointer is given up."""
+    cdef Memory memory = Memory.__new__(Memory)
+    cdef void *fitting = PyMem_RawRealloc(at[0], <size_t> (size if size else 1))
+    memory.at = fitting if fitting != NULL else at[0]
+    memory.size = <Py_ssize_t> size
+    at[0] = NULL
+    return memory
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+cdef inline uint16_t two(const uint8_t *at) noexcept nogil:
+    return <uint16_t> ((<uint16_t> at[0] << 8) | at[1])
+
+
+cdef inline uint32_t four(const uint8_t *at) noexcept nogil:
+    return (<uint32_t> at[0] << 24) | (<uint32_t> at[1] << 16) | (<uint32_t> at[2] << 8) | at[3]
+
+
+cdef inline uint64_t eight(const uint8_t *at) noexcept nogil:
+    return (<uint64_t> four(at) << 32) | four(at + 4)
+
+
+cdef inline bint is_zero(const uint8_t *at, int size) noexcept nogil:
+    cdef int place
+    for place in range(size):
+        if at[place]:
+            return False
+    return True
+
+
+cdef inline bint is_ascii(const uint8_t *at, int64_t size) noexcept nogil:
+    cdef uint64_t word, found = 0
+    cdef int64_t place = 0
+    cdef uint8_t rest = 0
+    while place + 8 <= size:
+        memcpy(&word, at + place, 8)
+        found |= word
+        place += 8
+    while place < size:
+        rest |= at[place]
+        place += 1
+    return not (found & <uint64_t> 0x8080808080808080ULL) and not rest & 0x80
+
+
+cdef bint is_utf8(const uint8_t *at, int64_t size) noexcept nogil:
+    """As Python's strict decoder has it: shortest forms only, no surrogates, nothing above U+10FFFF."""
+    cdef const uint8_t *end = at + size
+    cdef uint8_t lead, low, high
+    cdef int behind
+    while at < end:
+        lead = at[0]
+        at += 1
+        if lead < 0x80:
+            continue
+        low, high = 0x80, 0xBF
+        if 0xC2 <= lead <= 0xDF:
+            behind = 1
+        elif 0xE0 <= lead <= 0xEF:
+            behind = 2
+            if lead == 0xE0:
+                low = 0xA0
+            elif lead == 0xED:
+                high = 0x9F
+        elif 0xF0 <= lead <= 0xF4:
+            behind = 3
+            if lead == 0xF0:
+                low = 0x90
+            elif lead == 0xF4:
+                high = 0x8F
+        else:
+            return False
+        if end - at < behind or not low <= at[0] <= high:
+            return False
+        at += 1
+        behind -= 1
+        while behind:
+            if at[0] & 0xC0 != 0x80:
+                return False
+            at += 1
+            behind -= 1
+    return True
+
+
+# --- base 100 -------------------------------------------------------------------------------------------------------
+
+cdef struct Number:
+    bint negative
+    int exponent  # pairs in front of the point
+    int count  # pairs, the last one not 0
+    uint8_t[MOST_PAIRS] pair
+
+
+cdef inline int unpack(const uint8_t *field, int width, Number *number) noexcept nogil:
+    """1: a number; 0: NULL; -1: disliked."""
+    cdef int count = width - 1, place
+    cdef uint8_t head = field[0], pair
+    if count < 1 or count > MOST_PAIRS:
+        return -1
+    while count and not field[count]:
+        count -= 1
+    number.count = count
+    number.negative = not head & 0x80
+    if number.negative:
+        if not count:
+            return 0 if head == 0 else -1
+        number.exponent = (head ^ 0x7F) - 64
+        for place in range(count):
+            pair = field[1 + place]
+            if pair > 99:
+                return -1
+            number.pair[place] = 99 - pair
+        number.pair[count - 1] += 1
+    else:
+        number.exponent = head - 0xC0
+        for place in range(count):
+            pair = field[1 + place]
+            if pair > 99:
+                return -1
+            number.pair[place] = pair
+    return 1
+
+
+cdef inline bint times(uint64_t *high, uint64_t *low, uint32_t factor, uint32_t plus) noexcept nogil:
+    """128 bits * factor + plus; False when it does not fit."""
+    cdef uint64_t a = (low[0] & 0xFFFFFFFFU) * factor + plus
+    cdef uint64_t b = (low[0] >> 32) * factor + (a >> 32)
+    cdef uint64_t c = (high[0] & 0xFFFFFFFFU) * factor + (b >> 32)
+    cdef uint64_t d = (high[0] >> 32) * factor + (c >> 32)
+    low[0] = (b << 32) | (a & 0xFFFFFFFFU)
+    high[0] = (d << 32) | (c & 0xFFFFFFFFU)
+    return not d >> 32
+
+
+cdef inline bint scaled(const Number *number, int scale, uint64_t *high, uint64_t *low) noexcept nogil:
+    """number * 10 ** scale without its sign; False when it is disliked: digits to be rounded, or too many."""
+    cdef int zeros = scale - 2 * (number.count - number.exponent), place
+    cdef uint64_t value = 0
+    high[0] = low[0] = 0
+    if not number.count:
+        return True
+    if zeros < -1 or 2 * number.count + zeros > 39:
+        return False
+    if 2 * number.count + (zeros if zeros > 0 else 0) <= 19:
+        for place in range(number.count):
+            value = value * 100 + number.pair[place]
+        if zeros >= 0:
+            low[0] = value * TENS[zeros]
+            return True
+        low[0] = value // 10
+        return value % 10 == 0
+    for place in range(number.count - 1):
+        if not times(high, low, 100, number.pair[place]):
+            return False
+    if zeros < 0:
+        return number.pair[number.count - 1] % 10 == 0 and times(high, low, 10, number.pair[number.count - 1] // 10)
+    if not times(high, low, 100, number.pair[number.count - 1]):
+        return False
+    while zeros:
+        place = zeros if zeros < 9 else 9
+        if not times(high, low, <uint32_t> TENS[place], 0):
+            return False
+        zeros -= place
+    return True
+
+
+cdef inline bint put_decimal(const Number *number, const Growing *column, uint8_t *at) noexcept nogil:
+    cdef uint64_t high, low
+    cdef uint64_t[2] halves
+    cdef uint16_t one = 1
+    if not scaled(number, column.scale, &high, &low):
+        return False
+    if high > column.limit_high or (high == column.limit_high and low >= column.limit_low):
+        return False
+    if number.negative:
+        low = ~low + 1
+        high = ~high + (low == 0)
+    if (<uint8_t *> &one)[0]:
+        halves[0], halves[1] = low, high
+    else:
+        halves[0], halves[1] = high, low
+    memcpy(at, halves, 16)
+    return True
+
+
+cdef bint put_floating(const Number *number, double *at) except -1:
+    """The nearest double."""
+    cdef uint64_t mantissa = 0
+    cdef int zeros = 2 * (number.exponent - number.count), place
+    cdef double value
+    cdef char[64] text
+    if not number.count:
+        at[0] = 0.0
+        return True
+    if number.count <= 9:
+        for place in range(number.count):
+            mantissa = mantissa * 100 + number.pair[place]
+        if not mantissa % 10 and mantissa:
+            mantissa //= 10
+            zeros += 1
+    if EXACT_DOUBLES and number.count <= 9 and mantissa < (<uint64_t> 1 << 53) and -22 <= zeros <= 22:
+        value = <double> mantissa
+        value = value * EXACT_TENS[zeros] if zeros >= 0 else value / EXACT_TENS[-zeros]
+    else:
+        for place in range(number.count):
+            text[2 * place] = 48 + number.pair[place] // 10
+            text[2 * place + 1] = 48 + number.pair[place] % 10
+        PyOS_snprintf(text + 2 * number.count, 16, b"e%d", 2 * (number.exponent - number.count))
+        value = PyOS_string_to_double(text, NULL, NULL)
+    at[0] = -value if number.negative else value
+    return True
+
+
+cdef inline int spread(const uint8_t *field, const Growing *column, uint8_t *pairs) noexcept nogil:
+    """All pairs of a qualifier, those restored that were left out; 1, 0 for NULL, -1 disliked."""
+    cdef int place, to, lead, known
+    cdef uint8_t head = field[0], pair
+    if not head & 0x80:
+        return 0 if is_zero(field, column.width) else -1
+    lead = column.exponent - (head - 0xC0)
+    if lead < 0:
+        return -1
+    memset(pairs, 0, MOST_PAIRS)
+    for place in range(column.width - 1):
+        pair = field[1 + place]
+        if pair > 99:
+            return -1
+        to = lead + place
+        if to < column.pairs:
+            pairs[to] = pair
+        elif pair:
+            return -1
+    return 1
+
+
+cdef inline int64_t day_of(int year, int month, int day) noexcept nogil:
+    """Days since 1970-01-01 in the proleptic Gregorian calendar; no date: less than any."""
+    cdef int leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    cdef int days, era, shifted
+    if not (1 <= year <= 9999 and 1 <= month <= 12 and day >= 1):
+        return -10_000_000
+    days = 30 + ((month + (month >> 3)) & 1) if month != 2 else 28 + leap
+    if day > days:
+        return -10_000_000
+    # A year that begins with March has its leap day at the end.
+    shifted = year - (month <= 2)
+    era = shifted // 400
+    return (
+        era * 146_097
+        + (shifted - era * 400) * 365
+        + (shifted - era * 400) // 4
+        - (shifted - era * 400) // 100
+        + (153 * (month + (9 if month <= 2 else -3)) + 2) // 5
+        + day - 1 - 719_468
+    )
+
+
+cdef inline int64_t clock_of(const uint8_t *pairs) noexcept nogil:
+    """Microseconds since midnight of hour, minute, second, fraction; -1: no time."""
+    if pairs[0] > 23 or pairs[1] > 59 or pairs[2] > 59:
+        return -1
+    return (
+        ((pairs[0] * 60 + pairs[1]) * 60 + pairs[2]) * <int64_t> 1_000_000
+        + pairs[3] * 10_000 + pairs[4] * 100 + pairs[5]
+    )
+
+
+cdef inline bint amount_of(const Number *number, const Growing *column, int64_t *amount) noexcept nogil:
+    """An INTERVAL in its smallest unit."""
+    cdef int lead = column.exponent - number.exponent, place
+    cdef int64_t total = 0
+    if number.count and (lead < 0 or lead + number.count > column.pairs):
+        return False
+    for place in range(number.count):
+        total += number.pair[place] * column.weights[lead + place]
+    total = total // column.step
+    amount[0] = -total if number.negative else total
+    return True
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+
+cdef inline void mark(uint8_t *bits, int64_t row, bint is_set) noexcept nogil:
+    if is_set:
+        bits[row >> 3] |= <uint8_t> (1 << (row & 7))
+    else:
+        bits[row >> 3] &= <uint8_t> ~(1 << (row & 7))
+
+
+cdef int64_t cut(uint8_t *bits, int64_t rows) noexcept nogil:
+    """How many of *rows* bits are not set; those behind them are cleared."""
+    cdef int64_t place, found = 0
+    cdef uint8_t byte
+    if rows & 7:
+        bits[rows >> 3] &= <uint8_t> ((1 << (rows & 7)) - 1)
+    for place in range((rows + 7) // 8):
+        byte = bits[place]
+        byte = byte - ((byte >> 1) & 0x55)
+        byte = (byte & 0x33) + ((byte >> 2) & 0x33)
+        found += (byte + (byte >> 4)) & 0x0F
+    return rows - found
+
+
+cdef int grow_to(uint8_t **at, int64_t size) except -1:
+    """More room; what is there stays when there is none."""
+    cdef uint8_t *found = <uint8_t *> PyMem_RawRealloc(at[0], <size_t> size)
+    if found == NULL:
+        raise MemoryError
+    at[0] = found
+    return 0
+
+
+cdef int grow_bits(uint8_t **at, int64_t before, int64_t bits) except -1:
+    """The same for a bitmap, whose bits are set one by one."""
+    grow_to(at, bits // 8)
+    memset(at[0] + before // 8, 0, <size_t> ((bits - before) // 8))
+    return 0
+
+
+cdef inline int64_t begin_text(Growing *column, int64_t row) noexcept nogil:
+    """Where the text of this row begins; what an abandoned row has left there is forgotten."""
+    column.used = (<int32_t *> column.values)[row]
+    return column.used
+
+
+cdef inline void end_text(Growing *column, int64_t row, int64_t size) noexcept nogil:
+    column.used += size
+    (<int32_t *> column.values)[row + 1] = <int32_t> column.used
+
+
+cdef inline int ensure(Growing *column, int64_t size) except -1:
+    """Room for *size* more bytes of text."""
+    cdef int64_t room = column.used + size
+    cdef uint8_t *data
+    if room > column.room or column.data == NULL:
+        room += column.room if column.room > 4096 else 4096
+        data = <uint8_t *> PyMem_RawRealloc(column.data, <size_t> room)
+        if data == NULL:
+            raise MemoryError
+        column.data = data
+        column.room = room
+    return 0
+
+
+cdef int put_text(Growing *column, int64_t row, const uint8_t *text, int64_t size, int64_t most) except -1:
+    """1: text that is now UTF-8; 0: disliked, or no room; 2: the code set's own decoder is wanted."""
+    cdef int64_t place, wide = 0
+    cdef uint8_t byte
+    cdef uint8_t *to
+    begin_text(column, row)
+    if column.op == TAKE_BYTES or column.reading != BY_CALL and is_ascii(text, size):
+        if column.used + size > most:
+            return 0
+        ensure(column, size)
+        memcpy(column.data + column.used, text, <size_t> size)
+    elif column.reading == AS_UNICODE:
+        if column.used + size > most or not is_utf8(text, size):
+            return 0
+        ensure(column, size)
+        memcpy(column.data + column.used, text, <size_t> size)
+    elif column.reading == AS_LATIN1:
+        for place in range(size):
+            wide += text[place] >> 7
+        if column.used + size + wide > most:
+            return 0
+        ensure(column, size + wide)
+        to = column.data + column.used
+        for place in range(size):
+            byte = text[place]
+            if byte < 0x80:
+                to[0] = byte
+                to += 1
+            else:
+                to[0] = <uint8_t> (0xC0 | byte >> 6)
+                to[1] = <uint8_t> (0x80 | byte & 0x3F)
+                to += 2
+        size += wide
+    else:
+        return 2
+    end_text(column, row, size)
+    return 1
+
+
+cdef int describe(Growing *column, tuple field, int reading) except -1:
+    """What is to be done with a field; `Field.native` of codecs/arrow_layout.py has the order."""
+    cdef int kind, layout
+    kind, layout, column.head, column.width, column.strips, column.size, precision, column.scale, _, _, weights, _ = field
+    column.exponent, column.pairs = field[8], field[9]
+    column.varies = layout >= AS_UTF8
+    column.reading = reading
+    column.op = CALL
+    if kind == SMALLINT and layout == AS_INT16:
+        column.op = TAKE_SHORT
+    elif kind == INTEGER and layout == AS_INT32:
+        column.op = TAKE_INT
+    elif kind == BIGINT and layout == AS_INT64:
+        column.op = TAKE_LONG
+    elif kind == INT8 and layout == AS_INT64:
+        column.op = TAKE_INT8
+    elif kind == SMALLFLOAT and layout == AS_FLOAT32:
+        column.op = TAKE_SINGLE
+    elif kind == FLOAT and layout == AS_FLOAT64:
+        column.op = TAKE_DOUBLE
+    elif kind == DECIMAL and layout == AS_DECIMAL:
+        column.op = TAKE_DECIMAL
+        column.limit_high, column.limit_low = divmod(10**precision, 1 << 64)
+    elif kind == DECIMAL and layout == AS_FLOAT64:
+        column.op = TAKE_FLOATING
+    elif kind == DATE and layout == AS_DATE:
+        column.op = TAKE_DAY
+    elif kind == DATETIME and layout in (AS_TIMESTAMP, AS_CLOCK):
+        column.op = TAKE_MOMENT if layout == AS_TIMESTAMP else TAKE_CLOCK
+        column.step = <int64_t> TENS[6 - column.scale]
+    elif kind == DATETIME and layout == AS_DATE:
+        column.op = TAKE_MOMENT_DAY
+    elif kind == INTERVAL and weights:
+        column.op = TAKE_AMOUNT
+        column.step = <int64_t> TENS[6 - column.scale] if layout == AS_DURATION else 1
+        for place, weight in enumerate(weights):
+            column.weights[place] = weight
+    elif kind == BOOLEAN and layout == AS_BOOL:
+        column.op = TAKE_TRUTH
+    elif kind == CHAR and layout == AS_UTF8:
+        column.op = TAKE_CHAR
+    elif kind == VARCHAR and layout == AS_UTF8:
+        column.op = TAKE_VARCHAR
+    elif kind == LVARCHAR and layout == AS_UTF8:
+        column.op = TAKE_LVARCHAR
+    elif layout == AS_BINARY and column.head == 5:
+        column.op = TAKE_BYTES
+    return 0
+
+
+cdef class Columns:
+    """Columns that grow by whole tuples.
+
+    Args:     fields: `Field.native` of each. codec: Python's name of the code set. keeps_ascii: its first half is
+              ASCII. most_bytes: of one column's text or bytes.
+    """
+
+    cdef Growing *columns
+    cdef int count
+    cdef list calls
+    cdef int64_t most_bytes
+    cdef int64_t capacity
+    cdef int64_t usual
+    cdef readonly Py_ssize_t rows
+
+    def __cinit__(self, list fields not None, str codec not None, bint keeps_ascii, most_bytes):
+        cdef int place, reading
+        self.most_bytes = min(most_bytes, 2**31 - 1)
+        self.usual = LEAST_ROWS
+        self.calls = [field[11] for field in fields]
+        self.columns = <Growing *> PyMem_RawMalloc(sizeof(Growing) * (len(fields) + 1))
+        if self.columns == NULL:
+            raise MemoryError
+        memset(self.columns, 0, sizeof(Growing) * (len(fields) + 1))
+        self.count = <int> len(fields)
+        if codec == "latin-1":
+            reading = AS_LATIN1
+        elif codec == "utf-8":
+            reading = AS_UNICODE
+        else:
+            reading = AS_ASCII if keeps_ascii else BY_CALL
+        for place in range(self.count):
+            describe(&self.columns[place], fields[place], reading)
+
+    def __dealloc__(self):
+        cdef int place
+        if self.columns != NULL:
+            for place in range(self.count):
+                PyMem_RawFree(self.columns[place].valid)
+                PyMem_RawFree(self.columns[place].values)
+                PyMem_RawFree(self.columns[place].data)
+            PyMem_RawFree(self.columns)
+
+    @property
+    def nbytes(self):
+        """Bytes that the columns have by now."""
+        cdef int64_t total = 0
+        cdef int place
+        for place in range(self.count):
+            total += self.columns[place].size * self.rows + self.columns[place].used
+        return total
+
+    def decode(self, bytearray data not None, Py_ssize_t pos, Py_ssize_t end):
+        """Take in whole tuples from *pos* on; return where the first one stands that is not taken in."""
+        cdef Py_buffer buffer
+        cdef int64_t size
+        cdef const uint8_t *at
+        # While it is held, nothing that is called from here can make the bytearray move.
+        PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
+        try:
+            if pos < 0 or end > buffer.len:
+                raise IndexError("outside of the data")
+            while end - pos >= TUPLE_HEAD:
+                at = <const uint8_t *> buffer.buf + pos
+                size = <int32_t> four(at + 4)
+                if two(at) != TUPLE or size < 0 or end - pos - TUPLE_HEAD < size + (size & 1):
+                    break
+                if self.rows == self.capacity:
+                    self.grow()
+                if not self.take_in(at + TUPLE_HEAD, at + TUPLE_HEAD + size):
+                    break
+                self.rows += 1
+                pos += <Py_ssize_t> (TUPLE_HEAD + size + (size & 1))
+        finally:
+            PyBuffer_Release(&buffer)
+        return pos
+
+    def append(self, tuple row not None):
+        """Append one row of stored values; False when there is no room for it."""
+        cdef int place
+        if len(row) != self.count:
+            raise ValueError("not a value for each column")
+        if self.rows == self.capacity:
+            self.grow()
+        for place in range(self.count):
+            if not self.store(&self.columns[place], row[place]):
+                return False
+        self.rows += 1
+        return True
+
+    def take(self):
+        """Rows, and for each column NULLs, validity, values, data; the columns are empty behind it."""
+        cdef int place
+        cdef Growing *column
+        cdef int64_t rows = self.rows, bits = (self.rows + 7) // 8, nulls
+        cdef list chunks = []
+        if not self.capacity:
+            self.grow()
+        for place in range(self.count):
+            column = &self.columns[place]
+            nulls = cut(column.valid, rows)
+            validity = memory_of(&column.valid, bits) if nulls else None
+            if column.varies:
+                begin_text(column, rows)
+                ensure(column, 0)
+                values = memory_of(&column.values, 4 * (rows + 1))
+                chunks.append((nulls, validity, values, memory_of(&column.data, column.used)))
+            elif column.size:
+                chunks.append((nulls, validity, memory_of(&column.values, column.size * rows), None))
+            else:
+                cut(column.values, rows)
+                chunks.append((nulls, validity, memory_of(&column.values, bits), None))
+            PyMem_RawFree(column.valid)
+            column.valid = NULL
+            column.used = column.room = 0
+        # What comes next is likely to be as much.
+        self.usual = max(LEAST_ROWS, (rows + 7) // 8 * 8)
+        self.rows = self.capacity = 0
+        return rows, chunks
+
+    cdef int grow(self) except -1:
+        """Room for twice as many rows; what fails half-way is done again the next time."""
+        cdef int64_t before = self.capacity, capacity = before * 2 if before else self.usual
+        cdef int place
+        cdef Growing *column
+        if capacity >= 2**31 - 1:
+            raise MemoryError
+        for place in range(self.count):
+            column = &self.columns[place]
+            grow_bits(&column.valid, before, capacity)
+            if column.size:
+                grow_to(&column.values, column.size * (capacity + 1))
+            else:
+                grow_bits(&column.values, before, capacity)
+            if column.varies and not before:
+                (<int32_t *> column.values)[0] = 0
+        self.capacity = capacity
+        return 0
+
+    cdef int store(self, Growing *column, stored) except -1:
+        """Put stored bytes, or None for NULL, into the row that is being built; 0: there is no room for them."""
+        cdef int64_t size = 0, row = self.rows
+        cdef const uint8_t *at = NULL
+        cdef bint is_set = stored is not None
+        if is_set:
+            size = PyBytes_GET_SIZE(<bytes?> stored)
+            at = <const uint8_t *> PyBytes_AS_STRING(stored)
+            if not column.varies and size != (column.size if column.size else 1):
+                raise ValueError("stored bytes of another size")
+        mark(column.valid, row, is_set)
+        if column.varies:
+            begin_text(column, row)
+            if column.used + size > self.most_bytes:
+                return 0
+            ensure(column, size)
+            if is_set:
+                memcpy(column.data + column.used, at, <size_t> size)
+            end_text(column, row, size)
+        elif not column.size:
+            mark(column.values, row, is_set and at[0])
+        elif is_set:
+            memcpy(column.values + row * column.size, at, <size_t> size)
+        else:
+            memset(column.values + row * column.size, 0, <size_t> column.size)
+        return 1
+
+    cdef int call(self, int place, const uint8_t *at, int64_t size) except -1:
+        """A field by its Python function; 0: disliked."""
+        field = PyBytes_FromStringAndSize(<const char *> at, <Py_ssize_t> size)
+        try:
+            stored = self.calls[place](field)
+        except Exception:
+            return 0
+        return self.store(&self.columns[place], stored)
+
+    cdef int take_in(self, const uint8_t *at, const uint8_t *end) except -1:
+        """One row; 0: disliked."""
+        cdef Growing *column = self.columns
+        cdef int64_t row = self.rows, size, wide
+        cdef uint64_t bits
+        cdef uint32_t word
+        cdef int place, found
+        cdef bint is_set
+        cdef double floating
+        cdef Number number
+        cdef uint8_t[MOST_PAIRS] pairs
+        for place in range(self.count):
+            column = &self.columns[place]
+            # The field's size, and whether its row has so much.
+            if column.head == 0:
+                size = column.width
+            elif column.head == 1:
+                if at >= end:
+                    return 0
+                size = 1 + at[0]
+            else:
+                if end - at < 5:
+                    return 0
+                size = 5 + <int64_t> four(at + 1)
+            if end - at < size:
+                return 0
+            is_set = True
+            if column.op == TAKE_INT:
+                word = four(at)
+                is_set = word != 0x80000000U
+                (<uint32_t *> column.values)[row] = word if is_set else 0
+            elif column.op == TAKE_SHORT:
+                word = two(at)
+                is_set = word != 0x8000
+                (<uint16_t *> column.values)[row] = <uint16_t> word if is_set else 0
+            elif column.op == TAKE_LONG:
+                bits = eight(at)
+                is_set = bits != <uint64_t> 1 << 63
+                (<uint64_t *> column.values)[row] = bits if is_set else 0
+            elif column.op == TAKE_DOUBLE:
+                bits = eight(at)
+                is_set = bits + 1 != 0
+                (<uint64_t *> column.values)[row] = bits if is_set else 0
+            elif column.op == TAKE_SINGLE:
+                word = four(at)
+                is_set = word != 0xFFFFFFFFU
+                if word & 0x7FFFFFFFU > 0x7F800000U:  # a NaN is a quiet one, as from any conversion to a double
+                    word |= 0x00400000U
+                (<uint32_t *> column.values)[row] = word if is_set else 0
+            elif column.op == TAKE_INT8:
+                bits = <uint64_t> four(at + 2) | (<uint64_t> four(at + 6) << 32)
+                word = two(at)
+                if word == 0:
+                    is_set = False
+                    bits = 0
+                elif bits >> 63:
+                    return 0
+                elif word == 0xFFFF:
+                    bits = 0 - bits
+                elif word != 1:
+                    return 0
+                (<uint64_t *> column.values)[row] = bits
+            elif column.op == TAKE_DAY:
+                wide = <int32_t> four(at)
+                is_set = wide != -2147483648LL
+                if is_set and not FIRST_DAY <= wide <= LAST_DAY:
+                    return 0
+                (<int32_t *> column.values)[row] = <int32_t> (wide - EPOCH_DAY) if is_set else 0
+            elif column.op == TAKE_VARCHAR:
+                is_set = not (size == 2 and at[1] == 0)
+                found = put_text(column, row, at + 1, size - 1 if is_set else 0, self.most_bytes)
+                if not found or found == 2 and not self.call(place, at, size):
+                    return 0
+            elif column.op == TAKE_CHAR:
+                is_set = not (size and at[0] == 0)
+                wide = size if is_set else 0
+                if column.strips:
+                    while wide and at[wide - 1] == 32:
+                        wide -= 1
+                found = put_text(column, row, at, wide, self.most_bytes)
+                if not found or found == 2 and not self.call(place, at, size):
+                    return 0
+            elif column.op == TAKE_LVARCHAR or column.op == TAKE_BYTES:
+                is_set = at[0] == 0
+                found = put_text(column, row, at + 5, size - 5 if is_set else 0, self.most_bytes)
+                if not found or found == 2 and not self.call(place, at, size):
+                    return 0
+            elif column.op == TAKE_DECIMAL or column.op == TAKE_FLOATING:
+                found = unpack(at, column.width, &number)
+                if found < 0:
+                    return 0
+                is_set = found > 0
+                if column.op == TAKE_FLOATING:
+                    floating = 0.0
+                    if is_set:
+                        put_floating(&number, &floating)
+                    (<double *> column.values)[row] = floating
+                elif not is_set:
+                    memset(column.values + 16 * row, 0, 16)
+                elif not put_decimal(&number, column, column.values + 16 * row):
+                    return 0
+            elif column.op == TAKE_MOMENT or column.op == TAKE_MOMENT_DAY:
+                found = spread(at, column, pairs)
+                if found < 0:
+                    return 0
+                is_set = found > 0
+                wide = 0
+                if is_set:
+                    wide = day_of(pairs[0] * 100 + pairs[1], pairs[2], pairs[3])
+                    if wide < -1_000_000:
+                        return 0
+                if column.op == TAKE_MOMENT_DAY:
+                    (<int32_t *> column.values)[row] = <int32_t> wide
+                else:
+                    if is_set:
+                        size = clock_of(pairs + 4)
+                        if size < 0:
+                            return 0
+                        wide = wide * (86_400_000_000LL // column.step) + size // column.step
+                        size = column.width
+                    (<int64_t *> column.values)[row] = wide
+            elif column.op == TAKE_CLOCK:
+                found = spread(at, column, pairs)
+                wide = clock_of(pairs) if found > 0 else 0
+                if found < 0 or wide < 0:
+                    return 0
+                is_set = found > 0
+                if column.size == 8:
+                    (<int64_t *> column.values)[row] = wide // column.step
+                else:
+                    (<int32_t *> column.values)[row] = <int32_t> (wide // column.step)
+            elif column.op == TAKE_TRUTH:
+                is_set = at[0] == 0
+                word = at[5] if size == 6 else 0xFF
+                if is_set and word not in (c"t", c"f", c"T", c"F", 1, 0):
+                    return 0
+                mark(column.values, row, is_set and (word == c"t" or word == c"T" or word == 1))
+            elif column.op == TAKE_AMOUNT:
+                found = unpack(at, column.width, &number)
+                if found < 0:
+                    return 0
+                is_set = found > 0
+                wide = 0
+                if is_set and not amount_of(&number, column, &wide):
+                    return 0
+                if column.size == 8:
+                    (<int64_t *> column.values)[row] = wide
+                else:
+                    (<int32_t *> column.values)[row] = <int32_t> wide
+            elif not self.call(place, at, size):
+                return 0
+            else:
+                at += size
+                continue  # it has marked what it stored
+            mark(column.valid, row, is_set)
+            at += size
+        return at == end

@@ -1,0 +1,507 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Executions of one statement, encoded natively; `aioifx.codecs.param_plan` says how. Never: an error's words.
+
+It works in a buffer of its own, which becomes bytes of the caller's only when every row in it is whole.
+"""
+
+cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.datetime cimport (
+    date_day, date_month, date_year, datetime_day, datetime_hour, datetime_microsecond, datetime_minute,
+    datetime_month, datetime_second, datetime_tzinfo, datetime_year, import_datetime, time_hour, time_microsecond,
+    time_minute, time_second, time_tzinfo,
+)
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.math cimport isinf
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_COMPACT(object text)
+    bint PyUnicode_IS_COMPACT_ASCII(object text)
+    int PyUnicode_KIND(object text)
+    void* PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    bytes PyUnicode_AsEncodedString(object text, const char* encoding, const char* errors)
+    bytes PyUnicode_AsUTF8String(object text)
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+    double PyFloat_AS_DOUBLE(object number)
+    PyTypeObject* Py_TYPE(object value)
+
+cdef extern from *:
+    """
+    /* Tuples, and tuples with more to them, such as records, that are still walked through as tuples are. */
+    static int aioifx_is_tuple(PyObject *row) {
+        return PyTuple_CheckExact(row) || (
+            PyTuple_Check(row) && Py_TYPE(row)->tp_iter == PyTuple_Type.tp_iter && Py_TYPE(row)->tp_as_sequence != NULL
+            && Py_TYPE(row)->tp_as_sequence->sq_length == PyTuple_Type.tp_as_sequence->sq_length);
+    }
+    """
+    bint aioifx_is_tuple(object row)
+
+import_datetime()
+
+# The numbers of aioifx.codecs.param_plan.Op.
+cdef enum:
+    OTHER, CONSTANT, SMALL, INT, LONG, SPLIT, DOUBLE, SINGLE, WHOLE, DAY, MOMENT, CLOCK, TRUTH, SHORT_TEXT, LONG_TEXT
+    NUMBER
+
+cdef enum:
+    DAY_ZERO = 693595  # date(1899, 12, 31).toordinal()
+    MONEY = 8
+    MAX_PAIRS = 16
+    MAX_DIGITS = 400
+
+cdef frozenset INTEGERS = frozenset((SMALL, INT, LONG, SPLIT, WHOLE))
+
+cdef int* DAYS_BEFORE = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334]
+
+
+cdef struct Form:
+    PyTypeObject* kind
+    int op
+    bint refuses_nul
+    Py_ssize_t head_size
+    Py_ssize_t other_size
+    const char* head
+    const char* other
+    int64_t limit
+
+
+cdef struct Forms:
+    Form* usual
+    Py_ssize_t count
+    Py_ssize_t last  # the form of the value before this one
+    PyObject* bind
+
+
+cdef struct Buffer:
+    char* data
+    Py_ssize_t used
+    Py_ssize_t room
+
+
+cdef inline int reserve(Buffer* buffer, Py_ssize_t size) except -1:
+    """Make room for *size* more bytes."""
+    cdef Py_ssize_t room
+    cdef void* data
+    if buffer.room - buffer.used < size:
+        room = buffer.room * 2 + size
+        data = PyMem_Realloc(buffer.data, room)
+        if data == NULL:
+            raise MemoryError
+        buffer.data = <char*>data
+        buffer.room = room
+    return 0
+
+
+cdef inline void put(Buffer* buffer, const char* data, Py_ssize_t size) noexcept:
+    memcpy(buffer.data + buffer.used, data, size)
+    buffer.used += size
+
+
+cdef inline void put_u16(Buffer* buffer, uint64_t value) noexcept:
+    cdef uint8_t* at = <uint8_t*>buffer.data + buffer.used
+    at[0] = (value >> 8) & 0xFF
+    at[1] = value & 0xFF
+    buffer.used += 2
+
+
+cdef inline void put_u32(Buffer* buffer, uint64_t value) noexcept:
+    put_u16(buffer, value >> 16)
+    put_u16(buffer, value)
+
+
+cdef inline void put_u64(Buffer* buffer, uint64_t value) noexcept:
+    put_u32(buffer, value >> 32)
+    put_u32(buffer, value)
+
+
+cdef inline void put_byte(Buffer* buffer, int value) noexcept:
+    buffer.data[buffer.used] = <char>value
+    buffer.used += 1
+
+
+cdef inline bint fits(object value, int64_t limit, int64_t* number) except -1:
+    """Whether an int is -limit to limit."""
+    cdef int overflow = 0
+    number[0] = PyLong_AsLongLongAndOverflow(value, &overflow)
+    return not overflow and -limit <= number[0] <= limit
+
+
+cdef int64_t day_number(int year, int month, int day) noexcept:
+    cdef int64_t before = year - 1
+    cdef bint leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    cdef int64_t days = before * 365 + before // 4 - before // 100 + before // 400 + DAYS_BEFORE[month] + day
+    return days + (leap and month > 2) - DAY_ZERO
+
+
+cdef int put_fraction(Buffer* buffer, int64_t microseconds, int64_t step) noexcept:
+    microseconds -= microseconds % step
+    put_byte(buffer, <int>(microseconds // 10000))
+    put_byte(buffer, <int>(microseconds // 100 % 100))
+    put_byte(buffer, <int>(microseconds % 100))
+    return 0
+
+
+cdef bint put_number(Buffer* buffer, Form* form, const char* text, Py_ssize_t size) except -1:
+    """A number as it is written, in base 100; False when something is in the way.
+
+    The rest of the entry: 2 scale · 2 size · head byte · pairs · pad to even.
+    """
+    cdef char digits[MAX_DIGITS + 8]
+    cdef uint8_t pairs[MAX_PAIRS]
+    cdef Py_ssize_t at = 0, count = 0, first, index, pair_count, last
+    cdef int64_t exponent = 0, shift = 0, shown, highest
+    cdef bint negative = False, behind = False, shift_negative = False, is_zero
+    cdef char c
+    if size > MAX_DIGITS:
+        return False
+    if at < size and text[at] == c'-':
+        negative = True
+        at += 1
+    digits[0] = c'0'  # room for what makes the digits even
+    count = 1
+    while at < size:
+        c = text[at]
+        at += 1
+        if c'0' <= c <= c'9':
+            digits[count] = c
+            count += 1
+            exponent -= behind
+        elif c == c'.' and not behind:
+            behind = True
+        elif c == c'E' or c == c'e':
+            if at < size and (text[at] == c'-' or text[at] == c'+'):
+                shift_negative = text[at] == c'-'
+                at += 1
+            if at == size or size - at > 6:
+                return False
+            while at < size:
+                c = text[at]
+                at += 1
+                if not c'0' <= c <= c'9':
+                    return False
+                shift = shift * 10 + (c - c'0')
+            exponent += -shift if shift_negative else shift
+        else:
+            return False  # NaN, Infinity
+    if count == 1:
+        return False
+    shown = -exponent
+    if exponent & 1:
+        digits[count] = c'0'
+        count += 1
+        exponent -= 1
+    first = 0 if count % 2 == 0 else 1
+    while first < count and digits[first] == c'0' and digits[first + 1] == c'0':
+        first += 2
+    is_zero = first >= count
+    if is_zero:
+        negative = False
+        highest = -64
+        pairs[0] = 0
+        pair_count = 1
+        shown = 0
+    else:
+        highest = (count - first + exponent) // 2
+        pair_count = (count - first) // 2
+        if pair_count > MAX_PAIRS or highest < -64 or highest > 63:
+            return False
+        # The place of the first digit that is no zero must be below the limit.
+        if 2 * highest - (1 if digits[first] == c'0' else 0) > form.limit:
+            return False
+        for index in range(pair_count):
+            pairs[index] = (digits[first + 2 * index] - c'0') * 10 + (digits[first + 2 * index + 1] - c'0')
+    if negative:
+        last = pair_count - 1
+        while last > 0 and pairs[last] == 0:
+            last -= 1
+        for index in range(last):
+            pairs[index] = 99 - pairs[index]
+        pairs[last] = 100 - pairs[last]
+    if form.head[1] == MONEY:
+        shown = 0
+    put_u16(buffer, <uint64_t>shown)
+    put_u16(buffer, pair_count + 1)
+    put_byte(buffer, (<int>highest + 64) ^ 0x7F if negative else (<int>highest + 64) | 0x80)
+    put(buffer, <const char*>pairs, pair_count)
+    if not pair_count & 1:
+        put_byte(buffer, 0)
+    return True
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class Encoder:
+    """An EncodeRun, as `aioifx.codecs.param_codegen` has it.
+
+    Args:     parameters: for each one its Forms. codec, errors: of the code set.
+              head, tail: what every execution begins and ends with.
+    """
+
+    cdef Forms* _parameters
+    cdef Py_ssize_t _count
+    cdef list _kept
+    cdef bytes _head, _tail, _codec, _errors
+    cdef bint _keeps_ascii, _is_latin1, _is_utf8
+
+    def __cinit__(self, parameters, str codec not None, str errors not None, bytes head not None, bytes tail not None):
+        cdef Py_ssize_t index, place
+        cdef Forms* forms
+        cdef Form* form
+        self._kept = []
+        self._head, self._tail = head, tail
+        self._codec, self._errors = codec.encode(), errors.encode()
+        ascii = bytes(range(128)).decode("ascii")
+        self._keeps_ascii = ascii.encode(codec, errors) == ascii.encode("ascii")
+        self._is_latin1 = codec == "latin-1"
+        self._is_utf8 = codec == "utf-8" and errors == "strict"
+        self._count = len(parameters)
+        self._parameters = <Forms*>PyMem_Malloc(max(self._count, 1) * sizeof(Forms))
+        if self._parameters == NULL:
+            raise MemoryError
+        memset(self._parameters, 0, max(self._count, 1) * sizeof(Forms))
+        for index, (usual, rest) in enumerate(parameters):
+            forms = &self._parameters[index]
+            forms.bind = self._keep(rest.bind)
+            forms.usual = <Form*>PyMem_Malloc(max(len(usual), 1) * sizeof(Form))
+            if forms.usual == NULL:
+                raise MemoryError
+            for place, (kind, told) in enumerate(usual.items()):
+                form = &forms.usual[place]
+                form.kind = <PyTypeObject*>self._keep(kind)
+                form.op = told.op
+                form.refuses_nul = told.refuses_nul
+                # Of integers the greatest that fits: 1 << 63 itself is too great for an int64_t.
+                form.limit = told.limit - 1 if told.op in INTEGERS else told.limit
+                form.head = PyBytes_AS_STRING(<object>self._keep(told.head))
+                form.head_size = len(told.head)
+                form.other = PyBytes_AS_STRING(<object>self._keep(told.other))
+                form.other_size = len(told.other)
+                forms.count = place + 1
+
+    def __dealloc__(self):
+        cdef Py_ssize_t index
+        if self._parameters != NULL:
+            for index in range(self._count):
+                PyMem_Free(self._parameters[index].usual)
+            PyMem_Free(self._parameters)
+
+    cdef PyObject* _keep(self, object value):
+        self._kept.append(value)
+        return <PyObject*>value
+
+    def __call__(self, rows, bytearray out not None, Py_ssize_t limit):
+        """See EncodeRun."""
+        cdef Buffer buffer
+        cdef Py_ssize_t taken = 0, before, here = PyByteArray_GET_SIZE(out)
+        cdef object row, left = None
+        buffer.used = 0
+        buffer.room = 4096
+        buffer.data = <char*>PyMem_Malloc(buffer.room)
+        if buffer.data == NULL:
+            raise MemoryError
+        try:
+            for row in rows:
+                before = buffer.used
+                if not self._put_row(&buffer, row):
+                    buffer.used = before
+                    left = (row,)
+                    break
+                taken += 1
+                if here + buffer.used >= limit:
+                    break
+            here = PyByteArray_GET_SIZE(out)
+            PyByteArray_Resize(out, here + buffer.used)
+            memcpy(PyByteArray_AS_STRING(out) + here, buffer.data, buffer.used)
+        finally:
+            PyMem_Free(buffer.data)
+        return taken, left
+
+    cdef bint _put_row(self, Buffer* buffer, object row) except -1:
+        cdef Py_ssize_t index, before
+        cdef object value
+        cdef bint is_tuple = aioifx_is_tuple(row)
+        if not is_tuple and type(row) is not list:
+            return False
+        if (PyTuple_GET_SIZE(row) if is_tuple else PyList_GET_SIZE(row)) != self._count:
+            return False
+        reserve(buffer, PyBytes_GET_SIZE(self._head))
+        put(buffer, PyBytes_AS_STRING(self._head), PyBytes_GET_SIZE(self._head))
+        for index in range(self._count):
+            if is_tuple:
+                value = <object>PyTuple_GET_ITEM(row, index)
+            elif PyList_GET_SIZE(row) == self._count:  # it may change while a value of it is asked for its text
+                value = <object>PyList_GET_ITEM(row, index)
+            else:
+                return False
+            before = buffer.used
+            if not self._put_value(buffer, &self._parameters[index], value):
+                buffer.used = before
+                if not self._put_other(buffer, &self._parameters[index], value):
+                    return False
+        reserve(buffer, PyBytes_GET_SIZE(self._tail))
+        put(buffer, PyBytes_AS_STRING(self._tail), PyBytes_GET_SIZE(self._tail))
+        return True
+
+    cdef bint _put_value(self, Buffer* buffer, Forms* forms, object value) except -1:
+        """A value of a usual class; False, and perhaps some bytes, for any other and when something is in the way."""
+        cdef Form* form
+        cdef PyTypeObject* kind = Py_TYPE(value)
+        cdef Py_ssize_t place = forms.last
+        cdef int64_t number = 0
+        cdef double real
+        cdef float single
+        cdef uint64_t bits
+        cdef uint32_t few
+        if forms.usual[place].kind != kind:
+            for place in range(forms.count):
+                if forms.usual[place].kind == kind:
+                    forms.last = place
+                    break
+            else:
+                return False
+        form = &forms.usual[place]
+        reserve(buffer, form.head_size + 16)
+        if form.op == SHORT_TEXT or form.op == LONG_TEXT:
+            put(buffer, form.head, form.head_size)
+            return self._put_text(buffer, form, value)
+        if form.op == TRUTH and value is False:
+            reserve(buffer, form.other_size)
+            put(buffer, form.other, form.other_size)
+            return True
+        put(buffer, form.head, form.head_size)
+        if form.op == CONSTANT or form.op == TRUTH:
+            return True
+        if form.op == INT:
+            if not fits(value, form.limit, &number):
+                return False
+            put_u32(buffer, <uint64_t>number)
+            return True
+        if form.op == LONG:
+            if not fits(value, form.limit, &number):
+                return False
+            put_u64(buffer, <uint64_t>number)
+            return True
+        if form.op == DOUBLE or form.op == WHOLE:
+            if form.op == WHOLE:
+                if not fits(value, form.limit, &number):
+                    return False
+                real = <double>number
+            else:
+                real = PyFloat_AS_DOUBLE(value)
+                if real != real:
+                    return False
+            memcpy(&bits, &real, 8)
+            put_u64(buffer, bits)
+            return True
+        if form.op == DAY:
+            number = day_number(date_year(value), date_month(value), date_day(value))
+            put_u32(buffer, <uint64_t>number)
+            return True
+        if form.op == NUMBER:
+            return self._put_number(buffer, form, value)
+        if form.op == MOMENT:
+            if datetime_tzinfo(value) is not None:
+                return False
+            put_byte(buffer, 0xC7)
+            put_byte(buffer, datetime_year(value) // 100)
+            put_byte(buffer, datetime_year(value) % 100)
+            put_byte(buffer, datetime_month(value))
+            put_byte(buffer, datetime_day(value))
+            put_byte(buffer, datetime_hour(value))
+            put_byte(buffer, datetime_minute(value))
+            put_byte(buffer, datetime_second(value))
+            put_fraction(buffer, datetime_microsecond(value), form.limit)
+            put_byte(buffer, 0)
+            return True
+        if form.op == CLOCK:
+            if time_tzinfo(value) is not None or time_microsecond(value):
+                return False
+            put_byte(buffer, 0xC3)
+            put_byte(buffer, time_hour(value))
+            put_byte(buffer, time_minute(value))
+            put_byte(buffer, time_second(value))
+            return True
+        if form.op == SINGLE:
+            real = PyFloat_AS_DOUBLE(value)
+            single = <float>real
+            if real != real or (isinf(single) and not isinf(real)):
+                return False
+            memcpy(&few, &single, 4)
+            put_u32(buffer, few)
+            return True
+        if not fits(value, form.limit, &number):
+            return False
+        if form.op == SMALL:
+            put_u16(buffer, <uint64_t>number)
+            return True
+        if form.op == SPLIT:
+            put_u16(buffer, 0xFFFF if number < 0 else 1)
+            number = -number if number < 0 else number
+            put_u32(buffer, <uint64_t>number)
+            put_u32(buffer, <uint64_t>number >> 32)
+            return True
+        return False
+
+    cdef bint _put_text(self, Buffer* buffer, Form* form, object value) except -1:
+        cdef bytes encoded
+        cdef const char* data
+        cdef Py_ssize_t size
+        if PyUnicode_IS_COMPACT_ASCII(value) and self._keeps_ascii or (
+            self._is_latin1 and PyUnicode_IS_COMPACT(value) and PyUnicode_KIND(value) == 1
+        ):
+            data = <const char*>PyUnicode_DATA(value)
+            size = PyUnicode_GET_LENGTH(value)
+        else:
+            try:
+                if self._is_utf8:
+                    encoded = PyUnicode_AsUTF8String(value)
+                else:
+                    encoded = PyUnicode_AsEncodedString(
+                        value, PyBytes_AS_STRING(self._codec), PyBytes_AS_STRING(self._errors)
+                    )
+            except Exception:
+                return False
+            data = PyBytes_AS_STRING(encoded)
+            size = PyBytes_GET_SIZE(encoded)
+        if size > form.limit or (form.refuses_nul and size > 0 and data[0] == 0):
+            return False
+        reserve(buffer, size + 8)
+        if form.op == SHORT_TEXT:
+            put_u16(buffer, size)
+        else:
+            put_u32(buffer, size)
+        put(buffer, data, size)
+        if size & 1:
+            put_byte(buffer, 0)
+        return True
+
+    cdef bint _put_number(self, Buffer* buffer, Form* form, object value) except -1:
+        cdef object text
+        try:
+            text = repr(value) if type(value) is float else str(value)
+        except Exception:
+            return False
+        if not PyUnicode_IS_COMPACT_ASCII(text):
+            return False
+        reserve(buffer, MAX_PAIRS + 16)
+        return put_number(buffer, form, <const char*>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text))
+
+    cdef bint _put_other(self, Buffer* buffer, Forms* forms, object value) except -1:
+        """By the reference; False for what it refuses."""
+        cdef object entry
+        try:
+            entry = (<object>forms.bind)(value)
+        except Exception:
+            return False
+        if type(entry) is not bytes:
+            return False
+        reserve(buffer, PyBytes_GET_SIZE(entry))
+        put(buffer, PyBytes_AS_STRING(entry), PyBytes_GET_SIZE(entry))
+        return True

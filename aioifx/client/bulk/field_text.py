@@ -1,0 +1,357 @@
+"""Text of a field <-> value, by the type of its column. Never: delimiters, quotes, escapes, files.
+
+The forms are those of LOAD and UNLOAD (documented: Guide to SQL Syntax): DATE by DBDATE; DATETIME and INTERVAL as
+digits and their marks, without keywords; numbers without currency; t and f; BYTE in hexadecimal; CHAR without its
+trailing blanks.
+
+House rules:
+1. What is written is read back as the same value, and LOAD reads it, too.
+2. Reading forgives: blanks around a value, a currency sign, thousands separators, the T of ISO 8601. Text that has two
+   readings is refused, and so is what a value would lose.
+3. Whether a value fits its column is for its encoder to say.
+4. No message shows text or value.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final, Protocol, TypeVar
+
+from aioifx.client.bulk.temporal_text import (
+    ISO_DATES,
+    Format,
+    Parse,
+    date_formatter,
+    date_parser,
+    datetime_formatter,
+    datetime_parser,
+    interval_formatter,
+    interval_parser,
+    refused,
+    unreadable,
+)
+from aioifx.codecs.numbers import decimal_value, float_value
+from aioifx.codecs.registry import is_large_object
+from aioifx.errors import DataError, NotSupportedError
+from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
+
+_Form = TypeVar("_Form", Parse, Format)
+
+
+class FieldParser(Protocol):
+    """The fields of one record -> a row.
+
+    Raises:   DataError: names the record, unless its number is 0, and the column.
+    """
+
+    def __call__(self, fields: Sequence[str | None], record: int = 0, /) -> Row: ...
+
+
+class FieldFormatter(Protocol):
+    """A row -> the fields of one record.
+
+    Raises:   DataError: names the column.
+    """
+
+    def __call__(self, row: Sequence[Value], /) -> list[str | None]: ...
+
+
+def field_parser(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> FieldParser:
+    """What reads the fields of records with these columns.
+
+    Args:     dbdate: how dates are written, as DBDATE says it; an UNLOAD in the US has MDY4/.
+    Raises:   InterfaceError: *dbdate* is none, or has years of two digits.
+              NotSupportedError: a column's type has no text; names both.
+    """
+    parsers = _each(columns, parser_for, dbdate)
+    names = tuple(column.name for column in columns)
+
+    def parse(fields: Sequence[str | None], record: int = 0, /) -> Row:
+        place = f"record {record}: " if record else ""
+        if len(fields) != len(parsers):
+            raise DataError(f"{place}{_counted(len(fields), 'field')} for {_counted(len(parsers), 'column')}")
+        values: list[Value] = []
+        try:
+            for parser, text in zip(parsers, fields, strict=True):
+                values.append(None if text is None else parser(text))
+        except DataError as error:
+            name = names[len(values)]
+            raise DataError(f"{place}column {name!r}: {error}", column=name) from None
+        return tuple(values)
+
+    return parse
+
+
+def field_formatter(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> FieldFormatter:
+    """What writes rows of these columns as fields; the reverse of `field_parser`, and raises what it raises."""
+    formatters = _each(columns, formatter_for, dbdate)
+    names = tuple(column.name for column in columns)
+
+    def write(row: Sequence[Value], /) -> list[str | None]:
+        if len(row) != len(formatters):
+            raise DataError(f"{_counted(len(row), 'value')} for {_counted(len(formatters), 'column')}")
+        texts: list[str | None] = []
+        try:
+            for formatter, value in zip(formatters, row, strict=True):
+                texts.append(None if value is None else formatter(value))
+        except DataError as error:
+            name = names[len(texts)]
+            raise DataError(f"column {name!r}: {error}", column=name) from None
+        return texts
+
+    return write
+
+
+def parse_field(text: str | None, sql_type: SqlType, *, dbdate: str = ISO_DATES) -> Value:
+    """The value of one field; None is NULL. For many of them there is `field_parser`."""
+    return None if text is None else parser_for(sql_type, dbdate)(text)
+
+
+def format_field(value: Value, sql_type: SqlType, *, dbdate: str = ISO_DATES) -> str | None:
+    """The text of one value; None is NULL. For many of them there is `field_formatter`."""
+    return None if value is None else formatter_for(sql_type, dbdate)(value)
+
+
+@lru_cache(maxsize=256)
+def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Parse:
+    """What reads text of this type; raises what `field_parser` raises."""
+    if sql_type.kind == TypeCode.DATE:
+        return date_parser(sql_type, dbdate)
+    return _maker(_PARSERS, sql_type)(sql_type)
+
+
+@lru_cache(maxsize=256)
+def formatter_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Format:
+    """What writes values of this type; raises what `field_formatter` raises."""
+    if sql_type.kind == TypeCode.DATE:
+        return date_formatter(sql_type, dbdate)
+    return _maker(_FORMATTERS, sql_type)(sql_type)
+
+
+def _maker(makers: Mapping[int, Callable[[SqlType], _Form]], sql_type: SqlType) -> Callable[[SqlType], _Form]:
+    maker = makers.get(sql_type.kind)
+    if maker is None or (is_large_object(sql_type) and sql_type.code not in _IN_PLACE):
+        raise NotSupportedError(f"{sql_type} values have no text form")
+    return maker
+
+
+def _each(columns: Sequence[Column], make: Callable[[SqlType, str], _Form], dbdate: str) -> tuple[_Form, ...]:
+    forms: list[_Form] = []
+    for column in columns:
+        try:
+            forms.append(make(column.type, dbdate))
+        except NotSupportedError as error:
+            raise NotSupportedError(f"column {column.name!r}: {error}") from None
+    return tuple(forms)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def _text_parser(sql_type: SqlType) -> Parse:
+    return str
+
+
+def _text_formatter(sql_type: SqlType) -> Format:
+    # Documented: these lose their trailing blanks, the others keep them.
+    strip = sql_type.kind in (TypeCode.CHAR, TypeCode.NCHAR)
+
+    def write(value: Value) -> str:
+        if isinstance(value, str):
+            return value.rstrip(" ") if strip else value
+        raise refused(value, sql_type)
+
+    return write
+
+
+def _byte_parser(sql_type: SqlType) -> Parse:
+    def parse(text: str) -> bytes:
+        try:
+            data = bytes.fromhex(text)
+        except ValueError:
+            data = b""
+        if 2 * len(data) != len(text):  # blanks between the digits, which fromhex skips
+            raise unreadable(sql_type)
+        return data
+
+    return parse
+
+
+def _byte_formatter(sql_type: SqlType) -> Format:
+    def write(value: Value) -> str:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return value.hex()
+        raise refused(value, sql_type)
+
+    return write
+
+
+# --- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _integer_parser(sql_type: SqlType) -> Parse:
+    def parse(text: str) -> int:
+        if "_" not in text:  # which Python takes for part of a number
+            try:
+                return int(text)
+            except ValueError:
+                pass
+        raise unreadable(sql_type)
+
+    return parse
+
+
+def _integer_formatter(sql_type: SqlType) -> Format:
+    def write(value: Value) -> str:
+        if isinstance(value, int):
+            return f"{value:d}"
+        raise refused(value, sql_type)
+
+    return write
+
+
+def _decimal_parser(sql_type: SqlType) -> Parse:
+    def parse(text: str) -> Decimal:
+        if "_" not in text:
+            try:
+                number = Decimal(text)
+                if number.is_finite():  # malformed text gives a NaN where the user's context traps nothing
+                    return number
+            except ArithmeticError:
+                pass
+        return Decimal(_without_currency(text, sql_type))
+
+    return parse
+
+
+def _decimal_formatter(sql_type: SqlType) -> Format:
+    name = str(sql_type)
+    return lambda value: f"{decimal_value(value, name):f}"
+
+
+def _float_parser(sql_type: SqlType) -> Parse:
+    def parse(text: str) -> float:
+        if "_" not in text:
+            try:
+                return float(text)
+            except ValueError:
+                pass
+        return float(_without_currency(text, sql_type))
+
+    return parse
+
+
+def _float_formatter(sql_type: SqlType) -> Format:
+    name = str(sql_type)
+    return lambda value: repr(float(float_value(value, name)))
+
+
+_AMOUNT: Final = re.compile(r"([+-]?+)(\d{1,3}(?:,\d{3})+|\d++)(\.\d*+)?+", re.ASCII)
+
+
+def _without_currency(text: str, sql_type: SqlType) -> str:
+    """A number out of what LOAD takes for one: a currency sign in front or behind, commas between thousands.
+
+    A single comma without a point, 1,500, is refused: half of the world writes one and a half like that.
+    """
+    bare = text.strip()
+    sign = bare[:1] if bare.startswith(("-", "+")) else ""
+    bare = bare[len(sign) :]
+    if bare and unicodedata.category(bare[0]) == "Sc":
+        bare = bare[1:]
+    if bare and unicodedata.category(bare[-1]) == "Sc":
+        bare = bare[:-1]
+    found = _AMOUNT.fullmatch(sign + bare.strip())
+    if found is None or (found[2].count(",") == 1 and not found[3]):
+        raise unreadable(sql_type)
+    return found[1] + found[2].replace(",", "") + (found[3] or "")
+
+
+_BOOLEANS: Final = {"t": True, "f": False, "true": True, "false": False, "1": True, "0": False}
+
+
+def _boolean_parser(sql_type: SqlType) -> Parse:
+    def parse(text: str) -> bool:
+        value = _BOOLEANS.get(text)
+        if value is None:
+            value = _BOOLEANS.get(text.strip().lower())
+            if value is None:
+                raise unreadable(sql_type)
+        return value
+
+    return parse
+
+
+def _boolean_formatter(sql_type: SqlType) -> Format:
+    def write(value: Value) -> str:
+        if isinstance(value, bool):
+            return "t" if value else "f"
+        raise refused(value, sql_type)
+
+    return write
+
+
+# --- the tables -----------------------------------------------------------------------------------------------------
+
+_INTEGERS: Final = (
+    TypeCode.SMALLINT,
+    TypeCode.INTEGER,
+    TypeCode.SERIAL,
+    TypeCode.INT8,
+    TypeCode.SERIAL8,
+    TypeCode.BIGINT,
+    TypeCode.BIGSERIAL,
+)
+_TEXTS: Final = (
+    TypeCode.CHAR,
+    TypeCode.NCHAR,
+    TypeCode.VARCHAR,
+    TypeCode.NVARCHAR,
+    TypeCode.LVARCHAR,
+    TypeCode.TEXT,
+    TypeCode.SET,
+    TypeCode.MULTISET,
+    TypeCode.LIST,
+    TypeCode.ROW,
+    TypeCode.COLLECTION,
+    TypeCode.UDTVAR,
+    TypeCode.UDTFIXED,
+    TypeCode.OPAQUE,
+)
+"""Collections, rows and opaque types are text on both sides: their own literals, which the server reads and writes."""
+_IN_PLACE: Final = (TypeCode.BYTE, TypeCode.TEXT)
+"""Large objects whose data stand in the field; BLOB and CLOB have files of their own (documented: UNLOAD)."""
+
+_PARSERS: Final[Mapping[int, Callable[[SqlType], Parse]]] = {
+    **dict.fromkeys(_INTEGERS, _integer_parser),
+    **dict.fromkeys(_TEXTS, _text_parser),
+    TypeCode.SMALLFLOAT: _float_parser,
+    TypeCode.FLOAT: _float_parser,
+    TypeCode.DECIMAL: _decimal_parser,
+    TypeCode.MONEY: _decimal_parser,
+    TypeCode.BOOLEAN: _boolean_parser,
+    TypeCode.DATETIME: datetime_parser,
+    TypeCode.INTERVAL: interval_parser,
+    TypeCode.BYTE: _byte_parser,
+}
+
+_FORMATTERS: Final[Mapping[int, Callable[[SqlType], Format]]] = {
+    **dict.fromkeys(_INTEGERS, _integer_formatter),
+    **dict.fromkeys(_TEXTS, _text_formatter),
+    TypeCode.SMALLFLOAT: _float_formatter,
+    TypeCode.FLOAT: _float_formatter,
+    TypeCode.DECIMAL: _decimal_formatter,
+    TypeCode.MONEY: _decimal_formatter,
+    TypeCode.BOOLEAN: _boolean_formatter,
+    TypeCode.DATETIME: datetime_formatter,
+    TypeCode.INTERVAL: interval_formatter,
+    TypeCode.BYTE: _byte_formatter,
+}

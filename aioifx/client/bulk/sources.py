@@ -1,0 +1,370 @@
+"""Rows on their way in: from an iterable, an async one, or the records of a file. Never: tables, the server.
+
+House rules:
+1. No more is read than is asked for, and nothing is kept.
+2. What the user's iterables do is done in the event loop; files are read, and their text is taken apart, in a thread.
+3. An error of ours has the row's index, counted from 0, whatever a file's records are called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, Final, TypeAlias, cast
+
+from aioifx.client.bulk.field_text import FieldParser, field_parser
+from aioifx.client.bulk.temporal_text import ISO_DATES
+from aioifx.client.bulk.text_formats import (
+    Chunk,
+    CsvFormat,
+    Readable,
+    RecordReader,
+    TextFormat,
+    TextRecord,
+    TextSource,
+    async_records,
+    records,
+)
+from aioifx.client.execution.execute import check_rows
+from aioifx.client.execution.pipeline import ParamRows
+from aioifx.client.execution.statement import check_sequence
+from aioifx.client.sql.placeholders import MappingRows
+from aioifx.errors import DataError, InterfaceError
+from aioifx.sqltypes import Column, Row, Value
+
+RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
+"""Rows; or, where a format is named, a path, an open file, or chunks of text or bytes."""
+
+
+_TUPLES: Final = frozenset((tuple,))
+
+
+def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> Feed:
+    """What feeds on rows whose values have their columns' names; nothing is read yet.
+
+    Args:     columns: which, and in which order; None for those of the first row.
+    Raises:   InterfaceError: *rows* cannot be iterated.
+    """
+    check_rows(rows)
+    if isinstance(rows, AsyncIterable):
+        return _AsyncNamedRows(rows, columns)
+    return _NamedRows(rows, columns)
+
+
+def feed_of(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> Feed:
+    """What feeds on *source*; nothing is read yet.
+
+    Args:     form: of a file or of chunks; None for rows. dbdate: how dates are written there.
+    Raises:   InterfaceError: *source* is nothing of that.
+    """
+    if form is not None:
+        if isinstance(source, AsyncIterable):
+            return _AsyncRecords(cast(AsyncIterable[Chunk], source), form, dbdate)
+        return _Records(cast(TextSource, source), form, dbdate)
+    if isinstance(source, (os.PathLike, Readable)):
+        raise InterfaceError('format: must be given for a path or a file: "unload" or "csv"')
+    check_rows(source)
+    if isinstance(source, AsyncIterable):
+        return _AsyncRows(cast(AsyncIterable[Sequence[Value]], source))
+    return _Rows(cast(Iterable[Sequence[Value]], source))
+
+
+class Feed(ABC):
+    """Rows, as many at a time as somebody asks for."""
+
+    origin = "header"
+    """What tells the columns' names."""
+    has_values = False
+    """Whether the caller gives values; if not, they come from text."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Rows so far."""
+        self.names: tuple[str, ...] | None = None
+        """The columns' names, if a header or the first mapping has told them."""
+        self._opened: Generator[object] | None = None
+
+    def place(self, index: int) -> str:
+        """What a message calls a row."""
+        return f"row {index}"
+
+    def span(self, first: int, last: int) -> str:
+        """What a message calls several."""
+        return f"rows {first} to {last}"
+
+    @abstractmethod
+    async def begin(self) -> int | None:
+        """Read up to the first row, which is kept.
+
+        Returns:  how many values it has; None when there are no rows.
+        """
+
+    @abstractmethod
+    def fit(self, columns: Sequence[Column]) -> None:
+        """From now on, text becomes values for these columns; values stay what they are."""
+
+    @abstractmethod
+    async def take(self, count: int) -> list[Row]:
+        """The next rows; fewer than *count* when there are no more."""
+
+    def close(self) -> None:
+        """Let go of a file that was opened here."""
+        if self._opened is not None:
+            # A call that was cancelled may have left a thread in there; the file is closed when that has done with it.
+            with contextlib.suppress(ValueError):
+                self._opened.close()
+
+
+# -- rows ------------------------------------------------------------------------------------------------------
+
+
+class _Values(Feed):
+    """What rows of both kinds have in common."""
+
+    has_values = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead: list[Row] = []
+
+    def fit(self, columns: Sequence[Column]) -> None:
+        del columns
+
+
+class _Rows(_Values):
+    """Those that are there, or made as they are asked for."""
+
+    def __init__(self, source: Iterable[Sequence[Value]]) -> None:
+        super().__init__()
+        rows: Any = source
+        self._list: list[Any] | None = rows if type(rows) is list else None
+        self._source: Iterator[Any] = iter(source)
+
+    async def begin(self) -> int | None:
+        self._ahead = self._pull(1)
+        return len(self._ahead[0]) if self._ahead else None
+
+    async def take(self, count: int) -> list[Row]:
+        rows, self._ahead = self._ahead, []
+        rows += self._pull(count - len(rows))
+        await asyncio.sleep(0)  # others want the event loop, too
+        return rows
+
+    def _pull(self, count: int) -> list[Row]:
+        """A row becomes a tuple as it comes: whoever makes them may use one list for all."""
+        source: Iterable[Any]
+        if self._list is None:
+            source = islice(self._source, count)
+        else:
+            source = self._list[self.count : self.count + count]
+            if _TUPLES.issuperset(map(type, source)):  # a third of the time that looking at each would take
+                self.count += len(source)
+                return source
+        rows: list[Row] = [
+            row if row.__class__ is tuple else _tuple_of(row, index)
+            for index, row in enumerate(source, self.count)
+        ]
+        self.count += len(rows)
+        return rows
+
+
+class _AsyncRows(_Values):
+    """Those that are awaited."""
+
+    def __init__(self, source: AsyncIterable[Sequence[Value]]) -> None:
+        super().__init__()
+        self._source: AsyncIterator[Any] = aiter(source)
+
+    async def begin(self) -> int | None:
+        self._ahead = await self.take(1)
+        return len(self._ahead[0]) if self._ahead else None
+
+    async def take(self, count: int) -> list[Row]:
+        rows, self._ahead = self._ahead, []
+        while len(rows) < count:
+            try:
+                row = await anext(self._source)
+            except StopAsyncIteration:
+                break
+            rows.append(row if row.__class__ is tuple else _tuple_of(row, self.count))
+            self.count += 1
+        return rows
+
+
+class _NamedRows(_Rows):
+    """Mappings; the first one names the columns, unless they are given."""
+
+    origin = "named"
+
+    def __init__(self, source: Iterable[Mapping[str, Value]], columns: Sequence[str] | None) -> None:
+        super().__init__(self._by_position(source))
+        self.names = None if columns is None else tuple(columns)
+
+    def _by_position(self, source: Iterable[Mapping[str, Value]]) -> Iterator[Row]:
+        for index, row in enumerate(source):
+            self.names = self.names or _keys_of(row, index)
+            yield _values_of(row, self.names, index)
+
+
+class _AsyncNamedRows(_AsyncRows):
+    """Likewise, awaited."""
+
+    origin = "named"
+
+    def __init__(self, source: AsyncIterable[Mapping[str, Value]], columns: Sequence[str] | None) -> None:
+        super().__init__(self._by_position(source))
+        self.names = None if columns is None else tuple(columns)
+
+    async def _by_position(self, source: AsyncIterable[Mapping[str, Value]]) -> AsyncIterator[Row]:
+        index = 0
+        async for row in source:
+            self.names = self.names or _keys_of(row, index)
+            yield _values_of(row, self.names, index)
+            index += 1
+
+
+def _tuple_of(row: Sequence[Value], index: int) -> Row:
+    check_sequence(row, f"row {index}")
+    return tuple(row)
+
+
+def _keys_of(row: Mapping[str, Value], index: int) -> tuple[str, ...]:
+    if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"row {index}: expected a mapping, got {type(row).__name__}")
+    return tuple(row)
+
+
+def _values_of(row: Mapping[str, Value], names: tuple[str, ...], index: int) -> Row:
+    """The values of these names; there must be no others."""
+    if len(_keys_of(row, index)) == len(names):
+        with contextlib.suppress(KeyError):
+            return tuple([row[name] for name in names])
+    for name in names:
+        if name not in row:
+            raise DataError(f"row {index}: no value for column {name!r:.40}", row_index=index)
+    surplus = next(name for name in row if name not in names)
+    raise DataError(f"row {index}: unknown column {surplus!r:.40}", row_index=index)
+
+
+# -- records of text -------------------------------------------------------------------------------------------
+
+
+class _Text(Feed):
+    """What records of both kinds have in common."""
+
+    def __init__(self, form: TextFormat, dbdate: str) -> None:
+        super().__init__()
+        self.form = form
+        self._dbdate = dbdate
+        self._parse: FieldParser | None = None
+        self._reader = RecordReader(form)
+
+    def place(self, index: int) -> str:
+        return self._reader.place(self._number(index))
+
+    def span(self, first: int, last: int) -> str:
+        return f"records {self._number(first)} to {self._number(last)}"
+
+    def _number(self, index: int) -> int:
+        """A row's record, counted from 1, the header included."""
+        return index + 1 + self.has_header
+
+    @property
+    def has_header(self) -> bool:
+        return isinstance(self.form, CsvFormat) and self.form.header
+
+    def read_header(self, record: TextRecord) -> None:
+        assert isinstance(self.form, CsvFormat)
+        self.names = self.form.names(record)
+
+    def fit(self, columns: Sequence[Column]) -> None:
+        self._parse = field_parser(columns, dbdate=self._dbdate)
+
+    def row(self, record: TextRecord, index: int) -> Row:
+        """The row that a record is."""
+        assert self._parse is not None, "the columns are not known yet"
+        try:
+            return self._parse(record)
+        except DataError as error:
+            raise DataError(f"{self.place(index)}: {error}", row_index=index, column=error.column) from None
+
+
+class _Records(_Text):
+    """Those that a thread reads."""
+
+    def __init__(self, source: TextSource, form: TextFormat, dbdate: str) -> None:
+        super().__init__(form, dbdate)
+        self._source: Iterator[TextRecord] = records(source, form, self._reader)
+        self._opened = cast("Generator[TextRecord]", self._source)
+
+    async def begin(self) -> int | None:
+        return await asyncio.to_thread(self._begin)
+
+    def _begin(self) -> int | None:
+        if self.has_header and (header := next(self._source, None)) is not None:
+            self.read_header(header)
+        try:
+            first = next(self._source, None)
+        except DataError as error:
+            error.row_index = 0
+            raise
+        if first is None:
+            return None
+        self._source = chain((first,), self._source)
+        return len(first)
+
+    async def take(self, count: int) -> list[Row]:
+        return await asyncio.to_thread(self._take, count)
+
+    def _take(self, count: int) -> list[Row]:
+        rows: list[Row] = []
+        try:
+            for record in islice(self._source, count):
+                rows.append(self.row(record, self.count + len(rows)))
+        except DataError as error:
+            error.row_index = self.count + len(rows)
+            raise
+        self.count += len(rows)
+        return rows
+
+
+class _AsyncRecords(_Text):
+    """Those whose chunks are awaited."""
+
+    def __init__(self, source: AsyncIterable[Chunk], form: TextFormat, dbdate: str) -> None:
+        super().__init__(form, dbdate)
+        self._source = async_records(source, form, self._reader)
+        self._ahead: list[TextRecord] = []
+
+    async def begin(self) -> int | None:
+        if self.has_header and (header := await anext(self._source, None)) is not None:
+            self.read_header(header)
+        try:
+            first = await anext(self._source, None)
+        except DataError as error:
+            error.row_index = 0
+            raise
+        self._ahead = [] if first is None else [first]
+        return None if first is None else len(first)
+
+    async def take(self, count: int) -> list[Row]:
+        ahead, self._ahead = self._ahead, []
+        rows: list[Row] = []
+        try:
+            for record in ahead:
+                rows.append(self.row(record, self.count))
+            while len(rows) < count:
+                try:
+                    record = await anext(self._source)
+                except StopAsyncIteration:
+                    break
+                rows.append(self.row(record, self.count + len(rows)))
+        except DataError as error:
+            error.row_index = self.count + len(rows)
+            raise
+        self.count += len(rows)
+        return rows

@@ -1,0 +1,455 @@
+"""Keeper: does what Lending decides: connections opened, lent, taken back, closed. Never: a query; what a hook does.
+
+House rules:
+1. `Lending` decides; what it says is done here at once, or by a task of the pool's own. No lock is held over I/O.
+2. Taking back awaits nothing, so it works in a cancelled scope.
+3. A connection that comes back in any doubt is closed, and so is one whose reset fails or takes too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import logging
+import os
+import random
+import traceback
+import warnings
+import weakref
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from aioifx.client.api.connection import Connection
+from aioifx.client.pool.lifecycle import Upkeep, close_quietly
+from aioifx.client.pool.state import Action, Close, Lend, Lending, Limits, Open, Refuse, Slot
+from aioifx.client.session.owner import Owner
+from aioifx.errors import (
+    AuthenticationError,
+    Error,
+    InterfaceError,
+    LocaleError,
+    NotSupportedError,
+    PoolClosed,
+    PoolTimeout,
+)
+
+logger: Final = logging.getLogger("aioifx.pool")
+
+_HOPELESS: Final = (AuthenticationError, LocaleError, NotSupportedError, InterfaceError)
+"""Failures to connect that trying again does not mend."""
+
+_HERE: Final = os.path.dirname(os.path.dirname(__file__))
+"""Where the frames of a stack are ours, and say nothing to whoever looks for his own."""
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """Somebody who wants a connection."""
+
+    future: asyncio.Future[Lend[Connection[Any], Waiter]]
+
+
+@dataclass(slots=True)
+class _Lease:
+    """What is known of a connection that is lent."""
+
+    slot: Slot[Connection[Any]]
+    since: float
+    borrower: str
+    """Where it was acquired, in debug mode."""
+
+
+class Keeper:
+    """The connections of one pool, whose name and state it shows. It belongs to one event loop."""
+
+    def __init__(
+        self,
+        upkeep: Upkeep,
+        limits: Limits,
+        *,
+        name: str,
+        debug: bool = False,
+        slow_release: float | None = None,
+    ) -> None:
+        self._upkeep = upkeep
+        self.name = name
+        self._debug = debug
+        self._slow_release = slow_release
+        self.lending: Lending[Connection[Any], Waiter] = Lending(limits, random.random)
+        self.timed_out = 0
+        """Tasks that waited longer than they would."""
+        self._leases: weakref.WeakKeyDictionary[Connection[Any], _Lease] = weakref.WeakKeyDictionary()
+        """By the connection that the borrower has: he may forget it, we must not keep it alive."""
+        self._openings: set[asyncio.Task[None]] = set()
+        self._rests: set[asyncio.Task[None]] = set()
+        self._closings: dict[asyncio.Task[None], Connection[Any]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._look_at = 0.0  # uvloop's handles do not tell when their time is past
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._owner: Owner | None = None
+        self._context: contextvars.Context | None = None
+        """Of whoever has started the pool: its own tasks must see, and keep, nothing of a borrower's."""
+        self._changed: asyncio.Future[None] | None = None
+
+    def __repr__(self) -> str:
+        lending = self.lending
+        state = "closed" if lending.closing else "open" if self._loop else "new"
+        return (
+            f"<Pool {self.name!r} {state}: {len(lending.idle)} idle, {len(lending.lent)} lent,"
+            f" {len(lending.waiting)} waiting, at most {lending.limits.max_size}>"
+        )
+
+    # -- beginning ----------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to open min_size connections, and return when the first of them is there.
+
+        Raises:   ConnectError: the server cannot be reached, or refuses the login.
+        """
+        if self._loop is not None:
+            raise InterfaceError("the pool has been started already")
+        self._loop = asyncio.get_running_loop()
+        self._owner = Owner("the pool", self._loop)
+        self._context = contextvars.copy_context()
+        self._check_open()
+        if self.lending.limits.min_size:
+            self.lending.opening += 1
+            try:
+                await self._open()
+            except BaseException as error:
+                self.terminate()
+                if not isinstance(error, Exception):  # a cancellation, which `_open` does not tell
+                    self._do(self.lending.cancelled(self._now()))
+                raise
+        if self.lending.closing:  # by another task, in the meantime
+            await self.close(None)
+        self._check_open()
+        self._do(self.lending.decide(self._now()))
+
+    async def wait_ready(self, timeout: float | None = None) -> None:
+        """Wait until min_size connections are open, however often the server has to be tried.
+
+        Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
+        """
+        limits = self.lending.limits
+        self._check_open()
+        try:
+            async with asyncio.timeout(timeout):
+                while self.lending.size < limits.min_size:
+                    await self._change()
+                    self._check_open()
+        except TimeoutError:
+            raise PoolTimeout(
+                f"{self!r}: {self.lending.size} of {limits.min_size} connections were open after {timeout:g} s"
+            ) from self.lending.error
+
+    # -- borrowing ----------------------------------------------------------------------------------------------------
+
+    async def borrow(self, timeout: float) -> Connection[Any]:
+        """What `acquire` awaits."""
+        loop = self._check_open()
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                waiter = Waiter(loop.create_future())
+                self._do(self.lending.wait(waiter, self._now()))
+                while (conn := await self._made_ready(await self._granted(waiter))) is None:
+                    waiter = Waiter(loop.create_future())
+                    self._do(self.lending.wait_first(waiter, self._now()))
+                return conn
+        except TimeoutError as error:
+            if isinstance(error, Error) or not limit.expired():
+                raise
+            self.timed_out += 1
+            raise PoolTimeout(f"{self!r}: no connection within {timeout:g} s") from self.lending.error
+
+    async def _granted(self, waiter: Waiter) -> Lend[Connection[Any], Waiter]:
+        try:
+            return await waiter.future
+        except asyncio.CancelledError:
+            self.lending.forget(waiter)
+            future = waiter.future
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._give_back(future.result().slot, sound=True, used=False)  # it came in this very moment
+            raise
+
+    async def _made_ready(self, lend: Lend[Connection[Any], Waiter]) -> Connection[Any] | None:
+        """The connection as its borrower gets it; None if it turns out to be dead."""
+        slot, base = lend.slot, lend.slot.connection
+        where = self._place()
+        try:
+            if base.is_closed() or (lend.check and not await self._upkeep.is_alive(base)):
+                self._drop(slot)
+                return None
+            conn = await self._upkeep.hand_out(base, partial(self._forgotten, slot, where))
+        except BaseException:  # an answer is still to come, or what the setup hook has done is not known
+            self._drop(slot)
+            raise
+        self._leases[conn] = _Lease(slot, self._now(), where)
+        return conn
+
+    def _place(self) -> str:
+        """Where a connection is acquired, in debug mode."""
+        if not self._debug:
+            return ""
+        frames = [f for f in traceback.extract_stack(limit=20) if not f.filename.startswith(_HERE)]
+        return f"; acquired at\n{''.join(traceback.format_list(frames[-8:]))}"
+
+    def take_back(self, conn: Connection[Any]) -> None:
+        """A borrower needs his connection no longer.
+
+        Raises:   InterfaceError: this pool has not lent it, or has it back already.
+        """
+        if conn not in self._leases:
+            raise InterfaceError(f"{self!r} has not lent this connection, or has it back already")
+        self._check_loop()
+        lease = self._leases.pop(conn)
+        self._warn_if_slow(lease)
+        slot, base = lease.slot, lease.slot.connection
+        conn.recall()
+        if not base.is_as_new:
+            self._give_back(slot, sound=False)
+        elif not self._upkeep.leaves_work(base):
+            self._give_back(slot, sound=True)
+        else:
+            task = self._spawn(self._upkeep.clear_up(base, self), self._rests)
+            task.add_done_callback(partial(self._rested, slot))
+
+    def has_lent(self, conn: Connection[Any]) -> bool:
+        """Whether this connection is the pool's, and has not been given back."""
+        return conn in self._leases
+
+    def _rested(self, slot: Slot[Connection[Any]], task: asyncio.Task[None]) -> None:
+        """It is cleared up, or closed; or the task was cancelled, perhaps before it began."""
+        if task.cancelled():
+            self._drop(slot)
+        else:
+            self._give_back(slot, sound=slot.connection.is_as_new)
+
+    def _give_back(self, slot: Slot[Connection[Any]], *, sound: bool, used: bool = True) -> None:
+        """The slot is lent no longer; a connection that is not sound is closed in order."""
+        sound = sound and not slot.connection.is_closed()
+        self._do(self.lending.give_back(slot, self._now(), sound=sound, used=used))
+
+    def _drop(self, slot: Slot[Connection[Any]]) -> None:
+        """Nobody knows in which state the connection is, or it is dead."""
+        slot.connection.terminate()
+        self._give_back(slot, sound=False)
+
+    def _forgotten(self, slot: Slot[Connection[Any]], where: str) -> None:
+        """A borrower has dropped his connection instead of giving it back; called in whichever thread."""
+        if self._owner is None or self._owner.is_inherited:
+            return
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it is closed: there is nothing to come back to
+                self._loop.call_soon_threadsafe(self._write_off, slot)
+        if not self.lending.closing:  # last, because a warning may be an error
+            warnings.warn(
+                f"a connection of {self!r} was not given back{where}", ResourceWarning, stacklevel=2
+            )
+
+    def _write_off(self, slot: Slot[Connection[Any]]) -> None:
+        if slot in self.lending.lent:
+            self._drop(slot)
+
+    def _ended(self, base: Connection[Any]) -> None:
+        """The server has closed a connection, or we have."""
+        if actions := self.lending.ended(base, self._now()):
+            self._do(actions)
+
+    def _warn_if_slow(self, lease: _Lease) -> None:
+        held = self._now() - lease.since
+        if self._slow_release is not None and held > self._slow_release:
+            logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.borrower)
+
+    # -- size ---------------------------------------------------------------------------------------------------------
+
+    def resize(self, min_size: int, max_size: int) -> None:
+        """Other limits, from now on; surplus connections are closed now if idle, else when they come back."""
+        self._check_open()
+        self._do(self.lending.resize(min_size, max_size, self._now()))
+
+    def expire(self) -> None:
+        """Lend no connection again that is open now."""
+        self._check_open()
+        self._do(self.lending.expire(self._now()))
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    async def close(self, timeout: float | None) -> None:
+        """Lend nothing any more, wait until all connections have come back, and close them.
+
+        Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
+        """
+        if self._owner is None or self._owner.is_inherited or self._owner.loop.is_closed():
+            return self.terminate()
+        self._check_loop()
+        self._lend_no_more()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    while self.lending.lent:
+                        await self._change()
+            self._drop_lent()
+            while tasks := {*self._openings, *self._rests, *self._closings}:
+                await asyncio.wait(tasks)
+        except BaseException:
+            self.terminate()
+            raise
+        return None
+
+    def terminate(self) -> None:
+        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing.
+
+        In a forked process it closes that process's descriptors alone, and the pool of the parent stays as it is.
+        """
+        owner = self._owner
+        if owner is not None and not owner.is_here:
+            if not (owner.is_inherited or owner.loop.is_closed()):
+                raise self._refused(owner)
+            self.lending.closing = True
+            for slot in (*self.lending.idle, *self.lending.lent):
+                slot.connection.terminate()
+            return
+        self._lend_no_more()
+        self._drop_lent()
+        for conn in self._closings.values():
+            conn.terminate()
+
+    def _lend_no_more(self) -> None:
+        self._do(self.lending.close())
+        for task in self._openings:
+            task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _drop_lent(self) -> None:
+        for slot in self.lending.lent:
+            slot.connection.terminate()
+        for task in self._rests:  # a hook may have found something else to wait for
+            task.cancel()
+
+    # -- doing what was decided ---------------------------------------------------------------------------------------
+
+    def _do(self, actions: list[Action[Connection[Any], Waiter]]) -> None:
+        for action in actions:
+            match action:
+                case Lend():
+                    if action.waiter.future.done():  # cancelled in this very moment
+                        self._give_back(action.slot, sound=True, used=False)
+                    else:
+                        action.waiter.future.set_result(action)
+                case Open():
+                    task = self._spawn(self._open_for_others(), self._openings)
+                    task.add_done_callback(self._opening_ended)
+                case Close():
+                    self._close(action.slot.connection)
+                case Refuse():
+                    if not action.waiter.future.done():
+                        action.waiter.future.set_exception(self._refusal(action))
+        self._tell_change()
+        self._look_later()
+
+    def _refusal(self, refusal: Refuse[Waiter]) -> PoolTimeout | PoolClosed:
+        kind = PoolClosed if self.lending.closing else PoolTimeout
+        error = kind(f"{self!r}: {refusal.reason}")
+        error.__cause__ = refusal.cause
+        return error
+
+    async def _open(self) -> None:
+        """Open one connection, and tell `Lending` of it or of its failure; but not of a cancellation."""
+        try:
+            base = await self._upkeep.open()
+        except Exception as error:
+            hopeless = isinstance(error, _HOPELESS)
+            self._do(self.lending.failed(error, self._now(), hopeless=hopeless))
+            raise
+        base.when_ended(partial(_tell_end, weakref.ref(self), weakref.ref(base)))
+        self._do(self.lending.opened(base, self._now()))
+
+    async def _open_for_others(self) -> None:
+        failures = self.lending.failures
+        try:
+            await self._open()
+        except Exception as error:
+            # Of an outage with tasks waiting, a line twice a second would be too much.
+            level = logging.WARNING if self.lending.failures != failures else logging.DEBUG
+            logger.log(level, "%r: no connection: %s", self, error)
+
+    def _opening_ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # perhaps before it began
+            self._do(self.lending.cancelled(self._now()))
+
+    def _close(self, conn: Connection[Any]) -> None:
+        """Close a connection in order, and let nobody wait for it."""
+        task = self._spawn(close_quietly(conn))
+        self._closings[task] = conn
+        task.add_done_callback(self._closings.pop)
+
+    def _look_later(self) -> None:
+        """Decide again when the time alone makes a difference; too early does no harm, and a timer costs something."""
+        look = self.lending.next_look(self._now())
+        if look is None or self._loop is None:
+            return
+        if self._timer is not None:
+            if self._look_at <= look:
+                return
+            self._timer.cancel()
+        self._look_at = look
+        self._timer = self._loop.call_at(look, self._look, context=self._context)
+
+    def _look(self) -> None:
+        self._timer = None
+        self._do(self.lending.decide(self._now()))
+
+    def _tell_change(self) -> None:
+        changed, self._changed = self._changed, None
+        if changed is not None and not changed.done():
+            changed.set_result(None)
+
+    async def _change(self) -> None:
+        """Return when something has changed."""
+        if self._changed is None or self._changed.done():
+            self._changed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._changed)
+
+    def _spawn(
+        self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]] | None = None
+    ) -> asyncio.Task[None]:
+        assert self._loop is not None
+        task = self._loop.create_task(work, context=self._context)
+        if tasks is not None:
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        return task
+
+    def _now(self) -> float:
+        return self._loop.time() if self._loop is not None else 0.0
+
+    def _check_open(self) -> asyncio.AbstractEventLoop:
+        if self.lending.closing:
+            raise PoolClosed(f"{self!r}: it is closed")
+        if self._loop is None:
+            raise InterfaceError("the pool has not been started: await it, or enter it with async with")
+        self._check_loop()
+        return self._loop
+
+    def _check_loop(self) -> None:
+        owner = self._owner
+        if owner is not None and asyncio.get_running_loop() is not owner.loop:
+            raise self._refused(owner)
+
+    def _refused(self, owner: Owner) -> InterfaceError:
+        owner.what = repr(self)
+        return owner.refusal()
+
+
+def _tell_end(keeper: weakref.ref[Keeper], conn: weakref.ref[Connection[Any]]) -> None:
+    """A connection has ended; its keeper may have ended before it."""
+    owner, base = keeper(), conn()
+    if owner is not None and base is not None:
+        owner._ended(base)  # pyright: ignore[reportPrivateUsage] - it is the keeper's own callback

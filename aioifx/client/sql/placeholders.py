@@ -1,0 +1,243 @@
+"""Named and numbered parameters, :name and :1, turned into placeholders. Never: what a value is, a server.
+
+House rules:
+1. A colon begins a parameter only where SQL has no other use for it: not behind a letter, digit or quote, which is a
+   database's name (db@server:table) or a time of day (12:30), and not beside another colon, which is a cast.
+2. Strings, delimited identifiers and comments are what `sqltext.scan` takes them for: the patterns are its own.
+3. No message shows a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from aioifx.client.sql.scanner import COMMENTS, QUOTED_OR_COLLECTION
+from aioifx.client.sql.suggest import did_you_mean
+from aioifx.errors import InterfaceError
+from aioifx.sqltypes import Value
+
+_CACHED: Final = 256
+"""Statements remembered; a program has few, and repeats them."""
+_CACHED_SIZE: Final = 8192
+"""Longer texts are generated ones: read anew rather than kept in memory."""
+_LISTED: Final = 10
+"""A message names so many parameters at most."""
+
+_TOKEN: Final = re.compile(
+    rf"""
+    {QUOTED_OR_COLLECTION}
+  | {COMMENTS}
+  | ::++
+  | (?P<placeholder> \? )
+  | (?<![\w$'"]) : (?P<name> [^\W\d][\w$]*+ | [0-9]++ (?![\w$]) )
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
+NamedValues: TypeAlias = (
+    Mapping[str, Value] | Mapping[int, Value] | Mapping[str | int, Value] | Sequence[Value]
+)
+"""A mapping for names and numbers, or a sequence for numbers alone, the first value being that of :1."""
+
+
+MappingRows: TypeAlias = Iterable[Mapping[str, Value]] | AsyncIterable[Mapping[str, Value]]
+"""Rows whose values have names, for many executions."""
+
+
+class ByName(tuple[Value, ...]):
+    """Values by position that were given by name."""
+
+    names: tuple[str, ...]
+
+
+def _by_name(values: Iterable[Value], names: tuple[str, ...]) -> ByName:
+    made = ByName(values)
+    made.names = names
+    return made
+
+
+class NamedStatement(NamedTuple):
+    """A statement with a placeholder for each of its parameters."""
+
+    sql: str
+    names: tuple[str, ...]
+    """The parameter of each placeholder, in order; numbers without leading zeros."""
+
+    def expanded(self, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+        """The statement and its values with one placeholder for each element of a list or tuple.
+
+        Raises:   InterfaceError: one of them is empty.
+        """
+        parts: list[str] = []
+        flat: list[Value] = []
+        names: list[str] = []
+        end = 0
+        places = [found.start() for found in _TOKEN.finditer(self.sql) if found["placeholder"]]
+        for name, place, value in zip(self.names, places, values, strict=True):
+            if not is_list(value):
+                flat.append(value)
+                names.append(name)
+                continue
+            elements: Sequence[Value] = value
+            if not elements:
+                raise InterfaceError(
+                    f"parameter :{name}: expected one value or more, got an empty {type(elements).__name__}"
+                )
+            parts += (self.sql[end:place], ", ".join("?" * len(elements)))
+            flat += elements
+            names += [name] * len(elements)
+            end = place + 1
+        return "".join((*parts, self.sql[end:])), _by_name(flat, tuple(names))
+
+    def values(self, given: NamedValues) -> tuple[Value, ...]:
+        """The values by position.
+
+        Raises:   InterfaceError: a value is missing or left over; names the parameters.
+        """
+        by_name = self._by_name(given)
+        try:
+            values = _by_name([by_name[name] for name in self.names], self.names)
+        except KeyError:
+            raise InterfaceError(self._missing(by_name)) from None
+        if len(by_name) > len(set(self.names)):
+            raise InterfaceError(self._surplus(by_name))
+        return values
+
+    def _by_name(self, given: NamedValues) -> Mapping[str, Value]:
+        if isinstance(given, Mapping):
+            by_name = {_name_of(key): value for key, value in given.items()}
+            if len(by_name) < len(given):
+                raise InterfaceError("a number is given twice, as int and as str")
+            return by_name
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InterfaceError(f"values must be a mapping or a sequence, not {type(given).__name__}")
+        if word := next((name for name in self.names if not name.isdecimal()), None):
+            raise InterfaceError(f"parameter :{word} has a name: its value must come in a mapping")
+        return {str(number): value for number, value in enumerate(given, 1)}
+
+    def _missing(self, given: Mapping[str, Value]) -> str:
+        missing = [name for name in dict.fromkeys(self.names) if name not in given]
+        surplus = given.keys() - set(self.names)
+        return f"no value for {_listed(missing)}{did_you_mean(missing[0], sorted(surplus))}"
+
+    def _surplus(self, given: Mapping[str, Value]) -> str:
+        wanted = dict.fromkeys(self.names)
+        surplus = [name for name in given if name not in wanted]
+        return f"the statement has no {_listed(surplus)}{did_you_mean(surplus[0], wanted)}"
+
+
+def named_statement(sql: str) -> NamedStatement:
+    """Put a placeholder in the place of each :name and :1.
+
+    Raises:   InterfaceError: *sql* is no str, has placeholders of its own, or a parameter :0.
+    """
+    if not isinstance(sql, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"sql: must be a str, not {type(sql).__name__}")
+    return _remembered(sql) if len(sql) <= _CACHED_SIZE else _named_statement(sql)
+
+
+def bind_named(sql: str, values: NamedValues) -> tuple[str, tuple[Value, ...]]:
+    """The statement with placeholders, and the values by position; a name may occur several times.
+
+    Raises:   InterfaceError: see `named_statement`, `NamedStatement.values` and `NamedStatement.expanded`.
+    """
+    statement = named_statement(sql)
+    by_position = statement.values(values)
+    for value in by_position:
+        if is_list(value):
+            return statement.expanded(by_position)
+    return statement.sql, by_position
+
+
+def _check_rows(rows: object) -> None:
+    kind = type(rows)
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
+        raise InterfaceError(f"named: expected an iterable of mappings, got {kind.__name__}")
+
+
+def is_list(value: object) -> bool:
+    """Whether a value stands for several."""
+    return isinstance(value, (list, tuple))
+
+
+class NamedRows:
+    """The rows of many executions, whose values have names.
+
+    Raises:   InterfaceError: *rows* cannot be iterated. By iterating: a row is not a mapping, or a value is missing or
+              left over; names the row, counted from 0.
+    """
+
+    def __init__(self, statement: NamedStatement, rows: MappingRows) -> None:
+        _check_rows(rows)
+        self.source = rows
+        self._statement = statement
+
+    def by_position(self) -> Iterator[tuple[Value, ...]] | AsyncIterator[tuple[Value, ...]]:
+        """The values of each row by position."""
+        rows = self.source
+        return self._async_rows(rows) if isinstance(rows, AsyncIterable) else self._rows(rows)
+
+    def _rows(self, rows: Iterable[Mapping[str, Value]]) -> Iterator[tuple[Value, ...]]:
+        for index, row in enumerate(rows):
+            yield self._row(index, row)
+
+    async def _async_rows(self, rows: AsyncIterable[Mapping[str, Value]]) -> AsyncIterator[tuple[Value, ...]]:
+        index = 0
+        async for row in rows:
+            yield self._row(index, row)
+            index += 1
+
+    def _row(self, index: int, row: Mapping[str, Value]) -> tuple[Value, ...]:
+        if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"row {index}: expected a mapping, got {type(row).__name__}")
+        try:
+            return self._statement.values(row)
+        except InterfaceError as error:
+            raise InterfaceError(f"row {index}: {error}") from None
+
+
+def _named_statement(sql: str) -> NamedStatement:
+    names: list[str] = []
+    parts: list[str] = []
+    end = 0
+    for found in _TOKEN.finditer(sql):
+        if found["placeholder"]:
+            raise InterfaceError(
+                f"the statement has a ?, character {found.start() + 1}: names and ? do not go together"
+            )
+        if name := found["name"]:
+            names.append(_canonical(name))
+            parts += (sql[end : found.start()], "?")
+            end = found.end()
+    parts.append(sql[end:])
+    if "0" in names:
+        raise InterfaceError("the statement has a parameter :0; numbers count from 1")
+    return NamedStatement("".join(parts), tuple(names))
+
+
+def _canonical(name: str) -> str:
+    """A number without leading zeros, a name as it is."""
+    return name.lstrip("0") or "0" if name[0] in "0123456789" else name
+
+
+def _name_of(key: Any) -> str:
+    if isinstance(key, str):
+        return _canonical(key) if key.isascii() and key.isdecimal() else key
+    if isinstance(key, int) and not isinstance(key, bool):
+        return str(key)
+    raise InterfaceError(f"keys must be names or numbers, not {type(key).__name__}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """:a, :b and so on; a key that could not be a parameter is quoted."""
+    shown = [f":{name}" if _PARAMETER.fullmatch(name) else repr(name) for name in names[:_LISTED]]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ("parameter " if len(names) == 1 else "parameters ") + ", ".join(shown) + more
+
+
+_PARAMETER: Final = re.compile(r"[^\W\d][\w$]*+|[0-9]++")
+_remembered = lru_cache(maxsize=_CACHED)(_named_statement)

@@ -1,0 +1,562 @@
+"""Python values -> the buffers of Arrow's columnar layout. Never: pyarrow, frames, who reads them.
+
+House rules:
+1. A value is stored as its codec has decoded it; what Arrow's type cannot hold is a DataError, never something near.
+2. A NULL stores zeros, so equal columns are equal bytes, whoever has built them.
+3. Numbers are in the machine's byte order; validity and booleans are bitmaps, least significant bit first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
+from enum import IntEnum
+from itertools import accumulate
+from struct import Struct, pack
+from struct import error as StructError
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from aioifx.codecs.base import Codec, Kind
+from aioifx.codecs.numbers import digits_of
+from aioifx.codecs.registry import codecs_for
+from aioifx.codecs.row_codegen import DISLIKED, TUPLE_HEAD, make_decoder
+from aioifx.codecs.temporal import highest_pair, pair_count, qualifier_of
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import DataError
+from aioifx.sqltypes import Column, Qualifier, Row, SqlType, TypeCode, Unit, Value
+
+Floating: TypeAlias = Literal["float", "text"] | int
+"""What becomes of DECIMAL(p), whose point floats: the nearest double, its text, or so many digits behind the point."""
+
+Buffer: TypeAlias = Any
+"""Bytes, or anything else that has the buffer protocol; before Python 3.12 no type says so."""
+
+MOST_DIGITS: Final = 38
+"""What a decimal128 holds."""
+
+MOST_BYTES: Final = 2**31 - 1
+"""What the offsets of one text or binary column reach."""
+
+
+class Layout(IntEnum):
+    """How a column's values lie in memory. `_speedups/column_decoder.pyx` knows the same numbers."""
+
+    INT16 = 1
+    INT32 = 2
+    INT64 = 3
+    FLOAT32 = 4
+    FLOAT64 = 5
+    DECIMAL = 6
+    """16 bytes; *precision* and *scale* say more."""
+    DATE = 7
+    """Days since 1970, in 4 bytes."""
+    TIMESTAMP = 8
+    """Since 1970, in 8 bytes; *scale* digits of a second."""
+    CLOCK = 9
+    """Since midnight, in 4 bytes, with 6 digits of a second in 8."""
+    DURATION = 10
+    """In 8 bytes; *scale* digits of a second."""
+    BOOL = 11
+    """A bitmap."""
+    UTF8 = 12
+    """Offsets in 4 bytes, one more than rows, and the text."""
+    BINARY = 13
+    """The same for bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """One column: how it lies in memory, and how it gets there."""
+
+    column: Column
+    """With the type that its codec is for; what the server described may be another one, see `fields_for`."""
+    layout: Layout
+    codec: Codec
+    store: Callable[[Value], bytes]
+    """A value that is not NULL -> its bytes. Raises DataError for what the layout cannot hold."""
+    precision: int = 0
+    scale: int = 0
+    letter: str = ""
+    """How struct packs many values at once."""
+    number: Callable[[Value], int] | None = None
+    """What it packs of a value; None: the value itself."""
+
+    def stored(self, field: bytes) -> bytes | None:
+        """What the wire carries -> what is stored."""
+        value = self.codec.decode(field)
+        return None if value is None else self.store(value)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a value, or of an offset; 0 for a bitmap."""
+        if self.layout == Layout.CLOCK:
+            return 8 if self.scale == 6 else 4
+        return _WIDTHS[self.layout]
+
+    @property
+    def native(self) -> tuple[Any, ...]:
+        """What `_speedups/column_decoder.pyx` is told of it; the last one is called for whatever it does not know."""
+        codec, exponent, pairs = self.codec, 0, 0
+        weights: tuple[int, ...] = ()
+        if codec.kind in (Kind.DATETIME, Kind.INTERVAL):
+            qualifier = qualifier_of(self.column.type)
+            exponent, pairs = highest_pair(qualifier), pair_count(qualifier)
+            if codec.kind == Kind.INTERVAL:
+                weights = _pair_weights(qualifier)
+                if sum(weights) * 99 >> (8 * self.width - 1):
+                    weights = ()
+        return (
+            int(codec.kind),
+            int(self.layout),
+            codec.head,
+            codec.width,
+            bool(codec.detail) and codec.kind == Kind.CHAR,
+            self.width,
+            self.precision,
+            self.scale,
+            exponent,
+            pairs,
+            weights,
+            self.stored,
+        )
+
+
+class Chunk(NamedTuple):
+    """One column of a block, as buffers."""
+
+    nulls: int
+    validity: Buffer | None
+    """None when nothing is NULL."""
+    values: Buffer
+    """Values, a bitmap, or offsets."""
+    data: Buffer | None
+    """What the offsets lead into."""
+
+
+class Block(NamedTuple):
+    """Some rows of a result, column by column."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+
+class Columns(Protocol):
+    """Columns that grow by whole tuples."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that they have by now."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they have by now."""
+        ...
+
+    def decode(self, data: bytearray, pos: int, end: int) -> int:
+        """Take in whole tuples from *pos* on; return where the first one stands that is not taken in."""
+        ...
+
+    def append(self, row: tuple[bytes | None, ...], /) -> bool:
+        """Append one row of stored values; False when there is no room for it."""
+        ...
+
+    def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
+        """How many rows, and what belongs into the Chunk of each column; the columns are empty behind it."""
+        ...
+
+
+_WIDTHS: Final = {
+    Layout.INT16: 2,
+    Layout.INT32: 4,
+    Layout.INT64: 8,
+    Layout.FLOAT32: 4,
+    Layout.FLOAT64: 8,
+    Layout.DECIMAL: 16,
+    Layout.DATE: 4,
+    Layout.TIMESTAMP: 8,
+    Layout.DURATION: 8,
+    Layout.BOOL: 0,
+    Layout.UTF8: 4,
+    Layout.BINARY: 4,
+}
+
+_LETTERS: Final = {
+    Layout.INT16: "h",
+    Layout.INT32: "i",
+    Layout.INT64: "q",
+    Layout.FLOAT32: "f",
+    Layout.FLOAT64: "d",
+}
+"""Layouts whose values are numbers as they are, mostly."""
+
+_EXACT: Final = Context(prec=400, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_EPOCH: Final = dt.datetime(1970, 1, 1)
+_EPOCH_DAY: Final = _EPOCH.toordinal()
+
+
+# --- storing one value ----------------------------------------------------------------------------------------------
+
+
+def _number(letter: str, what: str) -> Callable[[Value], bytes]:
+    packing = Struct(f"={letter}").pack
+
+    def store(value: Value) -> bytes:
+        try:
+            return packing(value)
+        except StructError:
+            raise DataError(f"{value} does not fit {what}") from None
+
+    return store
+
+
+_long = _number("q", "int64")
+
+
+def _decimal(precision: int, scale: int) -> Callable[[Value], bytes]:
+    limit = 10**precision
+    quantum = Decimal((0, (1,), -scale))
+
+    def store(value: Decimal) -> bytes:
+        negative, digits, exponent = digits_of(value)
+        if exponent < -scale:  # of DECIMAL(p) alone: a scale of its own has rounded it already
+            negative, digits, exponent = digits_of(value.quantize(quantum, context=_EXACT))
+        number: int = int(digits) * 10 ** (exponent + scale)
+        if number >= limit:
+            raise DataError(f"{value} does not fit decimal128({precision}, {scale})")
+        return (-number if negative else number).to_bytes(16, sys.byteorder, signed=True)
+
+    return store
+
+
+def _double(value: Decimal) -> bytes:
+    return pack("=d", float(value))
+
+
+def _text(value: Value) -> bytes:
+    try:
+        return str(value).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"the character at offset {error.start} is not in UTF-8") from None
+
+
+def _days(value: dt.date) -> int:
+    return value.toordinal() - _EPOCH_DAY
+
+
+def _since_epoch(scale: int) -> Callable[[Value], int]:
+    step = dt.timedelta(microseconds=10 ** (6 - scale))
+
+    def number(value: dt.datetime) -> int:
+        count: int = (value - _EPOCH) // step
+        return count
+
+    return number
+
+
+def _since_midnight(scale: int) -> Callable[[Value], int]:
+    step = 10 ** (6 - scale)
+
+    def number(value: dt.time) -> int:
+        seconds = (value.hour * 60 + value.minute) * 60 + value.second
+        count: int = (seconds * 1_000_000 + value.microsecond) // step
+        return count
+
+    return number
+
+
+def _duration(scale: int) -> Callable[[Value], bytes]:
+    step = 10 ** (6 - scale)
+
+    def store(value: dt.timedelta) -> bytes:
+        amount = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        return _long(amount // step if amount >= 0 else -(-amount // step))
+
+    return store
+
+
+def _months(value: Value) -> bytes:
+    return _int(value.total_months)
+
+
+_int = _number("i", "int32")
+
+
+def _literal(value: Value) -> bytes:
+    """The text in the parentheses of a literal: 2026-11 of DATETIME(2026-11) YEAR TO MONTH."""
+    return str(value).partition("(")[2].partition(")")[0].encode()
+
+
+_UNITS: Final = {
+    Unit.YEAR: 12,
+    Unit.MONTH: 1,
+    Unit.DAY: 86_400_000_000,
+    Unit.HOUR: 3_600_000_000,
+    Unit.MINUTE: 60_000_000,
+    Unit.SECOND: 1_000_000,
+}
+"""Months for YEAR and MONTH, microseconds for the rest."""
+
+
+def _pair_weights(qualifier: Qualifier) -> tuple[int, ...]:
+    """What one of each pair of an INTERVAL counts."""
+    weights: list[int] = []
+    for unit in qualifier.units:
+        if unit == Unit.FRACTION:
+            weights += (10_000, 100, 1)[: (qualifier.scale + 1) // 2]
+        elif weights:
+            weights.append(_UNITS[unit])
+        else:
+            weights += [_UNITS[unit] * 100**place for place in reversed(range((qualifier.leading + 1) // 2))]
+    return tuple(weights)
+
+
+def _boolean(value: bool) -> bytes:
+    return b"\1" if value else b"\0"
+
+
+# --- from types to fields -------------------------------------------------------------------------------------------
+
+_BY_KIND: Final[dict[Kind, tuple[Layout, Callable[[Value], bytes]]]] = {
+    Kind.SMALLINT: (Layout.INT16, _number("h", "int16")),
+    Kind.INTEGER: (Layout.INT32, _int),
+    Kind.BIGINT: (Layout.INT64, _long),
+    Kind.INT8: (Layout.INT64, _long),
+    Kind.SMALLFLOAT: (Layout.FLOAT32, _number("f", "float32")),
+    Kind.FLOAT: (Layout.FLOAT64, _number("d", "float64")),
+    Kind.BOOLEAN: (Layout.BOOL, _boolean),
+}
+
+
+def fields_for(
+    columns: Sequence[Column],
+    code_set: CodeSet,
+    *,
+    strip_char: bool = False,
+    padded_varchar: bool = False,
+    floating: Floating = "float",
+) -> tuple[Field, ...]:
+    """The columns of a result as Arrow has them.
+
+    Opaque types, all but JSON, come as their bytes: no column of Arrow can be text in one row and bytes in another.
+
+    Raises:   NotSupportedError: a column's type has no codec; names both.
+    """
+    plain = [replace(column, type=_plain(column.type)) for column in columns]
+    codecs = codecs_for(plain, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
+    return tuple(_field(column, codec, floating) for column, codec in zip(plain, codecs, strict=True))
+
+
+def _plain(sql_type: SqlType) -> SqlType:
+    """What stands for an opaque type to have its bytes: BSON's codec does no more."""
+    opaque = sql_type.kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED, TypeCode.OPAQUE)
+    if not opaque or sql_type.extended_name.lower() in ("json", "blob", "clob"):
+        return sql_type
+    return replace(sql_type, extended_name="bson")
+
+
+def _field(column: Column, codec: Codec, floating: Floating) -> Field:
+    sql_type = column.type
+    if codec.kind in _BY_KIND:
+        layout, store = _BY_KIND[codec.kind]
+        return Field(column, layout, codec, store, letter=_LETTERS.get(layout, ""))
+    if codec.kind == Kind.DATE:
+        return _counted_field(column, Layout.DATE, codec, _days)
+    if codec.kind == Kind.DECIMAL:
+        return _decimal_field(column, codec, floating)
+    if codec.kind == Kind.DATETIME:
+        return _moment_field(column, codec, qualifier_of(sql_type))
+    if codec.kind == Kind.INTERVAL:
+        return _span_field(column, codec, qualifier_of(sql_type))
+    if sql_type.kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED, TypeCode.OPAQUE) and codec.kind == Kind.OTHER:
+        return Field(column, Layout.BINARY, codec, bytes)
+    return Field(column, Layout.UTF8, codec, _text)
+
+
+def _decimal_field(column: Column, codec: Codec, floating: Floating) -> Field:
+    precision, scale = column.type.precision or 0, column.type.scale
+    if scale is None:
+        if floating == "float":
+            return Field(column, Layout.FLOAT64, codec, _double)
+        if floating == "text":
+            return Field(column, Layout.UTF8, codec, _text)
+        precision, scale = MOST_DIGITS, floating
+    precision = min(max(precision, scale, 1), MOST_DIGITS)
+    return Field(column, Layout.DECIMAL, codec, _decimal(precision, scale), precision, scale)
+
+
+def _counted_field(
+    column: Column, layout: Layout, codec: Codec, number: Callable[[Value], int], scale: int = 0
+) -> Field:
+    """A field whose values are counts of something, which always fit."""
+    letter = "q" if layout == Layout.TIMESTAMP or scale == 6 else "i"
+
+    def store(value: Value) -> bytes:
+        return pack(f"={letter}", number(value))
+
+    return Field(column, layout, codec, store, scale=scale, letter=letter, number=number)
+
+
+def _span_field(column: Column, codec: Codec, qualifier: Qualifier) -> Field:
+    if qualifier.is_year_month:
+        return Field(column, Layout.INT32, codec, _months)
+    scale = _second_digits(qualifier)
+    return Field(column, Layout.DURATION, codec, _duration(scale), scale=scale)
+
+
+def _second_digits(qualifier: Qualifier) -> int:
+    """Digits of a second in the coarsest unit of Arrow that loses none: seconds, milliseconds, microseconds."""
+    return (qualifier.scale + 2) // 3 * 3
+
+
+def _moment_field(column: Column, codec: Codec, qualifier: Qualifier) -> Field:
+    scale = _second_digits(qualifier)
+    standard = qualifier.datetime_class
+    if standard is dt.date:
+        return _counted_field(column, Layout.DATE, codec, _days)
+    if standard is dt.datetime:
+        return _counted_field(column, Layout.TIMESTAMP, codec, _since_epoch(scale), scale)
+    if standard is dt.time:
+        return _counted_field(column, Layout.CLOCK, codec, _since_midnight(scale), scale)
+    return Field(column, Layout.UTF8, codec, _literal)
+
+
+# --- columns that grow ----------------------------------------------------------------------------------------------
+
+_TEXTS: Final = frozenset({Kind.CHAR, Kind.VARCHAR, Kind.LVARCHAR})
+"""Codecs whose values are str."""
+
+_AS_DIGITS: Final = bytes.maketrans(b"\0\1", b"01")
+
+
+def _bitmap(flags: bytes | bytearray) -> bytes:
+    """One byte for each row, 0 or 1 -> one bit."""
+    if not flags:
+        return b""
+    return int(flags[::-1].translate(_AS_DIGITS), 2).to_bytes((len(flags) + 7) // 8, "little")
+
+
+class _Growing:
+    """One column that grows."""
+
+    __slots__ = ("_is_text", "data", "field", "offsets", "valid", "zero")
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self._is_text = field.layout == Layout.UTF8 and field.codec.kind in _TEXTS
+        self.zero = b"" if field.layout >= Layout.UTF8 else bytes(field.width or 1)
+        self.clear()
+
+    def clear(self) -> None:
+        self.valid = bytearray()
+        self.data = bytearray()
+        self.offsets = array("i", (0,)) if self.field.layout >= Layout.UTF8 else None
+
+    def stored(self, values: Sequence[Value], has_nulls: bool) -> tuple[bytes, Iterable[int]]:
+        """The bytes of some values, and their sizes where they need offsets."""
+        store, number, letter, zero = self.field.store, self.field.number, self.field.letter, self.zero
+        if self._is_text:
+            texts = [value or "" for value in values] if has_nulls else values
+            if (text := "".join(texts)).isascii():
+                return text.encode(), map(len, texts)
+        if self.offsets is not None or not letter:
+            parts = [zero if value is None else store(value) for value in values]
+            return b"".join(parts), map(len, parts)
+        if number is None:
+            numbers = [0 if value is None else value for value in values] if has_nulls else values
+        else:
+            numbers = [0 if value is None else number(value) for value in values]
+        return pack(f"={len(values)}{letter}", *numbers), ()
+
+    def add(self, data: bytes, sizes: Iterable[int], valid: bytes) -> None:
+        if self.offsets is not None:
+            self.offsets.extend(accumulate(sizes, initial=self.offsets.pop()))
+        self.data += data
+        self.valid += valid
+
+    def chunk(self) -> tuple[int, bytes | None, bytes, bytes | None]:
+        nulls = self.valid.count(0)
+        validity = _bitmap(self.valid) if nulls else None
+        if self.offsets is not None:
+            return nulls, validity, self.offsets.tobytes(), bytes(self.data)
+        values = _bitmap(self.data) if self.field.layout == Layout.BOOL else bytes(self.data)
+        return nulls, validity, values, None
+
+
+class PureColumns:
+    """Columns that grow by what the row decoder makes of tuples; `_speedups.column_decoder.Columns` in Python.
+
+    Args:     most_bytes: of one column's text or bytes.
+    """
+
+    def __init__(self, fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> None:
+        self.rows = 0
+        self._columns = [_Growing(field) for field in fields]
+        self._run = make_decoder(tuple(field.codec for field in fields), code_set)
+        self._most_bytes = most_bytes
+
+    @property
+    def nbytes(self) -> int:
+        """See `Columns`."""
+        return sum(
+            len(column.data) + (4 * self.rows if column.offsets is not None else 0)
+            for column in self._columns
+        )
+
+    def decode(self, data: bytearray, pos: int, end: int) -> int:
+        """See `Columns`."""
+        run: list[Row] = []
+        after = self._run(data, pos, end, run)
+        if self._extend(run):
+            return after
+        for row in run:  # up to the one that cannot be stored
+            if not self._extend([row]):
+                break
+            size = int.from_bytes(data[pos + 4 : pos + 8], "big")
+            pos += TUPLE_HEAD + size + (size & 1)
+        return pos
+
+    def _extend(self, run: list[Row]) -> bool:
+        """Append these rows, or none of them."""
+        try:
+            found: list[tuple[bytes, Iterable[int], bytes]] = []
+            for column, values in zip(self._columns, zip(*run, strict=True), strict=False):
+                valid = bytes([value is not None for value in values])
+                found.append((*column.stored(values, 0 in valid), valid))
+        except DISLIKED:
+            return False
+        if not self._has_room([data for data, _, _ in found]):
+            return False
+        for column, (data, sizes, valid) in zip(self._columns, found, strict=False):
+            column.add(data, sizes, valid)
+        self.rows += len(run)
+        return True
+
+    def append(self, row: tuple[bytes | None, ...], /) -> bool:
+        """See `Columns`."""
+        parts = [value or column.zero for value, column in zip(row, self._columns, strict=True)]
+        if not self._has_room(parts):
+            return False
+        for column, value, part in zip(self._columns, row, parts, strict=True):
+            column.add(part, (len(part),), b"\0" if value is None else b"\1")
+        self.rows += 1
+        return True
+
+    def _has_room(self, parts: Iterable[bytes]) -> bool:
+        """Whether no column with offsets would get longer than they reach; an empty one takes a value of any size."""
+        return all(
+            column.offsets is None or len(column.data) + len(part) <= self._most_bytes
+            for column, part in zip(self._columns, parts, strict=False)
+        )
+
+    def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
+        """See `Columns`."""
+        rows, chunks = self.rows, [column.chunk() for column in self._columns]
+        self.rows = 0
+        for column in self._columns:
+            column.clear()
+        return rows, chunks

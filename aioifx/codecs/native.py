@@ -1,0 +1,203 @@
+"""The native seam: native functions where they are built, else ours; chosen once, at import. Never: how they work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias
+
+from aioifx.codecs import row_codegen
+from aioifx.codecs.arrow_layout import MOST_BYTES, Columns, Field, PureColumns
+from aioifx.codecs.base import Codec
+from aioifx.codecs.conversions import Adapters, with_adapters
+from aioifx.codecs.param_codegen import EncodeRun, Packer, Taken
+from aioifx.codecs.param_plan import forms_for
+from aioifx.codecs.row_codegen import DISLIKED, DecodeRun, Frame
+from aioifx.codecs.text import CodeSet
+from aioifx.sqltypes import Row, SqlType, Value
+from aioifx.wire.capabilities import Dialect
+from aioifx.wire.replies import (
+    Cost,
+    Done,
+    Reply,
+    RowReader,
+    Serials,
+    TakeReply,
+    TransactionState,
+    take_nothing,
+)
+
+SWITCH: Final = "AIOIFX_SPEEDUPS"
+"""0 in the environment forces pure Python."""
+
+
+def _native_is_here() -> bool:
+    """Whether all parts of the kernel are built, and wanted."""
+    if os.environ.get(SWITCH) == "0":
+        return False
+    try:
+        from aioifx._speedups import column_decoder, param_encoder, reply_reader, row_decoder, row_encoder
+    except ImportError:
+        return False
+    return all((column_decoder, param_encoder, reply_reader, row_decoder, row_encoder))
+
+
+MOST_COMPILED: Final = 500
+"""Columns or parameters that a function is compiled for. To compile one for 32,767 takes seconds."""
+MOST_NATIVE: Final = 8_000
+"""Parameters that a native encoder is made for. To make one takes about 2 microseconds for each."""
+
+NATIVE: Final = _native_is_here()
+
+speedups: Final[Literal["native", "pure"]] = "native" if NATIVE else "pure"
+"""Which of the two decodes rows and encodes parameters in this process."""
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def native_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
+    """See `make_decoder`; only where the kernel is built."""
+    from aioifx._speedups import row_decoder
+
+    return row_decoder.Decoder(codecs, code_set, row_type, DISLIKED).run
+
+
+def pure_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
+    """See `make_decoder`."""
+    if len(codecs) > MOST_COMPILED:
+        return lambda data, pos, end, rows: pos
+    return row_codegen.make_decoder(tuple(codecs), code_set, row_type)
+
+
+make_decoder: Final = native_decoder if NATIVE else pure_decoder
+"""What decodes rows of these codecs into tuples, or into a subclass of tuple that adds nothing but methods.
+
+It leaves to `rows.RowDecoder` what it dislikes.
+"""
+
+
+EncodeRows: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], bytes | bytearray]
+"""Rows -> all of them, one behind the other, each padded to even; a row that it dislikes is the callable's."""
+
+
+def native_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
+    """See `make_row_encoder`; only where the kernel is built."""
+    from aioifx._speedups import row_encoder
+
+    before, behind = frame or (None, None)
+    run = row_encoder.Encoder(codecs, code_set.codec, code_set.errors_in_writing, before, behind).run
+
+    def encode(rows: Iterable[Row], reference: Callable[[Row], bytes]) -> bytearray:
+        data, source = bytearray(), iter(rows)
+        while (left := run(source, data)) is not None:
+            data += reference(left[0])
+        return data
+
+    return encode
+
+
+def pure_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
+    """See `make_row_encoder`."""
+    if len(codecs) > MOST_COMPILED:
+        return lambda rows, reference: b"".join(map(reference, rows))
+    run = row_codegen.encode_run_for(tuple(codecs), frame)
+    return lambda rows, reference: b"".join(run(rows, reference))
+
+
+make_row_encoder: Final = native_row_encoder if NATIVE else pure_row_encoder
+"""What encodes rows of these codecs, each with *frame* in front, or bare.
+
+It leaves to `rows.RowEncoder` what it dislikes.
+"""
+
+
+# --- parameters -----------------------------------------------------------------------------------------------------
+
+
+def native_encoder(
+    types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
+) -> EncodeRun:
+    """See `make_encoder`; only where the kernel is built."""
+    from aioifx._speedups import param_encoder
+
+    if len(types) > MOST_NATIVE:
+        return _take_none
+    pairs = with_adapters(types, adapters)
+    known = {pair: forms_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
+    forms = [known[pair] for pair in pairs]
+    return param_encoder.Encoder(forms, code_set.codec, code_set.errors_in_writing, head, tail)
+
+
+def pure_encoder(
+    types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
+) -> EncodeRun:
+    """See `make_encoder`."""
+    if len(types) > MOST_COMPILED:
+        return _take_none
+    return Packer(tuple(types), code_set, head, tail, adapters)
+
+
+def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> Taken:
+    """Every execution is the reference's."""
+    row = next(rows, None)
+    return 0, None if row is None else (row,)
+
+
+make_encoder: Final = native_encoder if NATIVE else pure_encoder
+"""What encodes executions of a statement whose parameters have these types; each begins with *head*, ends with *tail*.
+
+*adapters* has one for each parameter, or none.
+
+It leaves to `params.ParamEncoder` what it dislikes.
+"""
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+
+
+def native_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> Columns:
+    """See `make_columns`; only where the kernel is built."""
+    from aioifx._speedups import column_decoder
+
+    return column_decoder.Columns(
+        [field.native for field in fields], code_set.codec, code_set.keeps_ascii, most_bytes
+    )
+
+
+def pure_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> Columns:
+    """See `make_columns`."""
+    return PureColumns(fields, code_set, most_bytes)
+
+
+make_columns: Final = native_columns if NATIVE else pure_columns
+"""Columns that grow by whole tuples, *most_bytes* of text or bytes in each at most.
+
+They leave to `columns.ColumnDecoder` what they dislike.
+"""
+
+
+# --- replies --------------------------------------------------------------------------------------------------------
+
+
+def native_taker(dialect: Dialect, read_rows: RowReader | None, limit: int) -> TakeReply:
+    """See `make_taker`; only where the kernel is built."""
+    from aioifx._speedups import reply_reader
+
+    decode = None
+    if read_rows is not None:
+        decode = read_rows.decode if read_rows.usual is None else read_rows.usual()
+    layouts = dialect.bigint, dialect.long_rowid
+    return reply_reader.Taker(decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState).take
+
+
+def pure_taker(dialect: Dialect, read_rows: RowReader | None, limit: int) -> TakeReply:
+    """See `make_taker`."""
+    return take_nothing
+
+
+make_taker: Final = native_taker if NATIVE else pure_taker
+"""What takes usual replies in one go, their tuples decoded, if they have no more bytes than *limit*.
+
+It leaves to `wire.replies.read_reply` what is of another form, or not wholly here.
+"""

@@ -1,0 +1,386 @@
+"""Functions compiled for one shape of parameters, each for many executions at once. Never: an error's words.
+
+House rules:
+1. Generated code never explains. At a row that it dislikes it stops and hands that row back; codecs/params.py, the
+   reference, encodes it or raises. The two agree on every row (tested).
+2. A shape is the classes of a row's values. All of a row that has one field of variable size at most is one struct
+   call; what never changes is in it as bytes, so a NULL costs nothing. Runs are made of one shape; single rows of
+   others may stand in between.
+3. A row is in the buffer as a whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, islice
+from operator import length_hint
+from types import CodeType
+from typing import Any, Final, TypeAlias
+
+from aioifx.codecs.base100 import MAX_PAIRS, Number, pack, pairs_of
+from aioifx.codecs.bind_values import Binder
+from aioifx.codecs.conversions import Adapters, with_adapters
+from aioifx.codecs.param_plan import Form, Op, forms_for
+from aioifx.codecs.temporal import DAY_ZERO, usual_clock, usual_moment
+from aioifx.codecs.text import CodeSet
+from aioifx.sqltypes import SqlType, TypeCode, Value
+
+Taken: TypeAlias = tuple[int, tuple[Any] | None]
+"""How many rows were encoded, and the one behind them if it was disliked."""
+
+EncodeRun: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], Taken]
+"""Rows become ``head · entries · tail`` in the buffer, one by one, until it has as many bytes as the limit, a row is
+disliked, or there are no more. No row is asked for before there is room for it. What the iterator raises gets out."""
+
+Shape: TypeAlias = tuple[type[object], ...]
+
+WORTHWHILE: Final = 100
+"""Rows of one shape; the reference needs about as long for them as compiling takes."""
+
+MAX_SHAPES: Final = 64
+"""Compiled for one list of parameters."""
+
+MAX_SEEN: Final = 1024
+"""Counted for it."""
+
+_MAX_SIZES: Final = 1024
+"""Of one field, whose struct calls are kept."""
+
+
+class _BySize(dict[int, Callable[..., bytes]]):
+    """The struct calls of a stretch with one variable field in it, by that field's size."""
+
+    __slots__ = ("_before", "_behind")
+
+    def __init__(self, before: str, behind: str) -> None:
+        super().__init__()
+        self._before, self._behind = before, behind
+
+    def __missing__(self, size: int) -> Callable[..., bytes]:
+        pack = struct.Struct(f">{self._before}{size + (size & 1)}s{self._behind}").pack
+        if len(self) < _MAX_SIZES:
+            self[size] = pack
+        return pack
+
+
+_WALK: Final = ("__iter__", "__len__")
+_AS_TUPLES: Final[list[object]] = [getattr(tuple, name) for name in _WALK]
+
+
+def _is_plain(kind: type[object]) -> bool:
+    """Whether rows of a class are lists or tuples, or tuples with more to them, such as records."""
+    if kind is tuple or kind is list:
+        return True
+    walk = [getattr(kind, name, None) for name in _WALK]
+    return issubclass(kind, tuple) and walk == _AS_TUPLES
+
+
+def _refuse(value: Value) -> Any:
+    raise ValueError
+
+
+def _clock(value: dt.time) -> bytes:
+    data = None if value.microsecond else usual_clock(value, 1_000_000)
+    clock: bytes = data[:4] if data else _refuse(value)
+    return clock
+
+
+_NUMBER_HEAD: Final = struct.Struct(">4shH")
+
+
+def _number(form: Form) -> Binder:
+    """The reference's work on a number without exponent that is not zero, by cutting its digits as text."""
+    head, limit, bind, pack_head = form.head, form.limit, form.bind, _NUMBER_HEAD.pack
+    is_money = head[1] == TypeCode.MONEY
+
+    def entry(value: Value) -> bytes:
+        text = str(value)
+        negative = text[0] == "-"
+        whole, _, behind = text[negative:].partition(".")
+        size, scale = len(whole), len(behind)
+        pairs = pairs_of(f"{'0' if size & 1 else ''}{whole}{behind}{'0' if scale & 1 else ''}")
+        short = pairs.lstrip(b"\0")
+        if not short or len(short) > MAX_PAIRS or size > limit:
+            return bind(value)
+        exponent = (size + 1 >> 1) - len(pairs) + len(short)
+        number = pack(Number(True, exponent, short)) if negative else b"%c%b" % (exponent + 0xC0, short)
+        data = pack_head(head, 0 if is_money else scale, len(number)) + number
+        return data + b"\0" if len(number) & 1 else data
+
+    def checked(value: Value) -> bytes:
+        try:
+            return entry(value)
+        except ValueError:  # an exponent, or no number at all
+            return bind(value)
+
+    return checked
+
+
+_STRUCT_FORMS: Final = {
+    Op.SMALL: "h",
+    Op.INT: "i",
+    Op.LONG: "q",
+    Op.DOUBLE: "d",
+    Op.SINGLE: "f",
+    Op.WHOLE: "d",
+}
+
+
+class _Template:
+    """The function of one shape, still without head and tail.
+
+    It is collected piece by piece: constant bytes, fixed fields, variable fields; a stretch ends in front of its
+    second variable field.
+    """
+
+    def __init__(self, forms: Sequence[Form], shape: Shape, code_set: CodeSet) -> None:
+        self._names: dict[str, Any] = {
+            "refuse": _refuse,
+            "moment": usual_moment,
+            "clock": _clock,
+            "is_plain": _is_plain,
+            "CODEC": code_set.codec,
+            "ERRORS": code_set.errors_in_writing,
+        }
+        self._constants = [b""]
+        self._stretches: list[list[int | str | None]] = [[0]]
+        self._lines: list[str] = []
+        self._calls: list[str] = []
+        self._values = ["C0"]
+        self._size = ""
+        for index, (form, kind) in enumerate(zip(forms, shape, strict=True)):
+            self._names[f"K{index}"] = kind
+            self._add(index, f"v{index}", form)
+        self._end()
+        self._code: CodeType = compile(self._source(len(forms)), "<aioifx parameters>", "exec")
+
+    def compiled(
+        self, head: bytes, tail: bytes, packs: dict[Shape, Callable[..., bytes]]
+    ) -> tuple[EncodeRun, Callable[..., bytes]]:
+        """The functions for runs and for single rows, with the bytes that executions begin and end with.
+
+        Args:     packs: those for single rows of other shapes, which a run calls for a row that is unlike its own.
+        """
+        constants = [*self._constants]
+        constants[0] = head + constants[0]
+        constants[-1] += tail
+        names: dict[str, Any] = self._names | {
+            f"C{index}": constant for index, constant in enumerate(constants)
+        }
+        names["PACKS"] = packs
+        for number, stretch in enumerate(self._stretches):
+            forms = [f"{len(constants[piece])}s" if isinstance(piece, int) else piece for piece in stretch]
+            if None in forms:
+                cut = forms.index(None)
+                before, behind = "".join(filter(None, forms[:cut])), "".join(filter(None, forms[cut:]))
+                names[f"P{number}"] = _BySize(before, behind)
+            else:
+                names[f"P{number}"] = struct.Struct(">" + "".join(filter(None, forms))).pack
+        exec(self._code, names)  # from our own tables; nothing of the server's or the caller's is in it
+        return names["run"], names["pack"]
+
+    def _source(self, count: int) -> str:
+        checks = " or ".join(f"v{index}.__class__ is not K{index}" for index in range(count)) or "False"
+        values = f"({''.join(f'v{index}, ' for index in range(count))})"
+        entries = " + ".join(self._calls)
+        lines = [
+            "def pack(row):",
+            f"    {values} = row",
+            *(f"    {line}" for line in self._lines),
+            f"    return {entries}",
+            "def run(rows, out, limit):",
+            "    count = 0",
+            "    odd = None",
+            "    usual = tuple",
+            "    for row in rows:",
+            "        kind = type(row)",
+            "        if kind is not usual:",
+            "            if not is_plain(kind):",
+            "                return count, (row,)",
+            "            usual = kind",
+            "        try:",
+            f"            {values} = row",
+            f"            if {checks}:",
+            "                other = PACKS.get(tuple(map(type, row)))",
+            "                if other is None or other is odd:",
+            "                    return count, (row,)",
+            "                out += other(row)",
+            "                odd = other",
+            "            else:",
+            *(f"                {line}" for line in self._lines),
+            f"                out += {entries}",
+            "                odd = None",
+            "        except Exception:",
+            "            return count, (row,)",
+            "        count += 1",
+            "        if len(out) >= limit:",
+            "            break",
+            "    return count, None",
+        ]
+        return "\n".join(lines)
+
+    def _constant(self, data: bytes) -> None:
+        """More constant bytes, behind those that end the stretch so far or behind its last field."""
+        stretch = self._stretches[-1]
+        if not isinstance(stretch[-1], int):
+            stretch.append(len(self._constants))
+            self._values.append(f"C{len(self._constants)}")
+            self._constants.append(b"")
+        self._constants[-1] += data
+
+    def _fixed(self, head: bytes, form: str, *values: str) -> None:
+        self._constant(head)
+        self._stretches[-1].append(form)
+        self._values += values
+
+    def _variable(self, head: bytes, form: str, size: str, *values: str) -> None:
+        """A field, and how long it is in front of it if the *form* says so."""
+        if self._size:
+            self._end()
+            self._stretches.append([len(self._constants)])
+            self._values = [f"C{len(self._constants)}"]
+            self._constants.append(b"")
+        self._constant(head)
+        self._stretches[-1] += [form, None]
+        self._values += values
+        self._size = size
+
+    def _end(self) -> None:
+        self._constant(b"")
+        name = f"P{len(self._calls)}"
+        self._calls.append(f"{name}{f'[{self._size}]' if self._size else ''}({', '.join(self._values)})")
+        self._size = ""
+
+    def _add(self, index: int, value: str, form: Form) -> None:
+        op, head = form.op, form.head
+        match op:
+            case Op.CONSTANT:
+                self._constant(head)
+            case Op.SMALL | Op.INT | Op.LONG:
+                checked = f"{value} if {value} != {-form.limit} else refuse({value})"
+                self._fixed(head, _STRUCT_FORMS[op], checked)
+            case Op.SPLIT:
+                self._lines += [
+                    f"a{index} = abs({value})",
+                    f"if a{index} >= {form.limit}: refuse({value})",
+                ]
+                sign = f"-1 if {value} < 0 else 1"
+                self._fixed(head, "hII", sign, f"a{index} & {0xFFFF_FFFF}", f"a{index} >> 32")
+            case Op.DOUBLE | Op.SINGLE:
+                self._fixed(head, _STRUCT_FORMS[op], f"{value} if {value} == {value} else refuse({value})")
+            case Op.WHOLE:
+                usual = f"{value} if {-form.limit} < {value} < {form.limit} else refuse({value})"
+                self._fixed(head, "d", usual)
+            case Op.DAY:
+                self._fixed(head, "i", f"{value}.toordinal() - {DAY_ZERO}")
+            case Op.MOMENT:
+                self._fixed(head, "12s", f"moment({value}, {form.limit})")
+            case Op.CLOCK:
+                self._fixed(head, "4s", f"clock({value})")
+            case Op.TRUTH:
+                self._names[f"t{index}"], self._names[f"u{index}"] = head, form.other
+                self._fixed(b"", f"{len(head)}s", f"t{index} if {value} else u{index}")
+            case Op.SHORT_TEXT | Op.LONG_TEXT:
+                self._text(index, value, form)
+            case Op.NUMBER | Op.OTHER:
+                self._names[f"bind{index}"] = _number(form) if op == Op.NUMBER else form.bind
+                self._lines.append(f"f{index} = bind{index}({value})")
+                self._variable(b"", "", f"len(f{index})", f"f{index}")
+
+    def _text(self, index: int, value: str, form: Form) -> None:
+        errors = "" if self._names["ERRORS"] == "strict" else ", ERRORS"
+        field, size = f"f{index}", f"n{index}"
+        refused = f"{size} > {form.limit}" + (f" or {size} and not {field}[0]" if form.refuses_nul else "")
+        self._lines += [
+            f"{field} = {value}.encode(CODEC{errors})",
+            f"{size} = len({field})",
+            f"if {refused}: refuse({value})",
+        ]
+        self._variable(form.head, "H" if form.op == Op.SHORT_TEXT else "I", size, size, field)
+
+
+class _Templates:
+    """What was compiled for one list of parameters."""
+
+    __slots__ = ("_code_set", "_pairs", "_seen", "found")
+
+    def __init__(self, types: tuple[SqlType | None, ...], code_set: CodeSet, adapters: Adapters) -> None:
+        self._pairs = with_adapters(types, adapters)
+        self._code_set = code_set
+        self._seen: dict[Shape, int] = {}
+        self.found: dict[Shape, _Template] = {}
+
+    def find(self, shape: Shape, eager: bool) -> _Template | None:
+        """The template of a shape that has come often enough, or will."""
+        template = self.found.get(shape)
+        if template is not None or len(self.found) >= MAX_SHAPES:
+            return template
+        seen = self._seen.pop(shape, 0)
+        if seen < WORTHWHILE and not eager:
+            if len(self._seen) >= MAX_SEEN:
+                self._seen.clear()  # with so many, hardly one of them is frequent
+            self._seen[shape] = seen + 1
+            return None
+        pairs = zip(self._pairs, shape, strict=True)
+        forms = [forms_for(sql_type, self._code_set, adapter).of(kind) for (sql_type, adapter), kind in pairs]
+        template = self.found[shape] = _Template(forms, shape, self._code_set)
+        return template
+
+
+_templates_for = lru_cache(maxsize=512)(_Templates)
+
+
+class Packer:
+    """Encodes executions of one statement, whatever shapes its rows have; an EncodeRun."""
+
+    __slots__ = ("_count", "_head", "_last", "_packs", "_runs", "_tail", "_templates")
+
+    def __init__(
+        self,
+        types: tuple[SqlType | None, ...],
+        code_set: CodeSet,
+        head: bytes,
+        tail: bytes,
+        adapters: Adapters = (),
+    ) -> None:
+        self._templates = _templates_for(types, code_set, adapters)
+        self._count = len(types)
+        self._head, self._tail = head, tail
+        self._runs: dict[Shape, EncodeRun] = {}
+        self._packs: dict[Shape, Callable[..., bytes]] = {}
+        self._last: EncodeRun | None = None
+
+    def __call__(self, rows: Iterator[Sequence[Value]], out: bytearray, limit: int) -> Taken:
+        """See EncodeRun."""
+        run, total = self._last, 0
+        left: tuple[Any] | None = None
+        if run is None:
+            for row in islice(rows, 1):
+                left = (row,)
+        else:
+            total, left = run(rows, out, limit)
+        while left is not None:
+            other = self._run_for(left[0], length_hint(rows))
+            if other is None or other is run:  # it has the shape, so it was disliked for a value
+                break
+            run = self._last = other
+            taken, left = run(chain(left, rows), out, limit)
+            total += taken
+        return total, left
+
+    def _run_for(self, row: tuple[Value, ...], more: int) -> EncodeRun | None:
+        """What encodes rows of this one's shape; None where nothing does, or not yet."""
+        if not _is_plain(type(row)) or len(row) != self._count:
+            return None
+        shape = tuple(map(type, row))
+        run = self._runs.get(shape)
+        if run is None:
+            # The more shapes there are, the less is it to be hoped that the rows to come have this one.
+            template = self._templates.find(shape, more >> len(self._runs) >= WORTHWHILE)
+            if template is not None:
+                run, self._packs[shape] = template.compiled(self._head, self._tail, self._packs)
+                self._runs[shape] = run
+        return run

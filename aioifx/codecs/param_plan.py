@@ -1,0 +1,215 @@
+"""How the usual classes of Python are packed for one parameter: what both packers work from. Never: a byte order.
+
+Nothing is stated twice: what never changes in an entry is cut from what its binder, the reference, makes of a sample.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+from aioifx.codecs.bind_values import Binder, binder_for, is_character, is_named
+from aioifx.codecs.conversions import STANDARD, Adapter
+from aioifx.codecs.registry import is_large_object
+from aioifx.codecs.temporal import qualifier_of, usual_step
+from aioifx.codecs.text import CodeSet
+from aioifx.sqltypes import SqlType, TypeCode, Unit
+
+
+class Op(IntEnum):
+    """What becomes of a value. `_speedups/param_encoder.pyx` knows the same numbers."""
+
+    OTHER = 0
+    """Its binder's work."""
+    CONSTANT = 1
+    """Nothing: the head is all there is."""
+    SMALL = 2
+    """An int of two bytes, *limit* and above refused, and -limit and below."""
+    INT = 3
+    """The same with four bytes."""
+    LONG = 4
+    """The same with eight."""
+    SPLIT = 5
+    """Sign, low half, high half: INT8."""
+    DOUBLE = 6
+    """A float that is no NaN."""
+    SINGLE = 7
+    """The same with four bytes."""
+    WHOLE = 8
+    """An int less than *limit* either way, as a double."""
+    DAY = 9
+    """A date: days since DATE's day 0."""
+    MOMENT = 10
+    """A naive datetime in eleven bytes and a pad, cut to *limit* microseconds."""
+    CLOCK = 11
+    """A naive time without microseconds, in four bytes."""
+    TRUTH = 12
+    """Nothing: the head for True, *other* for False."""
+    SHORT_TEXT = 13
+    """A str of *limit* bytes at most: 2 size · bytes · pad to even."""
+    LONG_TEXT = 14
+    """The same with a size of four bytes."""
+    NUMBER = 15
+    """A finite Decimal, int or float in base 100, less than 10 to the power of *limit*."""
+
+
+class Form(NamedTuple):
+    """How a value of one class becomes an entry."""
+
+    op: Op
+    bind: Binder
+    """The reference."""
+    head: bytes = b""
+    """What the entry begins with, whatever the value is."""
+    other: bytes = b""
+    limit: int = 0
+    refuses_nul: bool = False
+    """Text must not begin with NUL."""
+
+
+class Forms(NamedTuple):
+    """How one parameter is packed."""
+
+    usual: Mapping[type[object], Form]
+    rest: Form
+    """For every other class."""
+
+    def of(self, kind: type[object]) -> Form:
+        """The form for a value of just this class."""
+        return self.usual.get(kind, self.rest)
+
+
+_Rule: TypeAlias = Callable[[SqlType, Binder], Mapping[type[object], Form]]
+
+_SHORTEST: Final = 6
+"""Type, indicator, precision."""
+
+_EXACT: Final = 1 << 53
+"""Every int below is a double."""
+
+_ANY_SIZE: Final = 1 << 20
+"""More digits than a Decimal has that SQLI can send."""
+
+_LONGEST_SHORT_TEXT: Final = 32_767
+
+
+def _integer(op: Op, width: int) -> _Rule:
+    def rule(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+        form = Form(op, bind, bind(0)[:-width], limit=1 << (8 * min(width, 8) - 1))
+        return {int: form, bool: form}
+
+    return rule
+
+
+def _int8(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+    return {int: Form(Op.SPLIT, bind, bind(0)[:_SHORTEST], limit=1 << 63)}
+
+
+def _float(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+    return {
+        float: Form(Op.DOUBLE, bind, bind(0.0)[:_SHORTEST]),
+        int: Form(Op.WHOLE, bind, bind(0.0)[:_SHORTEST], limit=_EXACT),
+        Decimal: _number(bind, _ANY_SIZE),
+    }
+
+
+def _smallfloat(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+    return {float: Form(Op.SINGLE, bind, bind(0.0)[:_SHORTEST]), Decimal: _number(bind, _ANY_SIZE)}
+
+
+def _number(bind: Binder, limit: int) -> Form:
+    return Form(Op.NUMBER, bind, bind(Decimal(0))[:4], limit=limit)
+
+
+def _decimal(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+    scale = sql_type.scale
+    limit = _ANY_SIZE if scale is None else (sql_type.precision or 0) - scale
+    return dict.fromkeys((Decimal, int, float), _number(bind, limit))
+
+
+def _date(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+    return {dt.date: Form(Op.DAY, bind, bind(dt.date.min)[:_SHORTEST])}
+
+
+def _datetime(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+    qualifier, usual = qualifier_of(sql_type), dict[type[object], Form]()
+    if step := usual_step(qualifier):
+        usual[dt.datetime] = _moment(bind, step)
+    if qualifier.first == Unit.HOUR and qualifier.last >= Unit.SECOND:
+        usual[dt.time] = _clock(bind)
+    return usual
+
+
+def _moment(bind: Binder, step: int) -> Form:
+    return Form(Op.MOMENT, bind, bind(dt.datetime(1, 1, 1))[:-12], limit=step)
+
+
+def _clock(bind: Binder) -> Form:
+    return Form(Op.CLOCK, bind, bind(dt.time(1))[:-4])
+
+
+def _truth(sql_type: SqlType | None, bind: Binder) -> Mapping[type[object], Form]:
+    return {bool: Form(Op.TRUTH, bind, bind(True), bind(False))}
+
+
+_RULES: Final[Mapping[int, _Rule]] = {
+    TypeCode.SMALLINT: _integer(Op.SMALL, 2),
+    TypeCode.INTEGER: _integer(Op.INT, 4),
+    TypeCode.SERIAL: _integer(Op.INT, 4),
+    TypeCode.BIGINT: _integer(Op.LONG, 8),
+    TypeCode.BIGSERIAL: _integer(Op.LONG, 8),
+    TypeCode.INT8: _int8,
+    TypeCode.SERIAL8: _int8,
+    TypeCode.FLOAT: _float,
+    TypeCode.SMALLFLOAT: _smallfloat,
+    TypeCode.DATE: _date,
+    TypeCode.DECIMAL: _decimal,
+    TypeCode.MONEY: _decimal,
+    TypeCode.DATETIME: _datetime,
+    TypeCode.BOOLEAN: _truth,
+}
+
+
+@lru_cache(maxsize=1024)
+def forms_for(sql_type: SqlType | None, code_set: CodeSet, adapter: Adapter = STANDARD) -> Forms:
+    """How one parameter is packed, from the type that the server described for it; None where it told nothing."""
+    bind = binder_for(sql_type, code_set)
+    usual: dict[type[object], Form] = {type(None): Form(Op.CONSTANT, bind, bind(None))}
+    if sql_type is None:
+        usual |= _undescribed(bind)
+    elif not is_large_object(sql_type):
+        usual[str] = _text(sql_type, bind)
+        rule = _RULES.get(sql_type.kind)
+        usual |= rule(sql_type, bind) if rule else {}
+    if not adapter.is_standard:
+        bind = binder_for(sql_type, code_set, adapter)
+        usual = {kind: form._replace(bind=bind) for kind, form in usual.items() if kind in adapter.as_is}
+    return Forms(usual, Form(Op.OTHER, bind))
+
+
+def _text(sql_type: SqlType | None, bind: Binder) -> Form:
+    empty = bind("")
+    size = sql_type.size or 0 if sql_type else 0
+    refuses_nul = sql_type is not None and is_character(sql_type)
+    if is_named(int.from_bytes(empty[:2], "big")):
+        return Form(Op.LONG_TEXT, bind, empty[:-4], limit=size or (1 << 31) - 1, refuses_nul=refuses_nul)
+    limit = min(size or _LONGEST_SHORT_TEXT, _LONGEST_SHORT_TEXT)
+    return Form(Op.SHORT_TEXT, bind, empty[:-2], limit=limit, refuses_nul=refuses_nul)
+
+
+def _undescribed(bind: Binder) -> Mapping[type[object], Form]:
+    """By the value's class; an int that INTEGER does not hold goes as something else."""
+    return {
+        int: Form(Op.INT, bind, bind(0)[:_SHORTEST], limit=1 << 31),
+        bool: Form(Op.TRUTH, bind, bind(True), bind(False)),
+        float: Form(Op.DOUBLE, bind, bind(0.0)[:_SHORTEST]),
+        Decimal: _number(bind, _ANY_SIZE),
+        str: _text(None, bind),
+        dt.date: Form(Op.DAY, bind, bind(dt.date.min)[:_SHORTEST]),
+        dt.datetime: _moment(bind, 10),
+        dt.time: _clock(bind),
+    }

@@ -1,0 +1,75 @@
+"""Tables of sysmaster that show the server's own state: databases and sessions. Never: what a user's database holds."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import date
+from typing import Final, TypeAlias
+
+from aioifx.server.catalog import systables
+from aioifx.server.engine.session_registry import Roster
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sqlite.databases import Databases, LogMode
+
+_Rows: TypeAlias = list[tuple[Stored, ...]]
+
+_DAY_ZERO: Final = date(1899, 12, 31)
+_FIRST_PARTNUM: Final = (
+    0x100000  # a part number begins with that of its dbspace, 1 being the root (documented)
+)
+_FLAGS: Final = {LogMode.UNLOGGED: 0, LogMode.LOGGED: 1, LogMode.ANSI: 5}
+"""sysdatabases.flags: 1 logged, 4 ANSI (documented: sysmaster, sysdatabases)."""
+
+
+def refresh(name: str, connection: sqlite3.Connection, databases: Databases, roster: Roster) -> None:
+    """Fill the session's copy of one of `systables.SESSION_TABLES`, as of now."""
+    table = systables.session_table(name)
+    connection.execute(f"DELETE FROM {table}")
+    marks = ", ".join("?" * len(systables.SYSMASTER_TABLES[name].columns))
+    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", _MAKERS[name](databases, roster))
+
+
+def _sysdatabases(databases: Databases, roster: Roster) -> _Rows:
+    return [
+        (
+            database.name,
+            _FIRST_PARTNUM + number,
+            database.owner,
+            (database.created - _DAY_ZERO).days,
+            int(database.log_mode is not LogMode.UNLOGGED),
+            0,  # is_buff_log
+            int(database.log_mode is LogMode.ANSI),
+            0,  # is_nls
+            0,  # is_case_insens
+            _FLAGS[database.log_mode],
+        )
+        for number, database in enumerate(databases.all(), start=1)
+    ]
+
+
+def _sysdbslocale(databases: Databases, roster: Roster) -> _Rows:
+    return [(database.name, database.locale) for database in databases.all()]
+
+
+def _syssessions(databases: Databases, roster: Roster) -> _Rows:
+    return [
+        (
+            member.session_id,
+            member.user,
+            0,  # uid
+            member.process_id,
+            member.host,
+            "",  # tty
+            int(member.connected.timestamp()),
+            "",  # feprogram
+        )
+        for member in roster.members()
+    ]
+
+
+_MAKERS: Final[dict[str, Callable[[Databases, Roster], _Rows]]] = {
+    "sysdatabases": _sysdatabases,
+    "sysdbslocale": _sysdbslocale,
+    "syssessions": _syssessions,
+}

@@ -1,0 +1,63 @@
+"""A script that fills a database before the first client comes. Never: where the script is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import indent
+from typing import Final
+
+from aioifx.errors import DatabaseError, from_server
+from aioifx.server.engine.engine import Engine
+from aioifx.server.engine.session_registry import Roster
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.syntax.parser import split_script
+from aioifx.server.sqlite.databases import Databases, LogMode
+
+_SHOWN: Final = 20
+"""Lines of a statement that an error shows when the server names no place in it."""
+
+
+def run_script(script: str, database: str, databases: Databases, roster: Roster, user: str) -> None:
+    """Run the statements of *script*, which ``;`` ends, as *user* in *database*.
+
+    Raises:   DatabaseError: a statement failed; `sql` is its text, `row_index` its place in the script, from 0. Nothing
+              was run if it could not be read.
+    """
+    statements = list(_statements(script))
+    member = roster.enter(user)
+    settings = Settings(user=user, session_id=member.session_id, routines=databases.routines)
+    locale = databases.find(database).locale
+    engine = Engine(databases, roster, member, settings, database_locale=locale)
+    try:
+        engine.open_database(database)
+        for index, (text, start) in enumerate(statements):
+            try:
+                engine.execute(engine.prepare(text))
+            except SqlFault as fault:
+                raise _error(fault, index, text, script[: start + max(fault.offset - 1, 0)]) from None
+        if engine.database is not None and engine.database.log_mode is LogMode.ANSI:
+            engine.commit()  # a transaction is always open there, elsewhere every statement has committed itself
+    finally:
+        engine.close()
+
+
+def _statements(script: str) -> Iterator[tuple[str, int]]:
+    count = 0
+    try:
+        for statement in split_script(script):
+            yield statement
+            count += 1
+    except SqlFault as fault:
+        raise _error(fault, count, script, script[: fault.offset - 1]) from None
+
+
+def _error(fault: SqlFault, index: int, text: str, before: str) -> DatabaseError:
+    """Args:     before: the script up to where it went wrong."""
+    error = from_server(fault.sqlcode, fault.isamcode, offset=fault.offset, token=fault.token, sql=text)
+    line = before.count("\n") + 1
+    error.args = (f"statement {index + 1} of the seed, line {line} of the script: {error}",)
+    error.row_index = index
+    if not fault.offset:
+        error.add_note("SQL:\n" + indent("\n".join(text.splitlines()[:_SHOWN]), "    "))
+    return error

@@ -1,0 +1,387 @@
+"""Accept, channel, session; `running()` for tests. Never: a message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from ssl import SSLContext
+from typing import Final
+from urllib.parse import quote
+
+from aioifx.channel import Channel
+from aioifx.codecs.text import code_set_of
+from aioifx.errors import InterfaceError
+from aioifx.server.engine.session_registry import Roster
+from aioifx.server.host.seed import run_script
+from aioifx.server.protocol.context import FetchLimit, Identity
+from aioifx.server.protocol.oob import Watch
+from aioifx.server.protocol.row_blocks import LARGEST_PORTION
+from aioifx.server.protocol.session import READ_AHEAD, Rules, Session
+from aioifx.server.protocol.stats import Counts, ServerStats
+from aioifx.server.sql.model.routines import Routine, Routines
+from aioifx.server.sql.model.settings import Version
+from aioifx.server.sqlite.databases import (
+    DEFAULT_LOCALE,
+    SYSMASTER,
+    Databases,
+    LogMode,
+    is_database_name,
+    numbered_locale,
+)
+from aioifx.wire.capabilities import SERVER_MASK
+
+DEFAULT_NAME: Final = "ol_aioifx"
+"""The DBSERVERNAME of a server that was given none."""
+
+_OWNER: Final = "informix"
+"""Who owns databases that the server makes, and logs in when a DSN names nobody."""
+
+
+_TEXTS: Final = {"host": False, "db_locale": False, "user": True, "password": True, "server_name": True}
+"""Options that are text, and whether they may be None."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How a server is set up; the command line and `running` both make one."""
+
+    databases: tuple[str, ...] = ("demo",)
+    """Made if they do not exist, each with the locale that follows its name, as in ``shop:en_US.utf8``.
+
+    Without one it is *db_locale*. sysmaster always exists.
+    """
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0 for any that is free."""
+    user: str | None = None
+    """None: anybody may log in."""
+    password: str | None = field(default=None, repr=False)
+    server_name: str | None = None
+    """None: any DBSERVERNAME is accepted."""
+    log_mode: LogMode = LogMode.LOGGED
+    directory: Path | None = None
+    """Where databases are kept; None for a temporary place that goes with the server."""
+    seed: str | Path | None = None
+    """SQL statements, ended by ``;``, for the first database."""
+    db_locale: str = DEFAULT_LOCALE
+    """Of databases that are made without a locale of their own, and of clients that name no DB_LOCALE."""
+    ssl: SSLContext | None = None
+    mask: bytes = SERVER_MASK
+    """Capability bits that the server answers with."""
+    routines: tuple[Routine, ...] = ()
+    """Procedures and functions written in Python, for all databases."""
+    login_timeout: float = 10.0
+    """Seconds that a client has for its login, and before that for its TLS handshake; then it is dropped."""
+    max_sessions: int = 1000
+    """Sessions at a time; a login beyond them is refused with -25571."""
+    fetch_limit: int = LARGEST_PORTION
+    """Bytes of rows in one reply, however large the fetch buffer that the client names is."""
+    fetch_refusal: int = 0
+    """SQLCODE by which a larger fetch buffer is refused, such as -406; 0: it is not, and gets less than it holds."""
+
+    def __post_init__(self) -> None:
+        """Raises:   InterfaceError: an option is wrong."""
+        for option, optional in _TEXTS.items():
+            value = getattr(self, option)
+            if not (isinstance(value, str) or (value is None and optional)):
+                raise InterfaceError(f"{option}: expected text, got {type(value).__name__}")
+        for name, locale in map(_parts_of, self.databases):
+            if not is_database_name(name):
+                raise InterfaceError(f"database: {name!r} is not the name of a database")
+            if locale:
+                _check_locale("database", locale)
+        _check_locale("db_locale", self.db_locale)
+        if self.port not in range(0x10000):
+            raise InterfaceError(
+                f"port: {self.port!r} is not a port; expected a whole number from 0 to 65535"
+            )
+        if isinstance(self.seed, Path):
+            object.__setattr__(self, "seed", _script_in(self.seed))
+        elif not isinstance(self.seed, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may be untyped
+            raise InterfaceError(f"seed: expected SQL or a Path, got {type(self.seed).__name__}")
+        if not self.login_timeout > 0:
+            raise InterfaceError(f"login_timeout: expected seconds above 0, got {self.login_timeout!r}")
+        if self.max_sessions < 1:
+            raise InterfaceError(f"max_sessions: expected 1 or more, got {self.max_sessions!r}")
+        if self.fetch_limit < 1:
+            raise InterfaceError("fetch_limit: must be a number of bytes")
+        if self.fetch_refusal > 0:
+            raise InterfaceError("fetch_refusal: must be a negative SQLCODE, or 0")
+
+    @property
+    def first_database(self) -> str:
+        """The name of the one that the seed fills and the address names."""
+        return _parts_of(self.databases[0])[0] if self.databases else SYSMASTER
+
+
+def _parts_of(database: str) -> tuple[str, str]:
+    """``name:locale`` -> name, locale; empty where there is none."""
+    name, _, locale = database.partition(":")
+    return name.lower(), locale
+
+
+def _check_locale(option: str, locale: str) -> None:
+    try:
+        code_set_of(locale)
+    except InterfaceError as error:
+        raise InterfaceError(f"{option}: {error}") from None
+
+
+def _script_in(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InterfaceError(f"seed: {path} cannot be read: {error}") from None
+
+
+class Server:
+    """A listening server. `start` it, and `close` it in any case."""
+
+    def __init__(self, options: ServerOptions | None = None) -> None:
+        self.options = options or ServerOptions()
+        self._routines = Routines(self.options.routines)
+        self._databases: Databases | None = None
+        self._roster = Roster()
+        self._listener: asyncio.Server | None = None
+        self._sessions: dict[asyncio.Task[None], Session] = {}
+        self._connections: set[_Accepted] = set()
+        self._logins = 0
+        self._ended = Counts()
+        self._closing = False
+        self._rules = Rules(
+            Identity(self.options.server_name or DEFAULT_NAME, Version().full, self.options.mask),
+            self.options.user,
+            self.options.password,
+            only_own_name=self.options.server_name is not None,
+            login_timeout=self.options.login_timeout,
+            max_sessions=self.options.max_sessions,
+            fetch_limit=FetchLimit(self.options.fetch_limit, self.options.fetch_refusal),
+        )
+
+    async def start(self) -> None:
+        """Make the databases, run the seed, and listen.
+
+        Raises:   OSError: the port is taken. DatabaseError: the seed failed.
+                  ValueError: the directory holds other things, or a database of another locale.
+        """
+        self._closing = False
+        try:
+            await asyncio.to_thread(self._prepare)
+            options = self.options
+            self._listener = await asyncio.get_running_loop().create_server(
+                self._accept,
+                options.host,
+                options.port,
+                ssl=options.ssl,
+                ssl_handshake_timeout=options.login_timeout if options.ssl else None,
+            )
+        except BaseException:
+            await self.close()
+            raise
+
+    def _prepare(self) -> None:
+        options = self.options
+        self._databases = databases = Databases(options.directory, options.db_locale, self._routines)
+        owner = options.user or _OWNER
+        if SYSMASTER not in databases.names:
+            databases.create(SYSMASTER, LogMode.LOGGED, _OWNER)
+        for name, locale in map(_parts_of, options.databases):
+            if name not in databases.names:
+                databases.create(name, options.log_mode, owner, locale)
+            kept = databases.find(name).locale
+            if locale and numbered_locale(locale) != kept:
+                raise ValueError(f"database: the locale of {name} is {kept}, not {locale}")
+        if options.seed is not None:
+            assert isinstance(options.seed, str)
+            run_script(options.seed, options.first_database, databases, self._roster, owner)
+
+    def register(
+        self,
+        name: str,
+        params: Sequence[tuple[str, str]],
+        returns: Sequence[str],
+        function: Callable[..., object],
+    ) -> None:
+        """Let SQL call *function*, in all databases and at once; arguments as of `Routine`.
+
+        Raises:   InterfaceError: as `Routine`.
+        """
+        self._routines.add(Routine(name, params, returns, function))
+
+    def _accept(self) -> Channel:
+        return _Accepted(self._begin, self._connections)
+
+    def _begin(self, channel: Channel) -> Session | None:
+        if self._databases is None or self._closing:
+            channel.abort()
+            return None
+        session = Session(self._rules, self._databases, self._roster, channel)
+        task = asyncio.get_running_loop().create_task(session.run())
+        self._sessions[task] = session
+        task.add_done_callback(self._end)
+        return session
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        session = self._sessions.pop(task)
+        self._ended.add(session.counts)
+        self._logins += session.stats is not None
+
+    @property
+    def stats(self) -> ServerStats:
+        """What it has done since it was made, and what its sessions do now; to be asked in its event loop."""
+        counts = Counts()
+        counts.add(self._ended)
+        for session in self._sessions.values():
+            counts.add(session.counts)
+        sessions = tuple(stats for session in self._sessions.values() if (stats := session.stats))
+        return ServerStats(
+            logins=self._logins + len(sessions),
+            groups=counts.groups,
+            turns=counts.turns,
+            interrupts=counts.interrupts,
+            sessions=sessions,
+        )
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        assert self._listener is not None, "the server has not been started"
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    @property
+    def dsn(self) -> str:
+        """How a client reaches the first database; its locales are named unless they are the default."""
+        return self._dsn(None if self.options.password is None else quote(self.options.password, safe=""))
+
+    @property
+    def printable_dsn(self) -> str:
+        """`dsn` with ``***`` in place of the password."""
+        return self._dsn(None if self.options.password is None else "***")
+
+    def _dsn(self, password: str | None) -> str:
+        assert self._databases is not None, "the server has not been started"
+        options = self.options
+        user = quote(options.user or _OWNER, safe="") + ("" if password is None else f":{password}")
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        name = quote(self._rules.identity.name, safe="")
+        kept = self._databases.find(options.first_database).locale
+        locale = "" if kept == DEFAULT_LOCALE else f"&client_locale={kept}&db_locale={kept}"
+        tls = "" if options.ssl is None else "&ssl=true"
+        return f"informix://{user}@{host}:{self.port}/{options.first_database}?server={name}{locale}{tls}"
+
+    async def close(self) -> None:
+        """Stop listening, end all sessions, wipe what was temporary."""
+        self._closing = True
+        if self._listener is not None:
+            self._listener.close()
+        for session in self._sessions.values():
+            session.stop()
+        if self._sessions:
+            await asyncio.wait(list(self._sessions))
+        for connection in list(self._connections):  # of sessions that ended with something unsent
+            connection.abort()
+            await connection.wait_closed()
+        if self._listener is not None:
+            await self._listener.wait_closed()
+            self._listener = None
+        if self._databases is not None:
+            await asyncio.to_thread(self._databases.close)
+            self._databases = None
+
+
+class _Accepted(Channel):
+    """A channel that tells its session of beginning, interrupts and end, and does not read without bound."""
+
+    def __init__(self, begin: Callable[[Channel], Session | None], connections: set[_Accepted]) -> None:
+        super().__init__()
+        self._begin = begin
+        self._connections = connections
+        self._session: Session | None = None
+        self._watch: Watch | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._connections.add(self)
+        self._session = self._begin(self)
+        if self._session is not None:
+            self._watch = Watch(transport, self._session.interrupt)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self.pending and self.inbox.unread > READ_AHEAD:
+            self.transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._connections.discard(self)
+        if self._watch is not None:
+            self._watch.close()
+        if self._session is not None:
+            self._session.abandon()
+
+
+@asynccontextmanager
+async def serve(options: ServerOptions | None = None) -> AsyncGenerator[Server, None]:
+    """A server for as long as the context lasts; ready when it is entered, gone without a trace when it is left."""
+    server = Server(options)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def running(
+    database: str | Sequence[str] = "demo",
+    *,
+    seed: str | Path | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    server_name: str | None = None,
+    log_mode: str = LogMode.LOGGED,
+    db_locale: str = DEFAULT_LOCALE,
+    directory: str | Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    ssl: SSLContext | None = None,
+    routines: Iterable[Routine] = (),
+) -> AsyncGenerator[str, None]:
+    """A server in this process, for tests; yields the DSN that clients connect with.
+
+    Args:     database: one name or several, each with its locale if it is to have one of its own, as in
+                  ``shop:en_US.utf8``; the DSN names the first.
+              seed: SQL statements for the first database, ended by ``;``; or the path of a script in UTF-8.
+              user, password: None lets everybody in. server_name: None accepts every DBSERVERNAME.
+              log_mode: of the databases that are made; "logged", "unlogged" or "ansi".
+              db_locale: of databases that are made without one, and of clients that name no DB_LOCALE.
+              directory: keeps the databases; None for a temporary place.
+              routines: procedures and functions written in Python; see `Routine`.
+    Raises:   InterfaceError: an option is wrong. DatabaseError: a statement of the seed failed.
+              OSError: the port is taken. ValueError: the directory holds other things.
+    """
+    names = (database,) if isinstance(database, str) else tuple(database)
+    try:
+        mode = LogMode(log_mode)
+    except ValueError:
+        raise InterfaceError(f"log_mode: {log_mode!r} is none of {', '.join(LogMode)}") from None
+    options = ServerOptions(
+        names,
+        host,
+        port,
+        user,
+        password,
+        server_name,
+        mode,
+        None if directory is None else Path(directory),
+        seed,
+        db_locale,
+        ssl,
+        routines=tuple(routines),
+    )
+    async with serve(options) as server:
+        yield server.dsn

@@ -1,0 +1,151 @@
+"""The rows of a cursor as SQ_TUPLE messages, one fetch buffer at a time. Never: what asks for them, or ends them.
+
+Blocks of rows are taken from the cursor, made into Python values column by column and encoded at once. What did not
+fit into one buffer opens the next.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
+from struct import Struct
+from typing import Final
+
+from aioifx.codecs.rows import RowEncoder
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import DataError, NotSupportedError
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.runtime.client_values import loader
+from aioifx.server.sqlite.spool import StoredRow
+from aioifx.sqltypes import Column, Row, TypeCode
+from aioifx.wire.inbox import padded
+from aioifx.wire.replies import TUPLE_HEAD
+
+logger: Final = logging.getLogger("aioifx.server")
+
+LARGEST_PORTION: Final = 16 * 1024 * 1024
+"""Bytes of rows in one reply, however large the client's buffer is, unless a server's options say otherwise."""
+
+_FULL: Final = 0.9
+"""A buffer filled this far is sent; one more round for the rest would cost more than it saves."""
+
+_PADDED: Final = (TypeCode.CHAR, TypeCode.NCHAR)
+_UNPADDED: Final = methodcaller("rstrip", " ")
+_NOT_IN_CODE_SET: Final = -23103
+_TOO_LONG: Final = -881
+_SIZE: Final = Struct(">i")
+
+FetchRows = Callable[[int], tuple[list[StoredRow], bool]]
+"""How many rows are wanted -> the next rows in storage form, and whether they are the last."""
+
+
+class Portions:
+    """Encodes one result; made when a cursor is fetched from for the first time, or in another form."""
+
+    __slots__ = (
+        "_code_set",
+        "_encoder",
+        "_ended",
+        "_estimate",
+        "_kept",
+        "_kept_rows",
+        "_largest",
+        "_loaders",
+        "_single",
+        "widths",
+    )
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        code_set: CodeSet,
+        *,
+        padded_varchar: bool,
+        single: bool,
+        largest: int = LARGEST_PORTION,
+    ) -> None:
+        """Args:     single: one row at a time, so that the row sent last is the one that the client stands on.
+                  largest: bytes of rows in one reply, unless a single row has more.
+        Raises:   SqlFault: -999, a column's type is not served.
+        """
+        try:
+            self._encoder = RowEncoder(columns, code_set, padded_varchar=padded_varchar)
+        except NotSupportedError as error:
+            raise SqlFault(-999, token=str(error)) from None
+        # The encoder pads CHAR anew: a blank less where text has more bytes here than in the database.
+        loaders = [_UNPADDED if column.type.code in _PADDED else loader(column.type) for column in columns]
+        self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
+        self.widths = [
+            step.width or step.head + (column.type.size or column.type.length)
+            for step, column in zip(self._encoder.steps, columns, strict=True)
+        ]
+        """The most bytes that each column can have."""
+        self._estimate: float = TUPLE_HEAD + padded(sum(self.widths))
+        self._code_set = code_set
+        self._single = single
+        self._largest = largest
+        self._kept = b""  # encoded, not sent
+        self._kept_rows = 0
+        self._ended = False
+
+    def take(self, fetch: FetchRows, size: int) -> tuple[bytes, int, bool]:
+        """The messages for a buffer of *size* bytes, how many rows they hold, and whether they are the last.
+
+        Raises:   SqlFault: a row could not be computed, or text is not in the client's code set.
+        """
+        size = min(size, self._largest)
+        data, rows = self._kept, self._kept_rows
+        while not self._ended and (not rows or (not self._single and len(data) < size * _FULL)):
+            count = 1 if self._single else max(1, int((size - len(data)) / self._estimate))
+            block, self._ended = fetch(count)
+            if block:
+                messages = self.encode(block)
+                self._estimate = len(messages) / len(block)
+                data, rows = data + messages, rows + len(block)
+        sent, sent_rows = self._cut(data, rows, size)
+        self._kept, self._kept_rows = data[sent:], rows - sent_rows
+        return data[:sent], sent_rows, self._ended and not self._kept
+
+    def encode(self, rows: list[StoredRow]) -> bytes | bytearray:
+        """SQ_TUPLE messages of rows in storage form."""
+        try:
+            return self._encoder.encode(self._loaded(rows))
+        except DataError as error:
+            logger.warning("a row cannot be sent: %s", error)
+            raise SqlFault(_TOO_LONG if self._is_in_code_set(rows) else _NOT_IN_CODE_SET) from None
+
+    def _is_in_code_set(self, rows: list[StoredRow]) -> bool:
+        try:
+            for row in rows:
+                for value in row:
+                    if isinstance(value, str):
+                        self._code_set.encode(value)
+        except DataError:
+            return False
+        return True
+
+    def _loaded(self, rows: list[StoredRow]) -> Iterable[Row]:
+        if not self._loaders or not rows:
+            return rows
+        columns: list[Sequence[object]] = list(zip(*rows, strict=True))
+        for index, load in self._loaders:
+            columns[index] = [None if value is None else load(value) for value in columns[index]]
+        return zip(*columns, strict=True)
+
+    def _cut(self, data: bytes, rows: int, size: int) -> tuple[int, int]:
+        """Up to which byte *data* fits into the buffer, and how many rows that is; at least one."""
+        if len(data) <= size or rows <= 1:
+            return len(data), rows
+        position = count = 0
+        while True:
+            (payload,) = _SIZE.unpack_from(data, position + 4)
+            stop = position + TUPLE_HEAD + padded(payload)
+            if count and stop > size:
+                return position, count
+            position, count = stop, count + 1
+            if count == rows:
+                return position, count
+
+
+__all__ = ["LARGEST_PORTION", "FetchRows", "Portions"]

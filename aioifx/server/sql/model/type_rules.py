@@ -1,0 +1,386 @@
+"""The type of an expression: arithmetic, concatenation, common types of branches and unions. Never: values, SQL text.
+
+House rules:
+1. Encoded lengths are those of syscolumns: 4 for INTEGER and DATE, precision * 256 + scale for DECIMAL.
+2. Arithmetic with a DECIMAL gives DECIMAL, also when the other side is FLOAT (documented: automatic conversion).
+3. SERIAL types are columns' only: an expression has the integer type behind them.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+from aioifx.server.sql.builtin_types import boolean, lvarchar
+from aioifx.server.sql.errors import SqlFault
+from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+
+SMALLINT: Final = SqlType(TypeCode.SMALLINT, 2)
+INTEGER: Final = SqlType(TypeCode.INTEGER, 4)
+BIGINT: Final = SqlType(TypeCode.BIGINT, 8)
+INT8: Final = SqlType(TypeCode.INT8, 10)
+FLOAT: Final = SqlType(TypeCode.FLOAT, 8)
+DATE: Final = SqlType(TypeCode.DATE, 4)
+BOOLEAN: Final = boolean()
+LONG_TEXT: Final = lvarchar(32739)
+"""A text of any length: what a parameter compared with a text is taken for."""
+
+MAXIMUM_PRECISION: Final = 32
+CHAR_LIMIT: Final = 32767
+VARCHAR_LIMIT: Final = 255
+LVARCHAR_LIMIT: Final = 32739
+
+
+class Family(Enum):
+    """Types whose values convert into each other without being asked to."""
+
+    INTEGER = auto()
+    DECIMAL = auto()
+    FLOAT = auto()
+    TEXT = auto()
+    DATE = auto()
+    DATETIME = auto()
+    MONTHS = auto()
+    """INTERVAL of years and months."""
+    TIME = auto()
+    """INTERVAL of days and smaller units."""
+    BOOLEAN = auto()
+    OTHER = auto()
+
+
+NUMERIC: Final = frozenset({Family.INTEGER, Family.DECIMAL, Family.FLOAT})
+INTERVALS: Final = frozenset({Family.MONTHS, Family.TIME})
+
+_FAMILIES: Final = {
+    TypeCode.SMALLINT: Family.INTEGER,
+    TypeCode.INTEGER: Family.INTEGER,
+    TypeCode.SERIAL: Family.INTEGER,
+    TypeCode.INT8: Family.INTEGER,
+    TypeCode.SERIAL8: Family.INTEGER,
+    TypeCode.BIGINT: Family.INTEGER,
+    TypeCode.BIGSERIAL: Family.INTEGER,
+    TypeCode.DECIMAL: Family.DECIMAL,
+    TypeCode.MONEY: Family.DECIMAL,
+    TypeCode.FLOAT: Family.FLOAT,
+    TypeCode.SMALLFLOAT: Family.FLOAT,
+    TypeCode.CHAR: Family.TEXT,
+    TypeCode.NCHAR: Family.TEXT,
+    TypeCode.VARCHAR: Family.TEXT,
+    TypeCode.NVARCHAR: Family.TEXT,
+    TypeCode.LVARCHAR: Family.TEXT,
+    TypeCode.DATE: Family.DATE,
+    TypeCode.DATETIME: Family.DATETIME,
+    TypeCode.BOOLEAN: Family.BOOLEAN,
+}
+
+_PLAIN: Final = {TypeCode.SERIAL: INTEGER, TypeCode.SERIAL8: INT8, TypeCode.BIGSERIAL: BIGINT}
+
+
+def family_of(type_: SqlType) -> Family:
+    """The family that a type belongs to."""
+    if type_.code == TypeCode.INTERVAL:
+        return Family.MONTHS if Qualifier.from_encoded(type_.length).is_year_month else Family.TIME
+    return _FAMILIES.get(TypeCode(type_.kind), Family.OTHER)
+
+
+def plain(type_: SqlType) -> SqlType:
+    """The type without SERIAL: what an expression over a serial column has."""
+    return _PLAIN.get(TypeCode(type_.code), type_)
+
+
+def is_national(type_: SqlType) -> bool:
+    """Whether it is NCHAR or NVARCHAR."""
+    return type_.code in (TypeCode.NCHAR, TypeCode.NVARCHAR)
+
+
+def is_padded(type_: SqlType) -> bool:
+    """Whether values are blank-padded to the type's size: CHAR and NCHAR."""
+    return type_.code in (TypeCode.CHAR, TypeCode.NCHAR)
+
+
+def decimal(precision: int = MAXIMUM_PRECISION, scale: int = FLOATING_SCALE) -> SqlType:
+    """DECIMAL(p,s), or DECIMAL(p) with a floating point."""
+    return SqlType(TypeCode.DECIMAL, precision * 256 + scale)
+
+
+ROW_LIMIT: Final = 32767
+"""Bytes of a row, and so columns at most (documented: limits)."""
+_SERVED_COLUMNS: Final = 1998
+"""SQLite has 2,000, of which a cursor FOR UPDATE and a counter may take one each."""
+
+
+def require_columns(count: int, offset: int) -> None:
+    """Refuse more columns than a table or a query may have.
+
+    Raises:   SqlFault: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than are
+              served.
+    """
+    if count > ROW_LIMIT:
+        raise SqlFault(-528, offset=offset)
+    if count > _SERVED_COLUMNS:
+        raise SqlFault(-999, token=f"more than {_SERVED_COLUMNS} columns", offset=offset)
+
+
+def char(size: int) -> SqlType:
+    """CHAR(n), or LVARCHAR when n is too long for it."""
+    return SqlType(TypeCode.CHAR, max(size, 1)) if size <= CHAR_LIMIT else LONG_TEXT
+
+
+def varchar(size: int, national: bool = False) -> SqlType:
+    """VARCHAR of that size, or LVARCHAR beyond 255."""
+    if size > VARCHAR_LIMIT:
+        return lvarchar(min(size, LVARCHAR_LIMIT))
+    return SqlType(TypeCode.NVARCHAR if national else TypeCode.VARCHAR, max(size, 1))
+
+
+def datetime(first: Unit, last: Unit, scale: int = 0) -> SqlType:
+    """DATETIME first TO last."""
+    return SqlType(TypeCode.DATETIME, datetime_qualifier(first, last, scale).encoded)
+
+
+def interval(qualifier: Qualifier) -> SqlType:
+    """INTERVAL with that qualifier."""
+    return SqlType(TypeCode.INTERVAL, qualifier.encoded)
+
+
+def qualifier_of(type_: SqlType) -> Qualifier:
+    """The qualifier of a DATETIME, INTERVAL or DATE."""
+    if type_.code == TypeCode.DATE:
+        return datetime_qualifier(Unit.YEAR, Unit.DAY)
+    return Qualifier.from_encoded(type_.length)
+
+
+def size_of(type_: SqlType) -> int:
+    """Characters that a value of the type has at most when it is written as text."""
+    if type_.size is not None:
+        return type_.size
+    match family_of(type_):
+        case Family.INTEGER:
+            return {TypeCode.SMALLINT: 6, TypeCode.INTEGER: 11, TypeCode.SERIAL: 11}.get(
+                TypeCode(type_.code), 20
+            )
+        case Family.DECIMAL:
+            return (type_.precision or MAXIMUM_PRECISION) + 2
+        case Family.FLOAT:
+            return 18
+        case Family.DATE:
+            return 10
+        case Family.DATETIME:
+            return len(_DATETIME_SHAPE) - 6 + qualifier_of(type_).scale + 1
+        case Family.BOOLEAN:
+            return 1
+        case _:
+            return 32
+
+
+_DATETIME_SHAPE: Final = "2026-05-04 12:34:56.12345"
+
+
+# --- Two types, one operator ------------------------------------------------------------------------------------------
+
+
+def sum_of(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
+    """The type of ``left operator right`` for + - * /; None when the two do not combine."""
+    families = family_of(left), family_of(right)
+    if families[0] is Family.TEXT or families[1] is Family.TEXT:
+        return _with_text(left, operator, right)
+    if families[0] in NUMERIC and families[1] in NUMERIC:
+        return number_of(left, operator, right)
+    if families[0] in INTERVALS and families[1] in NUMERIC and operator in "*/":
+        return left
+    if families[0] in NUMERIC and families[1] in INTERVALS and operator == "*":
+        return right
+    if operator not in "+-":
+        return None
+    if families[0] in INTERVALS and families[0] is families[1]:
+        return _interval_sum(left, right)
+    if families == (Family.DATE, Family.DATE) and operator == "-":
+        return INTEGER
+    if families[0] is Family.DATE and families[1] in NUMERIC:
+        return DATE
+    if families[0] in NUMERIC and families[1] is Family.DATE and operator == "+":
+        return DATE
+    return _moment(left, operator, right)
+
+
+def _moment(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
+    """Arithmetic in which a DATE or DATETIME meets a DATETIME or INTERVAL."""
+    moments = (Family.DATE, Family.DATETIME)
+    one, other = family_of(left), family_of(right)
+    if one in moments and other in INTERVALS:
+        return shifted(left)
+    if one in INTERVALS and other in moments and operator == "+":
+        return shifted(right)
+    if one in moments and other in moments and operator == "-":
+        return _distance(qualifier_of(left))
+    return None
+
+
+def shifted(moment: SqlType) -> SqlType:
+    """DATETIME keeps its qualifier; DATE becomes the DATETIME YEAR TO DAY that it is (documented).
+
+    So hours cannot be added to it without EXTEND, as to any DATETIME that lacks them.
+    """
+    return moment if moment.code == TypeCode.DATETIME else datetime(Unit.YEAR, Unit.DAY)
+
+
+def _distance(left: Qualifier) -> SqlType:
+    """DATETIME - DATETIME: the units of the first operand (documented), from DAY on if it reaches that far.
+
+    assumed: DAY and smaller units have 8 digits in front, YEAR and MONTH 9.
+    """
+    if left.last <= Unit.MONTH:
+        return interval(Qualifier(left.first, left.last, 9))
+    first = max(Unit.DAY, left.first)
+    leading = left.scale if first == Unit.FRACTION else 8
+    return interval(Qualifier(first, left.last, leading, left.scale))
+
+
+def _interval_sum(left: SqlType, right: SqlType) -> SqlType | None:
+    """INTERVAL ± INTERVAL: the first operand's type; the second may not begin with a larger unit (documented)."""
+    return left if qualifier_of(right).first >= qualifier_of(left).first else None
+
+
+def _wider_interval(left: SqlType, right: SqlType) -> SqlType:
+    """An INTERVAL with every unit that either has."""
+    one, other = qualifier_of(left), qualifier_of(right)
+    first, last = min(one.first, other.first), max(one.last, other.last)
+    scale = max(one.scale, other.scale)
+    leading = max(each.leading for each in (one, other) if each.first == first)
+    return interval(Qualifier(first, last, scale if first == Unit.FRACTION else leading, scale))
+
+
+def _with_text(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
+    """A text in arithmetic stands for a number, or beside a DATE or DATETIME for nothing that we know."""
+    other = right if family_of(left) is Family.TEXT else left
+    family = family_of(other)
+    if family is Family.TEXT or family in NUMERIC:
+        return FLOAT if family is Family.FLOAT else decimal()
+    if family is Family.DATE and operator in "+-" and other is left:
+        return DATE
+    return other if family in INTERVALS and operator in "*/" and other is left else None
+
+
+def number_of(left: SqlType, operator: str, right: SqlType) -> SqlType:
+    """Two numbers: DECIMAL before FLOAT before the integers; ``/`` of integers is DECIMAL."""
+    families = {family_of(left), family_of(right)}
+    if Family.DECIMAL in families:
+        return decimal()
+    if Family.FLOAT in families:
+        return FLOAT
+    return decimal() if operator == "/" else wider_integer(left, right)
+
+
+def wider_integer(left: SqlType, right: SqlType) -> SqlType:
+    """The integer type of a result: BIGINT or INT8 if one is, otherwise INTEGER."""
+    codes = {plain(left).code, plain(right).code}
+    if TypeCode.BIGINT in codes:
+        return BIGINT
+    return INT8 if TypeCode.INT8 in codes else INTEGER
+
+
+def concatenation(left: SqlType, right: SqlType) -> SqlType:
+    """``||``: VARCHAR up to 255 characters, LVARCHAR beyond."""
+    return varchar(size_of(left) + size_of(right), is_national(left) or is_national(right))
+
+
+# --- One type for several ---------------------------------------------------------------------------------------------
+
+
+def common(left: SqlType, right: SqlType) -> SqlType | None:
+    """The type that holds values of both, for CASE, NVL, DECODE and UNION; None when there is none."""
+    left, right = plain(left), plain(right)
+    if left == right:
+        return left
+    one, other = family_of(left), family_of(right)
+    if one in NUMERIC and other in NUMERIC:
+        return _common_number(left, right)
+    if one is not other:
+        return (
+            datetime(Unit.YEAR, *_last_of(left, right))
+            if {one, other} == {Family.DATE, Family.DATETIME}
+            else None
+        )
+    match one:
+        case Family.TEXT:
+            return _common_text(left, right)
+        case Family.DATETIME:
+            first = min(qualifier_of(left).first, qualifier_of(right).first)
+            return datetime(first, *_last_of(left, right))
+        case Family.MONTHS | Family.TIME:
+            return _wider_interval(left, right)
+        case Family.OTHER:
+            return None
+        case _:
+            return left
+
+
+def _last_of(left: SqlType, right: SqlType) -> tuple[Unit, int]:
+    one, other = qualifier_of(left), qualifier_of(right)
+    return max(one.last, other.last), max(one.scale, other.scale)
+
+
+def _common_number(left: SqlType, right: SqlType) -> SqlType:
+    families = {family_of(left), family_of(right)}
+    if families == {Family.INTEGER}:
+        return SMALLINT if left.code == right.code == TypeCode.SMALLINT else wider_integer(left, right)
+    if Family.DECIMAL not in families:
+        return FLOAT
+    if Family.FLOAT in families:
+        return decimal()
+    if left.code == right.code == TypeCode.MONEY:
+        return SqlType(TypeCode.MONEY, _common_decimal(left, right).length)
+    return _common_decimal(left, right)
+
+
+_INTEGER_DIGITS: Final = {TypeCode.SMALLINT: 5, TypeCode.INTEGER: 10}
+
+
+def _common_decimal(left: SqlType, right: SqlType) -> SqlType:
+    """Enough digits on either side of the point for both; a floating point if one floats or they do not fit."""
+    whole, scale = 0, 0
+    for each in (left, right):
+        if family_of(each) is Family.INTEGER:
+            whole = max(whole, _INTEGER_DIGITS.get(TypeCode(each.code), 19))
+            continue
+        if each.scale is None or each.precision is None:
+            return decimal()
+        whole, scale = max(whole, each.precision - each.scale), max(scale, each.scale)
+    return decimal(whole + scale, scale) if whole + scale <= MAXIMUM_PRECISION else decimal()
+
+
+def _common_text(left: SqlType, right: SqlType) -> SqlType:
+    size = max(size_of(left), size_of(right))
+    if TypeCode.LVARCHAR in (left.kind, right.kind):
+        return lvarchar(size)
+    national = is_national(left) or is_national(right)
+    if is_padded(left) and is_padded(right):
+        return SqlType(TypeCode.NCHAR, size) if national else char(size)
+    return varchar(size, national)
+
+
+def comparison_type(type_: SqlType) -> SqlType:
+    """What a parameter is taken for that is compared with a value of this type: the family, without the length."""
+    match family_of(type_):
+        case Family.TEXT:
+            return LONG_TEXT
+        case Family.INTEGER:
+            return BIGINT
+        case Family.DECIMAL:
+            return decimal()
+        case Family.FLOAT:
+            return FLOAT
+        case _:
+            return type_
+
+
+def comparable(left: SqlType, right: SqlType) -> bool:
+    """Whether two values may stand on the two sides of a comparison."""
+    one, other = family_of(left), family_of(right)
+    if Family.OTHER in (one, other):
+        return False
+    if one is other or Family.TEXT in (one, other):
+        return True
+    if {one, other} <= NUMERIC:
+        return True
+    return {one, other} <= {Family.DATE, Family.DATETIME} or {one, other} <= NUMERIC | {Family.DATE}

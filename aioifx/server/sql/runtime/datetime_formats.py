@@ -1,0 +1,193 @@
+"""TO_CHAR and TO_DATE: DATETIME as text by % directives, and back. Never: formats that the session sets.
+
+Directives are those of GL_DATE and GL_DATETIME in the default locale (documented: GLS guide). ``%F3`` stands for the
+digits of a fraction without a point, two if no number is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from aioifx.server.sql.errors import SqlFault
+
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+
+_NO_MATCH: Final = -1277
+_NOT_IMPLEMENTED: Final = -999
+
+_COMPOUND: Final = {
+    "D": "%m/%d/%y",
+    "R": "%H:%M",
+    "T": "%H:%M:%S",
+    "r": "%I:%M:%S %p",
+    "x": "%m/%d/%iY",
+    "X": "%H:%M:%S",
+    "h": "%b",
+    "iY": "%Y",
+    "iy": "%y",
+}
+_DIRECTIVE: Final = re.compile(r"%(F[0-5]?|i[yY]|.)|[^%]+", re.DOTALL)
+
+_SHOWN: Final[dict[str, Callable[[datetime], str]]] = {
+    "Y": lambda moment: f"{moment.year:04d}",
+    "y": lambda moment: f"{moment.year % 100:02d}",
+    "C": lambda moment: f"{moment.year // 100:02d}",
+    "m": lambda moment: f"{moment.month:02d}",
+    "d": lambda moment: f"{moment.day:02d}",
+    "e": lambda moment: f"{moment.day:2d}",
+    "H": lambda moment: f"{moment.hour:02d}",
+    "I": lambda moment: f"{moment.hour % 12 or 12:02d}",
+    "M": lambda moment: f"{moment.minute:02d}",
+    "S": lambda moment: f"{moment.second:02d}",
+    "p": lambda moment: "PM" if moment.hour >= 12 else "AM",
+    "j": lambda moment: f"{moment.timetuple().tm_yday:03d}",
+    "B": lambda moment: _MONTHS[moment.month - 1],
+    "b": lambda moment: _MONTHS[moment.month - 1][:3],
+    "A": lambda moment: _WEEKDAYS[moment.isoweekday() % 7],
+    "a": lambda moment: _WEEKDAYS[moment.isoweekday() % 7][:3],
+    "w": lambda moment: str(moment.isoweekday() % 7),
+    "n": lambda moment: "\n",
+    "t": lambda moment: "\t",
+    "%": lambda moment: "%",
+}
+
+
+class Piece(NamedTuple):
+    """A part of a format: a directive's letters, or literal text."""
+
+    directive: str
+    text: str = ""
+
+
+@lru_cache(maxsize=256)
+def pieces(pattern: str) -> tuple[Piece, ...]:
+    """A format taken apart; -999 with the directive for one that is not known, or when there is none at all."""
+    if "%" not in pattern:  # such as 'YYYY-MM-DD', another family of formats
+        raise SqlFault(_NOT_IMPLEMENTED, token=pattern)
+    return tuple(_pieces(pattern))
+
+
+def _pieces(pattern: str) -> Iterator[Piece]:
+    pos = 0
+    while pos < len(pattern):
+        match = _DIRECTIVE.match(pattern, pos)
+        if match is None:  # a lone % at the end
+            raise SqlFault(_NOT_IMPLEMENTED, token="%")
+        pos = match.end()
+        directive = match[1]
+        if directive is None:
+            yield Piece("", match[0])
+        elif directive in _COMPOUND:
+            yield from _pieces(_COMPOUND[directive])
+        elif directive in _SHOWN or directive.startswith("F"):
+            yield Piece(directive)
+        else:
+            raise SqlFault(_NOT_IMPLEMENTED, token=match[0])
+
+
+def format_moment(moment: datetime, pattern: str) -> str:
+    """A point in time as the pattern says."""
+    result: list[str] = []
+    for piece in pieces(pattern):
+        if not piece.directive:
+            result.append(piece.text)
+        elif piece.directive.startswith("F"):
+            result.append(f"{moment.microsecond:06d}"[: _fraction_digits(piece.directive)])
+        else:
+            result.append(_SHOWN[piece.directive](moment))
+    return "".join(result)
+
+
+def _fraction_digits(directive: str) -> int:
+    return int(directive[1:] or 2)
+
+
+_READ: Final = {
+    "Y": r"\d{1,4}",
+    "y": r"\d{1,2}",
+    "m": r"\d{1,2}",
+    "d": r"\d{1,2}",
+    "e": r" ?\d{1,2}",
+    "H": r"\d{1,2}",
+    "I": r"\d{1,2}",
+    "M": r"\d{1,2}",
+    "S": r"\d{1,2}",
+    "j": r"\d{1,3}",
+    "p": r"[AaPp][Mm]",
+    "B": "|".join(_MONTHS),
+    "b": "|".join(name[:3] for name in _MONTHS),
+    "A": "|".join(_WEEKDAYS),
+    "a": "|".join(name[:3] for name in _WEEKDAYS),
+}
+
+
+@lru_cache(maxsize=256)
+def _reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    expression = ""
+    names: list[str] = []
+    for piece in pieces(pattern):
+        if not piece.directive or piece.directive in "%nt":
+            literal = piece.text or {"%": "%", "n": "\n", "t": "\t"}[piece.directive]
+            expression += re.escape(literal)
+        elif piece.directive.startswith("F"):
+            names.append("F")
+            expression += rf"(\d{{1,{max(_fraction_digits(piece.directive), 1)}}})"
+        elif piece.directive in _READ:
+            names.append(piece.directive)
+            expression += f"({_READ[piece.directive]})"
+        else:
+            raise SqlFault(_NOT_IMPLEMENTED, token=f"%{piece.directive}")
+    return re.compile(expression, re.ASCII | re.IGNORECASE), tuple(names)
+
+
+def parse_moment(text: str, pattern: str, now: datetime) -> datetime:
+    """The point in time that a text means; what the pattern does not name is 1 or 0, and of the year the present one.
+
+    Raises:   SqlFault: -1277, the text is not as the pattern says; -1263, a field is out of range.
+    """
+    expression, names = _reader(pattern)
+    match = expression.fullmatch(text.strip(" "))
+    if match is None:
+        raise SqlFault(_NO_MATCH)
+    fields = dict(zip(names, match.groups(), strict=True))
+    try:
+        return datetime(*_day(fields, now), *_time(fields))
+    except ValueError:
+        raise SqlFault(-1263) from None
+
+
+def _day(fields: dict[str, str], now: datetime) -> tuple[int, int, int]:
+    year = now.year
+    if "Y" in fields:
+        year = int(fields["Y"])
+    elif "y" in fields:
+        year = now.year - now.year % 100 + int(fields["y"])
+    month = int(fields.get("m", "1"))
+    name = (fields.get("B") or fields.get("b") or "")[:3].capitalize()
+    if name:
+        month = [each[:3] for each in _MONTHS].index(name) + 1
+    if "j" in fields:
+        day = date.fromordinal(date(year, 1, 1).toordinal() + int(fields["j"]) - 1)
+        if day.year != year:
+            raise ValueError("a day that the year lacks")
+        return year, day.month, day.day
+    return year, month, int(fields.get("d") or fields.get("e") or "1")
+
+
+def _time(fields: dict[str, str]) -> tuple[int, int, int, int]:
+    hour = int(fields.get("H", "0"))
+    if "I" in fields:
+        hour = int(fields["I"])
+        if not 1 <= hour <= 12:
+            raise ValueError("an hour of the 12-hour clock")
+        hour = hour % 12 + (12 if fields.get("p", "AM").upper() == "PM" else 0)
+    fraction = int(f"{fields.get('F', '0'):0<6}")
+    return hour, int(fields.get("M", "0")), int(fields.get("S", "0")), fraction

@@ -1,0 +1,94 @@
+"""What a Python value bound to a parameter is inside SQLite. Never: bytes, SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import Parameter
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import TEXT_FORMS, Stored, form_of
+from aioifx.server.sql.model.type_rules import NUMERIC, Family, family_of, qualifier_of
+from aioifx.server.sql.runtime.casts import convert
+from aioifx.server.sql.runtime.client_values import natural, store
+from aioifx.sqltypes import Qualifier, SqlType, Value
+
+_CONVERSION_FAILED: Final = -415
+_WRONG_COUNT: Final = -254
+_WIDEST_INTEGER: Final = 2**63 - 1
+
+
+def bind(parameters: Sequence[Parameter], values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
+    """The values of a plan's parameters as SQLite takes them.
+
+    Raises:   SqlFault: -254 their number is another, -415 and kin a value cannot be of the type.
+    """
+    if len(values) != len(parameters):
+        raise SqlFault(_WRONG_COUNT)
+    return tuple(
+        bound(parameter, value, settings) for parameter, value in zip(parameters, values, strict=True)
+    )
+
+
+def bound(parameter: Parameter, value: Value, settings: Settings) -> Stored:
+    """One value."""
+    if value is None:
+        return None
+    if parameter.type is None:
+        return natural(value, settings)[0]
+    if parameter.compared:
+        return _compared(value, parameter.type, settings)
+    if parameter.exact and family_of(parameter.type) is Family.INTEGER:
+        return _whole(value, parameter.type, settings)
+    return store(value, parameter.type, settings)
+
+
+def _whole(value: Value, type_: SqlType, settings: Settings) -> Stored:
+    """An operand of integer arithmetic: rounding it would make another sum."""
+    if isinstance(value, float | Decimal) and value != int(value):
+        raise SqlFault(_CONVERSION_FAILED)
+    return store(value, type_, settings)
+
+
+def _compared(value: Value, type_: SqlType, settings: Settings) -> Stored:
+    """A value that is held against others of the type: in their form, but with all that it has."""
+    stored, own = natural(value, settings)
+    family = family_of(type_)
+    if family is Family.INTEGER:
+        return _number(stored, own, settings)
+    if family is Family.DATETIME:
+        return _moment(stored, own, type_, settings)
+    if own == type_ or (family is Family.TEXT and form_of(own) in TEXT_FORMS):
+        return stored
+    return convert(stored, own, type_, settings)
+
+
+def _number(stored: Stored, own: SqlType, settings: Settings) -> Stored:
+    """A number beside integers: an int when it is one, otherwise the nearest REAL, which SQLite compares exactly."""
+    if family_of(own) not in NUMERIC:
+        stored = convert(stored, own, _EXACT, settings)
+    number = Decimal(str(stored))
+    if number == int(number) and abs(number) <= _WIDEST_INTEGER:
+        return int(number)
+    return float(number)
+
+
+_EXACT: Final = SqlType(5, 32 * 256 + 255)
+
+
+def _moment(stored: Stored, own: SqlType, type_: SqlType, settings: Settings) -> Stored:
+    """A DATETIME beside others: cut to their fields if that loses nothing, for then equal ones have equal texts.
+
+    Otherwise the finer text stays: it sorts behind the shorter one that it begins with, and equals none.
+    """
+    cut = convert(stored, own, type_, settings)
+    if family_of(own) is not Family.DATETIME or _is_within(qualifier_of(own), qualifier_of(type_)):
+        return cut
+    text, short = str(stored), str(cut)
+    return cut if text.startswith(short) and not text[len(short) :].strip("0:-. ") else stored
+
+
+def _is_within(own: Qualifier, other: Qualifier) -> bool:
+    return (own.last, own.scale) <= (other.last, other.scale)

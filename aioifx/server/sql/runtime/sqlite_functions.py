@@ -1,0 +1,396 @@
+"""The SQLite functions, aggregates and collation that translated SQL calls, all named ifx_*. Never: SQL text, a schema.
+
+Arguments are in storage form (`storage.Form`). S, T, TA, TB, R are type numbers (`storage.type_number`), written as
+integer literals; R is the type of the result. *text* is a text as ``ifx_text`` gives it, *number* an int, float or
+decimal text (no cast is needed to mix them), *n* an int. NULL in gives NULL out unless said otherwise.
+
+Conversion and comparison
+
+    ifx_cast(v, S, T)           v of type S as type T; for casts, EXTEND (T a DATETIME), DATE(x), literals, operands
+    ifx_assign(v, S, T)         the same by the rules of INSERT and UPDATE: STRING_TRUNCATE_ERROR gives -1279
+    ifx_text(v, T)              text in full: CHAR with its blanks, DATE by DBDATE; for ``||`` and string functions
+    ifx_compare(a, TA, b, TB)   -1, 0, 1: any two types by Informix's rules (numbers by value, text read as the other
+                                side's type, trailing blanks ignored); write ``ifx_compare(..) < 0``. Where both sides
+                                have one form, SQLite's operators do, with COLLATE ifx_decimal or RTRIM
+    ifx_like(text, pattern[, escape])       1 or 0
+    ifx_matches(text, pattern[, escape])    1 or 0
+    COLLATE ifx_decimal         order of decimal texts, also in MIN(x COLLATE ifx_decimal); equality needs none
+
+Numbers: R decides how it is computed and checked. Integers: range, -1214 -1215 -1284. DECIMAL: 32 digits, half away
+from zero, -1226. FLOAT: -1223. Division by zero: -1202
+
+    ifx_add(number, number, R)  ifx_sub  ifx_mul  ifx_div  ifx_mod (sign of the dividend)
+    ifx_neg(number, R)  ifx_abs  ifx_ceil  ifx_floor
+    ifx_round(number, n, R)  ifx_trunc      n may be negative
+    ifx_pow(number, number)  ifx_root  ifx_atan2  ifx_sqrt(number)  ifx_exp  ifx_ln  ifx_log10
+    ifx_sin(number)  ifx_cos  ifx_tan  ifx_asin  ifx_acos  ifx_atan         all of these give FLOAT
+    ifx_degrees(number)  ifx_radians        FLOAT
+    ifx_to_number(text)         TO_NUMBER: DECIMAL, without a currency symbol
+    ifx_bitand(number, number)  ifx_bitor  ifx_bitxor  ifx_bitandnot  ifx_bitnot(number)    integers
+    ifx_hex(number)             text: 0x and 8 or 16 digits
+
+Strings: give CHAR operands through ifx_text where blanks count
+
+    ifx_length(text)            bytes without trailing blanks
+    ifx_char_length(text)       characters, blanks included
+    ifx_octet_length(text)      bytes, blanks included
+    ifx_upper(text)  ifx_lower  ifx_initcap  ifx_reverse
+    ifx_trim(text[, c])  ifx_trim_leading  ifx_trim_trailing        TRIM with its one character
+    ifx_ltrim(text[, set])  ifx_rtrim                               any character of the set
+    ifx_lpad(text, n[, pad])  ifx_rpad
+    ifx_replace(text, old[, new])           NULL for new counts as ''
+    ifx_substr(text, n[, n])    SUBSTR: from 1, negative from the end
+    ifx_substring(text, n[, n]) SUBSTRING(s FROM n FOR n): may begin before the text
+    ifx_subscript(text, n, n)   c[n,n]: bytes; write c[n] as (n, n)
+    ifx_left(text, n)  ifx_right  ifx_space(n)
+    ifx_instr(text, part[, start[, nth]])   INTEGER, 0 when not found
+    ifx_charindex(part, text[, start])      INTEGER, 0 when not found
+    ifx_substring_index(text, part, n)      before the nth part, or after it from the end
+    ifx_ascii(text)  ifx_chr(n)
+
+Dates and times: d is a DATE, dt a DATE or DATETIME of type T, i an INTERVAL
+
+    ifx_today()  ifx_current(T)             SYSDATE is ifx_current of YEAR TO FRACTION(5)
+    ifx_mdy(number, number, number)         DATE; -1204 -1205 -1206
+    ifx_date_add(d, number)  ifx_date_sub   DATE; DATE - DATE is SQLite's own ``-``
+    ifx_datetime_add(dt, T, i, TI)  ifx_datetime_sub
+                                DATETIME of type T (for a DATE: YEAR TO DAY); -1266 other family or lacking fields,
+                                -1267 no such day or out of range
+    ifx_datetime_diff(dt, TA, dt, TB)       MONTHS when both end at MONTH or YEAR, else TICKS; the last field is that
+                                of TA (documented), or of TB if TA ends before DAY
+    ifx_interval_add(i, i, R)  ifx_interval_sub  ifx_interval_mul(i, number, R)  ifx_interval_div  ifx_interval_neg(i)
+                                one family (the translator refuses others by -1266); -1265 when R is too small
+    ifx_units(number, R)        INTERVAL of type R; its first unit says what is counted
+    ifx_year(dt, T)  ifx_month  ifx_day  ifx_weekday  ifx_quarter           INTEGER
+    ifx_add_months(dt, T, number)  ifx_last_day(dt, T)  ifx_next_day(dt, T, text)       type T
+    ifx_months_between(dt, TA, dt, TB)      DECIMAL
+    ifx_round_date(dt, T[, text])  ifx_trunc_date                           type T
+    ifx_to_char(v, T[, text])   text
+    ifx_to_date(text, text, R)  DATE or DATETIME of type R; without a format use ifx_cast
+
+Session and faults
+
+    ifx_user()  ifx_dbservername()
+    ifx_dbinfo(option[, argument])          -728 when unknown; utc_to_datetime gives DATETIME YEAR TO SECOND
+    ifx_raise(sqlcode[, text])  the fault of that number, with that name, whenever it is evaluated
+
+Aggregates: COUNT, MIN and MAX are SQLite's own; all but the last two also serve OVER (..)
+
+    ifx_sum(number)  ifx_avg    DECIMAL over integers and decimals, FLOAT over floats, NULL over no rows
+    ifx_sum_interval(i)  ifx_avg_interval
+    ifx_stdev(number)  ifx_variance         of a sample, 0 for one row
+    ifx_range(number)
+    ifx_single(v)               the value of the only row, NULL for none, -284 for more: for scalar subqueries
+
+No function is needed for NVL (ifnull), NULLIF, COALESCE, CASE, DECODE (``CASE WHEN a IS b THEN ..``: IS holds for two
+NULLs), ``||`` behind ifx_text, comparisons of integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored, numbered_type
+from aioifx.server.sql.runtime import (
+    aggregates,
+    date_parts,
+    datetime_arithmetic,
+    dbinfo,
+    intervals,
+    numerics,
+    patterns,
+    strings,
+)
+from aioifx.server.sql.runtime.aggregates import Aggregate, WindowAggregate
+from aioifx.server.sql.runtime.casts import as_text, assigner, comparer, converter
+from aioifx.server.sql.runtime.decimals import compare_decimals
+from aioifx.sqltypes import Value
+
+Function: TypeAlias = Callable[..., Stored]
+"""What SQLite calls with stored values; those that need them get the session's settings in front."""
+
+FaultSink: TypeAlias = Callable[[SqlFault], None]
+
+_INTERNAL_ERROR: Final = -768
+
+
+class FunctionSpec(NamedTuple):
+    """One name and number of arguments, and what is called for them."""
+
+    name: str
+    arguments: int
+    call: Function
+    with_settings: bool = False
+    """Whether *call* takes the Settings as its first argument, beside those of SQL."""
+    deterministic: bool = True
+    """Whether SQLite may call it once per statement for the same arguments. Settings stand still within one."""
+
+
+Maker: TypeAlias = Callable[[], Value]
+"""What makes an aggregate for a group; SQLite looks at the methods of what is made, not at its type."""
+
+
+class Connection(Protocol):
+    """What is needed of `sqlite3.Connection`."""
+
+    def create_function(
+        self, name: str, narg: int, func: Function, /, *, deterministic: bool = False
+    ) -> None:
+        """Let SQL call a function."""
+
+    def create_aggregate(self, name: str, n_arg: int, aggregate_class: Maker, /) -> None:
+        """Let SQL call an aggregate."""
+
+    def create_window_function(self, name: str, num_params: Literal[1], aggregate_class: Maker, /) -> None:
+        """Let SQL call an aggregate that also serves OVER (..)."""
+
+    def create_collation(self, name: str, callback: Callable[[str, str], int], /) -> None:
+        """Let SQL order texts in a way of ours."""
+
+
+def register(connection: Connection, settings: Settings, on_fault: FaultSink) -> None:
+    """Make every name of this module known to a SQLite connection.
+
+    Args:     settings: looked at whenever a function runs; the session changes them between statements.
+              on_fault: told each fault before SQLite turns it into an error without a reason.
+    """
+    for spec in FUNCTIONS:
+        call = partial(spec.call, settings) if spec.with_settings else spec.call
+        connection.create_function(
+            spec.name, spec.arguments, guarded(call, on_fault), deterministic=spec.deterministic
+        )
+    for name, window in WINDOW_AGGREGATES.items():
+        connection.create_window_function(name, 1, partial(_GuardedWindow, window, on_fault))
+    for name, aggregate in AGGREGATES.items():
+        connection.create_aggregate(name, 1, partial(_Guarded, aggregate, on_fault))
+    connection.create_collation("ifx_decimal", compare_decimals)
+
+
+def guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
+    """The function, whose faults are remembered: SQLite passes on only that there was one."""
+
+    def run(*arguments: Value) -> Stored:
+        try:
+            return call(*arguments)
+        except SqlFault as fault:
+            on_fault(fault)
+            raise
+        except Exception as error:
+            raise _internal(error, on_fault) from error
+
+    return run
+
+
+def _internal(error: Exception, on_fault: FaultSink) -> SqlFault:
+    """What is told when a function of ours is wrong: no client should see, and no session end by, a traceback."""
+    fault = SqlFault(_INTERNAL_ERROR)
+    fault.__cause__ = error
+    on_fault(fault)
+    return fault
+
+
+class _Guarded:
+    """An aggregate whose faults are remembered."""
+
+    def __init__(self, make: Callable[[], Aggregate], on_fault: FaultSink) -> None:
+        aggregate = make()
+        self.step = guarded(aggregate.step, on_fault)
+        self.finalize = guarded(aggregate.finalize, on_fault)
+
+
+class _GuardedWindow:
+    """The same for an aggregate that serves windows."""
+
+    def __init__(self, make: Callable[[], WindowAggregate], on_fault: FaultSink) -> None:
+        aggregate = make()
+        self.step = guarded(aggregate.step, on_fault)
+        self.inverse = guarded(aggregate.inverse, on_fault)
+        self.value = guarded(aggregate.value, on_fault)
+        self.finalize = guarded(aggregate.finalize, on_fault)
+
+
+# --- conversion and comparison --------------------------------------------------------------------------------------
+
+
+def _cast(settings: Settings, value: Value, source: int, target: int) -> Stored:
+    return None if value is None else converter(source, target)(value, settings)
+
+
+def _assign(settings: Settings, value: Value, source: int, target: int) -> Stored:
+    return None if value is None else assigner(source, target)(value, settings)
+
+
+def _text(settings: Settings, value: Value, number: int) -> Stored:
+    return as_text(value, numbered_type(number), settings)
+
+
+def _compare(settings: Settings, left: Value, left_type: int, right: Value, right_type: int) -> Stored:
+    if left is None or right is None:
+        return None
+    return comparer(left_type, right_type)(left, right, settings)
+
+
+# --- strings that count bytes ---------------------------------------------------------------------------------------
+
+
+def _length(settings: Settings, text: str | None) -> Stored:
+    return strings.length(text, settings.code_set)
+
+
+def _octet_length(settings: Settings, text: str | None) -> Stored:
+    return strings.octet_length(text, settings.code_set)
+
+
+def _chr(settings: Settings, code: int | None) -> Stored:
+    return strings.character(code, settings.code_set)
+
+
+def _ascii(settings: Settings, text: str | None) -> Stored:
+    return strings.ascii_code(text, settings.code_set)
+
+
+def _subscript(settings: Settings, text: str | None, first: int, last: int) -> Stored:
+    return strings.subscript(text, first, last, settings.code_set)
+
+
+def _and_not(left: int, right: int) -> int:
+    return left & ~right
+
+
+def _raise(sqlcode: int, token: str = "") -> Stored:
+    raise SqlFault(sqlcode, token=token)
+
+
+# --- the tables -----------------------------------------------------------------------------------------------------
+
+
+def _specs(name: str, call: Function, *counts: int, with_settings: bool = False) -> tuple[FunctionSpec, ...]:
+    return tuple(FunctionSpec(name, count, call, with_settings) for count in counts)
+
+
+FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
+    FunctionSpec("ifx_cast", 3, _cast, True),
+    FunctionSpec("ifx_assign", 3, _assign, True),
+    FunctionSpec("ifx_text", 2, _text, True),
+    FunctionSpec("ifx_compare", 4, _compare, True),
+    *_specs("ifx_like", patterns.like, 2, 3),
+    *_specs("ifx_matches", patterns.matches, 2, 3),
+    # arithmetic
+    FunctionSpec("ifx_add", 3, numerics.add),
+    FunctionSpec("ifx_sub", 3, numerics.subtract),
+    FunctionSpec("ifx_mul", 3, numerics.multiply),
+    FunctionSpec("ifx_div", 3, numerics.divide),
+    FunctionSpec("ifx_mod", 3, numerics.remainder),
+    FunctionSpec("ifx_neg", 2, numerics.negate),
+    FunctionSpec("ifx_abs", 2, numerics.absolute),
+    FunctionSpec("ifx_round", 3, numerics.round_number),
+    FunctionSpec("ifx_trunc", 3, numerics.truncate_number),
+    FunctionSpec("ifx_ceil", 2, numerics.ceiling),
+    FunctionSpec("ifx_floor", 2, numerics.floor),
+    FunctionSpec("ifx_pow", 2, numerics.maths(math.pow)),
+    FunctionSpec("ifx_sqrt", 1, numerics.maths(math.sqrt)),
+    FunctionSpec("ifx_root", 2, numerics.maths(numerics.root)),
+    FunctionSpec("ifx_exp", 1, numerics.maths(math.exp)),
+    FunctionSpec("ifx_ln", 1, numerics.maths(math.log)),
+    FunctionSpec("ifx_log10", 1, numerics.maths(math.log10)),
+    FunctionSpec("ifx_sin", 1, numerics.maths(math.sin)),
+    FunctionSpec("ifx_cos", 1, numerics.maths(math.cos)),
+    FunctionSpec("ifx_tan", 1, numerics.maths(math.tan)),
+    FunctionSpec("ifx_asin", 1, numerics.maths(math.asin)),
+    FunctionSpec("ifx_acos", 1, numerics.maths(math.acos)),
+    FunctionSpec("ifx_atan", 1, numerics.maths(math.atan)),
+    FunctionSpec("ifx_atan2", 2, numerics.maths(math.atan2)),
+    FunctionSpec("ifx_degrees", 1, numerics.maths(math.degrees)),
+    FunctionSpec("ifx_radians", 1, numerics.maths(math.radians)),
+    FunctionSpec("ifx_to_number", 1, numerics.to_number),
+    FunctionSpec("ifx_bitand", 2, numerics.bits(int.__and__)),
+    FunctionSpec("ifx_bitor", 2, numerics.bits(int.__or__)),
+    FunctionSpec("ifx_bitxor", 2, numerics.bits(int.__xor__)),
+    FunctionSpec("ifx_bitandnot", 2, numerics.bits(_and_not)),
+    FunctionSpec("ifx_bitnot", 1, numerics.bits(int.__invert__)),
+    FunctionSpec("ifx_hex", 1, numerics.hexadecimal),
+    # strings
+    FunctionSpec("ifx_ascii", 1, _ascii, True),
+    FunctionSpec("ifx_chr", 1, _chr, True),
+    FunctionSpec("ifx_length", 1, _length, True),
+    FunctionSpec("ifx_char_length", 1, strings.char_length),
+    FunctionSpec("ifx_octet_length", 1, _octet_length, True),
+    FunctionSpec("ifx_upper", 1, strings.upper),
+    FunctionSpec("ifx_lower", 1, strings.lower),
+    FunctionSpec("ifx_initcap", 1, strings.initcap),
+    FunctionSpec("ifx_reverse", 1, strings.reverse),
+    *_specs("ifx_trim", strings.trim, 1, 2),
+    *_specs("ifx_trim_leading", strings.trim_leading, 1, 2),
+    *_specs("ifx_trim_trailing", strings.trim_trailing, 1, 2),
+    *_specs("ifx_ltrim", strings.trim_leading, 1, 2),
+    *_specs("ifx_rtrim", strings.trim_trailing, 1, 2),
+    *_specs("ifx_lpad", strings.pad_left, 2, 3),
+    *_specs("ifx_rpad", strings.pad_right, 2, 3),
+    *_specs("ifx_replace", strings.replace, 2, 3),
+    *_specs("ifx_substr", strings.substr, 2, 3),
+    FunctionSpec("ifx_substring", 2, strings.substring),
+    FunctionSpec("ifx_substring", 3, strings.substring_for),
+    FunctionSpec("ifx_subscript", 3, _subscript, True),
+    FunctionSpec("ifx_left", 2, strings.left),
+    FunctionSpec("ifx_right", 2, strings.right),
+    FunctionSpec("ifx_space", 1, strings.space),
+    *_specs("ifx_instr", strings.instr, 2, 3, 4),
+    *_specs("ifx_charindex", strings.charindex, 2, 3),
+    FunctionSpec("ifx_substring_index", 3, strings.substring_index),
+    # dates and times
+    FunctionSpec("ifx_today", 0, datetime_arithmetic.today, True),
+    FunctionSpec("ifx_current", 1, datetime_arithmetic.current, True),
+    FunctionSpec("ifx_mdy", 3, date_parts.mdy),
+    FunctionSpec("ifx_date_add", 2, datetime_arithmetic.add_days),
+    FunctionSpec("ifx_date_sub", 2, datetime_arithmetic.subtract_days),
+    FunctionSpec("ifx_datetime_add", 4, datetime_arithmetic.add_interval, True),
+    FunctionSpec("ifx_datetime_sub", 4, datetime_arithmetic.subtract_interval, True),
+    FunctionSpec("ifx_datetime_diff", 4, datetime_arithmetic.difference, True),
+    FunctionSpec("ifx_interval_add", 3, intervals.add_intervals),
+    FunctionSpec("ifx_interval_sub", 3, intervals.subtract_intervals),
+    FunctionSpec("ifx_interval_mul", 3, intervals.multiply_interval),
+    FunctionSpec("ifx_interval_div", 3, intervals.divide_interval),
+    FunctionSpec("ifx_interval_neg", 1, intervals.negate_interval),
+    FunctionSpec("ifx_units", 2, intervals.units),
+    FunctionSpec("ifx_year", 2, date_parts.year, True),
+    FunctionSpec("ifx_month", 2, date_parts.month, True),
+    FunctionSpec("ifx_day", 2, date_parts.day, True),
+    FunctionSpec("ifx_weekday", 2, date_parts.weekday, True),
+    FunctionSpec("ifx_quarter", 2, date_parts.quarter, True),
+    FunctionSpec("ifx_add_months", 3, date_parts.add_months, True),
+    FunctionSpec("ifx_last_day", 2, date_parts.last_day, True),
+    FunctionSpec("ifx_next_day", 3, date_parts.next_day, True),
+    FunctionSpec("ifx_months_between", 4, date_parts.months_between, True),
+    *_specs("ifx_round_date", date_parts.round_date, 2, 3, with_settings=True),
+    *_specs("ifx_trunc_date", date_parts.truncate_date, 2, 3, with_settings=True),
+    FunctionSpec("ifx_to_char", 2, _text, True),
+    FunctionSpec("ifx_to_char", 3, datetime_arithmetic.to_char, True),
+    FunctionSpec("ifx_to_date", 3, datetime_arithmetic.to_date, True),
+    # session
+    FunctionSpec("ifx_user", 0, dbinfo.user, True),
+    FunctionSpec("ifx_dbservername", 0, dbinfo.server_name, True),
+    FunctionSpec("ifx_dbinfo", 1, dbinfo.dbinfo, True, deterministic=False),
+    FunctionSpec("ifx_dbinfo", 2, dbinfo.dbinfo_about, True, deterministic=False),
+    FunctionSpec("ifx_raise", 1, _raise, deterministic=False),
+    FunctionSpec("ifx_raise", 2, _raise, deterministic=False),
+)
+"""Read it top to bottom, and that is all there is."""
+
+WINDOW_AGGREGATES: Final[Mapping[str, Callable[[], WindowAggregate]]] = {
+    "ifx_sum": aggregates.Sum,
+    "ifx_avg": aggregates.Average,
+    "ifx_sum_interval": aggregates.IntervalSum,
+    "ifx_avg_interval": aggregates.IntervalAverage,
+    "ifx_stdev": aggregates.StandardDeviation,
+    "ifx_variance": aggregates.Variance,
+}
+
+AGGREGATES: Final[Mapping[str, Callable[[], Aggregate]]] = {
+    "ifx_range": aggregates.Range,
+    "ifx_single": aggregates.Single,
+}

@@ -1,0 +1,319 @@
+"""Databases, transactions, locks, SET, rights, statistics, routines called. Never: tables and their rows.
+
+House rule: a SET that changes nothing here is still read to its end, so that a misspelt one is refused.
+
+Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.nodes import (
+    BeginWork,
+    CloseDatabase,
+    CommitWork,
+    DatabaseName,
+    Execute,
+    Expression,
+    Grant,
+    LockTable,
+    Name,
+    NamedArgument,
+    OpenDatabase,
+    Privilege,
+    QualifiedName,
+    ReleaseSavepoint,
+    Revoke,
+    RollbackToSavepoint,
+    RollbackWork,
+    Savepoint,
+    Statement,
+    UnlockTable,
+    UpdateStatistics,
+)
+from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.types import parse_type
+
+# --- Databases ---------------------------------------------------------------
+
+
+def parse_database_name(s: TokenStream) -> DatabaseName:
+    """Read ``database``, ``database@server`` or ``'//server/database'``."""
+    token = s.token
+    if token.kind is Kind.STRING:
+        return _quoted_database(s)
+    name = s.name().text
+    server = s.name().text if s.accept("@") else ""
+    return DatabaseName(token.offset, name, server)
+
+
+def _quoted_database(s: TokenStream) -> DatabaseName:
+    token = s.take()
+    server, name = "", token.text.strip()
+    if name.startswith("//"):
+        server, _, name = name[2:].partition("/")
+    else:
+        name, _, server = name.partition("@")
+    if not name or "/" in name:
+        raise s.refusal(token)
+    return DatabaseName(token.offset, name.lower(), server)
+
+
+def parse_open_database(s: TokenStream) -> OpenDatabase:
+    """Read DATABASE."""
+    offset = s.expect("database").offset
+    database = parse_database_name(s)
+    return OpenDatabase(offset, database, s.accept("exclusive") is not None)
+
+
+def parse_close(s: TokenStream) -> CloseDatabase:
+    """Read CLOSE DATABASE."""
+    return CloseDatabase(s.expect("close", "database").offset)
+
+
+# --- Transactions and locks --------------------------------------------------
+
+
+def parse_begin(s: TokenStream) -> BeginWork:
+    """Read BEGIN [WORK]."""
+    offset = s.expect("begin").offset
+    s.accept("work")
+    if s.at("without", "replication"):
+        raise s.unsupported("WITHOUT REPLICATION")
+    return BeginWork(offset)
+
+
+def parse_commit(s: TokenStream) -> CommitWork:
+    """Read COMMIT [WORK]."""
+    offset = s.expect("commit").offset
+    s.accept("work")
+    return CommitWork(offset)
+
+
+def parse_rollback(s: TokenStream) -> RollbackWork | RollbackToSavepoint:
+    """Read ROLLBACK [WORK] [TO SAVEPOINT [name]]."""
+    offset = s.expect("rollback").offset
+    s.accept("work")
+    if not s.accept("to"):
+        return RollbackWork(offset)
+    s.expect("savepoint")
+    return RollbackToSavepoint(offset, s.name() if s.at_name() else None)
+
+
+def parse_savepoint(s: TokenStream) -> Savepoint:
+    """Read SAVEPOINT name [UNIQUE]."""
+    offset = s.expect("savepoint").offset
+    name = s.name()
+    return Savepoint(offset, name, s.accept("unique") is not None)
+
+
+def parse_release(s: TokenStream) -> ReleaseSavepoint:
+    """Read RELEASE SAVEPOINT name."""
+    offset = s.expect("release", "savepoint").offset
+    return ReleaseSavepoint(offset, s.name())
+
+
+def parse_lock(s: TokenStream) -> LockTable:
+    """Read LOCK TABLE."""
+    offset = s.expect("lock", "table").offset
+    table = parse_qualified_name(s)
+    s.expect("in")
+    exclusive = s.expect_any("share", "exclusive").text == "exclusive"
+    s.expect("mode")
+    return LockTable(offset, table, exclusive)
+
+
+def parse_unlock(s: TokenStream) -> UnlockTable:
+    """Read UNLOCK TABLE."""
+    offset = s.expect("unlock", "table").offset
+    return UnlockTable(offset, parse_qualified_name(s))
+
+
+# --- Rights ------------------------------------------------------------------
+
+_COLUMN_RIGHTS: Final = ("select", "update", "references")
+_TABLE_RIGHTS: Final = (
+    *_COLUMN_RIGHTS,
+    "all",
+    "insert",
+    "delete",
+    "index",
+    "alter",
+    "under",
+    "execute",
+    "usage",
+)
+
+
+_LANGUAGES: Final = ("spl", "c", "java")
+_KINDS: Final = ("language", "type", "procedure", "function", "routine")
+"""What rights may be on, told by a word before the name."""
+
+
+def parse_grant(s: TokenStream) -> Grant:
+    """Read GRANT of rights or roles."""
+    offset = s.expect("grant").offset
+    privileges, target = _privileges(s)
+    s.expect("to")
+    grantees = s.listed(parse_grantee)
+    option = s.accept("with", "grant", "option") is not None
+    _grantor(s)
+    return Grant(offset, privileges, target, grantees, option)
+
+
+def parse_revoke(s: TokenStream) -> Revoke:
+    """Read REVOKE of rights or roles."""
+    offset = s.expect("revoke").offset
+    privileges, target = _privileges(s)
+    s.expect("from")
+    grantees = s.listed(parse_grantee)
+    if target is not None:
+        s.accept_any("cascade", "restrict")
+    _grantor(s)
+    return Revoke(offset, privileges, target, grantees)
+
+
+def _privileges(s: TokenStream) -> tuple[tuple[Privilege, ...], QualifiedName | None]:
+    start = s.token
+    if s.at_any("fragment", "security", "setsessionauth", "dbsecadm"):
+        raise s.unsupported(start.text.upper())
+    if s.accept("default", "role"):
+        role = s.name()
+        return (Privilege(start.offset, f"default role {role.text}"),), None
+    privileges = s.listed(_privilege)
+    if not s.accept("on"):
+        if any(each.name in _TABLE_RIGHTS for each in privileges):
+            raise s.refusal()
+        return privileges, None
+    if any(each.name not in _TABLE_RIGHTS for each in privileges):
+        raise s.refusal(start)
+    is_kind = (s.at_name(1) or s.ahead(1).kind is Kind.STRING) and not s.at_any("to", "from", ahead=1)
+    if is_kind and s.at_any(*_KINDS) and s.take().text == "language" and not s.at_any(*_LANGUAGES):
+        raise s.refusal()
+    target = parse_qualified_name(s)
+    if s.at("("):
+        _signature(s)
+    return privileges, target
+
+
+def _signature(s: TokenStream) -> None:
+    """Read the types of a routine's parameters; no two of the server's routines have the same name."""
+    s.expect("(")
+    if not s.at(")"):
+        s.listed(parse_type)
+    s.expect(")")
+
+
+def _privilege(s: TokenStream) -> Privilege:
+    token = s.token
+    if token.kind is Kind.STRING:
+        s.take()
+        return Privilege(token.offset, token.text)
+    name = s.name()
+    if name.text == "all":
+        s.accept("privileges")
+    columns = s.names_enclosed() if name.text in _COLUMN_RIGHTS and s.at("(") else ()
+    return Privilege(name.offset, name.text, columns)
+
+
+def parse_grantee(s: TokenStream) -> Name:
+    """Read the name of a user or role, with or without quotes."""
+    if s.token.kind is Kind.STRING:
+        token = s.take()
+        return Name(token.offset, token.text)
+    return s.name()
+
+
+def _grantor(s: TokenStream) -> None:
+    if s.accept("as"):
+        parse_grantee(s)
+
+
+# --- Statistics --------------------------------------------------------------
+
+
+def parse_update_statistics(s: TokenStream) -> UpdateStatistics:
+    """Read UPDATE STATISTICS."""
+    offset = s.expect("update", "statistics").offset
+    s.accept_any("low", "medium", "high")
+    table: QualifiedName | None = None
+    tables = True
+    if s.accept("for"):
+        kind = s.expect_any("table", "procedure", "function", "routine").text
+        tables = kind == "table"
+        named = s.at_name() and not s.at_any(*_STATISTICS_OPTIONS)
+        if named:
+            name = parse_qualified_name(s)
+            table = name if tables else None
+            if tables and s.at("("):
+                s.names_enclosed()
+    _statistics_options(s)
+    return UpdateStatistics(offset, table, tables)
+
+
+_STATISTICS_OPTIONS: Final = ("drop", "resolution", "distributions", "sampling", "force", "auto")
+
+
+def _statistics_options(s: TokenStream) -> None:
+    if s.accept("drop", "distributions"):
+        s.accept("only")
+    if s.accept("sampling", "size"):
+        _decimal(s)
+    if s.accept("resolution"):
+        _decimal(s)
+        if s.token.kind is Kind.NUMBER:
+            _decimal(s)
+    s.accept("distributions", "only")
+    s.accept_any("force", "auto")
+
+
+def _decimal(s: TokenStream) -> None:
+    if s.token.kind is not Kind.NUMBER:
+        raise s.refusal()
+    s.take()
+
+
+# --- Routines ----------------------------------------------------------------
+
+
+def parse_execute(s: TokenStream) -> Execute:
+    """Read EXECUTE PROCEDURE or EXECUTE FUNCTION."""
+    offset = s.expect("execute").offset
+    kind = s.expect_any("procedure", "function").text
+    routine = parse_qualified_name(s)
+    s.expect("(")
+    arguments: tuple[Expression | NamedArgument, ...] = ()
+    if not s.at(")"):
+        arguments = s.listed(_argument)
+    s.expect(")")
+    return Execute(offset, "procedure" if kind == "procedure" else "function", routine, arguments)
+
+
+def _argument(s: TokenStream) -> Expression | NamedArgument:
+    if s.at_name() and s.at("=", ahead=1):
+        name = s.name()
+        s.expect("=")
+        return NamedArgument(name.offset, name.text, s.grammar.value(s))
+    return s.grammar.value(s)
+
+
+Reader: TypeAlias = Callable[[TokenStream], Statement]
+
+SESSIONS: Final[dict[str, Reader]] = {
+    "database": parse_open_database,
+    "close": parse_close,
+    "begin": parse_begin,
+    "commit": parse_commit,
+    "rollback": parse_rollback,
+    "savepoint": parse_savepoint,
+    "release": parse_release,
+    "lock": parse_lock,
+    "unlock": parse_unlock,
+    "grant": parse_grant,
+    "revoke": parse_revoke,
+    "execute": parse_execute,
+}
+"""Readers by the word that a statement begins with."""

@@ -1,0 +1,247 @@
+"""A statement's tokens on their way through the parser: look, accept, refuse. Never: what a statement means.
+
+House rules:
+1. `at`, `accept` and `expect` take words and symbols in the order in which they stand: ``at("group", "by")``.
+2. A refusal is `raise stream.refusal()`: -201 at the token that nobody wanted.
+3. Whatever can contain itself calls `descend` and `ascend`, so that no text exhausts the stack.
+
+Source: code -201 is documented; that its offset is the beginning of the offending token is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax.nodes import Expression, Name, Parameter, QualifiedName, Query
+from aioifx.server.sql.syntax.tokens import Kind, Token
+
+SYNTAX_ERROR: Final = -201
+NOT_IMPLEMENTED: Final = -999
+
+MAX_DEPTH: Final = 50
+"""How often things may stand inside each other: that takes some 500 of the 1000 frames that Python has."""
+
+_NAMES: Final = (Kind.NAME, Kind.DELIMITED)
+_WORDS: Final = (Kind.NAME, Kind.SYMBOL)
+
+T = TypeVar("T")
+
+
+class Grammar(NamedTuple):
+    """Readers of what contains itself by way of other modules; handed in, so that none imports upward."""
+
+    value: Callable[[TokenStream], Expression]
+    condition: Callable[[TokenStream], Expression]
+    either: Callable[[TokenStream], Expression]
+    """A condition or a value, for parentheses in a condition."""
+    query: Callable[[TokenStream], Query]
+    subquery: Callable[[TokenStream], Query]
+    """A query in which rows cannot be skipped or limited."""
+
+
+class TokenStream:
+    """The tokens of one statement and how far they have been read."""
+
+    __slots__ = ("_closers", "_depth", "_tokens", "grammar", "index", "parameter_count", "text")
+
+    def __init__(self, text: str, tokens: list[Token], grammar: Grammar) -> None:
+        self.text = text
+        self.grammar = grammar
+        self.index = 0
+        self.parameter_count = 0
+        self._tokens = tokens
+        self._closers = _closers(tokens)
+        self._depth = 0
+
+    @property
+    def token(self) -> Token:
+        """The token that is next to be read."""
+        return self._tokens[self.index]
+
+    def ahead(self, count: int) -> Token:
+        """The token *count* places behind the next one; the END for all places behind the text."""
+        return self._tokens[min(self.index + count, len(self._tokens) - 1)]
+
+    def behind_parentheses(self, count: int = 0) -> int | None:
+        """How far ahead the token behind ``(..)`` is that opens *count* ahead; None if it is unclosed."""
+        closer = self._closers.get(self.index + count)
+        return None if closer is None else closer + 1 - self.index
+
+    def at(self, *words: str, ahead: int = 0) -> bool:
+        """Whether these words and symbols come next."""
+        last = len(self._tokens) - 1
+        for place, word in enumerate(words, self.index + ahead):
+            token = self._tokens[min(place, last)]
+            if token.text != word or token.kind not in _WORDS:
+                return False
+        return True
+
+    def at_any(self, *words: str, ahead: int = 0) -> bool:
+        """Whether one of these words and symbols comes next."""
+        token = self.ahead(ahead)
+        return token.text in words and token.kind in _WORDS
+
+    def at_name(self, ahead: int = 0) -> bool:
+        """Whether a name comes next, which any word can be."""
+        return self.ahead(ahead).kind in _NAMES
+
+    def take(self) -> Token:
+        """Read one token, whatever it is. The END is never passed."""
+        token = self._tokens[self.index]
+        if token.kind is not Kind.END:
+            self.index += 1
+        return token
+
+    def accept(self, *words: str) -> Token | None:
+        """Read these words if they come next; gives the first."""
+        if not self.at(*words):
+            return None
+        token = self.token
+        self.index += len(words)
+        return token
+
+    def accept_any(self, *words: str) -> Token | None:
+        """Read one of these words if it comes next."""
+        return self.take() if self.at_any(*words) else None
+
+    def expect(self, *words: str) -> Token:
+        """Read these words or refuse the first token that differs; gives the first."""
+        first = self.token
+        for word in words:
+            if not self.at(word):
+                raise self.refusal()
+            self.index += 1
+        return first
+
+    def expect_any(self, *words: str) -> Token:
+        """Read one of these words or refuse what is there."""
+        if not self.at_any(*words):
+            raise self.refusal()
+        return self.take()
+
+    def name(self) -> Name:
+        """Read a simple name."""
+        if not self.at_name():
+            raise self.refusal()
+        token = self.take()
+        return Name(token.offset, token.text)
+
+    def integer(self) -> int:
+        """Read an integer without a sign."""
+        token = self.token
+        if token.kind is not Kind.NUMBER or not token.text.isdigit():
+            raise self.refusal()
+        self.take()
+        return int(token.text)
+
+    def signed_integer(self) -> int:
+        """Read an integer with or without a sign."""
+        sign = self.accept_any("-", "+")
+        return -self.integer() if sign is not None and sign.text == "-" else self.integer()
+
+    def string(self) -> str:
+        """Read a quoted text."""
+        if self.token.kind is not Kind.STRING:
+            raise self.refusal()
+        return self.take().text
+
+    def parameter(self) -> Parameter:
+        """Read a ``?`` and give it the next index."""
+        parameter = Parameter(self.expect("?").offset, self.parameter_count)
+        self.parameter_count += 1
+        return parameter
+
+    def listed(self, read: Callable[[TokenStream], T]) -> tuple[T, ...]:
+        """Read one or more of something, with commas between."""
+        items = [read(self)]
+        while self.accept(","):
+            items.append(read(self))
+        return tuple(items)
+
+    def enclosed(self, read: Callable[[TokenStream], T]) -> tuple[T, ...]:
+        """Read one or more of something in parentheses."""
+        self.expect("(")
+        items = self.listed(read)
+        self.expect(")")
+        return items
+
+    def names_enclosed(self) -> tuple[Name, ...]:
+        """Read ``(name, ..)``."""
+        return self.enclosed(TokenStream.name)
+
+    def written(self, start: int, end: int) -> str:
+        """The text from one offset up to another."""
+        return self.text[start - 1 : end - 1].strip()
+
+    @property
+    def last_end(self) -> int:
+        """The offset behind the last token that was read."""
+        return self._tokens[self.index - 1].end if self.index else 1
+
+    def descend(self) -> None:
+        """Enter something that may contain itself."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self.unsupported("NESTING")
+
+    def ascend(self, levels: int = 1) -> None:
+        """Leave it again."""
+        self._depth -= levels
+
+    def refusal(self, token: Token | None = None) -> SqlFault:
+        """The fault for a token that cannot stand where it stands; the next one unless another is given."""
+        return SqlFault(SYNTAX_ERROR, offset=(token or self.token).offset)
+
+    def unsupported(self, keyword: str, token: Token | None = None) -> SqlFault:
+        """The fault for Informix SQL that is known but not executed."""
+        return SqlFault(NOT_IMPLEMENTED, token=keyword, offset=(token or self.token).offset)
+
+
+def _closers(tokens: list[Token]) -> dict[int, int]:
+    """For each ``(`` by its index, the index of its ``)``."""
+    closers: dict[int, int] = {}
+    unclosed: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind is not Kind.SYMBOL:
+            continue
+        if token.text == "(":
+            unclosed.append(index)
+        elif token.text == ")" and unclosed:
+            closers[unclosed.pop()] = index
+    return closers
+
+
+def parse_database_prefix(s: TokenStream) -> tuple[str, str]:
+    """Read ``database:`` or ``database@server:`` if it is there; gives both names, or empty texts."""
+    if not s.at_name():
+        return "", ""
+    if s.at(":", ahead=1):
+        database = s.name().text
+        s.expect(":")
+        return database, ""
+    if s.at("@", ahead=1) and s.at_name(ahead=2) and s.at(":", ahead=3):
+        database = s.name().text
+        s.expect("@")
+        server = s.name().text
+        s.expect(":")
+        return database, server
+    return "", ""
+
+
+def parse_owner(s: TokenStream) -> str:
+    """Read ``owner.`` or ``'owner'.`` if it is there."""
+    if (s.at_name() or s.token.kind is Kind.STRING) and s.at(".", ahead=1):
+        owner = s.take().text
+        s.expect(".")
+        return owner.rstrip()
+    return ""
+
+
+def parse_qualified_name(s: TokenStream) -> QualifiedName:
+    """Read the name of a table, an index, a routine."""
+    offset = s.token.offset
+    database, server = parse_database_prefix(s)
+    owner = parse_owner(s)
+    return QualifiedName(offset, s.name().text, owner, database, server)

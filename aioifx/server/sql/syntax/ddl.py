@@ -1,0 +1,338 @@
+"""Indexes, views, synonyms, sequences, roles; CREATE, ALTER, DROP and RENAME. Never: what a table is made of.
+
+Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_owner, parse_qualified_name
+from aioifx.server.sql.syntax.nodes import (
+    AlterSequence,
+    CreateDatabase,
+    CreateIndex,
+    CreateRole,
+    CreateSequence,
+    CreateSynonym,
+    CreateView,
+    Drop,
+    DropDatabase,
+    DropKind,
+    IndexPart,
+    QualifiedName,
+    RenameColumn,
+    RenameDatabase,
+    RenameObject,
+    SequenceOptions,
+    Statement,
+)
+from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
+from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
+
+Reader: TypeAlias = Callable[[TokenStream, int], Statement]
+"""Reads a statement whose first word, at that offset, has been read."""
+
+_DROPS: Final[dict[str, DropKind]] = {
+    "table": "table",
+    "view": "view",
+    "index": "index",
+    "synonym": "synonym",
+    "sequence": "sequence",
+    "role": "role",
+    "procedure": "procedure",
+    "function": "function",
+    "routine": "routine",
+}
+_RENAMES: Final[dict[str, Literal["table", "index", "sequence"]]] = {
+    "table": "table",
+    "index": "index",
+    "sequence": "sequence",
+}
+_NOT_EXECUTED: Final = (
+    ("dba", "procedure"),
+    ("dba", "function"),
+    ("procedure",),
+    ("function",),
+    ("routine",),
+    ("trigger",),
+    ("row", "type"),
+    ("distinct", "type"),
+    ("opaque", "type"),
+    ("type",),
+    ("cast",),
+    ("implicit", "cast"),
+    ("explicit", "cast"),
+    ("aggregate",),
+    ("opclass",),
+    ("access_method",),
+    ("secondary", "access_method"),
+    ("primary", "access_method"),
+    ("xadatasource",),
+    ("security",),
+    ("user",),
+    ("default", "user"),
+    ("trusted", "context"),
+    ("fragment",),
+    ("database",),
+)
+"""What else can be created, altered or dropped in Informix, but not here."""
+
+
+def parse_create(s: TokenStream) -> Statement:
+    """Read CREATE of anything."""
+    offset = s.expect("create").offset
+    start = s.token
+    if s.at_any("table", "temp", "standard", "raw", "external"):
+        return parse_create_table(s, offset)
+    if s.at_any("index", "unique", "cluster") or (s.at("distinct") and not s.at("type", ahead=1)):
+        return _create_index(s, offset)
+    if s.at_any("synonym", "public", "private"):
+        return _create_synonym(s, offset)
+    if (reader := _CREATES.get(start.text)) is not None:
+        s.take()
+        return reader(s, offset)
+    raise _not_executed(s, "CREATE")
+
+
+def parse_alter(s: TokenStream) -> Statement:
+    """Read ALTER TABLE or ALTER SEQUENCE."""
+    offset = s.expect("alter").offset
+    if s.at("table"):
+        return parse_alter_table(s, offset)
+    if s.accept("sequence"):
+        sequence = parse_qualified_name(s)
+        return AlterSequence(offset, sequence, _sequence_options(s, altering=True))
+    if s.at("index"):
+        raise s.unsupported("ALTER INDEX")
+    raise _not_executed(s, "ALTER")
+
+
+def parse_drop(s: TokenStream) -> Statement:
+    """Read DROP of anything."""
+    offset = s.expect("drop").offset
+    if s.accept("database"):
+        if_exists = _if_exists(s)
+        return DropDatabase(offset, parse_database_name(s), if_exists)
+    kind = _DROPS.get(s.token.text)
+    if kind is None:
+        raise _not_executed(s, "DROP")
+    s.take()
+    if_exists = _if_exists(s)
+    name = parse_qualified_name(s)
+    restrict = False
+    if kind in ("table", "view"):
+        behaviour = s.accept_any("cascade", "restrict")
+        restrict = behaviour is not None and behaviour.text == "restrict"
+    elif kind == "index":
+        s.accept("online")
+    elif kind in ("procedure", "function", "routine") and s.at("("):
+        raise s.unsupported(f"DROP {kind.upper()} (")
+    return Drop(offset, kind, name, if_exists, restrict)
+
+
+def parse_rename(s: TokenStream) -> Statement:
+    """Read RENAME."""
+    offset = s.expect("rename").offset
+    if s.accept("column"):
+        start = s.token.offset
+        owner = parse_owner(s) if s.at(".", ahead=3) else ""
+        table = QualifiedName(start, s.name().text, owner)
+        s.expect(".")
+        column = s.name()
+        s.expect("to")
+        return RenameColumn(offset, table, column, s.name())
+    if s.accept("database"):
+        database = parse_database_name(s)
+        s.expect("to")
+        return RenameDatabase(offset, database, s.name())
+    kind = _RENAMES[s.expect_any(*_RENAMES).text]
+    name = parse_qualified_name(s)
+    s.expect("to")
+    return RenameObject(offset, kind, name, s.name())
+
+
+def _not_executed(s: TokenStream, verb: str) -> SqlFault:
+    """The fault for what follows the verb: -999 for what Informix knows, else -201."""
+    for words in _NOT_EXECUTED:
+        if s.at(*words):
+            return s.unsupported(f"{verb} {' '.join(words).upper()}")
+    return s.refusal()
+
+
+def _if_exists(s: TokenStream) -> bool:
+    return s.accept("if", "exists") is not None
+
+
+# --- Indexes, views, synonyms ------------------------------------------------
+
+
+def _create_index(s: TokenStream, offset: int) -> CreateIndex:
+    unique = s.accept_any("unique", "distinct") is not None
+    cluster = s.accept("cluster") is not None
+    s.expect("index")
+    if_not_exists = parse_if_not_exists(s)
+    index = parse_qualified_name(s)
+    s.expect("on")
+    table = parse_qualified_name(s)
+    parts = s.enclosed(_index_part)
+    parse_index_storage(s)
+    return CreateIndex(offset, index, table, parts, unique, cluster, if_not_exists)
+
+
+def _index_part(s: TokenStream) -> IndexPart:
+    column = s.name()
+    if s.at("("):
+        raise s.unsupported("FUNCTIONAL INDEX")
+    if s.at_name() and not s.at_any("asc", "desc"):
+        raise s.unsupported("OPCLASS")
+    direction = s.accept_any("asc", "desc")
+    return IndexPart(column.offset, column, direction is not None and direction.text == "desc")
+
+
+def _create_view(s: TokenStream, offset: int) -> CreateView:
+    if_not_exists = parse_if_not_exists(s)
+    view = parse_qualified_name(s)
+    if s.at("of", "type"):
+        raise s.unsupported("CREATE VIEW OF TYPE")
+    columns = s.names_enclosed() if s.at("(") else ()
+    s.expect("as")
+    start = s.token.offset
+    query = s.grammar.subquery(s)
+    query_text = s.written(start, s.last_end)
+    check_option = s.accept("with", "check", "option") is not None
+    text = s.written(offset, s.last_end)
+    return CreateView(offset, view, columns, query, text, query_text, if_not_exists, check_option)
+
+
+def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:
+    private = s.accept("private") is not None
+    if not private:
+        s.accept("public")
+    s.expect("synonym")
+    if_not_exists = parse_if_not_exists(s)
+    synonym = parse_qualified_name(s)
+    s.expect("for")
+    return CreateSynonym(offset, synonym, parse_qualified_name(s), private, if_not_exists)
+
+
+def _create_role(s: TokenStream, offset: int) -> CreateRole:
+    if_not_exists = parse_if_not_exists(s)
+    return CreateRole(offset, parse_grantee(s), if_not_exists)
+
+
+def _create_database(s: TokenStream, offset: int) -> CreateDatabase:
+    if_not_exists = parse_if_not_exists(s)
+    database = parse_database_name(s)
+    log: Literal["none", "unbuffered", "buffered"] = "none"
+    if s.accept("in"):
+        s.name()
+    if s.accept("with"):
+        buffered = s.accept("buffered") is not None
+        s.expect("log")
+        if s.at("mode", "ansi"):
+            raise s.unsupported("MODE ANSI")
+        log = "buffered" if buffered else "unbuffered"
+    if s.accept("nlscase"):
+        if s.at("insensitive"):
+            raise s.unsupported("NLSCASE INSENSITIVE")
+        s.expect("sensitive")
+    return CreateDatabase(offset, database, log, if_not_exists)
+
+
+# --- Sequences ---------------------------------------------------------------
+
+
+def _create_sequence(s: TokenStream, offset: int) -> CreateSequence:
+    if_not_exists = parse_if_not_exists(s)
+    sequence = parse_qualified_name(s)
+    return CreateSequence(offset, sequence, _sequence_options(s, altering=False), if_not_exists)
+
+
+def _sequence_options(s: TokenStream, *, altering: bool) -> SequenceOptions:
+    options = SequenceOptions(s.token.offset)
+    read: set[str] = set()
+    while s.at_name():
+        token = s.token
+        subject = _SEQUENCE_SUBJECTS.get(token.text)
+        if (
+            subject is None
+            or subject in read
+            or (subject == "start") != (token.text in _START_WORDS[altering])
+        ):
+            raise s.refusal()
+        read.add(subject)
+        s.take()
+        options = _with_option(s, options, token.text)
+    if altering and not read:
+        raise s.refusal()
+    return options
+
+
+_START_WORDS: Final = {False: ("start",), True: ("restart",)}
+_SEQUENCE_SUBJECTS: Final = {
+    "start": "start",
+    "restart": "start",
+    "increment": "increment",
+    "maxvalue": "maximum",
+    "nomaxvalue": "maximum",
+    "minvalue": "minimum",
+    "nominvalue": "minimum",
+    "cycle": "cycle",
+    "nocycle": "cycle",
+    "cache": "cache",
+    "nocache": "cache",
+    "order": "order",
+    "noorder": "order",
+}
+"""What an option is about; nothing may be said about it twice."""
+
+
+def _with_option(s: TokenStream, options: SequenceOptions, word: str) -> SequenceOptions:
+    """Read what follows the option's word."""
+    match word:
+        case "start":
+            s.accept("with")
+            return replace(options, start=s.signed_integer())
+        case "restart":
+            number = s.signed_integer() if s.accept("with") else None
+            return replace(options, restart=True, start=number)
+        case "increment":
+            s.accept("by")
+            return replace(options, increment=s.signed_integer())
+        case "maxvalue":
+            return replace(options, maximum=s.signed_integer())
+        case "minvalue":
+            return replace(options, minimum=s.signed_integer())
+        case "nomaxvalue":
+            return replace(options, no_maximum=True)
+        case "nominvalue":
+            return replace(options, no_minimum=True)
+        case "cycle" | "nocycle":
+            return replace(options, cycle=word == "cycle")
+        case "cache":
+            return replace(options, cache=s.integer())
+        case "nocache":
+            return replace(options, cache=0)
+        case _:
+            return replace(options, order=word == "order")
+
+
+_CREATES: Final[dict[str, Reader]] = {
+    "view": _create_view,
+    "role": _create_role,
+    "database": _create_database,
+    "sequence": _create_sequence,
+}
+
+OBJECTS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
+    "create": parse_create,
+    "alter": parse_alter,
+    "drop": parse_drop,
+    "rename": parse_rename,
+}
+"""Readers by the word that a statement begins with."""

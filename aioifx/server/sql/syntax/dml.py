@@ -1,0 +1,167 @@
+"""INSERT, UPDATE, DELETE, MERGE, TRUNCATE. Never: whether values and columns match in number or type.
+
+Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeVar
+
+from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
+from aioifx.server.sql.syntax.nodes import (
+    Assignment,
+    CurrentOf,
+    Delete,
+    Expression,
+    Insert,
+    Merge,
+    MergeInsert,
+    Name,
+    Query,
+    Statement,
+    TableRef,
+    Truncate,
+    Update,
+)
+from aioifx.server.sql.syntax.primaries import at_query
+from aioifx.server.sql.syntax.sources import parse_derived_table, parse_table_ref
+
+T = TypeVar("T")
+
+
+def parse_insert(s: TokenStream) -> Insert:
+    """Read INSERT."""
+    offset = s.expect("insert", "into").offset
+    table = parse_qualified_name(s)
+    columns = s.names_enclosed() if s.at("(") and not at_query(s, ahead=1) else ()
+    values: tuple[Expression, ...] | None = None
+    query: Query | None = None
+    if s.accept("values"):
+        values = s.enclosed(s.grammar.value)
+    elif s.at("execute") or s.at("at"):
+        raise s.unsupported(f"INSERT {s.token.text.upper()}")
+    elif s.at_any("select", "with", "("):
+        query = s.grammar.query(s)
+    else:
+        raise s.refusal()
+    return Insert(offset, table, columns, values, query)
+
+
+def parse_update(s: TokenStream) -> Update:
+    """Read UPDATE of a table."""
+    offset = s.expect("update").offset
+    table = parse_table_ref(s)
+    s.expect("set")
+    assignments = s.listed(_assignment)
+    return Update(offset, table, assignments, _where(s))
+
+
+def parse_delete(s: TokenStream) -> Delete:
+    """Read DELETE, whose FROM may be missing."""
+    offset = s.expect("delete").offset
+    s.accept("from")
+    table = parse_table_ref(s)
+    return Delete(offset, table, _where(s))
+
+
+def parse_truncate(s: TokenStream) -> Truncate:
+    """Read TRUNCATE; what is to happen to the storage means nothing here."""
+    offset = s.expect("truncate").offset
+    if s.at_name(1) and not s.at_any("drop", "reuse", "keep", ahead=1):
+        s.accept("table")
+    table = parse_qualified_name(s)
+    if s.accept_any("drop", "reuse"):
+        s.expect("storage")
+    s.accept("keep", "statistics")
+    return Truncate(offset, table)
+
+
+def _where(s: TokenStream) -> Expression | CurrentOf | None:
+    if not s.accept("where"):
+        return None
+    if s.at("current", "of") and s.at_name(2):
+        offset = s.expect("current", "of").offset
+        return CurrentOf(offset, s.name())
+    return s.grammar.condition(s)
+
+
+# --- SET clauses -------------------------------------------------------------
+
+
+def _assignment(s: TokenStream) -> Assignment:
+    offset = s.token.offset
+    if s.at_any("*", "("):
+        columns = None if s.accept("*") else s.names_enclosed()
+        s.expect("=")
+        return Assignment(offset, columns, s.enclosed(s.grammar.value))
+    column = s.name()
+    if s.at("["):
+        raise s.unsupported("SUBSCRIPT")
+    s.expect("=")
+    return Assignment(offset, (column,), (s.grammar.value(s),))
+
+
+def _qualified_by(target: TableRef, read: Callable[[TokenStream], T]) -> Callable[[TokenStream], T]:
+    """A reader that takes what *read* does behind ``target.`` as well, which only MERGE allows."""
+    qualifier = (target.alias or Name(0, target.table.name)).text
+
+    def read_qualified(s: TokenStream) -> T:
+        if s.at_name() and s.token.text == qualifier:
+            s.accept(qualifier, ".")
+        return read(s)
+
+    return read_qualified
+
+
+# --- MERGE -------------------------------------------------------------------
+
+
+def parse_merge(s: TokenStream) -> Merge:
+    """Read MERGE."""
+    offset = s.expect("merge", "into").offset
+    target = parse_table_ref(s)
+    s.expect("using")
+    source = parse_derived_table(s) if s.at("(") else parse_table_ref(s)
+    s.expect("on")
+    condition = s.grammar.condition(s)
+    update: tuple[Assignment, ...] = ()
+    delete = False
+    insert: MergeInsert | None = None
+    if not s.at("when"):
+        raise s.refusal()
+    while s.at("when"):
+        if s.at("when", "matched") and not (update or delete):
+            s.expect("when", "matched", "then")
+            if s.accept("delete"):
+                delete = True
+            else:
+                s.expect("update", "set")
+                update = s.listed(_qualified_by(target, _assignment))
+        elif insert is None:
+            s.expect("when", "not", "matched", "then")
+            insert = _merge_insert(s, target)
+        else:
+            raise s.refusal()
+    return Merge(offset, target, source, condition, update, delete, insert)
+
+
+def _merge_insert(s: TokenStream, target: TableRef) -> MergeInsert:
+    offset = s.expect("insert").offset
+    columns: tuple[Name, ...] = ()
+    if s.at("("):
+        columns = s.enclosed(_qualified_by(target, TokenStream.name))
+    s.expect("values")
+    return MergeInsert(offset, columns, s.enclosed(s.grammar.value))
+
+
+Reader: TypeAlias = Callable[[TokenStream], Statement]
+
+CHANGES: Final[dict[str, Reader]] = {
+    "insert": parse_insert,
+    "update": parse_update,
+    "delete": parse_delete,
+    "merge": parse_merge,
+    "truncate": parse_truncate,
+}
+"""Readers by the word that a statement begins with."""

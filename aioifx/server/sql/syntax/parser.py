@@ -1,0 +1,148 @@
+"""The front door of the parser: text to tree, script to statements. Never: what a name stands for.
+
+House rules:
+1. A statement is read to its end; a semicolon may close it, nothing may follow.
+2. What comes out is at most MAX_HEIGHT nodes high, so that whoever walks it may recurse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
+from aioifx.server.sql.syntax.cursor import NOT_IMPLEMENTED, Grammar, TokenStream
+from aioifx.server.sql.syntax.ddl import OBJECTS
+from aioifx.server.sql.syntax.dml import CHANGES
+from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
+from aioifx.server.sql.syntax.nodes import Node, Statement, children
+from aioifx.server.sql.syntax.primaries import at_query
+from aioifx.server.sql.syntax.queries import parse_query, parse_statement_query, parse_subquery
+from aioifx.server.sql.syntax.settings import parse_set
+from aioifx.server.sql.syntax.tokens import Kind, Token, tokenize, tokens_of
+from aioifx.server.sql.syntax.types import parse_type
+from aioifx.sqltypes import SqlType
+
+MAX_HEIGHT: Final = 160
+"""Levels of nodes: long chains of ``||`` and UNION are high as well, without being deep to read."""
+
+_GRAMMAR: Final = Grammar(parse_value, parse_condition, parse_either, parse_query, parse_subquery)
+_READERS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
+    **CHANGES,
+    **OBJECTS,
+    **SESSIONS,
+    "set": parse_set,
+}
+_NOT_EXECUTED: Final = (
+    ("connect", "to"),
+    ("disconnect",),
+    ("start", "violations", "table"),
+    ("stop", "violations", "table"),
+    ("save", "external", "directives"),
+)
+
+
+def parse(text: str, *, delimident: bool = False) -> Statement:
+    """The tree of one statement.
+
+    Args:     delimident: double quotes stand round names instead of strings.
+    Raises:   SqlFault: -201 where the grammar ends, -999 for Informix SQL that is not executed here, or what
+              `tokenize` refuses.
+    """
+    s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
+    statement = _statement(s)
+    if s.accept(";") and s.token.kind is not Kind.END:
+        raise s.unsupported(";")
+    if s.token.kind is not Kind.END:
+        raise s.refusal()
+    _require_height(statement)
+    return statement
+
+
+def parse_type_text(text: str) -> SqlType:
+    """The type that *text* names, as a column's or a parameter's is named.
+
+    Raises:   SqlFault: as `parse`.
+    """
+    s = TokenStream(text, tokenize(text), _GRAMMAR)
+    type_ = parse_type(s)
+    if s.token.kind is not Kind.END:
+        raise s.refusal()
+    return type_
+
+
+def _statement(s: TokenStream) -> Statement:
+    if at_query(s) or s.at("("):
+        return parse_statement_query(s)
+    if s.at("update", "statistics") and not s.at("set", ahead=2):
+        return parse_update_statistics(s)
+    token = s.token
+    reader = _READERS.get(token.text) if token.kind is Kind.NAME else None
+    if reader is not None:
+        return reader(s)
+    for words in _NOT_EXECUTED:
+        if s.at(*words):
+            raise s.unsupported(" ".join(words).upper())
+    raise s.refusal()
+
+
+def _require_height(statement: Statement) -> None:
+    level: list[Node] = [statement]
+    for _ in range(MAX_HEIGHT):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return
+    raise SqlFault(NOT_IMPLEMENTED, token="NESTING", offset=level[0].offset)
+
+
+# --- Scripts -----------------------------------------------------------------
+
+
+def split_script(text: str) -> Iterator[tuple[str, int]]:
+    """The statements of a script, ended by ``;``, without it, and where each begins, from 0.
+
+    Routine bodies keep theirs. The lines with which dbschema begins its output are no statement.
+
+    Raises:   SqlFault: what `tokenize` refuses; its offset counts from the beginning of the script.
+    """
+    begun: list[Token] = []
+    banner = _BANNER.match(text)
+    for token in tokens_of(_blanked(banner[0]) + text[banner.end() :] if banner else text):
+        ends = token.kind is Kind.END or (token.kind is Kind.SYMBOL and token.text == ";")
+        if not ends or (token.kind is not Kind.END and _in_routine(begun)):
+            begun.append(token)
+        elif begun:
+            start = begun[0].offset - 1
+            yield text[start : begun[-1].end - 1], start
+            begun = []
+
+
+_BANNER: Final = re.compile(
+    r"\s*DBSCHEMA Schema Utility[^\n]*(?:\n(?:Copyright|Software Serial Number)[^\n]*)*"
+)
+"""Observed: in dbschema's output on stdout, of releases from 7.31 to 14.10."""
+
+
+def _blanked(text: str) -> str:
+    """Blanks in the place of a text, so that offsets after it stay as they are."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _in_routine(begun: list[Token]) -> bool:
+    """Whether these are the beginning of CREATE PROCEDURE or CREATE FUNCTION without its END.
+
+    DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and need have no END.
+    """
+    words = [token.text if token.kind is Kind.NAME else "" for token in begun]
+    if not words or words[0] != "create":
+        return False
+    kind = next((word for word in words[1:] if word not in ("dba", "or", "replace")), "")
+    if kind not in ("procedure", "function"):
+        return False
+    return _ENDS.isdisjoint(pairwise(words))
+
+
+_ENDS: Final = {("end", "procedure"), ("end", "function"), ("external", "name")}

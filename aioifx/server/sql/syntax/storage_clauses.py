@@ -1,0 +1,154 @@
+"""Where and how a table or index lies on disk: read in full, without effect. Never: anything with a meaning.
+
+The only thing that leaves a trace is the lock mode, which systables shows.
+
+Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and CREATE INDEX, storage options).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from aioifx.server.sql.syntax.cursor import TokenStream
+from aioifx.server.sql.syntax.tokens import Kind
+
+LockMode: TypeAlias = Literal["row", "page", "table"]
+
+_LOCK_MODES: Final[dict[str, LockMode]] = {"row": "row", "page": "page", "table": "table"}
+EXTRA_COLUMNS: Final = ("rowids", "crcols", "erkey", "vercols", "replcheck", "audit")
+
+
+def parse_lock_mode(s: TokenStream) -> LockMode:
+    """Read ``LOCK MODE ROW``, with or without parentheses."""
+    s.expect("lock", "mode")
+    opened = s.accept("(")
+    mode = _LOCK_MODES[s.expect_any(*_LOCK_MODES).text]
+    if opened:
+        s.expect(")")
+    return mode
+
+
+def parse_table_storage(s: TokenStream) -> LockMode | None:
+    """Read all that may stand behind the parentheses of CREATE TABLE, but for WITH NO LOG."""
+    lock_mode: LockMode | None = None
+    while True:
+        if s.at("lock", "mode"):
+            lock_mode = parse_lock_mode(s)
+        elif s.at("with") and s.at_any(*EXTRA_COLUMNS, ahead=1):
+            s.take()
+            s.take()
+        elif s.at_any("statchange", "statlevel"):
+            s.take()
+            _word_or_number(s, "auto", "table", "fragment")
+        elif s.at("put") or s.at("using") or s.at("security", "policy"):
+            raise s.unsupported(s.token.text.upper())
+        elif not _common_clause(s):
+            return lock_mode
+
+
+def parse_index_storage(s: TokenStream) -> None:
+    """Read all that may stand behind the columns of CREATE INDEX."""
+    while True:
+        if s.accept("fillfactor"):
+            s.integer()
+        elif s.at("using") and s.at_name(1):
+            s.take()
+            if not s.accept("btree"):
+                raise s.unsupported(f"USING {s.token.text.upper()}")
+        elif s.at("hash", "on"):
+            raise s.unsupported("HASH ON")
+        elif s.at_any("disabled", "filtering"):
+            raise s.unsupported(s.token.text.upper())
+        elif s.accept_any("online", "enabled"):
+            continue
+        elif not _common_clause(s):
+            return
+
+
+def _common_clause(s: TokenStream) -> bool:
+    """Read one clause that tables and indexes share; False if none comes next."""
+    if s.accept("in"):
+        _spaces(s)
+    elif s.accept("extent", "size") or s.accept("next", "size"):
+        s.integer()
+    elif s.accept("compressed"):
+        pass
+    elif s.at_any("fragment", "partition") and s.at("by", ahead=1):
+        _fragmentation(s)
+    else:
+        return False
+    return True
+
+
+def _spaces(s: TokenStream) -> None:
+    """Read ``dbspace`` or ``(dbspace, ..)``."""
+    if s.at("("):
+        s.names_enclosed()
+    else:
+        s.name()
+
+
+def _word_or_number(s: TokenStream, *words: str) -> None:
+    if s.token.kind is Kind.NUMBER:
+        s.integer()
+    else:
+        s.expect_any(*words)
+
+
+# --- FRAGMENT BY -------------------------------------------------------------
+
+
+def _fragmentation(s: TokenStream) -> None:
+    s.take()
+    s.expect("by")
+    if s.accept("round", "robin"):
+        s.listed(_round_robin_fragment)
+    elif s.accept("expression"):
+        s.listed(_expression_fragment)
+    elif s.at_any("range", "list"):
+        _keyed_fragments(s)
+    else:
+        raise s.refusal()
+
+
+def _partition_name(s: TokenStream) -> None:
+    if s.accept("partition"):
+        s.name()
+
+
+def _round_robin_fragment(s: TokenStream) -> None:
+    _partition_name(s)
+    s.accept("in")  # only the first of a list needs the word
+    s.name()
+
+
+def _expression_fragment(s: TokenStream) -> None:
+    _partition_name(s)
+    if not s.accept("remainder"):
+        s.grammar.condition(s)
+    s.expect("in")
+    s.name()
+
+
+def _keyed_fragments(s: TokenStream) -> None:
+    """Read RANGE (key) [INTERVAL (..) [STORE IN ..]] or LIST (key), and their fragments."""
+    s.expect_any("range", "list")
+    s.enclosed(s.grammar.value)
+    if s.accept("interval"):
+        s.enclosed(s.grammar.value)
+        if s.accept("store", "in"):
+            s.names_enclosed()
+    s.listed(_keyed_fragment)
+
+
+def _keyed_fragment(s: TokenStream) -> None:
+    s.expect("partition")
+    s.name()
+    if not s.accept("remainder"):
+        s.expect("values")
+        if s.accept("<"):
+            s.grammar.value(s)
+        elif not s.accept("is", "null"):
+            s.enclosed(s.grammar.value)
+    s.expect("in")
+    s.name()

@@ -1,0 +1,350 @@
+"""ALTER TABLE and RENAME COLUMN -> Definitions. Never: new tables.
+
+House rules:
+1. SQLite's columns need not be in Informix's order (`Table.stored_order`): ADD .. BEFORE is an ADD at the end there.
+2. A fault that depends on the rows is raised by a step that changes nothing: ``DELETE .. WHERE CASE .. ifx_raise``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, Step
+from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, check_sql, column_of
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.sqlite_ddl import (
+    check_steps,
+    column_text,
+    drop_check_steps,
+    drop_index_steps,
+    index_steps,
+    redeclaration_steps,
+)
+from aioifx.server.sql.translate.sqlite_text import affinity, identifier, string
+from aioifx.server.sql.translate.typed import Typed, assigned
+
+_TOO_MANY_DUPLICATES = (-371, -100, "")
+
+
+def alter_table(node: nodes.AlterTable, table: Table, context: Context) -> Definition:
+    """ALTER TABLE, one action after the other."""
+    if not node.actions:
+        return Definition((), (PutTable(table),))
+    alteration = _Alteration(context, table, context.schema.next_constrid)
+    for action in node.actions:
+        alteration.apply(action)
+    return Definition(tuple(alteration.steps), (PutTable(alteration.table), *alteration.others))
+
+
+def without_foreign_keys(child: Table, parent: int, context: Context) -> tuple[Table, list[Step]]:
+    """A table without its foreign keys to a parent, as DROP TABLE leaves it."""
+    gone = [key for key in child.foreign_keys if key.parent == parent]
+    freed, steps = _without(child, gone)
+    return freed, [*redeclaration_steps(freed, context.schema.table_of), *steps]
+
+
+def _without(table: Table, gone: Sequence[Constraint]) -> tuple[Table, list[Step]]:
+    """A table without some constraints, and without the indexes that were made for them alone."""
+    kept = tuple(each for each in table.constraints if each not in gone)
+    used = {each.index for each in kept}
+    dropped = [
+        index
+        for index in table.indexes
+        if index.name.startswith(" ")
+        and index.name not in used
+        and index.name in {each.index for each in gone}
+    ]
+    steps: list[Step] = []
+    for index in dropped:
+        steps += drop_index_steps(table, index)
+    for constraint in gone:
+        if constraint.kind is ConstraintKind.CHECK:
+            steps += drop_check_steps(table, constraint)
+    indexes = tuple(index for index in table.indexes if index not in dropped)
+    return replace(table, constraints=kept, indexes=indexes), steps
+
+
+@dataclass(slots=True)
+class _Alteration:
+    context: Context
+    table: Table
+    next_constrid: int
+    steps: list[Step] = field(default_factory=list[Step])
+    others: list[CatalogChange] = field(default_factory=list[CatalogChange])
+
+    def apply(self, action: nodes.AlterAction) -> None:
+        match action:
+            case nodes.AddColumn():
+                self._add_column(action)
+            case nodes.DropColumn():
+                self._drop_column(action.column)
+            case nodes.ModifyColumn():
+                self._modify_column(action.column)
+            case nodes.AddConstraint():
+                self._build([action.constraint])
+            case nodes.DropConstraint():
+                self._drop_constraint(action.name)
+
+    # --- Constraints --------------------------------------------------------------------------------------------------
+
+    def _build(
+        self, constraints: Iterable[nodes.Constraint], not_null: nodes.ColumnDef | None = None
+    ) -> None:
+        builder = TableBuilder(self.context, self.table, self.next_constrid)
+        if not_null is not None and not_null.not_null is not None:
+            builder.not_null(not_null.name.text, not_null.not_null.name)
+        conditions: dict[int, nodes.Expression] = {}
+        for node in constraints:
+            builder.constraint(node)
+            if isinstance(node, nodes.Check):
+                conditions[builder.added[-1].constrid] = node.condition
+        before, self.table, self.next_constrid = self.table, builder.table, builder.next_constrid
+        self._require_values(before)
+        for index in builder.new_indexes:
+            self.steps += index_steps(self.table, index, _TOO_MANY_DUPLICATES)
+        for constraint in builder.added:
+            if constraint.kind is ConstraintKind.CHECK:
+                self._check_rows(constraint, conditions[constraint.constrid])
+            if constraint.kind is ConstraintKind.REFERENCES:
+                self._check_parents(constraint)
+                self.steps += redeclaration_steps(self.table, self._table_of)
+
+    def _table_of(self, tabid: int) -> Table | None:
+        return self.context.schema.table_of(tabid)
+
+    def _require_values(self, before: Table) -> None:
+        """No NULL in columns that have just become NOT NULL."""
+        for column in self.table.columns:
+            old = before.column(column.name)
+            if old is not None and old.nullable and not column.nullable:
+                self._refuse_rows(f"{identifier(column.name)} IS NULL", -391, column.name)
+
+    def _check_rows(self, constraint: Constraint, condition: nodes.Expression) -> None:
+        sql = check_sql(self.context, self.table, condition, "")
+        self._refuse_rows(f"NOT {sql}", -530, constraint.full_name)
+        self.steps += check_steps(self.table, constraint)
+
+    def _check_parents(self, key: Constraint) -> None:
+        parent = self.table if key.parent == self.table.tabid else self._table_of(key.parent)
+        assert parent is not None
+        pairs = list(zip(key.columns, key.parent_columns, strict=True))
+        present = " AND ".join(f"{self.table.source}.{identifier(mine)} IS NOT NULL" for mine, _ in pairs)
+        equal = " AND ".join(
+            f"p.{identifier(theirs)} = {self.table.source}.{identifier(mine)}" for mine, theirs in pairs
+        )
+        orphaned = f"{present} AND NOT EXISTS (SELECT 1 FROM {parent.source} AS p WHERE {equal})"
+        self._refuse_rows(orphaned, -525, key.full_name)
+
+    def _refuse_rows(self, condition: str, sqlcode: int, token: str) -> None:
+        fail = f"ifx_raise({sqlcode}, {string(token)})"
+        self.steps.append(
+            Step(f"DELETE FROM {self.table.source} WHERE CASE WHEN {condition} THEN {fail} END")
+        )
+
+    def _drop_constraint(self, name: nodes.QualifiedName) -> None:
+        constraint = next((each for each in self.table.constraints if each.name == name.name), None)
+        if constraint is None or name.owner not in ("", constraint.owner):
+            raise SqlFault(-623, token=name.name, offset=name.offset)
+        if constraint.kind in (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE):
+            self._free_children(constraint)
+        was_key = constraint.kind is ConstraintKind.REFERENCES
+        self.table, steps = _without(self.table, [constraint])
+        if was_key:
+            self.steps += redeclaration_steps(self.table, self._table_of)
+        self.steps += steps
+        self._loosen(constraint)
+
+    def _loosen(self, constraint: Constraint) -> None:
+        """Columns that a primary key or NOT NULL alone kept from being NULL may be so again."""
+        if constraint.kind not in (ConstraintKind.PRIMARY, ConstraintKind.NOT_NULL):
+            return
+        key = self.table.primary_key
+        columns: list[ColumnDef] = []
+        for column in self.table.columns:
+            if column.name in constraint.columns and not column.is_serial:
+                declared = column.declared_not_null and constraint.kind is not ConstraintKind.NOT_NULL
+                is_key = key is not None and column.name in key.columns
+                column = replace(column, nullable=not (declared or is_key), declared_not_null=declared)
+            columns.append(column)
+        self.table = replace(self.table, columns=tuple(columns))
+
+    def _free_children(self, key: Constraint) -> None:
+        """Foreign keys that point to a key which is dropped go with it."""
+        for reference in list(self.context.schema.references_to(self.table.tabid)):
+            if reference.constraint.parent_constrid != key.constrid:
+                continue
+            if reference.child.tabid == self.table.tabid:
+                mine = [each for each in self.table.constraints if each.name == reference.constraint.name]
+                self.table, steps = _without(self.table, mine)
+                self.steps += [*redeclaration_steps(self.table, self._table_of), *steps]
+            else:
+                freed, steps = _without(reference.child, [reference.constraint])
+                self.steps += [*redeclaration_steps(freed, self._table_of), *steps]
+                self.others.append(PutTable(freed))
+
+    # --- Columns ------------------------------------------------------------------------------------------------------
+
+    def _add_column(self, action: nodes.AddColumn) -> None:
+        column = column_of(action.column, self.context)
+        if column.is_serial:
+            raise SqlFault(-287, token=column.name, offset=action.offset)
+        columns = list(self.table.columns)
+        place = len(columns)
+        if action.before is not None:
+            place = [each.name for each in columns].index(self._column(action.before).name)
+        stored = tuple(each.name for each in self.table.stored_columns)
+        columns.insert(place, column)
+        check_columns(columns, action.offset)
+        self.steps.append(Step(f"ALTER TABLE {self.table.source} ADD COLUMN {column_text(column)}"))
+        self.table = replace(self.table, columns=tuple(columns), stored_order=(*stored, column.name))
+        if column.default is not None:
+            name = identifier(column.name)
+            self.steps.append(Step(f"UPDATE {self.table.source} SET {name} = {column.default.sql}"))
+        if not column.nullable:
+            self._refuse_rows(f"{identifier(column.name)} IS NULL", -391, column.name)
+        self._build(action.column.constraints, action.column)
+
+    def _column(self, name: nodes.Name) -> ColumnDef:
+        column = self.table.column(name.text)
+        if column is None:
+            raise SqlFault(-217, token=name.text, offset=name.offset)
+        return column
+
+    def _drop_column(self, name: nodes.Name) -> None:
+        column = self._column(name)
+        if len(self.table.columns) == 1:
+            raise SqlFault(-999, token="DROP", offset=name.offset)
+        gone = [each for each in self.table.constraints if column.name in each.columns]
+        for constraint in gone:
+            if constraint.kind in (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE):
+                self._free_children(constraint)
+        had_keys = any(each.kind is ConstraintKind.REFERENCES for each in gone)
+        self.table, steps = _without(self.table, [each for each in self.table.constraints if each in gone])
+        if had_keys:
+            self.steps += redeclaration_steps(self.table, self._table_of)
+        self.steps += steps
+        for index in self.table.indexes:
+            if column.name in index.columns:
+                self.steps += drop_index_steps(self.table, index)
+        indexes = tuple(index for index in self.table.indexes if column.name not in index.columns)
+        self.steps.append(Step(f"ALTER TABLE {self.table.source} DROP COLUMN {identifier(column.name)}"))
+        stored = tuple(each.name for each in self.table.stored_columns if each.name != column.name)
+        columns = tuple(each for each in self.table.columns if each.name != column.name)
+        self.table = replace(self.table, columns=columns, stored_order=stored, indexes=indexes)
+
+    def _modify_column(self, node: nodes.ColumnDef) -> None:
+        """A new definition in place of the old one; its values are assigned anew."""
+        old, new = self._column(node.name), column_of(node, self.context)
+        key = self.table.primary_key
+        if key is not None and new.name in key.columns:
+            new = replace(new, nullable=False)
+        if new.is_serial and not old.is_serial and self.table.serials:
+            raise SqlFault(-287, token=new.name, offset=node.offset)
+        text = assigned(Typed(identifier(old.name), old.type), new.type)
+        if affinity(old.type) != affinity(new.type):
+            self._move_column(old, new, text, node.offset)
+        elif text != identifier(old.name):
+            self.steps.append(Step(f"UPDATE {self.table.source} SET {identifier(old.name)} = {text}"))
+        before = self.table
+        self._put_column(new)
+        if not node.not_null:
+            constraints = tuple(
+                each
+                for each in self.table.constraints
+                if not (each.kind is ConstraintKind.NOT_NULL and each.columns == (new.name,))
+            )
+            self.table = replace(self.table, constraints=constraints)
+        self._require_values(before)
+        keeps = old.declared_not_null and not old.is_serial
+        self._build(node.constraints, None if keeps else node)
+
+    def _put_column(self, column: ColumnDef) -> None:
+        columns = tuple(column if each.name == column.name else each for each in self.table.columns)
+        self.table = replace(self.table, columns=columns)
+
+    def _move_column(self, old: ColumnDef, new: ColumnDef, text: str, offset: int) -> None:
+        """Another affinity: a second column takes the values and the first one's name.
+
+        Raises:   SqlFault: -999, the column is part of a foreign key or of a CHECK.
+        """
+        tied = [
+            each
+            for each in self.table.constraints
+            if each.kind in (ConstraintKind.REFERENCES, ConstraintKind.CHECK) and old.name in each.columns
+        ]
+        pointed = any(
+            old.name in each.constraint.parent_columns
+            for each in self.context.schema.references_to(self.table.tabid)
+        )
+        if tied or pointed:
+            raise SqlFault(-999, token="MODIFY", offset=offset)
+        indexes = [index for index in self.table.indexes if old.name in index.columns]
+        for index in indexes:
+            self.steps += drop_index_steps(self.table, index)
+        source, name, spare = self.table.source, identifier(old.name), identifier(f"{old.name}:new")
+        self.steps += [
+            Step(f"ALTER TABLE {source} ADD COLUMN {spare} {affinity(new.type)}"),
+            Step(f"UPDATE {source} SET {spare} = {text}"),
+            Step(f"ALTER TABLE {source} DROP COLUMN {name}"),
+            Step(f"ALTER TABLE {source} RENAME COLUMN {spare} TO {name}"),
+        ]
+        stored = [each.name for each in self.table.stored_columns if each.name != old.name]
+        self.table = replace(self.table, stored_order=(*stored, old.name))
+        self._put_column(new)
+        for index in indexes:
+            self.steps += index_steps(self.table, index, _TOO_MANY_DUPLICATES)
+
+
+# --- RENAME COLUMN ----------------------------------------------------------------------------------------------------
+
+
+def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> Definition:
+    """RENAME COLUMN: in the table, and in the foreign keys of others that point to it.
+
+    Raises:   SqlFault: -217 no such column, -328 the new name is taken.
+    """
+    old, new = node.column.text, node.new_name.text
+    if table.column(old) is None:
+        raise SqlFault(-217, token=old, offset=node.column.offset)
+    if table.column(new) is not None:
+        raise SqlFault(-328, token=new, offset=node.new_name.offset)
+    step = Step(f"ALTER TABLE {table.source} RENAME COLUMN {identifier(old)} TO {identifier(new)}")
+    changes: dict[int, Table] = {table.tabid: _renamed(table, old, new)}
+    if not table.is_temp:
+        for reference in context.schema.references_to(table.tabid):
+            child = changes.get(reference.child.tabid, reference.child)
+            constraints = tuple(
+                replace(each, parent_columns=_swapped(each.parent_columns, old, new))
+                if each.parent == table.tabid
+                else each
+                for each in child.constraints
+            )
+            changes[child.tabid] = replace(child, constraints=constraints)
+    return Definition((step,), tuple(PutTable(each) for each in changes.values()))
+
+
+def _swapped(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
+    return tuple(new if name == old else name for name in names)
+
+
+def _renamed(table: Table, old: str, new: str) -> Table:
+    columns = tuple(replace(each, name=new) if each.name == old else each for each in table.columns)
+    before, after = f"NEW.{identifier(old)}", f"NEW.{identifier(new)}"
+    constraints = tuple(
+        replace(
+            each, columns=_swapped(each.columns, old, new), check_sql=each.check_sql.replace(before, after)
+        )
+        for each in table.constraints
+    )
+    indexes = tuple(_index_renamed(index, old, new) for index in table.indexes)
+    stored = _swapped(table.stored_order, old, new)
+    return replace(table, columns=columns, constraints=constraints, indexes=indexes, stored_order=stored)
+
+
+def _index_renamed(index: Index, old: str, new: str) -> Index:
+    parts = tuple(replace(part, column=new) if part.column == old else part for part in index.parts)
+    return replace(index, parts=parts)

@@ -1,0 +1,361 @@
+"""Built-in functions: how arguments are taken, what SQLite calls instead, the result type. Never: the tree, operators.
+
+House rules:
+1. A function is a row of `ROUTINES`: kinds of arguments, how many must be there, and a builder.
+2. Result types are documented where the SQL Syntax manual names one; the sizes of texts are assumed to be the widest
+   that the arguments allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from aioifx.server.sql.model import type_rules
+from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.type_rules import (
+    DATE,
+    FLOAT,
+    INTEGER,
+    Family,
+    datetime,
+    decimal,
+    family_of,
+    is_national,
+    plain,
+    size_of,
+    varchar,
+)
+from aioifx.server.sql.translate.typed import Typed, cast, number_of, text_of
+from aioifx.sqltypes import SqlType, Unit
+
+
+class Kind(Enum):
+    """How an argument is taken."""
+
+    TEXT = auto()
+    NUMBER = auto()
+    COUNT = auto()
+    """An integer; what is none is converted."""
+    BITS = auto()
+    """An integer of any width, and nothing else."""
+    MOMENT = auto()
+    """DATE or DATETIME; a text is a DATE."""
+    SPAN = auto()
+    """A number, DATE or DATETIME as it is."""
+
+
+Builder = Callable[[Sequence[Typed]], Typed]
+
+
+class Routine(NamedTuple):
+    """One built-in function."""
+
+    kinds: tuple[Kind, ...]
+    required: int
+    build: Builder
+    counts_characters: bool = False
+    """Whether the size of its result is a number of characters, which may have several bytes each."""
+
+
+# --- Builders ---------------------------------------------------------------------------------------------------------
+
+
+def _written(name: str, arguments: Sequence[Typed], *more: int) -> str:
+    return f"{name}({', '.join([*(each.sql for each in arguments), *map(str, more)])})"
+
+
+def _nullable(arguments: Sequence[Typed]) -> bool:
+    return any(each.nullable for each in arguments)
+
+
+def _fixed(name: str, type_: SqlType) -> Builder:
+    """A function whose type does not depend on its arguments."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        return Typed(_written(name, arguments), type_, _nullable(arguments))
+
+    return build
+
+
+def _like_first(name: str) -> Builder:
+    """A function of texts whose type is that of the first."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        type_ = arguments[0].known_type
+        if family_of(type_) is not Family.TEXT:
+            type_ = varchar(size_of(type_))
+        return Typed(_written(name, arguments), plain(type_), _nullable(arguments))
+
+    return build
+
+
+def _shortened(name: str) -> Builder:
+    """A function that gives a part of its text."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        type_ = arguments[0].known_type
+        return Typed(
+            _written(name, arguments), varchar(size_of(type_), is_national(type_)), _nullable(arguments)
+        )
+
+    return build
+
+
+def _spaces(arguments: Sequence[Typed]) -> Typed:
+    """SPACE: as long as the number says."""
+    length = arguments[0].constant
+    size = length if isinstance(length, int) else type_rules.LVARCHAR_LIMIT
+    return Typed(_written("ifx_space", arguments), varchar(size), _nullable(arguments))
+
+
+def _padded(name: str) -> Builder:
+    """LPAD and RPAD: as long as the number says."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        length = arguments[1].constant
+        size = length if isinstance(length, int) else type_rules.LVARCHAR_LIMIT
+        return Typed(
+            _written(name, arguments),
+            varchar(size, is_national(arguments[0].known_type)),
+            _nullable(arguments),
+        )
+
+    return build
+
+
+def _replaced(arguments: Sequence[Typed]) -> Typed:
+    """REPLACE: no longer than before, unless the new text may be longer than the old one."""
+    source = arguments[0].known_type
+    old, new = arguments[1], arguments[2] if len(arguments) > 2 else None
+    shorter = new is None or (
+        isinstance(old.constant, str)
+        and isinstance(new.constant, str)
+        and len(new.constant) <= len(old.constant)
+        and len(new.constant.encode("utf-8", "replace")) <= len(old.constant.encode("utf-8", "replace"))
+    )
+    type_ = varchar(size_of(source) if shorter else type_rules.LVARCHAR_LIMIT, is_national(source))
+    return Typed(_written("ifx_replace", arguments), type_, _nullable(arguments))
+
+
+def _joined(arguments: Sequence[Typed]) -> Typed:
+    """CONCAT."""
+    left, right = arguments
+    type_ = type_rules.concatenation(left.known_type, right.known_type)
+    return Typed(f"({left.sql} || {right.sql})", type_, _nullable(arguments))
+
+
+def _numeric(name: str) -> Builder:
+    """ABS, CEIL, FLOOR: the number's own type, without a scale of its own."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        type_ = _result_number(arguments[0].known_type)
+        return Typed(_written(name, arguments, type_number(type_)), type_, _nullable(arguments))
+
+    return build
+
+
+def _result_number(type_: SqlType) -> SqlType:
+    match family_of(type_):
+        case Family.INTEGER:
+            return type_rules.wider_integer(type_, INTEGER)
+        case Family.FLOAT:
+            return FLOAT
+        case _:
+            return decimal()
+
+
+def _remainder(arguments: Sequence[Typed]) -> Typed:
+    """MOD: an integer type; the fractions of its arguments do not count (documented).
+
+    assumed: INT8 if an argument is no integer, as any remainder fits into it.
+    """
+    left, right = arguments
+    whole = family_of(left.known_type) is Family.INTEGER and family_of(right.known_type) is Family.INTEGER
+    type_ = type_rules.wider_integer(left.known_type, right.known_type) if whole else type_rules.INT8
+    return Typed(f"ifx_mod({left.sql}, {right.sql}, {type_number(type_)})", type_, _nullable(arguments))
+
+
+def _rounded(name: str) -> Builder:
+    """ROUND and TRUNC: of numbers to digits, of DATE and DATETIME to a unit."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        first, rest = arguments[0], arguments[1:]
+        type_ = first.known_type
+        if family_of(type_) in (Family.DATE, Family.DATETIME):
+            extra = "".join(f", {each.sql}" for each in rest)
+            return Typed(
+                f"{name}_date({first.sql}, {type_number(type_)}{extra})", type_, _nullable(arguments)
+            )
+        first = number_of(first)
+        result = _result_number(first.known_type)
+        digits = cast(rest[0], INTEGER) if rest else "0"
+        return Typed(f"{name}({first.sql}, {digits}, {type_number(result)})", result, _nullable(arguments))
+
+    return build
+
+
+def _part(name: str) -> Builder:
+    """YEAR, MONTH, DAY, WEEKDAY, QUARTER."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        (moment,) = arguments
+        return Typed(f"{name}({moment.sql}, {type_number(moment.known_type)})", INTEGER, moment.nullable)
+
+    return build
+
+
+def _moved(name: str) -> Builder:
+    """ADD_MONTHS, LAST_DAY, NEXT_DAY: the type of the first argument."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        moment, rest = arguments[0], arguments[1:]
+        texts = [moment.sql, str(type_number(moment.known_type)), *(each.sql for each in rest)]
+        return Typed(f"{name}({', '.join(texts)})", moment.known_type, _nullable(arguments))
+
+    return build
+
+
+def _months_between(arguments: Sequence[Typed]) -> Typed:
+    left, right = arguments
+    numbers = type_number(left.known_type), type_number(right.known_type)
+    text = f"ifx_months_between({left.sql}, {numbers[0]}, {right.sql}, {numbers[1]})"
+    return Typed(text, decimal(), _nullable(arguments))
+
+
+def _date(arguments: Sequence[Typed]) -> Typed:
+    (value,) = arguments
+    return Typed(cast(value, DATE), DATE, value.nullable)
+
+
+def _to_char(arguments: Sequence[Typed]) -> Typed:
+    value, rest = arguments[0], arguments[1:]
+    texts = [value.sql, str(type_number(value.known_type)), *(text_of(each) for each in rest)]
+    return Typed(f"ifx_to_char({', '.join(texts)})", varchar(255), _nullable(arguments))
+
+
+def _to_date(arguments: Sequence[Typed]) -> Typed:
+    type_ = datetime(Unit.YEAR, Unit.FRACTION, 5)
+    if len(arguments) == 1:
+        moment = datetime(Unit.YEAR, Unit.SECOND)
+        return Typed(cast(Typed(cast(arguments[0], moment), moment), type_), type_, arguments[0].nullable)
+    text = f"ifx_to_date({arguments[0].sql}, {arguments[1].sql}, {type_number(type_)})"
+    return Typed(text, type_, _nullable(arguments))
+
+
+def _root(arguments: Sequence[Typed]) -> Typed:
+    """ROOT(x [, n]): the square root unless n says otherwise."""
+    power = arguments[1].sql if len(arguments) > 1 else "2"
+    return Typed(f"ifx_root({arguments[0].sql}, {power})", FLOAT, _nullable(arguments))
+
+
+def _bits(name: str) -> Builder:
+    """BITAND and kin: the widest of their integer types."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        type_ = arguments[0].known_type
+        for argument in arguments:
+            type_ = type_rules.wider_integer(type_, argument.known_type)
+        return Typed(_written(name, arguments), type_, _nullable(arguments))
+
+    return build
+
+
+# --- The table --------------------------------------------------------------------------------------------------------
+
+_TEXT, _NUMBER, _COUNT, _MOMENT, _SPAN = Kind.TEXT, Kind.NUMBER, Kind.COUNT, Kind.MOMENT, Kind.SPAN
+
+ROUTINES: Final[dict[str, Routine]] = {
+    "upper": Routine((_TEXT,), 1, _like_first("ifx_upper")),
+    "lower": Routine((_TEXT,), 1, _like_first("ifx_lower")),
+    "initcap": Routine((_TEXT,), 1, _like_first("ifx_initcap")),
+    "reverse": Routine((_TEXT,), 1, _like_first("ifx_reverse")),
+    "length": Routine((_TEXT,), 1, _fixed("ifx_length", INTEGER)),
+    "len": Routine((_TEXT,), 1, _fixed("ifx_length", INTEGER)),
+    "char_length": Routine((_TEXT,), 1, _fixed("ifx_char_length", INTEGER)),
+    "character_length": Routine((_TEXT,), 1, _fixed("ifx_char_length", INTEGER)),
+    "octet_length": Routine((_TEXT,), 1, _fixed("ifx_octet_length", INTEGER)),
+    "ltrim": Routine((_TEXT, _TEXT), 1, _shortened("ifx_ltrim")),
+    "rtrim": Routine((_TEXT, _TEXT), 1, _shortened("ifx_rtrim")),
+    "lpad": Routine((_TEXT, _COUNT, _TEXT), 2, _padded("ifx_lpad"), counts_characters=True),
+    "rpad": Routine((_TEXT, _COUNT, _TEXT), 2, _padded("ifx_rpad"), counts_characters=True),
+    "replace": Routine((_TEXT, _TEXT, _TEXT), 2, _replaced),
+    "substr": Routine((_TEXT, _COUNT, _COUNT), 2, _shortened("ifx_substr")),
+    "substring": Routine((_TEXT, _COUNT, _COUNT), 2, _shortened("ifx_substring")),
+    "left": Routine((_TEXT, _COUNT), 2, _shortened("ifx_left")),
+    "right": Routine((_TEXT, _COUNT), 2, _shortened("ifx_right")),
+    "concat": Routine((_TEXT, _TEXT), 2, _joined),
+    "space": Routine((_COUNT,), 1, _spaces),
+    "instr": Routine((_TEXT, _TEXT, _COUNT, _COUNT), 2, _fixed("ifx_instr", INTEGER)),
+    "charindex": Routine((_TEXT, _TEXT, _COUNT), 2, _fixed("ifx_charindex", INTEGER)),
+    "substring_index": Routine((_TEXT, _TEXT, _COUNT), 3, _like_first("ifx_substring_index")),
+    "ascii": Routine((_TEXT,), 1, _fixed("ifx_ascii", INTEGER)),
+    "chr": Routine((_COUNT,), 1, _fixed("ifx_chr", varchar(1))),
+    "hex": Routine((_NUMBER,), 1, _fixed("ifx_hex", varchar(18))),
+    "abs": Routine((_NUMBER,), 1, _numeric("ifx_abs")),
+    "ceil": Routine((_NUMBER,), 1, _numeric("ifx_ceil")),
+    "floor": Routine((_NUMBER,), 1, _numeric("ifx_floor")),
+    "mod": Routine((_NUMBER, _NUMBER), 2, _remainder),
+    "round": Routine((_SPAN, _SPAN), 1, _rounded("ifx_round")),
+    "trunc": Routine((_SPAN, _SPAN), 1, _rounded("ifx_trunc")),
+    "pow": Routine((_NUMBER, _NUMBER), 2, _fixed("ifx_pow", FLOAT)),
+    "power": Routine((_NUMBER, _NUMBER), 2, _fixed("ifx_pow", FLOAT)),
+    "root": Routine((_NUMBER, _NUMBER), 1, _root),
+    "atan2": Routine((_NUMBER, _NUMBER), 2, _fixed("ifx_atan2", FLOAT)),
+    "bitand": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitand")),
+    "bitor": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitor")),
+    "bitxor": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitxor")),
+    "bitandnot": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitandnot")),
+    "bitnot": Routine((Kind.BITS,), 1, _bits("ifx_bitnot")),
+    "year": Routine((_MOMENT,), 1, _part("ifx_year")),
+    "month": Routine((_MOMENT,), 1, _part("ifx_month")),
+    "day": Routine((_MOMENT,), 1, _part("ifx_day")),
+    "weekday": Routine((_MOMENT,), 1, _part("ifx_weekday")),
+    "quarter": Routine((_MOMENT,), 1, _part("ifx_quarter")),
+    "mdy": Routine((_COUNT, _COUNT, _COUNT), 3, _fixed("ifx_mdy", DATE)),
+    "date": Routine((_SPAN,), 1, _date),
+    "add_months": Routine((_MOMENT, _COUNT), 2, _moved("ifx_add_months")),
+    "last_day": Routine((_MOMENT,), 1, _moved("ifx_last_day")),
+    "next_day": Routine((_MOMENT, _TEXT), 2, _moved("ifx_next_day")),
+    "months_between": Routine((_MOMENT, _MOMENT), 2, _months_between),
+    "to_char": Routine((_SPAN, _TEXT), 1, _to_char),
+    "to_number": Routine((_TEXT,), 1, _fixed("ifx_to_number", decimal())),
+    "to_date": Routine((_TEXT, _TEXT), 1, _to_date),
+} | {
+    name: Routine((_NUMBER,), 1, _fixed(f"ifx_{sqlite}", FLOAT))
+    for name, sqlite in (
+        ("sqrt", "sqrt"),
+        ("exp", "exp"),
+        ("ln", "ln"),
+        ("logn", "ln"),
+        ("log10", "log10"),
+        ("sin", "sin"),
+        ("cos", "cos"),
+        ("tan", "tan"),
+        ("asin", "asin"),
+        ("acos", "acos"),
+        ("atan", "atan"),
+        ("degrees", "degrees"),
+        ("radians", "radians"),
+    )
+}
+
+
+CATALOG_ROUTINES: Final[dict[str, Routine]] = {
+    "get_data_type": Routine((_COUNT, _COUNT, _COUNT), 3, _fixed("ifx_jdbc_type", INTEGER)),
+    "schema_coltypename": Routine((_COUNT, _COUNT), 2, _fixed("ifx_type_name", varchar(40))),
+    "schema_precision": Routine((_COUNT, _COUNT, _COUNT), 3, _fixed("ifx_type_precision", INTEGER)),
+    "schema_numscale": Routine((_COUNT, _COUNT), 2, _fixed("ifx_type_scale", INTEGER)),
+    "schema_numprecradix": Routine((_COUNT,), 1, _fixed("ifx_type_radix", INTEGER)),
+    "schema_isnullable": Routine((_COUNT,), 1, _fixed("ifx_is_nullable", INTEGER)),
+    "schema_nullable": Routine((_COUNT,), 1, _fixed("ifx_nullable_word", varchar(3))),
+    "schema_datetype": Routine((_COUNT, _COUNT), 2, _fixed("ifx_date_type", INTEGER)),
+    "schema_charlen": Routine((_COUNT, _COUNT, _COUNT), 3, _fixed("ifx_char_octets", INTEGER)),
+    "schema_isautoincr": Routine((_COUNT,), 1, _fixed("ifx_increments_word", varchar(3))),
+    "ikeyextractcolno": Routine((_TEXT, _COUNT), 2, _fixed("ifx_key_column", INTEGER)),
+    "get_default_value": Routine(
+        (_COUNT, _COUNT, _COUNT, _TEXT), 4, _fixed("ifx_default_text", varchar(254))
+    ),
+}
+"""Routines of every database, owner informix, that JDBC and tools call (observed: their queries)."""

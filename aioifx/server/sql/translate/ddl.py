@@ -1,0 +1,347 @@
+"""CREATE, DROP, RENAME of tables, indexes, views and synonyms -> Plans. Never: ALTER TABLE, rows of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model import plan
+from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, StatementType, Step
+from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table, TableKind
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
+from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
+from aioifx.server.sql.translate.routine_calls import dropping
+from aioifx.server.sql.translate.scopes import MAIN, Context
+from aioifx.server.sql.translate.select import Place, QueryTranslator
+from aioifx.server.sql.translate.sequences import (
+    alter_sequence,
+    create_sequence,
+    drop_sequence,
+    exists_already,
+    rename_sequence,
+)
+from aioifx.server.sql.translate.sqlite_ddl import creation_steps, drop_index_steps, index_steps
+from aioifx.server.sql.translate.views import require_simple
+
+_Statement: TypeAlias = (
+    nodes.CreateTable
+    | nodes.AlterTable
+    | nodes.CreateIndex
+    | nodes.CreateView
+    | nodes.CreateSynonym
+    | nodes.CreateSequence
+    | nodes.AlterSequence
+    | nodes.Drop
+    | nodes.RenameObject
+    | nodes.RenameColumn
+)
+
+
+def plan_of(statement: _Statement, context: Context) -> Plan:
+    """The plan of a DDL statement.
+
+    Raises:   SqlFault: -349, no database is open; whatever is wrong with names and types.
+    """
+    if not context.schema.database:
+        raise SqlFault(-349)
+    match statement:
+        case nodes.CreateTable():
+            return _create_table(statement, context)
+        case nodes.AlterTable():
+            table = definable(statement.table, context)
+            return Plan(StatementType.ALTER_TABLE, alter_table(statement, table, context))
+        case nodes.CreateIndex():
+            return _create_index(statement, context)
+        case nodes.CreateView():
+            return _create_view(statement, context)
+        case nodes.CreateSynonym():
+            return _create_synonym(statement, context)
+        case nodes.Drop():
+            return _drop(statement, context)
+        case nodes.RenameObject():
+            return _rename(statement, context)
+        case nodes.RenameColumn():
+            table = definable(statement.table, context)
+            return Plan(StatementType.RENAME_COLUMN, renamed_column(statement, table, context))
+        case nodes.CreateSequence():
+            return _create_sequence(statement, context)
+        case nodes.AlterSequence():
+            return alter_sequence(statement, context)
+
+
+def definable(name: nodes.QualifiedName, context: Context) -> Table:
+    """The table that a name means, if its definition may be changed.
+
+    Raises:   SqlFault: -511 a catalog table, -206 a view, -999 a table of another database.
+    """
+    table = context.table(name)
+    if table.is_system or table.generated:
+        raise SqlFault(-511, token=table.name, offset=name.offset)
+    if table.kind is not TableKind.TABLE:
+        raise SqlFault(-206, -111, token=table.name, offset=name.offset)
+    if table.catalog not in MAIN:
+        raise SqlFault(-999, token=str(name), offset=name.offset)
+    return table
+
+
+def _new_name(name: nodes.QualifiedName, context: Context) -> str:
+    """The owner of a new object; its name must be free.
+
+    Raises:   SqlFault: -310, it is not.
+    """
+    if name.database not in ("", context.schema.database):
+        raise SqlFault(-999, token=str(name), offset=name.offset)
+    existing = context.schema.table(name.name)
+    if existing is not None and not existing.is_temp:
+        raise SqlFault(-310, token=name.name, offset=name.offset)
+    return name.owner or context.settings.user
+
+
+_NOTHING: Final = plan.Nothing()
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+
+
+def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
+    type_ = StatementType.CREATE_TEMP_TABLE if node.temp else StatementType.CREATE_TABLE
+    existing = context.schema.table(node.table.name)
+    is_there = existing is not None and existing.is_temp == node.temp
+    if is_there and node.if_not_exists:
+        return Plan(type_, _NOTHING)
+    if is_there and node.temp:
+        raise SqlFault(-958, token=node.table.name, offset=node.table.offset)
+    owner = context.settings.user if node.temp else _new_name(node.table, context)
+    columns = tuple(column_of(column, context) for column in node.columns)
+    check_columns(columns, node.offset)
+    table = Table(
+        context.schema.next_temp_tabid if node.temp else context.schema.next_tabid,
+        node.table.name,
+        owner,
+        columns,
+        is_temp=node.temp,
+        is_logged=not node.no_log,
+        catalog="temp" if node.temp else "main",
+    )
+    table = _constrained(table, node, context)
+    steps = tuple(creation_steps(table, context.schema.table_of))
+    return Plan(type_, Definition(steps, (PutTable(table),)))
+
+
+def _constrained(table: Table, node: nodes.CreateTable, context: Context) -> Table:
+    builder = TableBuilder(context, table, context.schema.next_constrid)
+    for column in node.columns:
+        if column.not_null is not None:
+            builder.not_null(column.name.text, column.not_null.name)
+    constraints = [constraint for column in node.columns for constraint in column.constraints]
+    for constraint in (*constraints, *node.constraints):
+        builder.constraint(constraint)
+    return builder.table
+
+
+def _drop(node: nodes.Drop, context: Context) -> Plan:
+    match node.kind:
+        case "table":
+            return _drop_table(node, context)
+        case "index":
+            return _drop_index(node, context)
+        case "view" | "synonym":
+            return _drop_object(node, context)
+        case "role":
+            return Plan(StatementType.DROP_ROLE, _NOTHING)
+        case "procedure" | "function" | "routine":
+            return dropping(node, context)
+        case "sequence":
+            return drop_sequence(node, context)
+
+
+def _drop_table(node: nodes.Drop, context: Context) -> Plan:
+    try:
+        table = definable(node.name, context)
+    except SqlFault as fault:
+        if fault.sqlcode == -206 and node.if_exists:
+            return Plan(StatementType.DROP_TABLE, _NOTHING)
+        raise
+    steps: list[Step] = []
+    changes: list[plan.CatalogChange] = []
+    if not table.is_temp:
+        for child in _children(table, context):
+            freed, more = without_foreign_keys(child, table.tabid, context)
+            steps += more
+            changes.append(PutTable(freed))
+        changes += _dependents(node, table, context)
+    steps.append(Step(f"DROP TABLE {table.source}"))
+    return Plan(StatementType.DROP_TABLE, Definition(tuple(steps), (*changes, RemoveTable(table))))
+
+
+def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[RemoveTable]:
+    """The views and synonyms that go with a table, unless RESTRICT was said.
+
+    Raises:   SqlFault: -999 (assumed), RESTRICT, and there are some.
+    """
+    dependents = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
+    if dependents and node.restrict:
+        raise SqlFault(-999, token="RESTRICT", offset=node.offset)
+    return dependents
+
+
+def _children(table: Table, context: Context) -> Iterator[Table]:
+    """The other tables with foreign keys to this one, each once."""
+    seen = {table.tabid}
+    for reference in context.schema.references_to(table.tabid):
+        if reference.child.tabid not in seen:
+            seen.add(reference.child.tabid)
+            yield reference.child
+
+
+# --- Indexes ----------------------------------------------------------------------------------------------------------
+
+
+def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
+    if context.schema.index(node.index.name) is not None:
+        if node.if_not_exists:
+            return Plan(StatementType.CREATE_INDEX, _NOTHING)
+        raise SqlFault(-316, token=node.index.name, offset=node.index.offset)
+    table = definable(node.table, context)
+    for part in node.parts:
+        if table.column(part.column.text) is None:
+            raise SqlFault(-217, token=part.column.text, offset=part.column.offset)
+    parts = tuple(IndexPart(part.column.text, part.descending) for part in node.parts)
+    if any(index.parts == parts for index in table.indexes):
+        raise SqlFault(-350, offset=node.offset)
+    owner = node.index.owner or context.settings.user
+    index = Index(node.index.name, owner, parts, node.unique, node.cluster)
+    steps = tuple(index_steps(table, index, duplicate=(-371, -100, "")))
+    changed = replace(table, indexes=(*table.indexes, index))
+    return Plan(StatementType.CREATE_INDEX, Definition(steps, (PutTable(changed),)))
+
+
+def _drop_index(node: nodes.Drop, context: Context) -> Plan:
+    found = context.schema.index(node.name.name)
+    if found is None:
+        if node.if_exists:
+            return Plan(StatementType.DROP_INDEX, _NOTHING)
+        raise SqlFault(-319, token=node.name.name, offset=node.name.offset)
+    table, index = found
+    if table.constraint_of_index(index.name) is not None:
+        raise SqlFault(-319, token=index.name, offset=node.name.offset)
+    kept = tuple(each for each in table.indexes if each.name != index.name)
+    definition = Definition(tuple(drop_index_steps(table, index)), (PutTable(replace(table, indexes=kept)),))
+    return Plan(StatementType.DROP_INDEX, definition)
+
+
+# --- Views, synonyms, names -------------------------------------------------------------------------------------------
+
+
+def _create_view(node: nodes.CreateView, context: Context) -> Plan:
+    if node.if_not_exists and context.schema.table(node.view.name) is not None:
+        return Plan(StatementType.CREATE_VIEW, _NOTHING)
+    owner = _new_name(node.view, context)
+    if node.check_option:
+        require_simple(node, context)
+    for each in nodes.walk(node.query):
+        if isinstance(each, nodes.Parameter | nodes.IntoTemp):
+            raise SqlFault(-201, offset=each.offset)
+    relation = QueryTranslator(context).query(node.query, None, Place.VIEW)
+    names = [name.text for name in node.columns] or list(relation.names)
+    if len(names) != len(relation.outputs):
+        raise SqlFault(-236, offset=node.offset)
+    if any(name.startswith("(") for name in names):
+        raise SqlFault(-249, offset=node.offset)
+    for table in context.tables.values():
+        if table.is_temp:
+            raise SqlFault(-206, -111, token=table.name, offset=node.offset)
+    columns = tuple(
+        ColumnDef(name, output.known_type, output.nullable)
+        for name, output in zip(names, relation.outputs, strict=True)
+    )
+    check_columns([column for column in columns if not column.is_serial], node.offset)
+    view = Table(
+        context.schema.next_tabid,
+        node.view.name,
+        owner,
+        columns,
+        TableKind.VIEW,
+        view=node.text,
+        depends_on=tuple(context.read),
+    )
+    return Plan(StatementType.CREATE_VIEW, Definition((), (PutTable(view),)))
+
+
+def _create_sequence(node: nodes.CreateSequence, context: Context) -> Plan:
+    existing = context.schema.table(node.sequence.name)
+    if existing is not None and node.if_not_exists:
+        return Plan(StatementType.CREATE_SEQUENCE, _NOTHING)
+    if existing is not None and existing.kind is TableKind.SEQUENCE:
+        raise exists_already(node.sequence)
+    return create_sequence(node, context, _new_name(node.sequence, context))
+
+
+def _create_synonym(node: nodes.CreateSynonym, context: Context) -> Plan:
+    if node.if_not_exists and context.schema.table(node.synonym.name) is not None:
+        return Plan(StatementType.CREATE_SYNONYM, _NOTHING)
+    owner = _new_name(node.synonym, context)
+    target = context.sequence(node.target) or context.table(node.target)
+    if target.is_temp or target.catalog not in MAIN or target.generated:
+        raise SqlFault(-999, token="CREATE SYNONYM", offset=node.offset)
+    kind = TableKind.PRIVATE_SYNONYM if node.private else TableKind.SYNONYM
+    synonym = Table(
+        context.schema.next_tabid,
+        node.synonym.name,
+        owner,
+        kind=kind,
+        synonym_of=target.tabid,
+        depends_on=(target.tabid, *target.depends_on),
+    )
+    return Plan(StatementType.CREATE_SYNONYM, Definition((), (PutTable(synonym),)))
+
+
+_SYNONYMS: Final = frozenset({TableKind.SYNONYM, TableKind.PRIVATE_SYNONYM})
+
+
+def _drop_object(node: nodes.Drop, context: Context) -> Plan:
+    """DROP VIEW and DROP SYNONYM."""
+    is_view = node.kind == "view"
+    type_ = StatementType.DROP_VIEW if is_view else StatementType.DROP_SYNONYM
+    found = context.schema.table(node.name.name, node.name.owner)
+    wanted = frozenset({TableKind.VIEW}) if is_view else _SYNONYMS
+    if found is None or found.kind not in wanted or found.is_system:
+        if node.if_exists:
+            return Plan(type_, _NOTHING)
+        fault = (-206, -111) if is_view else (-218, 0)
+        raise SqlFault(*fault, token=node.name.name, offset=node.name.offset)
+    return Plan(type_, Definition((), (*_dependents(node, found, context), RemoveTable(found))))
+
+
+def _rename(node: nodes.RenameObject, context: Context) -> Plan:
+    match node.kind:
+        case "table":
+            table = definable(node.name, context)
+            _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text), context)
+            renamed = replace(table, name=node.new_name.text)
+            return Plan(StatementType.RENAME_TABLE, Definition((), (PutTable(renamed),)))
+        case "index":
+            return _rename_index(node, context)
+        case "sequence":
+            _new_name(nodes.QualifiedName(node.new_name.offset, node.new_name.text), context)
+            return rename_sequence(node, context)
+
+
+def _rename_index(node: nodes.RenameObject, context: Context) -> Plan:
+    found = context.schema.index(node.name.name)
+    if found is None:
+        raise SqlFault(-319, token=node.name.name, offset=node.name.offset)
+    if context.schema.index(node.new_name.text) is not None:
+        raise SqlFault(-316, token=node.new_name.text, offset=node.new_name.offset)
+    table, old = found
+    new = replace(old, name=node.new_name.text)
+    constraints = tuple(
+        replace(each, index=new.name) if each.index == old.name else each for each in table.constraints
+    )
+    indexes = tuple(new if each.name == old.name else each for each in table.indexes)
+    changed = replace(table, indexes=indexes, constraints=constraints)
+    steps = (*drop_index_steps(table, old), *index_steps(table, new))
+    return Plan(StatementType.RENAME_INDEX, Definition(steps, (PutTable(changed),)))

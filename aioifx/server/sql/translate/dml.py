@@ -1,0 +1,309 @@
+"""INSERT, UPDATE, DELETE, TRUNCATE -> Plans. Never: how an expression is translated, how a violation is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import Change, Plan, StatementType, Verb
+from aioifx.server.sql.model.schema import ColumnDef, Table
+from aioifx.server.sql.model.type_rules import Family, family_of
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.scopes import Context, Scope
+from aioifx.server.sql.translate.select import Place, QueryTranslator
+from aioifx.server.sql.translate.select_plan import finished
+from aioifx.server.sql.translate.sqlite_text import identifier, string
+from aioifx.server.sql.translate.typed import NULL, Typed, assigned
+from aioifx.server.sql.translate.views import Target, checked, require_writable, target_of
+from aioifx.sqltypes import Column
+
+_Set: TypeAlias = tuple[tuple[str, ...], str]
+"""The columns that get a value, and its SQLite text."""
+
+_NULL_INTO_COLUMN: Final = -391
+_NULL_INTO_PRIMARY_KEY: Final = -703
+
+
+def plan_of(statement: nodes.Insert | nodes.Update | nodes.Delete | nodes.Truncate, context: Context) -> Plan:
+    """The plan of a DML statement."""
+    match statement:
+        case nodes.Insert():
+            target = target_of(statement.table, statement.table.name, context, QueryTranslator(context))
+            return _Insertion(context, statement, target).plan()
+        case nodes.Update():
+            return _update(statement, context)
+        case nodes.Delete():
+            return _delete(statement, context)
+        case nodes.Truncate():
+            table = writable(statement.table, context)
+            change = Change(Verb.DELETE, f"DELETE FROM {table.source}", table)
+            return finished(StatementType.TRUNCATE, change, statement, context)
+
+
+def writable(name: nodes.QualifiedName, context: Context) -> Table:
+    """The table that a name means, if its rows may be changed.
+
+    Raises:   SqlFault: -511 a catalog table, -999 a view or a table of another database.
+    """
+    return require_writable(context.table(name), name)
+
+
+def stored(value: Typed, column: ColumnDef, table: Table) -> str:
+    """SQLite text of what goes into a column: converted, and refused when it is NULL where there must be a value."""
+    if family_of(column.type) is Family.OTHER:
+        raise SqlFault(-999, token=str(column.type))
+    text = assigned(value, column.type)
+    if column.nullable or column.is_serial or value.constant is not None:
+        return text
+    if column.declared_not_null:
+        return f"ifx_required({text}, {string(column.name)}, {_NULL_INTO_COLUMN})"
+    return f"ifx_required({text}, {string(table.name)}, {_NULL_INTO_PRIMARY_KEY})"
+
+
+def _described(columns: Sequence[ColumnDef]) -> tuple[Column, ...]:
+    return tuple(Column(column.name, column.type, column.nullable) for column in columns)
+
+
+# --- INSERT -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Insertion:
+    context: Context
+    node: nodes.Insert
+    target: Target
+
+    def plan(self) -> Plan:
+        table = self.target.table
+        targets = targets_of(self.target, self.node.columns, self.node.offset)
+        texts, rows = self._values(targets) if self.node.values is not None else self._rows(targets)
+        names = [column.name for column in targets]
+        for column, text in left_out(table, targets):
+            names.append(column.name)
+            texts.append(text)
+        head = f"INSERT INTO {table.source} ({', '.join(identifier(name) for name in names)})"
+        change = Change(Verb.INSERT, f"{head} {self._body(names, texts, rows)}", table)
+        described = _described(self.target.shown(targets))
+        return finished(StatementType.INSERT, change, self.node, self.context, described)
+
+    def _body(self, names: Sequence[str], texts: Sequence[str], rows: str) -> str:
+        """VALUES or SELECT; the rows that WITH CHECK OPTION looks at are made in full before it does."""
+        alias = self.context.alias()
+        numbers = range(1, len(texts) + 1)
+        new = dict.fromkeys((column.name for column in self.target.table.columns), "NULL")
+        new |= {name: f"{alias}.c{number}" for name, number in zip(names, numbers, strict=True)}
+        conditions = self.target.checks(new)
+        if not conditions:
+            return f"SELECT {', '.join(texts)} FROM {rows}" if rows else f"VALUES ({', '.join(texts)})"
+        made = ", ".join(f"{text} AS c{number}" for text, number in zip(texts, numbers, strict=True))
+        made += f" FROM {rows}" if rows else ""
+        columns = ", ".join(f"{alias}.c{number}" for number in numbers)
+        return f"SELECT {columns} FROM (SELECT {made} LIMIT -1) AS {alias} WHERE {checked('1', conditions)}"
+
+    def _values(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
+        values = self.node.values or ()
+        if len(values) != len(targets):
+            raise SqlFault(-236)
+        translator = Expressions(self.context, Scope(), QueryTranslator(self.context), sequences=0)
+        pairs = zip(targets, values, strict=True)
+        table = self.target.table
+        return [
+            inserted(column, assigned_value(translator, column, value), table) for column, value in pairs
+        ], ""
+
+    def _rows(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
+        assert self.node.query is not None
+        relation = QueryTranslator(self.context).query(self.node.query, None, Place.STATEMENT)
+        if len(relation.outputs) != len(targets):
+            raise SqlFault(-236)
+        alias = self.context.alias()
+        texts = [
+            inserted(column, Typed(f"{alias}.c{number}", output.type), self.target.table)
+            for number, (column, output) in enumerate(zip(targets, relation.outputs, strict=True), start=1)
+        ]
+        return texts, f"({relation.text()}) AS {alias}"
+
+
+def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list[ColumnDef]:
+    """The columns that an INSERT names; all when it names none.
+
+    Raises:   SqlFault: -217 no such column, -681 one twice, -234 and -384 one is computed.
+    """
+    targets: list[ColumnDef] = []
+    for name in names:
+        column = target.column(name)
+        if column in targets:
+            raise SqlFault(-681, token=name.text, offset=name.offset)
+        targets.append(column)
+    every = target.all_columns(offset)
+    return targets or every
+
+
+def inserted(column: ColumnDef, value: Typed, table: Table) -> str:
+    """SQLite text of what a new row has in a column."""
+    text = stored(value, column, table)
+    return f"ifx_serial({string(column.name)}, {text})" if column.is_serial else text
+
+
+def left_out(table: Table, targets: Sequence[ColumnDef]) -> Iterator[tuple[ColumnDef, str]]:
+    """The columns that an INSERT does not name and that get something all the same."""
+    for column in table.columns:
+        if column in targets:
+            continue
+        if column.is_serial:
+            yield column, f"ifx_serial({string(column.name)}, 0)"
+        elif column.default is not None:
+            default = Typed(column.default.sql, column.type, column.default.sql == "NULL")
+            yield column, stored(default, column, table)
+        elif not column.nullable:
+            yield column, stored(NULL, column, table)
+
+
+def assigned_value(translator: Expressions, column: ColumnDef, node: nodes.Expression) -> Typed:
+    """The value that a column is to get; a ``?`` is of the column's type."""
+    if isinstance(node, nodes.Parameter):
+        sql = translator.context.parameter(node, column.type, column=column.name)
+        return Typed(sql, column.type, is_parameter=True)
+    return translator.value(node, column.type)
+
+
+# --- UPDATE -----------------------------------------------------------------------------------------------------------
+
+
+def _update(statement: nodes.Update, context: Context) -> Plan:
+    target, translator = _changed(statement.table, context)
+    table, alias = target.table, target.source.alias
+    columns: list[ColumnDef] = []
+    texts: list[_Set] = []
+    # A text that WITH CHECK OPTION looks at stands in the statement twice, so it may take no number of a sequence.
+    numbering = replace(translator, sequences=-999 if target.checks({}) else 0)
+    for assignment in statement.assignments:
+        targets = _updated_columns(target, assignment)
+        columns += targets
+        texts += _assignment_texts(numbering, assignment, targets, table)
+    sql = f"UPDATE {table.source} AS {alias} SET {', '.join(_checked(target, texts, statement))}"
+    where, cursor, type_ = _where(statement.where, translator, target, statement)
+    change = Change(
+        Verb.UPDATE, sql + where, table, cursor, tuple(column.name for column in columns), not where
+    )
+    types = (StatementType.UPDATE, StatementType.UPDATE_CURRENT, StatementType.UPDATE_ALL)
+    return finished(types[type_], change, statement, context, _described(target.shown(columns)))
+
+
+def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expressions]:
+    """What UPDATE and DELETE are about, and what translates their conditions."""
+    label = reference.alias.text if reference.alias else reference.table.name
+    queries = QueryTranslator(context)
+    target = target_of(reference.table, label, context, queries)
+    return target, Expressions(context, Scope([target.source]), queries)
+
+
+def _checked(target: Target, texts: Sequence[_Set], statement: nodes.Update) -> list[str]:
+    """The SET clause, its first value after the conditions of WITH CHECK OPTION.
+
+    Raises:   SqlFault: -999, there are such conditions, and a query gives several values at once.
+    """
+    conditions = target.checks({names[0]: text for names, text in texts})
+    if conditions and any(len(names) > 1 for names, _ in texts):
+        raise SqlFault(-999, token="WITH CHECK OPTION", offset=statement.offset)
+    (first_names, first), *others = texts
+    return [_set(names, text) for names, text in [(first_names, checked(first, conditions)), *others]]
+
+
+def _set(names: tuple[str, ...], text: str) -> str:
+    columns = ", ".join(identifier(name) for name in names)
+    return f"{columns if len(names) == 1 else f'({columns})'} = {text}"
+
+
+def _updated_columns(target: Target, assignment: nodes.Assignment) -> list[ColumnDef]:
+    if assignment.columns is None:
+        columns = target.all_columns(assignment.offset)
+    else:
+        columns = [target.column(name) for name in assignment.columns]
+    for column in columns:
+        if column.is_serial:
+            (shown,) = target.shown([column])
+            raise SqlFault(-232, token=shown.name, offset=assignment.offset)
+    return columns
+
+
+def _assignment_texts(
+    translator: Expressions, assignment: nodes.Assignment, columns: Sequence[ColumnDef], table: Table
+) -> Iterator[_Set]:
+    """A text for each value: ``(SELECT ..)`` for a query that gives several columns theirs.
+
+    Raises:   SqlFault: -505, the numbers of columns and values differ.
+    """
+    left = list(columns)
+    for value in assignment.values:
+        width = 1
+        if isinstance(value, nodes.Subquery) and (len(columns) > 1 or assignment.columns is None):
+            relation = translator.subqueries.subquery(value.query, translator.scope)
+            width = len(relation.outputs)
+        if len(left) < width:
+            raise SqlFault(-505)
+        mine, left = left[:width], left[width:]
+        if width > 1 and isinstance(value, nodes.Subquery):
+            yield _several(translator, value, mine, table)
+            continue
+        text = stored(assigned_value(translator, mine[0], value), mine[0], table)
+        yield (mine[0].name,), text
+    if left:
+        raise SqlFault(-505)
+
+
+def assignment_values(
+    translator: Expressions, assignments: Sequence[nodes.Assignment], target: Target
+) -> Iterator[tuple[str, str]]:
+    """Name and SQLite text for each column of a SET clause in which every value stands for one column.
+
+    Raises:   SqlFault: -505 numbers differ, -232 a serial column.
+    """
+    for assignment in assignments:
+        columns = _updated_columns(target, assignment)
+        if len(columns) != len(assignment.values):
+            raise SqlFault(-505)
+        for column, value in zip(columns, assignment.values, strict=True):
+            yield column.name, stored(assigned_value(translator, column, value), column, target.table)
+
+
+def _several(
+    translator: Expressions, value: nodes.Subquery, columns: Sequence[ColumnDef], table: Table
+) -> _Set:
+    relation = translator.subqueries.subquery(value.query, translator.scope)
+    texts: list[str] = []
+    for number, (column, output) in enumerate(zip(columns, relation.outputs, strict=True), start=1):
+        texts.append(stored(Typed(f"ifx_single(c{number})", output.type), column, table))
+    names = tuple(column.name for column in columns)
+    return names, f"(SELECT {', '.join(texts)} FROM ({relation.text()}))"
+
+
+# --- DELETE -----------------------------------------------------------------------------------------------------------
+
+
+def _delete(statement: nodes.Delete, context: Context) -> Plan:
+    target, translator = _changed(statement.table, context)
+    where, cursor, type_ = _where(statement.where, translator, target, statement)
+    sql = f"DELETE FROM {target.table.source} AS {target.source.alias}{where}"
+    change = Change(Verb.DELETE, sql, target.table, cursor, all_rows=not where)
+    types = (StatementType.DELETE, StatementType.DELETE_CURRENT, StatementType.DELETE_ALL)
+    return finished(types[type_], change, statement, context)
+
+
+def _where(
+    where: nodes.Expression | nodes.CurrentOf | None,
+    translator: Expressions,
+    target: Target,
+    statement: nodes.Node,
+) -> tuple[str, str, int]:
+    """WHERE, the cursor of CURRENT OF, and 0, 1 or 2: with a condition, by a cursor, without."""
+    if isinstance(where, nodes.CurrentOf):
+        number = len(nodes.parameters(statement)) + 1
+        return f" WHERE {target.source.alias}.rowid = ?{number}", where.cursor.text, 1
+    conditions = list(target.filters)
+    if where is not None:
+        conditions.append(translator.condition(where))
+    return f" WHERE {' AND '.join(conditions)}" if conditions else "", "", 0 if where is not None else 2

@@ -1,0 +1,284 @@
+"""FROM clauses -> SQLite text and scopes: tables, views, derived tables, ANSI joins and old OUTER. Never: select lists.
+
+House rules:
+1. SQLite 3.35 has neither RIGHT nor FULL JOIN: RIGHT changes sides, FULL is a union of two.
+2. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; what is
+   left filters (documented: SQL Tutorial, "Outer joins").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, Protocol
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.schema import Table, TableKind
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
+from aioifx.server.sql.translate.conditions import Subqueries
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.relations import Relation
+from aioifx.server.sql.translate.scopes import MAIN, Context, Scope, Source, SourceColumn, derived_columns
+from aioifx.server.sql.translate.sqlite_text import joined
+
+_LONGEST_SIDE: Final = 100_000
+"""Characters of SQLite text on the left side of a FULL JOIN."""
+
+
+class Queries(Subqueries, Protocol):
+    """Translates the queries in FROM."""
+
+    def derived(self, query: nodes.Query, scope: Scope | None) -> Relation:
+        """A query in FROM, or a view's."""
+        ...
+
+
+class Joined(NamedTuple):
+    """SQLite text for FROM, and whether it needs parentheses on the right side of a join."""
+
+    text: str
+    sources: list[Source]
+    is_join: bool = False
+
+    @property
+    def operand(self) -> str:
+        """The text where a single table may stand."""
+        return f"({self.text})" if self.is_join else self.text
+
+
+@dataclass(slots=True)
+class FromClause:
+    """Translates the FROM clause of one SELECT; adds what it finds to the scope."""
+
+    context: Context
+    scope: Scope
+    queries: Queries
+    filters: list[nodes.Expression] = field(default_factory=list[nodes.Expression])
+    """The conditions of WHERE that no old outer join has taken."""
+
+    def text(self, items: Sequence[nodes.FromItem], where: nodes.Expression | None) -> str:
+        """SQLite text behind FROM; `filters` is what WHERE still has to say."""
+        conditions = _conjuncts(where)
+        if any(isinstance(item, nodes.OuterTables) for item in items):
+            return self._old_joins(items, conditions)
+        self.filters = conditions
+        joined = [self._item(item) for item in items]
+        self.scope.sources = [source for each in joined for source in each.sources]
+        return ", ".join([joined[0].text, *(each.operand for each in joined[1:])])
+
+    def _item(self, item: nodes.FromItem) -> Joined:
+        match item:
+            case nodes.TableRef():
+                return self._table(item)
+            case nodes.DerivedTable():
+                relation = self.queries.derived(item.query, self.scope.parent)
+                return self._derived(relation, item.alias, item.columns)
+            case nodes.CollectionTable():
+                return self._collection(item)
+            case nodes.Join():
+                return self._join(item)
+            case nodes.OuterTables():
+                raise SqlFault(-999, token="OUTER", offset=item.offset)
+
+    # --- Tables -------------------------------------------------------------------------------------------------------
+
+    def _table(self, item: nodes.TableRef) -> Joined:
+        label = item.alias.text if item.alias else item.table.name
+        if not item.table.owner and not item.table.database:
+            common = self.scope.common_table(item.table.name)
+            if common is not None:
+                alias = self.context.alias()
+                columns = tuple(
+                    replace(column, sql=f"{alias}.c{number}")
+                    for number, column in enumerate(common.columns, start=1)
+                )
+                return Joined(
+                    f"{common.alias} AS {alias}", [Source(label, alias, columns, offset=item.offset)]
+                )
+        table = self.context.table(item.table)
+        if table.kind is TableKind.VIEW and not table.is_system:
+            return self._view(table, label, item.offset)
+        source = self.context.source(table, label, item.offset)
+        return Joined(f"{table.source} AS {source.alias}", [source])
+
+    def _view(self, view: Table, label: str, offset: int) -> Joined:
+        statement = parse(view.view)
+        assert isinstance(statement, nodes.CreateView)
+        if view.catalog not in MAIN:
+            raise SqlFault(-999, token="VIEW", offset=offset)
+        with self.context.view_inside(offset):
+            relation = self.queries.derived(statement.query, None)
+        alias = self.context.alias()
+        types = [(output.known_type, output.nullable) for output in relation.outputs]
+        columns = derived_columns(alias, (column.name for column in view.columns), types)
+        return Joined(
+            f"({relation.text()}) AS {alias}", [Source(label, alias, columns, None, view.owner, offset)]
+        )
+
+    def _derived(self, relation: Relation, label: nodes.Name | None, names: tuple[nodes.Name, ...]) -> Joined:
+        alias = self.context.alias()
+        called = [name.text for name in names] or list(relation.names)
+        if len(called) != len(relation.outputs):
+            raise SqlFault(-201, offset=names[0].offset)
+        columns = derived_columns(
+            alias, called, ((output.known_type, output.nullable) for output in relation.outputs)
+        )
+        source = Source(label.text if label else "", alias, columns)
+        return Joined(f"({relation.text()}) AS {alias}", [source])
+
+    def _collection(self, item: nodes.CollectionTable) -> Joined:
+        translator = Expressions(self.context, Scope(parent=self.scope.parent), self.queries)
+        values, type_ = translator.promoted(item.elements)
+        union = " UNION " if item.kind == "set" else " UNION ALL "
+        text = union.join(f"SELECT {value.sql} AS c1" for value in values)
+        alias = self.context.alias()
+        name = item.columns[0].text if item.columns else "(expression)"
+        columns = derived_columns(alias, [name], [(type_, True)])
+        return Joined(f"({text}) AS {alias}", [Source(item.alias.text if item.alias else "", alias, columns)])
+
+    # --- ANSI joins ---------------------------------------------------------------------------------------------------
+
+    def _join(self, join: nodes.Join) -> Joined:
+        left, right = self._item(join.left), self._item(join.right)
+        sources = [*left.sources, *right.sources]
+        if join.condition is None:
+            return Joined(f"{left.text} JOIN {right.operand}", sources, True)
+        condition = self._condition(join.condition, sources)
+        match join.kind:
+            case "left":
+                _supplied(right.sources)
+                return Joined(f"{left.text} LEFT JOIN {right.operand} ON {condition}", sources, True)
+            case "right":
+                _supplied(left.sources)
+                return Joined(f"{right.text} LEFT JOIN {left.operand} ON {condition}", sources, True)
+            case "full":
+                if len(left.text) > _LONGEST_SIDE:  # each FULL JOIN writes its sides two or three times
+                    raise SqlFault(-999, token="FULL JOIN", offset=join.offset)
+                return self._full_join(left, right, condition)
+            case _:
+                return Joined(f"{left.text} JOIN {right.operand} ON {condition}", sources, True)
+
+    def _condition(self, condition: nodes.Expression, sources: list[Source]) -> str:
+        scope = Scope(sources, self.scope.parent, self.scope.common)
+        return Expressions(self.context, scope, self.queries).condition(condition)
+
+    def _full_join(self, left: Joined, right: Joined, condition: str) -> Joined:
+        """The left join, and with it the rows of the right side that have no partner."""
+        sources = [*left.sources, *right.sources]
+        alias = self.context.alias()
+        one = _numbered(left.sources, 1)
+        other = _numbered(right.sources, len(one) + 1)
+        mine = ", ".join(f"{column.sql} AS c{number}" for number, column in one)
+        missing = ", ".join(f"NULL AS c{number}" for number, _ in one)
+        theirs = ", ".join(f"{column.sql} AS c{number}" for number, column in other)
+        text = (
+            f"(SELECT {mine}, {theirs} FROM {left.text} LEFT JOIN {right.operand} ON {condition}"
+            f" UNION ALL SELECT {missing}, {theirs} FROM {right.text}"
+            f" WHERE NOT EXISTS (SELECT 1 FROM {left.text} WHERE {condition})) AS {alias}"
+        )
+        number = 0
+        for source in sources:
+            moved: list[SourceColumn] = []
+            for column in source.columns:
+                number += 1
+                moved.append(replace(column, sql=f"{alias}.c{number}", nullable=True))
+            source.columns, source.table = tuple(moved), None
+        return Joined(text, sources)
+
+    # --- Old outer joins ----------------------------------------------------------------------------------------------
+
+    def _old_joins(self, items: Sequence[nodes.FromItem], conditions: list[nodes.Expression]) -> str:
+        level = self._level(items)
+        self.scope.sources = level.sources
+        self.filters = [each for each in conditions if not level.subservient(self._aliases_in(each))]
+        taken = [each for each in conditions if each not in self.filters]
+        return self._joined_level(level, [(each, self._aliases_in(each)) for each in taken], frozenset())
+
+    def _level(self, items: Sequence[nodes.FromItem]) -> _Level:
+        preserved: list[Joined] = []
+        outer: list[_Level] = []
+        sources: list[Source] = []
+        for item in items:
+            if isinstance(item, nodes.OuterTables):
+                below = self._level(item.items)
+                _supplied(below.sources)
+                outer.append(below)
+                sources += below.sources
+            else:
+                joined = self._item(item)
+                preserved.append(joined)
+                sources += joined.sources
+        if not preserved:
+            raise SqlFault(-395)
+        return _Level(preserved, outer, sources)
+
+    def _joined_level(self, level: _Level, conditions: list[_Taken], above: frozenset[str]) -> str:
+        """The preserved tables of a level, each OUTER of it joined with the conditions that name its tables.
+
+        Raises:   SqlFault: -395 an OUTER without a joining condition, -396 one that reaches over a level.
+        """
+        text = ", ".join([level.preserved[0].text, *(each.operand for each in level.preserved[1:])])
+        here = frozenset(source.alias for each in level.preserved for source in each.sources)
+        for below in level.outer:
+            names = frozenset(source.alias for source in below.sources)
+            mine = [taken for taken in conditions if taken[1] & names]
+            if any(taken[1] - names - here for taken in mine):
+                raise SqlFault(-396)
+            deeper = [taken for taken in mine if below.subservient(taken[1])]
+            own = [taken for taken in mine if taken not in deeper]
+            if not any(taken[1] & here for taken in own):
+                raise SqlFault(-395)
+            if any(taken[1] & here for taken in deeper):
+                raise SqlFault(-396)
+            inner = self._joined_level(below, deeper, here)
+            needs = len(below.preserved) > 1 or bool(below.outer) or below.preserved[0].is_join
+            texts = [self._condition(taken[0], self.scope.sources) for taken in own]
+            text += f" LEFT JOIN {f'({inner})' if needs else inner} ON {joined('AND', texts)}"
+        return text
+
+    def _aliases_in(self, condition: nodes.Expression) -> frozenset[str]:
+        """The sources of this SELECT that a condition names."""
+        found: set[str] = set()
+        own = {source.alias for source in self.scope.sources}
+        for node in nodes.walk(condition):
+            if isinstance(node, nodes.Column):
+                try:
+                    scope, column = self.scope.find(node)
+                except SqlFault:
+                    continue  # of a subquery; its own translation says what is wrong
+                alias = column.sql.partition(".")[0]
+                if scope is self.scope and alias in own:
+                    found.add(alias)
+        return frozenset(found)
+
+
+_Taken = tuple[nodes.Expression, frozenset[str]]
+
+
+@dataclass(slots=True)
+class _Level:
+    """The tables of one list: those that keep their rows, and the OUTER groups."""
+
+    preserved: list[Joined]
+    outer: list[_Level]
+    sources: list[Source]
+
+    def subservient(self, aliases: frozenset[str]) -> bool:
+        """Whether a condition names a table of one of the OUTER groups."""
+        return any(source.alias in aliases for below in self.outer for source in below.sources)
+
+
+def _supplied(sources: Iterable[Source]) -> None:
+    for source in sources:
+        source.supplied_by_join()
+
+
+def _numbered(sources: Iterable[Source], start: int) -> list[tuple[int, SourceColumn]]:
+    return list(enumerate((column for source in sources for column in source.columns), start))
+
+
+def _conjuncts(where: nodes.Expression | None) -> list[nodes.Expression]:
+    if where is None:
+        return []
+    return list(where.operands) if isinstance(where, nodes.And) else [where]

@@ -1,0 +1,103 @@
+"""MERGE -> a Plan of one SQLite statement. Never: INSERT, UPDATE and DELETE by themselves.
+
+The rows of source and target are joined; each gives a whole new row of the target, with the rowid of the one that it
+matches. SQLite inserts it or, where that rowid is there, updates (documented: SQLite, "UPSERT").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import Change, Plan, StatementType, Verb
+from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.dml import (
+    assigned_value,
+    assignment_values,
+    inserted,
+    left_out,
+    targets_of,
+    writable,
+)
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.from_clause import FromClause
+from aioifx.server.sql.translate.scopes import Context, Scope, Source
+from aioifx.server.sql.translate.select import QueryTranslator
+from aioifx.server.sql.translate.select_plan import finished
+from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.server.sql.translate.views import table_target
+
+
+def merge_plan(node: nodes.Merge, context: Context) -> Plan:
+    """MERGE.
+
+    Raises:   SqlFault: -999, it both deletes and inserts; whatever is wrong with names and types.
+    """
+    if node.delete and node.insert is not None:
+        raise SqlFault(-999, token="MERGE", offset=node.offset)
+    merge = _Merge(context, node, writable(node.target.table, context))
+    return finished(StatementType.MERGE, merge.change(), node, context)
+
+
+@dataclass(slots=True)
+class _Merge:
+    context: Context
+    node: nodes.Merge
+    table: Table
+
+    def change(self) -> Change:
+        label = self.node.target.alias.text if self.node.target.alias else self.table.name
+        target = self.context.source(self.table, label)
+        queries = QueryTranslator(self.context)
+        source_scope = Scope()
+        source_text = FromClause(self.context, source_scope, queries).text([self.node.source], None)
+        both = Expressions(self.context, Scope([target, *source_scope.sources]), queries)
+        partners = f"JOIN {self.table.source} AS {target.alias} ON {both.condition(self.node.condition)}"
+        if self.node.delete:
+            rows = f"SELECT {target.alias}.rowid FROM {source_text} {partners}"
+            return Change(Verb.DELETE, f"DELETE FROM {self.table.source} WHERE rowid IN ({rows})", self.table)
+        new = Expressions(self.context, source_scope, queries, sequences=-999)
+        updates = dict(
+            assignment_values(
+                replace(both, sequences=-999), self.node.update, table_target(self.table, target)
+            )
+        )
+        inserts = dict(self._inserts(new, self.node.insert)) if self.node.insert is not None else {}
+        if inserts:
+            partners = f"LEFT {partners}"
+        sql = self._upsert(f"{source_text} {partners}", target, updates, inserts)
+        return Change(Verb.INSERT, sql, self.table)
+
+    def _upsert(self, rows: str, target: Source, updates: dict[str, str], inserts: dict[str, str]) -> str:
+        rowid = f"{target.alias}.rowid"
+        names, texts = ["rowid"], [self._matched_once(rowid)]
+        for column in self.table.columns:
+            old = updates.get(column.name, f"{target.alias}.{identifier(column.name)}")
+            fresh = inserts.get(column.name, "NULL")
+            names.append(identifier(column.name))
+            texts.append(f"CASE WHEN {rowid} IS NULL THEN {fresh} ELSE {old} END")
+        wanted = "true" if updates else f"{rowid} IS NULL"
+        sql = f"INSERT INTO {self.table.source} ({', '.join(names)}) SELECT {', '.join(texts)} FROM {rows}"
+        sql += f" WHERE {wanted}"
+        if updates:
+            settings = ", ".join(f"{identifier(name)} = excluded.{identifier(name)}" for name in updates)
+            sql += f" ON CONFLICT (rowid) DO UPDATE SET {settings}"
+        return sql
+
+    def _matched_once(self, rowid: str) -> str:
+        """The rowid, or -284 (assumed) when two rows of the source match the same row."""
+        times = f"count(*) OVER (PARTITION BY {rowid})"
+        return f"CASE WHEN {rowid} IS NOT NULL AND {times} > 1 THEN ifx_raise(-284) ELSE {rowid} END"
+
+    def _inserts(self, new: Expressions, node: nodes.MergeInsert) -> Iterator[tuple[str, str]]:
+        source = Source(self.table.name, "", ())
+        targets = targets_of(table_target(self.table, source), node.columns, node.offset)
+        if len(targets) != len(node.values):
+            raise SqlFault(-236)
+        values: Sequence[nodes.Expression] = node.values
+        for column, value in zip(targets, values, strict=True):
+            yield column.name, inserted(column, assigned_value(new, column, value), self.table)
+        for column, text in left_out(self.table, targets):
+            yield column.name, text

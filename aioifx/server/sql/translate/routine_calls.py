@@ -1,0 +1,81 @@
+"""EXECUTE, DROP and calls in expressions of routines written in Python -> plans and SQLite text. Never: running them.
+
+assumed: a routine is resolved by name and number of arguments, so both are -674 when they do not fit; EXECUTE FUNCTION
+of a procedure finds none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing, Plan, StatementType
+from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.scopes import Context, Scope
+from aioifx.server.sql.translate.select import QueryTranslator
+from aioifx.server.sql.translate.select_plan import finished
+from aioifx.server.sql.translate.typed import assigned
+from aioifx.sqltypes import Column
+
+_NO_SUCH_ROUTINE: Final = -674
+_COLUMN: Final = "(expression)"
+"""The name of every result (documented: SELECT's name for what has none; observed: JDBC's callable statements)."""
+
+
+def execution(node: nodes.Execute, context: Context) -> Plan:
+    """EXECUTE PROCEDURE or EXECUTE FUNCTION.
+
+    Raises:   SqlFault: -674, no such routine or none with such arguments.
+    """
+    routine = _resolved(node.routine, context)
+    if node.kind == "function" and not routine.returns:
+        raise SqlFault(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
+    translator = Expressions(context, Scope(), QueryTranslator(context))
+    texts = [
+        assigned(translator.value(argument, type_), type_)
+        for argument, (_, type_) in zip(_by_position(node, routine), routine.params, strict=True)
+    ]
+    action = CallRoutine(routine, f"SELECT {', '.join(texts)}" if texts else "")
+    columns = tuple(Column(_COLUMN, type_) for type_ in routine.returns)
+    return finished(StatementType.EXECUTE, action, node, context, columns)
+
+
+def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:
+    context.need_database(name)
+    routine = context.settings.routines.find(name.name)
+    if routine is None:
+        raise SqlFault(_NO_SUCH_ROUTINE, token=name.name, offset=name.offset)
+    return routine
+
+
+def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expression]:
+    """The arguments in the order of the parameters.
+
+    Raises:   SqlFault: -674, they are not those of the routine; -201, some have names and some have none (assumed).
+    """
+    unresolved = SqlFault(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
+    if len(node.arguments) != len(routine.params):
+        raise unresolved
+    named = {each.name: each.value for each in node.arguments if isinstance(each, nodes.NamedArgument)}
+    plain = [each for each in node.arguments if not isinstance(each, nodes.NamedArgument)]
+    if not named:
+        return plain
+    if plain:
+        raise SqlFault(-201, offset=plain[0].offset)
+    try:
+        return [named[name] for name, _ in routine.params]
+    except KeyError:
+        raise unresolved from None
+
+
+def dropping(node: nodes.Drop, context: Context) -> Plan:
+    """DROP PROCEDURE, FUNCTION or ROUTINE; not undone by ROLLBACK, as it was not SQL that made the routine.
+
+    Raises:   SqlFault: -674, no such routine, and no IF EXISTS.
+    """
+    if node.if_exists and context.settings.routines.find(node.name.name) is None:
+        return Plan(StatementType.DROP_PROCEDURE, Nothing())
+    return Plan(StatementType.DROP_PROCEDURE, DropRoutine(_resolved(node.name, context).name))

@@ -1,0 +1,274 @@
+"""What names mean: tables of the schema, columns of the FROM clauses around. Never: expressions, types' rules.
+
+House rules:
+1. Every entry of a FROM clause gets a SQLite alias of its own (``s1``, ``s2``): no user's name meets SQLite's.
+2. The columns of a derived table are ``c1``, ``c2``; only a stored table's columns keep their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model import plan
+from aioifx.server.sql.model.schema import Schema, Table, TableKind
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.type_rules import INTEGER
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.sqlite_text import identifier
+from aioifx.sqltypes import SqlType
+
+MAIN = ("main", "temp")
+_DEEPEST_VIEW: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column that an expression may name."""
+
+    name: str
+    sql: str
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(slots=True)
+class Source:
+    """One entry of a FROM clause."""
+
+    label: str
+    """The alias, or the table's name."""
+    alias: str
+    """What SQLite calls it."""
+    columns: tuple[SourceColumn, ...]
+    table: Table | None = None
+    """The stored table; None for views and other derived ones."""
+    owner: str = ""
+    offset: int = 0
+
+    def column(self, name: str) -> SourceColumn | None:
+        """The column of that name; ROWID for a stored table."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        if name == "rowid" and self.table is not None and not self.table.generated:
+            return SourceColumn("rowid", f"{self.alias}.rowid", INTEGER, nullable=False)
+        return None
+
+    def supplied_by_join(self) -> None:
+        """Rows of it may be missing: none of its columns is NOT NULL any more."""
+        self.columns = tuple(replace(column, nullable=True) for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A table of a WITH clause."""
+
+    alias: str
+    columns: tuple[SourceColumn, ...]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The sources of one SELECT, and those around it."""
+
+    sources: list[Source] = field(default_factory=list[Source])
+    parent: Scope | None = None
+    common: dict[str, CommonTable] = field(default_factory=dict[str, CommonTable])
+    correlated: list[tuple[nodes.Column, SourceColumn]] = field(
+        default_factory=list[tuple[nodes.Column, SourceColumn]]
+    )
+    """Columns of these sources that subqueries have named so far."""
+
+    def find(self, node: nodes.Column) -> tuple[Scope, SourceColumn]:
+        """The column that a name means, and the scope that it was found in.
+
+        Raises:   SqlFault: -217 no such column, -522 no such table in FROM, -324 ambiguous.
+        """
+        scope: Scope | None = self
+        label_known = False
+        while scope is not None:
+            found, label_known = scope._here(node, label_known)
+            if found is not None:
+                if scope is not self:
+                    scope.correlated.append((node, found))
+                return scope, found
+            scope = scope.parent
+        if node.table is not None and not label_known:
+            raise SqlFault(-522, token=node.table.name, offset=node.offset)
+        raise SqlFault(-217, token=node.name, offset=node.offset)
+
+    def _here(self, node: nodes.Column, label_known: bool) -> tuple[SourceColumn | None, bool]:
+        found: SourceColumn | None = None
+        for source in self.sources:
+            if node.table is not None and not _meant(source, node.table):
+                continue
+            label_known = label_known or node.table is not None
+            column = source.column(node.name)
+            if column is not None and found is not None:
+                raise SqlFault(-324, token=node.name, offset=node.offset)
+            found = found or column
+        return found, label_known
+
+    def starred(self, star: nodes.Star) -> Iterator[SourceColumn]:
+        """The columns that ``*`` or ``table.*`` stands for."""
+        sources = [each for each in self.sources if star.table is None or _meant(each, star.table)]
+        if not sources:
+            assert star.table is not None
+            raise SqlFault(-522, token=star.table.name, offset=star.offset)
+        for source in sources:
+            yield from source.columns
+
+    def common_table(self, name: str) -> CommonTable | None:
+        """The table of a WITH clause of this query or one around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.common:
+                return scope.common[name]
+            scope = scope.parent
+        return None
+
+
+def _meant(source: Source, name: nodes.QualifiedName) -> bool:
+    return source.label == name.name and name.owner in ("", source.owner)
+
+
+@dataclass(slots=True)
+class Context:
+    """What one statement needs and gathers while it is translated."""
+
+    schema: Schema
+    settings: Settings
+    parameters: dict[int, plan.Parameter] = field(default_factory=dict[int, plan.Parameter])
+    tables: dict[str, Table] = field(default_factory=dict[str, Table])
+    attach: dict[str, str] = field(default_factory=dict[str, str])
+    read: dict[int, Table] = field(default_factory=dict[int, Table])
+    """The tables and views of the current database that were named, also inside views, by tabid."""
+    refresh: set[str] = field(default_factory=set[str])
+    aliases: int = 0
+    views: int = 0
+    """How deep views are nested at this moment."""
+    statement: nodes.Node | None = None
+    """The whole statement."""
+    marks: int = 0
+
+    @contextmanager
+    def view_inside(self, offset: int) -> Generator[None, None, None]:
+        """Around the translation of a view.
+
+        Raises:   SqlFault: -999, views stand too deep inside each other, or a view inside itself.
+        """
+        if self.views >= _DEEPEST_VIEW:
+            raise SqlFault(-999, token="VIEW", offset=offset)
+        self.views += 1
+        try:
+            yield
+        finally:
+            self.views -= 1
+
+    def mark(self) -> int:
+        """A number that no mention of a sequence has yet."""
+        self.marks += 1
+        return self.marks
+
+    def alias(self) -> str:
+        """A name that the statement has not used yet."""
+        self.aliases += 1
+        return f"s{self.aliases}"
+
+    def parameter(
+        self,
+        node: nodes.Parameter,
+        type_: SqlType | None,
+        *,
+        compared: bool = False,
+        exact: bool = False,
+        column: str = "",
+    ) -> str:
+        """SQLite text of a ``?`` whose type the context gives; the first that gives one decides."""
+        known = self.parameters.get(node.index)
+        if known is None or known.type is None:
+            self.parameters[node.index] = plan.Parameter(type_, compared, exact, column)
+        return f"?{node.index + 1}"
+
+    def gathered_parameters(self, statement: nodes.Node) -> tuple[plan.Parameter, ...]:
+        """All parameters of the statement, in order."""
+        count = len(nodes.parameters(statement))
+        return tuple(self.parameters.get(index, plan.Parameter(None)) for index in range(count))
+
+    def table(self, name: nodes.QualifiedName) -> Table:
+        """The table or view that a name means, behind any synonym.
+
+        Raises:   SqlFault: -206 no such table, -329 no such database, -349 no database open.
+        """
+        schema = self._schema_of(name)
+        table = schema.table(name.name, name.owner)
+        if table is not None and table.synonym_of:
+            table = schema.table_of(table.synonym_of)
+        if table is None or table.kind not in (TableKind.TABLE, TableKind.VIEW):
+            raise SqlFault(-206, -111, token=name.name, offset=name.offset)
+        if table.is_system and not table.columns:
+            raise SqlFault(-999, token=table.name, offset=name.offset)
+        self._note(table, schema.database)
+        return table
+
+    def sequence(self, name: nodes.QualifiedName) -> Table | None:
+        """The sequence that a name means, through any synonym; None when it means none.
+
+        Raises:   SqlFault: -329 no such database, -349 no database open.
+        """
+        schema = self._schema_of(name)
+        table = schema.table(name.name, name.owner)
+        if table is not None and table.synonym_of:
+            table = schema.table_of(table.synonym_of)
+        return table if table is not None and table.kind is TableKind.SEQUENCE else None
+
+    def need_database(self, name: nodes.QualifiedName) -> None:
+        """Check where a routine is looked for; all databases have the same ones.
+
+        Raises:   SqlFault: -349 no database open, -329 and -908 none of that name.
+        """
+        self._schema_of(name)
+
+    def _schema_of(self, name: nodes.QualifiedName) -> Schema:
+        if name.server and name.server != self.settings.server:
+            raise SqlFault(-908, token=name.server, offset=name.offset)
+        if not name.database:
+            if not self.schema.database:
+                raise SqlFault(-349, offset=name.offset)
+            return self.schema
+        schema = self.schema.foreign(name.database)
+        if schema is None:
+            raise SqlFault(-329, -111, token=name.database, offset=name.offset)
+        return schema
+
+    def _note(self, table: Table, database: str) -> None:
+        if table.catalog == "main" and not table.generated:
+            self.read[table.tabid] = table
+        if not table.view:
+            self.tables[table.source] = table
+        if table.refresh:
+            self.refresh.add(table.refresh)
+        if not table.generated and table.catalog not in MAIN:
+            self.attach[database] = table.catalog
+
+    def source(self, table: Table, label: str, offset: int = 0) -> Source:
+        """A stored table as an entry of FROM."""
+        alias = self.alias()
+        columns = tuple(
+            SourceColumn(c.name, f"{alias}.{identifier(c.name)}", c.type, c.nullable) for c in table.columns
+        )
+        return Source(label, alias, columns, table, table.owner, offset)
+
+
+def derived_columns(
+    alias: str, names: Iterable[str], columns: Iterable[tuple[SqlType, bool]]
+) -> tuple[SourceColumn, ...]:
+    """The columns of a derived table, by position."""
+    return tuple(
+        SourceColumn(name, f"{alias}.c{number}", type_, nullable)
+        for number, (name, (type_, nullable)) in enumerate(zip(names, columns, strict=True), start=1)
+    )

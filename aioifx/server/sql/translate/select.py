@@ -1,0 +1,386 @@
+"""SELECT -> relations: select lists, grouping, unions, WITH, ORDER BY, SKIP, FIRST. Never: what is done with rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.type_rules import INTEGER, common, require_columns
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.from_clause import FromClause
+from aioifx.server.sql.translate.relations import Block, Combined, Relation, Rows, is_shown
+from aioifx.server.sql.translate.scopes import CommonTable, Context, Scope, SourceColumn
+from aioifx.server.sql.translate.sqlite_text import collated, joined
+from aioifx.server.sql.translate.typed import Typed
+from aioifx.server.sql.translate.windows import direction
+from aioifx.sqltypes import SqlType
+
+
+class Place(Enum):
+    """Where a query stands; decides whether FIRST and SKIP may be in it (-944)."""
+
+    STATEMENT = auto()
+    FROM = auto()
+    SUBQUERY = auto()
+    PART = auto()
+    """One side of a recursive common table's UNION; in any other UNION a part stands where the whole does."""
+    VIEW = auto()
+
+
+_COUNTED: Final = frozenset({Place.STATEMENT, Place.FROM})
+_Item: TypeAlias = tuple[str, Typed, nodes.Expression | None]
+_Counts: TypeAlias = Sequence[nodes.Number | nodes.Parameter]
+_OPERATORS: Final = {"union": "UNION", "intersect": "INTERSECT", "minus": "EXCEPT"}
+
+
+@dataclass(slots=True)
+class QueryTranslator:
+    """Translates queries of one statement."""
+
+    context: Context
+
+    def subquery(self, query: nodes.Query, scope: Scope) -> Relation:
+        """A query inside an expression."""
+        return self.query(query, scope, Place.SUBQUERY)
+
+    def derived(self, query: nodes.Query, scope: Scope | None) -> Relation:
+        """A query in FROM, or, without a scope, a view's."""
+        return self.query(query, scope, Place.FROM)
+
+    def query(self, query: nodes.Query, parent: Scope | None, place: Place) -> Relation:
+        """A whole query."""
+        if query.into_temp is not None and place is not Place.STATEMENT:
+            raise SqlFault(-201, offset=query.into_temp.offset)
+        outer = Scope(parent=parent)
+        common_text = self._with(query, outer)
+        head = query.body if isinstance(query.body, nodes.Select) else None
+        skip, first = self._limits(query, head, place)
+        if head is None:
+            rows: Rows = self._body(query.body, outer, place)
+            order = self._order_of_rows(query.order_by, rows)
+        else:
+            sequences = 0 if place is Place.STATEMENT and not head.distinct else -201
+            rows, order = self._ordered_select(head, outer, query.order_by, sequences)
+        return Relation(rows, common_text, order, _limit(skip, first))
+
+    # --- WITH ---------------------------------------------------------------------------------------------------------
+
+    def _with(self, query: nodes.Query, scope: Scope) -> str:
+        if not query.common_tables:
+            return ""
+        parts: list[str] = []
+        for table in query.common_tables:
+            alias = self.context.alias()
+            relation = self._common_table(table, alias, scope)
+            names = [name.text for name in table.columns] or list(relation.names)
+            if len(names) != len(relation.outputs):
+                raise SqlFault(-201, offset=table.offset)
+            scope.common[table.name.text] = _common(alias, names, relation.outputs)
+            columns = ", ".join(f"c{number}" for number in range(1, len(names) + 1))
+            parts.append(f"{alias}({columns}) AS ({relation.text()})")
+        return f"WITH RECURSIVE {', '.join(parts)} "
+
+    def _common_table(self, table: nodes.CommonTable, alias: str, scope: Scope) -> Relation:
+        body = table.query.body
+        if not (isinstance(body, nodes.SetOperation) and _mentions(body.right, table.name.text)):
+            return self.query(table.query, scope, Place.FROM)
+        start = self._body(body.left, scope, Place.PART)
+        names = [name.text for name in table.columns] or list(start.names)
+        if len(names) != len(start.outputs):
+            raise SqlFault(-201, offset=table.offset)
+        outputs = tuple(replace(output, nullable=True) for output in start.outputs)
+        scope.common[table.name.text] = _common(alias, names, outputs)
+        step = self._body(body.right, scope, Place.PART)
+        if len(step.outputs) != len(outputs):
+            raise SqlFault(-317, offset=body.operator_offset)
+        return Relation(Combined(f"UNION{' ALL' if body.all else ''}", start, step, outputs))
+
+    # --- Parts --------------------------------------------------------------------------------------------------------
+
+    def _body(self, body: nodes.QueryBody, scope: Scope, place: Place) -> Rows:
+        match body:
+            case nodes.Select():
+                skip, first = self._counts(_given(body.skip), _given(body.first), place)
+                rows = self._select(body, scope)[0]
+                return Relation(rows, limit=_limit(skip, first)) if skip or first else rows
+            case nodes.SetOperation():
+                return self._combined(body, scope, place)
+            case nodes.Query():
+                return self.query(body, scope, Place.FROM if place is Place.PART else place)
+
+    def _combined(self, node: nodes.SetOperation, scope: Scope, place: Place) -> Combined:
+        left, right = self._body(node.left, scope, place), self._body(node.right, scope, place)
+        if len(left.outputs) != len(right.outputs):
+            raise SqlFault(-317, offset=node.operator_offset)
+        outputs: list[Typed] = []
+        for one, other in zip(left.outputs, right.outputs, strict=True):
+            type_ = common(one.known_type, other.known_type)
+            if type_ is None:
+                raise SqlFault(-308, offset=node.operator_offset)
+            outputs.append(Typed(one.sql, type_, one.nullable or other.nullable))
+        operator = _OPERATORS[node.operator] + (" ALL" if node.all else "")
+        return Combined(operator, left, right, tuple(outputs))
+
+    def _ordered_select(
+        self, node: nodes.Select, scope: Scope, order_by: Sequence[nodes.OrderItem], sequences: int
+    ) -> tuple[Rows, str]:
+        select, translator = self._select(node, scope, order_by, sequences)
+        keys = [self._key(item, node, select, translator) for item in order_by]
+        return select, f" ORDER BY {', '.join(keys)}" if keys else ""
+
+    def _select(
+        self,
+        node: nodes.Select,
+        parent: Scope,
+        order_by: Sequence[nodes.OrderItem] = (),
+        sequences: int = -201,
+    ) -> tuple[Block, Expressions]:
+        """One SELECT, and what translates the keys of its ORDER BY."""
+        if not node.from_items:
+            raise SqlFault(-201, offset=node.offset)
+        require_columns(len(node.items), node.offset)
+        scope = Scope(parent=parent)
+        clause = FromClause(self.context, scope, self)
+        tail = f" FROM {clause.text(node.from_items, node.where)}"
+        plain = Expressions(self.context, scope, self)
+        if clause.filters:
+            tail += " WHERE " + joined("AND", [plain.condition(each) for each in clause.filters])
+        scope.correlated.clear()  # those of WHERE see single rows
+        lists = Expressions(self.context, scope, self, aggregates=True)
+        items = list(self._items(node, scope, replace(lists, sequences=sequences)))
+        require_columns(len(items), node.offset)
+        grouping = _Grouping(lists, node, [output for _, output, _ in items])
+        tail += grouping.text()
+        if node.having is not None:
+            tail += f" HAVING {lists.condition(node.having)}"
+        grouping.check(items, order_by)
+        names, outputs = tuple(name for name, _, _ in items), tuple(output for _, output, _ in items)
+        if node.having is not None and not node.group_by:
+            # All rows are one group, which SQLite knows by an aggregate in the select list only.
+            group = f"CASE WHEN count(*) >= 0 THEN {outputs[0].sql} END"
+            outputs = (replace(outputs[0], sql=group, constant=None), *outputs[1:])
+        is_one_row = grouping.is_grouped and not node.group_by and node.having is None
+        block = Block(
+            names, outputs, tail, node.distinct, grouping.is_grouped, is_one_row, tuple(scope.sources)
+        )
+        return block, lists
+
+    def _items(self, node: nodes.Select, scope: Scope, lists: Expressions) -> Iterator[_Item]:
+        """Name, value and, unless a star gave it, expression of each column of a select list."""
+        for item in node.items:
+            if isinstance(item.expression, nodes.Star):
+                for column in scope.starred(item.expression):
+                    _shown(column.type, item.offset)
+                    yield column.name, Typed(column.sql, column.type, column.nullable), None
+                continue
+            value = lists.typed(item.expression)
+            _shown(value.known_type, item.offset)
+            if not isinstance(item.expression, nodes.Column):
+                value = replace(value, nullable=True)
+            name = item.label.text if item.label else default_name(item.expression)
+            yield name, value, item.expression
+
+    # --- ORDER BY, SKIP, FIRST ----------------------------------------------------------------------------------------
+
+    def _key(self, item: nodes.OrderItem, node: nodes.Select, block: Block, translator: Expressions) -> str:
+        """A key: a position, a label, a column of the list, or, without DISTINCT, any other expression."""
+        position = _position(item, block)
+        if position is None:
+            value = translator.value(item.expression)
+            texts = [output.sql for output in block.outputs]
+            if value.sql not in texts:
+                if node.distinct:
+                    raise SqlFault(-309, token=_name_of(item.expression), offset=item.offset)
+                return collated(value.sql, value.type) + direction(item)
+            position = texts.index(value.sql) + 1
+        return collated(str(position), block.outputs[position - 1].type) + direction(item)
+
+    def _order_of_rows(self, order_by: Sequence[nodes.OrderItem], rows: Rows) -> str:
+        """The keys of a compound select: positions or names of its columns."""
+        keys: list[str] = []
+        for item in order_by:
+            position = _position(item, rows)
+            if position is None:
+                raise SqlFault(-309, token=_name_of(item.expression), offset=item.offset)
+            keys.append(collated(str(position), rows.outputs[position - 1].type) + direction(item))
+        return f" ORDER BY {', '.join(keys)}" if keys else ""
+
+    def _limits(self, query: nodes.Query, head: nodes.Select | None, place: Place) -> tuple[str, str]:
+        skips = _given(head.skip if head else None, query.skip)
+        firsts = _given(head.first if head else None, query.limit)
+        return self._counts(skips, firsts, place)
+
+    def _counts(self, skips: _Counts, firsts: _Counts, place: Place) -> tuple[str, str]:
+        for each in (skips, firsts):
+            if len(each) > 1:
+                raise SqlFault(-201, offset=each[1].offset)
+        if (skips or firsts) and place not in _COUNTED:
+            raise SqlFault(-944, offset=(skips or firsts)[0].offset)
+        return self._count(skips), self._count(firsts)
+
+    def _count(self, counts: _Counts) -> str:
+        if not counts:
+            return ""
+        (node,) = counts
+        if isinstance(node, nodes.Parameter):
+            return f"ifx_count({self.context.parameter(node, INTEGER, exact=True)})"
+        if not isinstance(node.value, int):
+            raise SqlFault(-201, offset=node.offset)
+        return str(node.value)
+
+
+def _given(*counts: nodes.Number | nodes.Parameter | None) -> _Counts:
+    return [each for each in counts if each is not None]
+
+
+def _limit(skip: str, first: str) -> str:
+    if not skip and not first:
+        return ""
+    return f" LIMIT {first or -1}" + (f" OFFSET {skip}" if skip else "")
+
+
+def _position(item: nodes.OrderItem, rows: Rows) -> int | None:
+    """The column that a key means by its number or its name."""
+    expression = item.expression
+    if isinstance(expression, nodes.Number):
+        if not isinstance(expression.value, int) or not 1 <= expression.value <= len(rows.outputs):
+            raise SqlFault(-251, offset=expression.offset)
+        return expression.value
+    if isinstance(expression, nodes.Column) and expression.table is None and expression.name in rows.names:
+        return rows.names.index(expression.name) + 1
+    return None
+
+
+def _common(alias: str, names: Sequence[str], outputs: Sequence[Typed]) -> CommonTable:
+    columns = (
+        SourceColumn(name, f"{alias}.c{number}", output.known_type, output.nullable)
+        for number, (name, output) in enumerate(zip(names, outputs, strict=True), start=1)
+    )
+    return CommonTable(alias, tuple(columns))
+
+
+def _mentions(body: nodes.QueryBody, name: str) -> bool:
+    return any(isinstance(node, nodes.TableRef) and node.table.name == name for node in nodes.walk(body))
+
+
+def _shown(type_: SqlType, offset: int) -> None:
+    if not is_shown(type_):
+        raise SqlFault(-999, token=str(type_), offset=offset)
+
+
+def _name_of(node: nodes.Expression) -> str:
+    return node.name if isinstance(node, nodes.Column) else ""
+
+
+def default_name(node: nodes.Expression) -> str:
+    """What a column without a label is called.
+
+    observed: ``(constant)``; the others follow the same pattern. assumed: ``nextval``, ``currval``.
+    """
+    match node:
+        case nodes.Column():
+            return node.name
+        case nodes.Subscript():
+            return node.operand.name
+        case nodes.Number() | nodes.String() | nodes.DatetimeLiteral() | nodes.IntervalLiteral():
+            return "(constant)"
+        case nodes.Unary() if isinstance(node.operand, nodes.Number):
+            return "(constant)"
+        case nodes.SequenceValue():
+            return node.kind
+        case nodes.Aggregate():
+            return "(count(*))" if node.argument is None else f"({node.name})"
+        case _:
+            return "(expression)"
+
+
+# --- Grouping ---------------------------------------------------------------------------------------------------------
+
+
+class _Grouping:
+    """GROUP BY, and what may stand beside it."""
+
+    def __init__(self, translator: Expressions, node: nodes.Select, outputs: Sequence[Typed]) -> None:
+        self._translator = translator
+        self._node = node
+        self._keys = [self._key(each, outputs) for each in node.group_by]
+        self._texts = {key.sql for key in self._keys}
+        parts = [item.expression for item in node.items if not isinstance(item.expression, nodes.Star)]
+        self.is_grouped = (
+            bool(node.group_by) or node.having is not None or any(has_aggregate(part) for part in parts)
+        )
+
+    def _key(self, node: nodes.Expression, outputs: Sequence[Typed]) -> Typed:
+        if isinstance(node, nodes.Number):
+            if not isinstance(node.value, int) or not 1 <= node.value <= len(outputs):
+                raise SqlFault(-251, offset=node.offset)
+            return outputs[node.value - 1]
+        return replace(self._translator, aggregates=False).typed(node)
+
+    def text(self) -> str:
+        """SQLite's GROUP BY; a constant would be taken for a position there."""
+        if not self._keys:
+            return ""
+        keys = [collated(key.sql, key.type) if key.constant is None else "NULL" for key in self._keys]
+        return f" GROUP BY {', '.join(keys)}"
+
+    def check(self, items: Sequence[_Item], order_by: Sequence[nodes.OrderItem]) -> None:
+        """Refuse columns that are neither grouped nor in an aggregate.
+
+        Raises:   SqlFault: -294 such a column, -303 one beside an aggregate in the same expression.
+        """
+        if not self.is_grouped and not any(has_aggregate(item.expression) for item in order_by):
+            return
+        for name, output, expression in items:
+            if expression is not None:
+                self._check(expression, self._fault_of(expression))
+            elif output.sql not in self._texts:
+                raise SqlFault(-294, token=name)
+        if self._node.having is not None:
+            self._check(self._node.having, -294)
+        for node, column in self._translator.scope.correlated:
+            if column.sql not in self._texts:
+                raise SqlFault(-294, token=node.name, offset=node.offset)
+        labels = {item.label.text for item in self._node.items if item.label}
+        for item in order_by:
+            if _name_of(item.expression) not in labels:
+                self._check(item.expression, -294)
+
+    def _fault_of(self, expression: nodes.Expression) -> int:
+        is_mixed = (
+            not self._node.group_by and not isinstance(expression, nodes.Column) and has_aggregate(expression)
+        )
+        return -303 if is_mixed else -294
+
+    def _check(self, node: nodes.Expression, sqlcode: int) -> None:
+        if isinstance(node, nodes.Aggregate | nodes.Query | nodes.QualifiedName) or self._is_key(node):
+            return
+        if isinstance(node, nodes.Column):
+            scope, _ = self._translator.scope.find(node)
+            if scope is self._translator.scope:
+                raise SqlFault(sqlcode, token=node.name if sqlcode == -294 else "", offset=node.offset)
+            return
+        for child in nodes.children(node):
+            self._check(child, sqlcode)  # type: ignore[arg-type]  # children of an expression are expressions
+
+    def _is_key(self, node: nodes.Expression) -> bool:
+        try:
+            return self._translator.value(node).sql in self._texts
+        except SqlFault:
+            return False  # a condition, a part of a CASE, a parameter
+
+
+def has_aggregate(node: nodes.Node) -> bool:
+    """Whether an aggregate of this SELECT is in it, not of a window or a subquery."""
+    if isinstance(node, nodes.Aggregate):
+        return True
+    if isinstance(node, nodes.Query):
+        return False
+    if isinstance(node, nodes.Window):
+        below = [*nodes.children(node.function), *node.partition_by, *node.order_by]
+        return any(has_aggregate(child) for child in below)
+    return any(has_aggregate(child) for child in nodes.children(node))

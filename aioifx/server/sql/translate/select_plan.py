@@ -1,0 +1,135 @@
+"""SELECT as a statement -> a Plan: plain, FOR UPDATE, INTO TEMP. Never: how a query is translated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import (
+    Action,
+    Change,
+    Definition,
+    IntoTemp,
+    Plan,
+    PutTable,
+    Query,
+    StatementType,
+    Step,
+    Verb,
+)
+from aioifx.server.sql.model.schema import ColumnDef, Table
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.relations import Block, Relation
+from aioifx.server.sql.translate.scopes import Context
+from aioifx.server.sql.translate.select import Place, QueryTranslator
+from aioifx.server.sql.translate.sqlite_ddl import column_text
+from aioifx.server.sql.translate.sqlite_text import identifier, string
+from aioifx.sqltypes import Column
+
+
+def finished(
+    type_: StatementType,
+    action: Action,
+    statement: nodes.Node,
+    context: Context,
+    columns: tuple[Column, ...] = (),
+) -> Plan:
+    """A plan with what the context has gathered."""
+    return Plan(
+        type_,
+        action,
+        columns,
+        context.gathered_parameters(statement),
+        tuple(context.attach.items()),
+        frozenset(context.refresh),
+    )
+
+
+def query_plan(query: nodes.Query, context: Context) -> Plan:
+    """A SELECT."""
+    relation = QueryTranslator(context).query(query, None, Place.STATEMENT)
+    if query.into_temp is not None:
+        return _into_temp(query, query.into_temp, relation, context)
+    if query.for_update is not None:
+        action = _for_update(query, query.for_update, relation, context)
+    else:
+        action = Query(relation.text(), tuple(context.tables.values()))
+    return finished(StatementType.SELECT, action, query, context, relation.described())
+
+
+def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation, context: Context) -> Query:
+    """Rows with their rowids.
+
+    Raises:   SqlFault: -365, it is not over the rows of one stored table.
+    """
+    body, rows = query.body, relation.rows
+    tables = tuple(context.tables.values())
+    is_simple = (
+        isinstance(body, nodes.Select)
+        and isinstance(rows, Block)
+        and len(body.from_items) == 1
+        and isinstance(body.from_items[0], nodes.TableRef)
+        and len(rows.sources) == 1
+        and rows.sources[0].table is not None
+        and not (rows.is_grouped or rows.distinct or query.common_tables)
+    )
+    if not is_simple:
+        raise SqlFault(-365, offset=clause.offset)
+    assert isinstance(rows, Block)
+    (source,) = rows.sources
+    assert source.table is not None
+    if source.table.is_system or source.table.generated:
+        raise SqlFault(-511, token=source.table.name, offset=clause.offset)
+    for name in clause.columns:
+        if source.table.column(name.text) is None:
+            raise SqlFault(-217, token=name.text, offset=name.offset)
+    text = Relation(rows.with_rowid(source.alias), relation.common, relation.order, relation.limit).text()
+    return Query(text, tables, True, tuple(name.text for name in clause.columns), True)
+
+
+def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, context: Context) -> Plan:
+    """A temporary table with the columns of the query, and its rows in it.
+
+    Raises:   SqlFault: -958 the table exists, -249 an expression without a label, -328 a name twice.
+    """
+    schema = context.schema
+    existing = schema.table(clause.table.text)
+    if existing is not None and existing.is_temp:
+        raise SqlFault(-958, token=clause.table.text, offset=clause.table.offset)
+    columns: list[ColumnDef] = []
+    for column in relation.described():
+        if column.name.startswith("("):
+            raise SqlFault(-249, offset=query.offset)
+        if any(each.name == column.name for each in columns):
+            raise SqlFault(-328, token=column.name, offset=query.offset)
+        columns.append(ColumnDef(column.name, column.type, column.nullable))
+    table = Table(
+        schema.next_temp_tabid,
+        clause.table.text,
+        context.settings.user,
+        tuple(columns),
+        is_temp=True,
+        is_logged=not clause.no_log,
+        catalog="temp",
+    )
+    names = ", ".join(identifier(column.name) for column in columns)
+    declared = ", ".join(column_text(column) for column in columns)
+    definition = Definition((Step(f"CREATE TABLE {table.source} ({declared})"),), (PutTable(table),))
+    fill = Change(Verb.INSERT, f"INSERT INTO {table.source} ({names}) {_as_source(relation, columns)}", table)
+    return finished(StatementType.SELECT_INTO_TEMP, IntoTemp(definition, fill), query, context)
+
+
+def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> str:
+    """A query behind INSERT INTO; the WITH clause of one would not be taken there by old SQLite.
+
+    A SERIAL column stays one, so its counter must know the numbers that are there.
+    """
+    items = [
+        f"ifx_serial({string(column.name)}, c{number})"
+        if column.is_serial and not column.nullable
+        else f"c{number}"
+        for number, column in enumerate(columns, start=1)
+    ]
+    if relation.common or any(item.startswith("ifx") for item in items):
+        return f"SELECT {', '.join(items)} FROM ({relation.text()})"
+    return relation.text()

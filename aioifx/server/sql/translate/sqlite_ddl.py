@@ -1,0 +1,146 @@
+"""Tables, indexes, triggers and foreign keys as SQLite's own DDL. Never: the tree, the catalog's rows.
+
+House rules:
+1. Columns are declared with affinity and collation only. NOT NULL is looked after by `ifx_required` in the texts of
+   INSERT and UPDATE, so that the fault names the column and ALTER TABLE has nothing to rebuild.
+2. Primary keys are unique indexes: SQLite's INTEGER PRIMARY KEY would be the rowid itself.
+3. CHECK is a pair of triggers, whose message is the fault: ``ifx:-530:owner.name``.
+4. Foreign keys are SQLite's own, for they are checked at the end of a statement as Informix does it.
+5. NULLs are equal in Informix's unique indexes; a second index over the rows with a NULL sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from aioifx.server.sql.model.plan import Step
+from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
+from aioifx.server.sql.translate.sqlite_text import affinity, collated, identifier, string
+
+
+def column_text(column: ColumnDef) -> str:
+    """A column in CREATE TABLE."""
+    return f"{identifier(column.name)} {affinity(column.type)}"
+
+
+def create_table_text(table: Table, parents: Callable[[int], Table | None]) -> str:
+    """CREATE TABLE with columns and foreign keys; *parents* finds a table by its tabid."""
+    parts = [column_text(column) for column in table.stored_columns]
+    for key in table.foreign_keys:
+        parent = table if key.parent == table.tabid else parents(key.parent)
+        if parent is not None:
+            parts.append(_foreign_key_text(key, parent))
+    return f"CREATE TABLE {table.source} ({', '.join(parts)})"
+
+
+def _foreign_key_text(key: Constraint, parent: Table) -> str:
+    columns, targets = _names(key.columns), _names(key.parent_columns)
+    cascade = " ON DELETE CASCADE" if key.cascades else ""
+    return (
+        f"CONSTRAINT {identifier(key.name)} FOREIGN KEY ({columns})"
+        f" REFERENCES {identifier(parent.physical)} ({targets}){cascade}"
+    )
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(identifier(name) for name in columns)
+
+
+# --- Indexes ----------------------------------------------------------------------------------------------------------
+
+
+def physical_index(table: Table, index: Index) -> str:
+    """SQLite's name of an index."""
+    return f"{table.physical}:{index.name}"
+
+
+def index_steps(table: Table, index: Index, duplicate: tuple[int, int, str] | None = None) -> Iterator[Step]:
+    """CREATE INDEX, with its twin for NULLs; *duplicate* is the fault when the rows are not unique."""
+    name = physical_index(table, index)
+    keys = ", ".join(identifier(part.column) + (" DESC" if part.descending else "") for part in index.parts)
+    unique = "UNIQUE " if index.unique else ""
+    on = identifier(table.physical)
+    yield Step(
+        f"CREATE {unique}INDEX {table.catalog}.{identifier(name)} ON {on} ({keys})", duplicate=duplicate
+    )
+    nullable = [column for column in _indexed(table, index) if column.nullable]
+    if index.unique and nullable:
+        twins = ", ".join(
+            collated(f"ifnull({identifier(column.name)}, x'')", column.type)
+            for column in _indexed(table, index)
+        )
+        some = " OR ".join(f"{identifier(column.name)} IS NULL" for column in nullable)
+        twin = f"{table.catalog}.{identifier(name + TWIN)}"
+        yield Step(f"CREATE UNIQUE INDEX {twin} ON {on} ({twins}) WHERE {some}", duplicate=duplicate)
+
+
+TWIN = ":null"
+"""Behind the name of an index that keeps keys with a NULL apart."""
+
+
+def _indexed(table: Table, index: Index) -> list[ColumnDef]:
+    return [column for name in index.columns if (column := table.column(name)) is not None]
+
+
+def drop_index_steps(table: Table, index: Index) -> Iterator[Step]:
+    """DROP INDEX, its twin included."""
+    for name in (physical_index(table, index), physical_index(table, index) + TWIN):
+        yield Step(f"DROP INDEX IF EXISTS {table.catalog}.{identifier(name)}")
+
+
+# --- CHECK ------------------------------------------------------------------------------------------------------------
+
+
+def check_steps(table: Table, constraint: Constraint) -> Iterator[Step]:
+    """The triggers of a CHECK constraint, whose `check_sql` names the new row's columns as ``NEW."c"``."""
+    message = string(f"ifx:-530:{constraint.full_name}")
+    temp = "TEMP " if table.is_temp else ""
+    place = "" if table.is_temp else f"{table.catalog}."
+    for event in ("INSERT", "UPDATE"):
+        yield Step(
+            f"CREATE {temp}TRIGGER {place}{identifier(_trigger(table, constraint, event))} AFTER {event}"
+            f" ON {identifier(table.physical)} WHEN NOT {constraint.check_sql}"
+            f" BEGIN SELECT RAISE(ABORT, {message}); END"
+        )
+
+
+def drop_check_steps(table: Table, constraint: Constraint) -> Iterator[Step]:
+    """Without them."""
+    for event in ("INSERT", "UPDATE"):
+        name = identifier(_trigger(table, constraint, event))
+        yield Step(f"DROP TRIGGER IF EXISTS {table.catalog}.{name}")
+
+
+def _trigger(table: Table, constraint: Constraint, event: str) -> str:
+    return f"{table.physical}:{constraint.name}:{event.lower()}"
+
+
+# --- Whole tables -----------------------------------------------------------------------------------------------------
+
+
+def creation_steps(table: Table, parents: Callable[[int], Table | None]) -> Iterator[Step]:
+    """A new table with all that belongs to it."""
+    yield Step(create_table_text(table, parents))
+    for index in table.indexes:
+        yield from index_steps(table, index)
+    for constraint in table.constraints:
+        if constraint.kind is ConstraintKind.CHECK:
+            yield from check_steps(table, constraint)
+
+
+def redeclaration_steps(table: Table, parents: Callable[[int], Table | None]) -> Iterator[Step]:
+    """The foreign keys of an existing table declared anew, which SQLite has no ALTER TABLE for.
+
+    The text in sqlite_schema is replaced (the way that SQLite's documentation gives for changes which touch no
+    row); a table that comes and goes makes other connections read the schema again.
+    """
+    text = create_table_text(table, parents).replace(f"{table.catalog}.", "", 1)
+    mark = f'{table.catalog}."ifx_mark"'
+    yield Step("PRAGMA writable_schema=ON")
+    yield Step(
+        f"UPDATE {table.catalog}.sqlite_master SET sql = ? WHERE type = 'table' AND name = ?",
+        (text, table.physical),
+    )
+    yield Step("PRAGMA writable_schema=RESET")
+    yield Step(f"CREATE TABLE {mark} (a)")
+    yield Step(f"DROP TABLE {mark}")

@@ -1,0 +1,62 @@
+"""Pieces of SQLite's own text: quoted names, literals, column declarations. Never: Informix text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from aioifx.server.sql.model.type_rules import Family, family_of
+from aioifx.sqltypes import SqlType
+
+
+def identifier(name: str) -> str:
+    """A name in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string(value: str) -> str:
+    """A text literal. SQLite's parser stops at a NUL, so a text with one goes through its bytes."""
+    if "\x00" in value:
+        return f"CAST(X'{value.encode().hex()}' AS TEXT)"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def affinity(type_: SqlType) -> str:
+    """How SQLite declares a column of this type, collation included."""
+    match family_of(type_):
+        case Family.INTEGER | Family.DATE | Family.MONTHS | Family.TIME:
+            return "INTEGER"
+        case Family.FLOAT:
+            return "REAL"
+        case Family.DECIMAL:
+            return "TEXT COLLATE ifx_decimal"
+        case Family.TEXT:
+            return "TEXT COLLATE RTRIM"
+        case _:
+            return "TEXT"
+
+
+_BRANCHES: Final = 50
+"""Operands that one level of a tree has: SQLite's trees may be 1,000 levels high."""
+
+
+def joined(operator: str, texts: Sequence[str]) -> str:
+    """Operands with AND or OR between them, as a tree that is not high even when they are many."""
+    if len(texts) <= _BRANCHES:
+        return f" {operator} ".join(texts)
+    size = -(-len(texts) // _BRANCHES)
+    groups = (texts[start : start + size] for start in range(0, len(texts), size))
+    return f" {operator} ".join(f"({joined(operator, group)})" for group in groups)
+
+
+def collated(sql: str, type_: SqlType | None) -> str:
+    """The expression with the collation by which values of its type are ordered and told apart."""
+    if type_ is None:
+        return sql
+    match family_of(type_):
+        case Family.TEXT:
+            return f"{sql} COLLATE RTRIM"
+        case Family.DECIMAL:
+            return f"{sql} COLLATE ifx_decimal"
+        case _:
+            return sql

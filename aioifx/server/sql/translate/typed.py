@@ -1,0 +1,214 @@
+"""A translated expression, and how two of them meet: casts and comparisons. Never: the tree, names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.storage import type_number
+from aioifx.server.sql.model.type_rules import (
+    INTERVALS,
+    NUMERIC,
+    Family,
+    comparable,
+    decimal,
+    family_of,
+    is_padded,
+    qualifier_of,
+    size_of,
+    varchar,
+)
+from aioifx.server.sql.runtime.decimals import decimal_text
+from aioifx.server.sql.translate.sqlite_text import collated, string
+from aioifx.sqltypes import SqlType, TypeCode
+
+BIGGEST: Final = 2**63 - 1
+_LIMITS: Final = {TypeCode.SMALLINT: 2**15 - 1, TypeCode.INTEGER: 2**31 - 1, TypeCode.SERIAL: 2**31 - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """SQLite text of an expression with the Informix type of its value."""
+
+    sql: str
+    type: SqlType | None
+    """None for NULL without a cast and for a parameter that no context has given a type."""
+    nullable: bool = True
+    constant: int | Decimal | str | None = None
+    """The value of a literal number or text."""
+    is_parameter: bool = False
+
+    @property
+    def known_type(self) -> SqlType:
+        """The type where there must be one.
+
+        Raises:   SqlFault: -201.
+        """
+        if self.type is None:
+            raise SqlFault(-201)
+        return self.type
+
+
+NULL: Final = Typed("NULL", None)
+
+
+def number(value: int | Decimal) -> str:
+    """SQLite text of a literal number in its storage form."""
+    return str(value) if isinstance(value, int) else string(decimal_text(value))
+
+
+# --- One value, another type ------------------------------------------------------------------------------------------
+
+
+def is_stored_alike(source: SqlType, target: SqlType) -> bool:
+    """Whether every value of *source* is a value of *target* in the same storage form."""
+    if source == target:
+        return True
+    family = family_of(source)
+    if family is not family_of(target):
+        return False
+    match family:
+        case Family.INTEGER:
+            return _limit(source) <= _limit(target)
+        case Family.FLOAT:
+            return target.code == TypeCode.FLOAT
+        case Family.DECIMAL:
+            return target == decimal()
+        case Family.TEXT:
+            return is_padded(source) == is_padded(target) and size_of(source) <= size_of(target)
+        case Family.DATETIME | Family.MONTHS | Family.TIME:
+            return False
+        case _:
+            return True
+
+
+def _limit(type_: SqlType) -> int:
+    return _LIMITS.get(TypeCode(type_.code), BIGGEST)
+
+
+def folded(value: Typed, target: SqlType) -> str | None:
+    """A literal number in the storage form of a numeric type that holds it exactly; None if it is none or does not."""
+    constant = value.constant
+    if constant is None or isinstance(constant, str):
+        return None
+    family = family_of(target)
+    if family is Family.INTEGER and constant == int(constant) and abs(int(constant)) <= _limit(target):
+        return str(int(constant))
+    if family is Family.FLOAT and target.code == TypeCode.FLOAT:
+        return repr(float(constant))
+    if target == decimal():
+        return string(decimal_text(Decimal(constant)))
+    return None
+
+
+def cast(value: Typed, target: SqlType) -> str:
+    """The value as one of type *target*, in that type's storage form."""
+    if value.type is None or is_stored_alike(value.type, target):
+        return value.sql
+    literal = folded(value, target)
+    if literal is not None:
+        return literal
+    return f"ifx_cast({value.sql}, {_source_number(value)}, {type_number(target)})"
+
+
+def converted(value: Typed, target: SqlType) -> Typed:
+    """The same, typed."""
+    return Typed(cast(value, target), target, value.nullable)
+
+
+def assigned(value: Typed, target: SqlType) -> str:
+    """The value as INSERT and UPDATE store it in a column of type *target*."""
+    if value.type is None or value.is_parameter or is_stored_alike(value.type, target):
+        return value.sql
+    literal = folded(value, target)
+    if literal is not None:
+        return literal
+    return f"ifx_assign({value.sql}, {_source_number(value)}, {type_number(target)})"
+
+
+def _source_number(value: Typed) -> int:
+    """The number of the value's type; a literal text is no CHAR that lacks its blanks."""
+    if isinstance(value.constant, str):
+        return type_number(varchar(size_of(value.known_type)))
+    return type_number(value.known_type)
+
+
+def text_of(value: Typed) -> str:
+    """The value written as text, a CHAR with its blanks."""
+    if value.type is None or (family_of(value.type) is Family.TEXT and not is_padded(value.type)):
+        return value.sql
+    if isinstance(value.constant, str) and not value.constant.endswith(" "):
+        return value.sql
+    return f"ifx_text({value.sql}, {type_number(value.type)})"
+
+
+def unpadded_text_of(value: Typed) -> str:
+    """The value written as text, a CHAR without its blanks: what LIKE and MATCHES look at (assumed)."""
+    if value.type is None or family_of(value.type) is Family.TEXT:
+        return value.sql
+    return f"ifx_text({value.sql}, {type_number(value.type)})"
+
+
+def number_of(value: Typed) -> Typed:
+    """The value as a number; a text is converted, or -1213 when it runs."""
+    if value.type is None or family_of(value.type) in NUMERIC:
+        return value
+    return converted(value, decimal())
+
+
+# --- Two values -------------------------------------------------------------------------------------------------------
+
+
+def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
+    """SQLite text of a comparison by Informix's rules.
+
+    Raises:   SqlFault: -1260, the two types have nothing in common.
+    """
+    if left.type is None or right.type is None:
+        return f"({left.sql} {operator} {right.sql})"
+    if not comparable(left.type, right.type):
+        raise SqlFault(-1260, offset=offset)
+    one, other = beside(left, right.type), beside(right, left.type)
+    types = one.known_type, other.known_type
+    if are_compared_by_sqlite(*types):
+        return f"({collated(one.sql, types[0])} {operator} {other.sql})"
+    numbers = type_number(types[0]), type_number(types[1])
+    return f"(ifx_compare({one.sql}, {numbers[0]}, {other.sql}, {numbers[1]}) {operator} 0)"
+
+
+def beside(value: Typed, other: SqlType) -> Typed:
+    """A literal in the form of the type that it is compared with, so that SQLite may use an index on that."""
+    family = family_of(other)
+    if isinstance(value.constant, str):
+        if family is Family.TEXT or family in NUMERIC:
+            return _text_as_number(value, value.constant, other) if family in NUMERIC else value
+        return Typed(cast(value, other), other)
+    if value.constant is None:
+        return value
+    literal = folded(value, decimal() if family is Family.DECIMAL else other)
+    return value if literal is None else Typed(literal, other, nullable=False)
+
+
+def _text_as_number(value: Typed, constant: str, other: SqlType) -> Typed:
+    text = constant.strip()
+    if family_of(other) is Family.INTEGER and text.isdecimal() and len(text) < 19:
+        return Typed(text, other, nullable=False)
+    return Typed(cast(value, decimal()), decimal(), nullable=False)
+
+
+def are_compared_by_sqlite(left: SqlType, right: SqlType) -> bool:
+    """Whether SQLite's own operators (with the collation of the type) tell what Informix's would."""
+    families = {family_of(left), family_of(right)}
+    if len(families) > 1:
+        return families in ({Family.INTEGER, Family.FLOAT}, {Family.INTEGER, Family.DATE})
+    (family,) = families
+    if family is Family.DATETIME:
+        return qualifier_of(left) == qualifier_of(right)
+    return family in _COMPARED_BY_SQLITE
+
+
+_COMPARED_BY_SQLITE: Final = frozenset(
+    {Family.INTEGER, Family.FLOAT, Family.DECIMAL, Family.TEXT, Family.DATE, Family.BOOLEAN} | INTERVALS
+)

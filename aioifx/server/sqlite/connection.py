@@ -1,0 +1,47 @@
+"""SQLite connections that understand translated SQL: pragmas and functions. Never: which database, which session."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.runtime import sqlite_functions
+from aioifx.server.sql.runtime.sqlite_extras import register_extras
+from aioifx.server.sqlite.routine_calls import register_calls
+
+CACHED_STATEMENTS: Final = 256
+"""SQLite statements that one connection keeps compiled."""
+
+_PRAGMAS: Final = (
+    "PRAGMA synchronous=OFF",  # a double for tests has no need to survive a power cut
+    "PRAGMA temp_store=MEMORY",
+    "PRAGMA foreign_keys=ON",
+    # SQLite 3.40's own indexes for a join lose rows whose keys differ in trailing blanks under RTRIM (measured).
+    "PRAGMA automatic_index=OFF",
+)
+
+
+def connect(path: Path, settings: Settings, on_fault: Callable[[SqlFault], None]) -> sqlite3.Connection:
+    """Open *path* for the calling thread.
+
+    Args:     settings: what the functions look at when they run.
+              on_fault: is told what a function raised, for SQLite only says that one did.
+    """
+    # The last connection that closes has the file for itself for a moment (measured), so opening may have to wait.
+    connection = sqlite3.connect(path, timeout=5, isolation_level=None, cached_statements=CACHED_STATEMENTS)
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        # Waiting for other writers is the business of locks.WriterLock; from here on SQLite shall say BUSY at once.
+        connection.execute("PRAGMA busy_timeout=0")
+        sqlite_functions.register(connection, settings, on_fault)
+        register_extras(connection, on_fault)
+        register_calls(connection, settings, on_fault)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

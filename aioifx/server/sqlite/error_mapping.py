@@ -1,0 +1,180 @@
+"""What an error of SQLite means in Informix's numbers. Never: SQLite's own words.
+
+Names are resolved and types checked before a statement reaches SQLite, so what is left are constraints, interrupts and
+defects. A constraint is found by the code, the columns or index in the message, and the catalog.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from typing import Final
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import Change, Verb
+from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Index, Schema, Table
+from aioifx.server.sql.translate.sqlite_ddl import TWIN, drop_index_steps, index_steps, physical_index
+
+DUPLICATE: Final = -100
+"""ISAM: the key is there already."""
+NO_RECORD: Final = -111
+"""ISAM: no such row."""
+
+_COLUMN: Final = re.compile(r"[^.,: ]+\.([^,]+?)(?=, |$)")
+_INDEX: Final = re.compile(r"index '(.*)'$")
+_RAISED: Final = re.compile(r"ifx:(-\d+):(.*)", re.DOTALL)
+_PROBE: Final = "ifx_probe"
+_UNIQUE_KINDS: Final = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
+
+
+def fault_of(error: sqlite3.Error, change: Change | None) -> SqlFault | None:
+    """What the client is told; None for what must not have happened, and for foreign keys.
+
+    Args:     change: what ran, when it was an INSERT, UPDATE or DELETE.
+    """
+    code: int = getattr(error, "sqlite_errorcode", 0) or 0
+    if code & 0xFF == sqlite3.SQLITE_INTERRUPT:
+        return SqlFault(-213, -157)
+    if code & 0xFF == sqlite3.SQLITE_FULL:
+        return SqlFault(-271 if change and change.verb is Verb.INSERT else -346, -131)
+    if code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_RANGE):
+        return _limit(str(error))
+    if code == sqlite3.SQLITE_CONSTRAINT_TRIGGER and (raised := _RAISED.fullmatch(str(error))):
+        return SqlFault(int(raised[1]), token=raised[2])
+    if change is not None and code == sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+        return _duplicate(change, str(error).partition(": ")[2])
+    return None
+
+
+_LIMITS: Final = {
+    "at most 64 tables": (-999, "more than 64 tables in a join"),
+    "too many columns": (-999, "more than 2000 columns"),
+    "too many arguments": (-999, "more than 127 arguments"),
+    "too many terms": (-999, "too many parts or keys of a query"),
+    "too many SQL variables": (-999, "too many parameters"),
+    "Expression tree is too large": (-999, "NESTING"),
+    "parser stack overflow": (-999, "NESTING"),
+    "too big": (-881, ""),
+}
+"""Limits of SQLite by what its messages say of them (measured on 3.40): Informix has others."""
+
+
+def _limit(message: str) -> SqlFault | None:
+    for words, (sqlcode, token) in _LIMITS.items():
+        if words in message:
+            return SqlFault(sqlcode, token=token)
+    return None
+
+
+def is_foreign_key(error: sqlite3.Error) -> bool:
+    """Whether a referential constraint failed; SQLite does not say which."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+
+
+def _duplicate(change: Change, about: str) -> SqlFault:
+    """-268 for a constraint's index, -239 or -346 for another; *about* names columns, or an index with expressions."""
+    table = change.table
+    index = _broken_index(table, about)
+    constraint = table.constraint_of_index(index.name) if index else None
+    if constraint is not None and constraint.kind in _UNIQUE_KINDS:
+        return SqlFault(-268, DUPLICATE, constraint.full_name)
+    sqlcode = -346 if change.verb is Verb.UPDATE else -239
+    return SqlFault(sqlcode, DUPLICATE, index.name if index else table.name)
+
+
+def _broken_index(table: Table, about: str) -> Index | None:
+    named = _INDEX.match(about)
+    columns = tuple(_COLUMN.findall(about))
+    for index in table.indexes:
+        if index.unique and (
+            named[1].removesuffix(TWIN) == physical_index(table, index) if named else index.columns == columns
+        ):
+            return index
+    return None
+
+
+# -- unique keys -------------------------------------------------------------------------------------------------------
+
+
+def is_duplicate(error: sqlite3.Error) -> bool:
+    """Whether a unique key was there already."""
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
+
+
+def updated_as_a_whole(
+    connection: sqlite3.Connection, table: Table, run: Callable[[], sqlite3.Cursor]
+) -> sqlite3.Cursor | None:
+    """Run an UPDATE that SQLite refused, its unique keys checked when it is done, as Informix does it.
+
+    ``SET k = k + 1`` may give two rows one key for a moment, which SQLite, checking row by row, does not allow.
+
+    Returns:  None, and nothing is changed, when the keys are not unique afterwards either.
+    """
+    indexes = [index for index in table.indexes if index.unique]
+    connection.execute(f"SAVEPOINT {_PROBE}")
+    try:
+        for index in indexes:
+            for step in drop_index_steps(table, index):
+                connection.execute(step.sql, step.values)
+        done = run()
+        for index in indexes:
+            for step in index_steps(table, index):
+                connection.execute(step.sql, step.values)
+    except sqlite3.Error:
+        connection.execute(f"ROLLBACK TO {_PROBE}")
+        connection.execute(f"RELEASE {_PROBE}")
+        return None
+    connection.execute(f"RELEASE {_PROBE}")
+    return done
+
+
+# -- foreign keys ------------------------------------------------------------------------------------------------------
+
+
+def broken_reference(
+    connection: sqlite3.Connection, change: Change, schema: Schema, again: Callable[[], object]
+) -> SqlFault:
+    """Which referential constraint a statement breaks: it runs once more, its constraints deferred, and is undone.
+
+    Args:     again: runs the statement.
+    """
+    connection.execute(f"SAVEPOINT {_PROBE}")
+    try:
+        connection.execute("PRAGMA defer_foreign_keys=ON")
+        try:
+            again()
+        except sqlite3.Error as error:
+            return fault_of(error, change) or SqlFault(-691, NO_RECORD)
+        return _first_broken(connection, change, schema)
+    finally:
+        connection.execute(f"ROLLBACK TO {_PROBE}")
+        connection.execute(f"RELEASE {_PROBE}")
+        connection.execute("PRAGMA defer_foreign_keys=OFF")
+
+
+def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema) -> SqlFault:
+    table = change.table
+    # Behind a DELETE a row without its parent was somebody's child before, though it be of the same table.
+    own = () if change.verb is Verb.DELETE else table.foreign_keys
+    for constraint in _broken(connection, table, own):
+        return SqlFault(-691, NO_RECORD, constraint.full_name)
+    for reference in schema.references_to(table.tabid):
+        for constraint in _broken(connection, reference.child, (reference.constraint,)):
+            return SqlFault(-692, token=constraint.full_name)
+    return SqlFault(-691, NO_RECORD)
+
+
+def _broken(
+    connection: sqlite3.Connection, child: Table, constraints: tuple[Constraint, ...]
+) -> list[Constraint]:
+    """Those of *constraints* that rows of *child* break now."""
+    keys: dict[int, list[str]] = {}
+    for key, _, _, column, *_ in connection.execute(f"PRAGMA foreign_key_list({child.physical})"):
+        keys.setdefault(key, []).append(column)
+    broken = {row[3] for row in connection.execute(f"PRAGMA foreign_key_check({child.physical})")}
+    return [
+        constraint
+        for constraint in constraints
+        if any(keys.get(key) == list(constraint.columns) for key in broken)
+    ]

@@ -1,0 +1,76 @@
+"""What makes a parameter's value what SQLite takes, chosen once per plan. Never: how a value is converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeAlias
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import Parameter
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.runtime.client_values import storer
+from aioifx.server.sql.runtime.parameters import bound
+from aioifx.sqltypes import Value
+
+Binder: TypeAlias = Callable[[Value, Settings], Stored]
+
+_WRONG_COUNT: Final = -254
+
+
+class Binders:
+    """Binds the parameters of one plan, again and again.
+
+    Raises:   SqlFault: -1260, a parameter's type is not stored.
+    """
+
+    __slots__ = ("_binders",)
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self._binders = tuple(_binder_of(parameter) for parameter in parameters)
+
+    def bind(self, values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
+        """The values as SQLite takes them.
+
+        Raises:   SqlFault: -254 their number is another, -415 and kin a value cannot be of the type.
+        """
+        binders = self._binders
+        if len(values) != len(binders):
+            raise SqlFault(_WRONG_COUNT)
+        return tuple(
+            [
+                None if value is None else binder(value, settings)
+                for binder, value in zip(binders, values, strict=True)
+            ]
+        )
+
+    def bind_rows(
+        self, rows: Sequence[Sequence[Value]], settings: Settings
+    ) -> tuple[list[tuple[Stored, ...]], SqlFault | None]:
+        """The same for many rows: those in front of the first that cannot be bound, and what is wrong with that."""
+        try:
+            columns = [
+                [None if value is None else binder(value, settings) for value in column]
+                for binder, column in zip(self._binders, zip(*rows, strict=True), strict=True)
+            ]
+            return list(zip(*columns, strict=True)), None
+        except (SqlFault, ValueError):
+            return self._bound_in_front(rows, settings)
+
+    def _bound_in_front(
+        self, rows: Sequence[Sequence[Value]], settings: Settings
+    ) -> tuple[list[tuple[Stored, ...]], SqlFault | None]:
+        done: list[tuple[Stored, ...]] = []
+        for row in rows:
+            try:
+                done.append(self.bind(row, settings))
+            except SqlFault as fault:
+                return done, fault
+        return done, None
+
+
+def _binder_of(parameter: Parameter) -> Binder:
+    if parameter.type is None or parameter.compared or parameter.exact:
+        return partial(bound, parameter)
+    return storer(parameter.type)

@@ -1,0 +1,156 @@
+"""Calls of routines written in Python: arguments as Python values, rows in storage form. Never: what SQL means.
+
+House rules:
+1. A routine runs in the thread of the session that calls it, and before its first row is asked for, up to that row.
+2. A `DatabaseError` that it raises reaches the client with its numbers; whatever else it raises is a defect, which is
+   logged and told as -768.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from sqlite3 import Connection
+from typing import Final
+
+from aioifx.errors import DatabaseError
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.routines import Routine
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.runtime.client_values import loader, storer
+from aioifx.server.sql.runtime.sqlite_functions import FaultSink, guarded
+from aioifx.server.sqlite.spool import StoredRow
+from aioifx.sqltypes import Value
+
+logger: Final = logging.getLogger("aioifx.server")
+
+_RAISED: Final = -746
+_INTERNAL: Final = -768
+_WRONG_VALUES: Final = -655  # the number of values is not that of the results (documented, of SPL's RETURN)
+_TWO_ROWS: Final = -686
+
+
+class RoutineRows:
+    """What a cursor reads the rows of a routine from."""
+
+    __slots__ = ("_ahead", "_rows")
+
+    def __init__(self, rows: Generator[StoredRow, None, None]) -> None:
+        """Run the routine up to its first row."""
+        self._rows = rows
+        self._ahead = list(islice(rows, 1))
+
+    def fetchmany(self, size: int, /) -> list[StoredRow]:
+        """The next rows, at most *size*; none behind the last.
+
+        Raises:   SqlFault: the routine raised.
+        """
+        rows, self._ahead = self._ahead, []
+        rows += islice(self._rows, size - len(rows))
+        return rows
+
+    def close(self) -> None:
+        """Ask for no more rows."""
+        self._ahead = []
+        self._rows.close()
+
+
+def called(
+    routine: Routine,
+    arguments: Sequence[Stored],
+    settings: Settings,
+    check: Callable[[], None] = lambda: None,
+) -> RoutineRows:
+    """Call *routine* with arguments in storage form; it has run up to its first row.
+
+    Args:     check: called before each row; what it raises ends the rows.
+    Raises:   SqlFault: the routine raised, or gave what is not as it was registered.
+    """
+    return RoutineRows(_rows(routine, arguments, settings, check))
+
+
+def _rows(
+    routine: Routine, arguments: Sequence[Stored], settings: Settings, check: Callable[[], None]
+) -> Generator[StoredRow, None, None]:
+    storers = [storer(type_) for type_ in routine.returns]
+    with _faults(routine):
+        result = routine.function(*_loaded(routine, arguments, settings))
+        check()
+        for values in _as_rows(result) if storers else ():
+            check()
+            if len(values) != len(storers):
+                raise SqlFault(_WRONG_VALUES)
+            yield tuple(
+                None if value is None else store(value, settings)
+                for store, value in zip(storers, values, strict=True)
+            )
+
+
+def _loaded(routine: Routine, arguments: Sequence[Stored], settings: Settings) -> Iterator[Value]:
+    for (_, type_), value in zip(routine.params, arguments, strict=True):
+        load = loader(type_, settings.code_set)
+        yield value if value is None or load is None else load(value)
+
+
+def _as_rows(result: Value) -> Iterable[tuple[Value, ...]]:
+    """A tuple is one row, another iterable that is no text has rows, and anything else is the one value of one row."""
+    if _is_row(result) or isinstance(result, str | bytes) or not hasattr(result, "__iter__"):
+        return (_as_row(result),)
+    return map(_as_row, result)
+
+
+def _as_row(result: Value) -> tuple[Value, ...]:
+    return result if _is_row(result) else (result,)
+
+
+def _is_row(result: object) -> bool:
+    return isinstance(result, tuple)
+
+
+@contextmanager
+def _faults(routine: Routine) -> Generator[None, None, None]:
+    """What a routine raises becomes a fault."""
+    try:
+        yield
+    except (SqlFault, GeneratorExit):
+        raise
+    except DatabaseError as error:
+        raise _fault_of(error) from None
+    except Exception as error:
+        logger.exception("routine %s failed", routine.name)
+        raise SqlFault(_INTERNAL) from error
+
+
+def _fault_of(error: DatabaseError) -> SqlFault:
+    """The fault that a routine means: without a number it is -746, whose token is the text (documented)."""
+    sqlcode = error.sqlcode or _RAISED
+    return SqlFault(sqlcode, error.isamcode, error.token or (str(error) if sqlcode == _RAISED else ""))
+
+
+# -- in expressions ----------------------------------------------------------------------------------------------------
+
+
+def register_calls(connection: Connection, settings: Settings, on_fault: FaultSink) -> None:
+    """``ifx_routine(name, argument, ..)``: the one result of a routine, for *connection*."""
+
+    def call(name: str, *arguments: Stored) -> Stored:
+        routine = settings.routines.find(name)
+        if routine is None:  # it was dropped while the statement ran
+            raise SqlFault(-674, token=name)
+        return _single(called(routine, arguments, settings).fetchmany(2))
+
+    function: Callable[..., Stored] = guarded(call, on_fault)
+    connection.create_function("ifx_routine", -1, function)
+
+
+def _single(rows: Sequence[StoredRow]) -> Stored:
+    """
+    Raises:   SqlFault: -686, there are several. assumed: no row is NULL.
+    """
+    if len(rows) > 1:
+        raise SqlFault(_TWO_ROWS)
+    value: Stored = rows[0][0] if rows else None
+    return value

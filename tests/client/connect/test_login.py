@@ -1,0 +1,216 @@
+"""One server: where it may redirect to, and with what the one behind it is asked. The rest stands in test_connect."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl as tls
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import trustme
+
+import aioifx
+from aioifx.client.config.addresses import Address
+from aioifx.client.config.options import ConnectOptions
+from aioifx.client.connect.login import Attempt
+from aioifx.errors import AuthenticationError, ConnectError
+from aioifx.wire.handshake import LoginRequest, read_login
+from aioifx.wire.opcodes import LoginType
+from tests.feeding import feed
+from tests.scripted import GOODBYE, SILENCE, Peer, accepted, listening, login
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+SECRET = "pwd-of-usr"
+
+
+def redirecting(to: bytes, kind: LoginType = LoginType.REDIRECT) -> Peer:
+    return Peer([(None, accepted(type=kind, redirect=to))], with_login=True)
+
+
+def answering() -> Peer:
+    return Peer([*login(), GOODBYE], with_login=True)
+
+
+def options_for(port: int, **more: Any) -> dict[str, Any]:
+    return {
+        "host": "127.0.0.1",
+        "port": port,
+        "user": "usr",
+        "password": SECRET,
+        "server": "g_shop",
+        "database": "stores",
+        "connect_timeout": 10,
+        **more,
+    }
+
+
+def login_of(peer: Peer) -> LoginRequest:
+    request, _ = feed(read_login, [peer.groups[0]])
+    return request
+
+
+@contextlib.asynccontextmanager
+async def leading_to(
+    target: Peer, *, hops: int = 1, kind: LoginType = LoginType.REDIRECT
+) -> AsyncIterator[tuple[int, list[Peer]]]:
+    """The port of the first of *hops* servers, each of which redirects to the next and the last to *target*."""
+    async with contextlib.AsyncExitStack() as stack:
+        port = (await stack.enter_async_context(listening(target))).port
+        redirectors: list[Peer] = []
+        for at in range(hops, 0, -1):
+            peer = redirecting(f"g=ol_{at}|127.0.0.1|{port}".encode(), kind)
+            port = (await stack.enter_async_context(listening(peer))).port
+            redirectors.insert(0, peer)
+        yield port, redirectors
+
+
+# -- allowed or not ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [LoginType.REDIRECT, LoginType.ACCEPT])
+@pytest.mark.parametrize("patterns", [None, "db7,*.example.com"])
+async def test_a_redirect_that_is_not_allowed_names_its_target_and_goes_nowhere(
+    kind: LoginType, patterns: str | None
+) -> None:
+    target = answering()
+    async with leading_to(target, kind=kind) as (port, (first,)):
+        with pytest.raises(
+            ConnectError, match=r"redirects to 'g=ol_1\|127\.0\.0\.1\|.*allow_redirect_to"
+        ) as caught:
+            await aioifx.connect(**options_for(port, allow_redirect_to=patterns))
+        await asyncio.wait_for(first.gone.wait(), 10)
+    assert type(caught.value) is ConnectError and SECRET not in str(caught.value)
+    assert target.received == b""
+
+
+@pytest.mark.parametrize("kind", [LoginType.REDIRECT, LoginType.ACCEPT])
+async def test_an_allowed_redirect_is_followed_with_the_name_that_it_gives(kind: LoginType) -> None:
+    target = answering()
+    async with leading_to(target, kind=kind) as (port, (first,)):
+        async with aioifx.connect(**options_for(port, allow_redirect_to="127.0.0.*")) as conn:
+            assert str(port) not in repr(conn)
+        assert first.gone.is_set()
+    asked, told = login_of(first), login_of(target)
+    assert (asked.server, told.server) == (b"g_shop", b"ol_1")
+    assert asked.password == told.password == SECRET.encode()
+    target.check()
+
+
+async def test_three_redirects_are_followed_and_no_fourth() -> None:
+    target = answering()
+    async with leading_to(target, hops=3) as (port, _):
+        async with aioifx.connect(**options_for(port, allow_redirect_to="*")):
+            pass
+    target.check()
+    target = answering()
+    async with leading_to(target, hops=4) as (port, redirectors):
+        with pytest.raises(ConnectError, match=r"redirected from .*after 3 redirects already"):
+            await aioifx.connect(**options_for(port, allow_redirect_to="*"))
+        for peer in redirectors:
+            await asyncio.wait_for(peer.gone.wait(), 10)
+    assert target.received == b""
+
+
+@pytest.mark.parametrize("text", [b"", b"somewhere", b"g=ol|db7|sqlexec", b"\xff" * 5000])
+async def test_a_redirect_that_is_not_understood_is_shown_in_part(text: bytes) -> None:
+    async with listening(redirecting(text)) as listener:
+        with pytest.raises(ConnectError, match="which is not understood") as caught:
+            await aioifx.connect(**options_for(listener.port, allow_redirect_to="*"))
+    assert len(str(caught.value)) < 500
+
+
+async def test_a_target_that_refuses_or_keeps_silent_is_told_with_the_way_there() -> None:
+    refusing = Peer([(None, accepted(type=LoginType.REJECT, sqlcode=-951))], with_login=True)
+    async with leading_to(refusing) as (port, _):
+        with pytest.raises(AuthenticationError, match=f", redirected from 127.0.0.1:{port}: "):
+            await aioifx.connect(**options_for(port, allow_redirect_to="*"))
+    quiet = Peer([(None, SILENCE)], with_login=True)
+    async with leading_to(quiet) as (port, _):
+        with pytest.raises(ConnectError, match=f", redirected from 127.0.0.1:{port}: no answer within 0.3 s"):
+            await aioifx.connect(**options_for(port, allow_redirect_to="*", connect_timeout=0.3))
+        await asyncio.wait_for(quiet.gone.wait(), 10)
+
+
+async def test_a_target_that_is_down_leads_to_the_next_of_our_servers() -> None:
+    async with listening() as nobody:
+        down = nobody.port
+    first, second = redirecting(f"g=ol|127.0.0.1|{down}".encode()), answering()
+    async with listening(first) as one, listening(second) as other:
+        hosts = f"127.0.0.1:{one.port},127.0.0.1:{other.port}"
+        async with aioifx.connect(**options_for(1, host=hosts, allow_redirect_to="*")) as conn:
+            assert str(other.port) in repr(conn)
+
+
+# -- TLS --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def certified(authority: trustme.CA, *names: str) -> tls.SSLContext:
+    context = tls.SSLContext(tls.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(*names).configure_cert(context)
+    return context
+
+
+def trusting(authority: trustme.CA) -> tls.SSLContext:
+    context = tls.create_default_context()
+    authority.configure_trust(context)
+    return context
+
+
+async def test_tls_goes_along_and_the_certificate_must_be_the_new_hosts(authority: trustme.CA) -> None:
+    target = answering()
+    async with listening(target, ssl=certified(authority, "localhost")) as behind:
+        first = redirecting(f"g=ol_1|localhost|{behind.port}".encode())
+        async with listening(first, ssl=certified(authority, "127.0.0.1")) as front:
+            options = options_for(front.port, ssl=trusting(authority), allow_redirect_to="localhost")
+            async with aioifx.connect(**options) as conn:
+                assert f"localhost:{behind.port}" in repr(conn)
+    target.check()
+
+
+async def test_a_target_with_another_hosts_certificate_gets_no_password(authority: trustme.CA) -> None:
+    target = answering()
+    async with listening(target, ssl=certified(authority, "127.0.0.1")) as behind:
+        first = redirecting(f"g=ol_1|localhost|{behind.port}".encode())
+        async with listening(first, ssl=certified(authority, "127.0.0.1")) as front:
+            options = options_for(front.port, ssl=trusting(authority), allow_redirect_to="localhost")
+            with pytest.raises(ConnectError, match=r"localhost.*certificate is refused"):
+                await aioifx.connect(**options)
+    assert target.received == b""
+
+
+async def test_a_target_without_tls_gets_no_password_from_those_who_want_tls(authority: trustme.CA) -> None:
+    target = Peer([(None, SILENCE)], framed=False)
+    async with listening(target) as behind:
+        first = redirecting(f"g=ol_1|localhost|{behind.port}".encode())
+        async with listening(first, ssl=certified(authority, "127.0.0.1")) as front:
+            options = options_for(
+                front.port, ssl=trusting(authority), allow_redirect_to="localhost", connect_timeout=0.5
+            )
+            with pytest.raises(ConnectError, match="port without TLS"):
+                await aioifx.connect(**options)
+            await asyncio.wait_for(target.gone.wait(), 10)
+    assert SECRET.encode() not in target.received
+
+
+# -- by itself --------------------------------------------------------------------------------------------------------
+
+
+async def test_an_attempt_that_is_dropped_closes_its_line() -> None:
+    peer = Peer(with_login=True)
+    async with listening(peer) as listener:
+        options = ConnectOptions(host="127.0.0.1", server="ol", user="usr")
+        attempt = Attempt(options, Address("127.0.0.1", listener.port, "ol"))
+        assert "not tried" in str(attempt.too_late(1))
+        assert await attempt.reach() is attempt
+        attempt.drop()
+        attempt.drop()
+        await asyncio.wait_for(peer.gone.wait(), 10)
+    assert peer.received == b""

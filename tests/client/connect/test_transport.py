@@ -1,0 +1,241 @@
+"""Attempts that overlap, and names with several addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioifx.channel import Channel
+from aioifx.client.config.addresses import Address
+from aioifx.client.connect.transport import Staggered, reach
+from aioifx.errors import ConnectError
+from tests.scripted import Peer, listening, pipe, until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+NEVER = 3600.0
+AT_ONCE = 0.0
+
+
+class Runs:
+    """Attempts whose end the test decides."""
+
+    def __init__(self, count: int, delay: float) -> None:
+        self.begun: list[int] = []
+        self.cancelled: list[int] = []
+        self.discarded: list[int] = []
+        self.ends: list[asyncio.Future[int]] = [
+            asyncio.get_running_loop().create_future() for _ in range(count)
+        ]
+        self.race = Staggered([self._start(at) for at in range(count)], delay, self.discarded.append)
+
+    def _start(self, at: int) -> Callable[[], Any]:
+        async def attempt() -> int:
+            self.begun.append(at)
+            try:
+                return await self.ends[at]
+            except asyncio.CancelledError:
+                self.cancelled.append(at)
+                raise
+
+        return attempt
+
+    def fail(self, at: int) -> None:
+        self.ends[at].set_exception(ConnectError(f"attempt {at}"))
+
+    async def until_begun(self, count: int) -> None:
+        await until(lambda: len(self.begun) == count)
+
+
+async def test_the_next_attempt_waits_for_the_failure_of_the_one_before() -> None:
+    runs = Runs(3, NEVER)
+    next_one = asyncio.ensure_future(runs.race.next())
+    await runs.until_begun(1)
+    assert runs.begun == [0]
+    runs.fail(0)
+    await runs.until_begun(2)
+    runs.ends[1].set_result(1)
+    assert await next_one == 1
+    assert runs.begun == [0, 1]
+    assert [str(error) for error in runs.race.errors] == ["attempt 0"]
+    await runs.race.close()
+
+
+async def test_an_attempt_that_takes_its_time_does_not_keep_the_next_from_beginning() -> None:
+    runs = Runs(2, AT_ONCE)
+    next_one = asyncio.ensure_future(runs.race.next())
+    await runs.until_begun(2)
+    runs.ends[1].set_result(1)
+    assert await next_one == 1
+    await runs.race.close()
+    assert runs.cancelled == [0] and runs.discarded == []
+
+
+async def test_of_two_that_have_come_the_first_in_order_is_taken_and_the_other_is_there_for_later() -> None:
+    runs = Runs(2, AT_ONCE)
+    next_one = asyncio.ensure_future(runs.race.next())
+    await runs.until_begun(2)
+    runs.ends[1].set_result(1)
+    runs.ends[0].set_result(0)
+    assert await next_one == 0
+    assert await runs.race.next() == 1
+    assert await runs.race.next() is None
+
+
+async def test_what_came_and_was_not_taken_is_discarded() -> None:
+    runs = Runs(2, AT_ONCE)
+    next_one = asyncio.ensure_future(runs.race.next())
+    await runs.until_begun(2)
+    runs.ends[0].set_result(0)
+    runs.ends[1].set_result(1)
+    assert await next_one == 0
+    await runs.race.close()
+    assert runs.discarded == [1]
+
+
+async def test_none_is_left_when_all_have_failed() -> None:
+    runs = Runs(2, NEVER)
+    runs.fail(0)
+    runs.fail(1)
+    assert await runs.race.next() is None
+    assert [str(error) for error in runs.race.errors] == ["attempt 0", "attempt 1"]
+    await runs.race.close()
+
+
+async def test_an_error_of_another_kind_is_not_taken_for_a_failure_to_connect() -> None:
+    runs = Runs(2, NEVER)
+    runs.ends[0].set_exception(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        await runs.race.next()
+    await runs.race.close()
+    assert runs.begun == [0]
+
+
+async def test_a_cancelled_race_leaves_nothing_running() -> None:
+    runs = Runs(2, AT_ONCE)
+
+    async def whole() -> None:
+        try:
+            await runs.race.next()
+        finally:
+            await runs.race.close()
+
+    task = asyncio.ensure_future(whole())
+    await runs.until_begun(2)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert sorted(runs.cancelled) == [0, 1]
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[int, tuple[Any, ...]]]]:
+    """What names stand for; every question is written down under "asked"."""
+    names: dict[str, list[Any]] = {"asked": []}
+
+    async def getaddrinfo(
+        self: asyncio.AbstractEventLoop, host: str, port: int, **more: Any
+    ) -> list[tuple[Any, ...]]:
+        names["asked"].append(host)
+        if host not in names:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(family, socket.SOCK_STREAM, 6, "", place) for family, place in names[host]]
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    return names
+
+
+V4, V6 = socket.AF_INET, socket.AF_INET6
+
+
+async def test_a_name_is_looked_up_anew_each_time_and_its_addresses_are_tried_in_turn(known: Any) -> None:
+    async with listening(Peer(), Peer()) as listener:
+        port = listener.port
+        known["db.example"] = [(V4, ("127.0.0.2", port)), (V4, ("127.0.0.1", port))]
+        known["127.0.0.2"], known["127.0.0.1"] = [(V4, ("127.0.0.2", port))], [(V4, ("127.0.0.1", port))]
+        for _ in range(2):
+            channel = await reach(Address("db.example", port))
+            assert channel.transport.get_extra_info("peername") == ("127.0.0.1", port)
+            channel.abort()
+            await channel.wait_closed()
+    assert known["asked"].count("db.example") == 2
+
+
+async def test_the_families_of_a_name_take_turns(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    async def refuse(address: Address, place: str, context: object, hint: str) -> None:
+        tried.append(place)
+        raise ConnectError(f"{place} refuses")
+
+    monkeypatch.setattr("aioifx.client.connect.transport._connect", refuse)
+    known["db.example"] = [
+        (V6, ("2001:db8::1", 1, 0, 0)),
+        (V6, ("fe80::2", 1, 0, 3)),
+        (V6, ("2001:db8::1", 1, 0, 0)),
+        (V4, ("192.0.2.1", 1)),
+    ]
+    with pytest.raises(ConnectError, match="2001:db8::1 refuses") as caught:
+        await reach(Address("db.example", 1))
+    assert tried == ["2001:db8::1", "192.0.2.1", "fe80::2%3"]
+    assert caught.value.__notes__ == ["192.0.2.1 refuses", "fe80::2%3 refuses"]
+
+
+async def test_an_address_is_not_looked_up(known: Any) -> None:
+    async with listening() as listener:
+        port = listener.port
+    with pytest.raises(ConnectError, match=f"^could not connect to 127.0.0.1:{port}: Connection refused$"):
+        await reach(Address("127.0.0.1", port))
+    assert known["asked"] == []
+
+
+async def test_a_name_without_an_address_says_so(known: Any) -> None:
+    known["db.example"] = []
+    with pytest.raises(ConnectError, match=r"^could not connect to db\.example:1: the name has no address$"):
+        await reach(Address("db.example", 1))
+
+
+async def test_a_name_that_nobody_knows_says_so(known: Any) -> None:
+    with pytest.raises(ConnectError, match=r"^could not connect to db9\.example:1: .*not known"):
+        await reach(Address("db9.example", 1))
+
+
+# -- peers that reset -------------------------------------------------------------------------------------------------
+
+
+async def test_a_socket_that_takes_no_options_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: object, *args: object) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr("asyncio.trsock.TransportSocket.setsockopt", refuse)
+    async with listening(Peer()) as listener:
+        channel = await reach(Address("127.0.0.1", listener.port))
+        assert channel.is_open
+        channel.abort()
+        await channel.wait_closed()
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["handshake cut off", "reset at once"])
+async def test_a_connection_that_has_ended_already_is_none(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def create_connection(self: object, factory: Callable[[], Channel], *args: Any, **more: Any) -> Any:
+        channel = factory()
+        if begun:
+            pipe(channel, Peer())
+            channel.connection_lost(ConnectionResetError())
+        return None, channel
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", create_connection)
+    with pytest.raises(ConnectError, match=r"^could not connect to 127\.0\.0\.1:1: it closed the connection"):
+        await reach(Address("127.0.0.1", 1))

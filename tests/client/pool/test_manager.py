@@ -1,0 +1,450 @@
+"""Connections of a pool opened, replaced, forgotten and closed."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+import logging
+import re
+import socket
+import sys
+import threading
+import warnings
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import aioifx
+from aioifx import Connection, Pool, PoolClosed, PoolTimeout, create_pool
+from aioifx.client.pool import state
+from aioifx.errors import AuthenticationError, ConnectError, ConnectionLost, InterfaceError
+from aioifx.server import Server, ServerOptions, serve
+from tests.client.pooling import (
+    OPTIONS,
+    assert_shut,
+    move_clock,
+    own_tasks,
+    pooled,
+    queued,
+    session_of,
+    stocked,
+)
+from tests.injection import eventually
+
+pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
+
+
+@pytest.fixture
+async def server(tidy: None) -> AsyncIterator[Server]:
+    async with stocked() as server:
+        yield server
+
+
+# -- health -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_connection_that_dies_while_it_is_idle_is_replaced_before_anybody_asks(
+    server: Server,
+) -> None:
+    async with pooled(server, min_size=2, max_size=3) as pool:
+        await pool.wait_ready(20)
+        async with pool.acquire(), pool.acquire():
+            pass
+        for session in list(server._sessions.values()):
+            session.stop()
+        await eventually(lambda: pool.stats.closed == 2)
+        await pool.wait_ready(20)
+        assert await pool.fetchval("select count(*) from log") == 0
+        assert pool.stats.opened == 4
+
+
+async def test_one_that_its_borrower_has_closed_is_replaced(server: Server) -> None:
+    async with pooled(server) as pool:
+        async with pool.acquire() as conn:
+            await conn.close()
+        assert await pool.fetchval("select count(*) from log") == 0
+
+
+async def test_connections_end_with_their_lifetime(server: Server) -> None:
+    async with pooled(server, max_lifetime=60) as pool:
+        async with pool.acquire() as conn:
+            first = await session_of(conn)
+            move_clock(pool, 61)
+        async with pool.acquire() as conn:
+            assert await session_of(conn) != first
+
+
+async def test_what_nobody_needs_is_closed(server: Server) -> None:
+    async with pooled(server, max_size=3, max_idle=100) as pool:
+        async with pool.acquire(), pool.acquire(), pool.acquire():
+            pass
+        assert pool.stats.idle == 3
+        move_clock(pool, 101)
+        assert pool.stats.idle == 1
+        await eventually(lambda: len(server.stats.sessions) == 1)
+
+
+async def test_the_timer_that_closes_what_nobody_needs_goes_off(server: Server) -> None:
+    async with pooled(server, min_size=0, max_idle=0.01) as pool:
+        await pool.fetchval("select count(*) from log")
+        await eventually(lambda: not pool.stats.size)
+
+
+async def test_what_was_open_is_not_lent_again_behind_an_expire(server: Server) -> None:
+    async with pooled(server, min_size=2, max_size=2) as pool:
+        await pool.wait_ready(20)
+        async with pool.acquire() as conn:
+            first = await session_of(conn)
+            pool.expire()
+        await pool.wait_ready(20)
+        async with pool.acquire() as one, pool.acquire() as two:
+            assert first not in {await session_of(one), await session_of(two)}
+        assert pool.stats.closed == 2
+
+
+async def test_a_pool_may_grow_and_shrink(server: Server) -> None:
+    async with pooled(server) as pool:
+        pool.resize(3, 3)
+        await pool.wait_ready(20)
+        assert pool.stats.idle == 3
+        async with pool.acquire():
+            pool.resize(0, 1)
+            await eventually(lambda: len(server.stats.sessions) == 1)
+        assert (pool.stats.idle, pool.stats.max_size) == (1, 1)
+        with pytest.raises(InterfaceError, match="min_size"):
+            pool.resize(3, 2)
+
+
+async def test_stats_are_a_picture_of_one_moment(server: Server) -> None:
+    async with pooled(server, name="orders", max_size=2) as pool:
+        async with pool.acquire():
+            stats = pool.stats
+        assert dataclasses.asdict(stats) == {
+            "name": "orders",
+            "min_size": 1,
+            "max_size": 2,
+            "size": 1,
+            "idle": 0,
+            "in_use": 1,
+            "opening": 0,
+            "waiting": 0,
+            "acquired": 1,
+            "opened": 1,
+            "closed": 0,
+            "failed": 0,
+            "rejected": 0,
+            "timed_out": 0,
+            "most_waiting": 1,
+        }
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            stats.size = 2  # type: ignore[misc]
+
+
+# -- a server that goes away ------------------------------------------------------------------------------------------
+
+
+async def test_a_pool_outlives_its_server(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "aioifx.pool")
+    options = ServerOptions(databases=("shop",), directory=tmp_path)
+    first = Server(options)
+    await first.start()
+    port, dsn = first.port, first.dsn
+    async with asyncio.timeout(50), create_pool(dsn, min_size=2, max_size=3) as pool:
+        await pool.execute("create table kept (a int)")
+        await pool.wait_ready()
+        conn = await pool.acquire()
+        await first.close()
+        with pytest.raises(ConnectionLost):
+            await conn.fetch("select * from kept")
+        await pool.release(conn)
+        with pytest.raises(PoolTimeout, match="no connection within 1 s") as caught:
+            await asyncio.gather(*(pool.acquire(timeout=1) for _ in range(5)))
+        assert isinstance(caught.value.__cause__, ConnectError)
+        await eventually(lambda: not pool.stats.waiting)
+        with pytest.raises(PoolTimeout):
+            await pool.wait_ready(0)
+
+        async with serve(dataclasses.replace(options, port=port)) as second:
+            await pool.wait_ready()
+            assert pool.stats.size == 2
+            assert await pool.fetch("select * from kept") == []
+            assert len(second.stats.sessions) == 2
+            await pool.close()
+
+
+async def test_an_outage_counts_once_however_many_wait_for_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow the machine is, ten have failed before that.
+    monkeypatch.setattr(state, "FIRST_DELAY", 2.0)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        pool = await create_pool(server.dsn, port=port, min_size=0, max_size=10)
+        waiting = [asyncio.create_task(pool.fetchval("select count(*) from log")) for _ in range(10)]
+        await eventually(lambda: pool.stats.failed >= 10)
+        assert pool.stats.rejected == 0, "one moment without a server is no outage yet"
+    async with serve(dataclasses.replace(OPTIONS, port=port)):
+        async with asyncio.timeout(20):
+            assert await asyncio.gather(*waiting) == [0] * 10
+            await pool.close()
+
+
+# -- the end ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_close_waits_for_what_is_lent(server: Server) -> None:
+    pool = await create_pool(server.dsn, max_size=2)
+    conn = await pool.acquire()
+    closing = asyncio.create_task(pool.close())
+    await eventually(lambda: "closed" in repr(pool))
+    with pytest.raises(PoolClosed):
+        await pool.acquire()
+    with pytest.raises(PoolClosed):
+        pool.resize(1, 2)
+    assert await conn.fetchval("select count(*) from log") == 0
+    assert not closing.done()
+    await pool.release(conn)
+    await closing
+    assert_shut(pool)
+    await eventually(lambda: not server.stats.sessions)
+
+
+async def test_a_close_says_good_bye(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.server")
+    async with pooled(server, max_size=2) as pool:
+        async with pool.acquire(), pool.acquire() as conn:
+            await conn.execute("create temp table mine (a int)")
+        assert await pool.fetchval("select count(*) from log") == 0
+    assert "the client closed the connection" not in caplog.text
+
+
+async def test_a_close_that_may_not_wait_drops_what_is_lent(server: Server) -> None:
+    pool = await create_pool(server.dsn)
+    conn = await pool.acquire()
+    waiting = asyncio.create_task(pool.acquire(timeout=20).__aenter__())
+    await eventually(lambda: pool.stats.waiting + pool.stats.in_use == 2)
+    await pool.close(timeout=0)
+    if not waiting.done() or waiting.exception() is None:
+        other = await waiting
+        with pytest.raises(ConnectionLost):
+            await other.ping()
+        await pool.release(other)
+    with pytest.raises(ConnectionLost):
+        await conn.ping()
+    await pool.release(conn)
+    await eventually(lambda: not pool._keeper._closings)
+    assert_shut(pool)
+
+
+async def test_waiters_are_told_that_the_pool_is_closed(server: Server) -> None:
+    pool = await create_pool(server.dsn, max_size=1)
+    conn = await pool.acquire()
+    waiting = asyncio.create_task(pool.fetchval("select 1 from log"))
+    await queued(pool, 1)
+    closing = asyncio.create_task(pool.close())
+    with pytest.raises(PoolClosed):
+        await waiting
+    await pool.release(conn)
+    await closing
+
+
+async def test_a_close_gives_up_what_is_being_opened(server: Server) -> None:
+    began = asyncio.Event()
+
+    async def init(_: Connection) -> None:
+        began.set()
+        await asyncio.get_running_loop().create_future()
+
+    pool = await create_pool(server.dsn, min_size=0, init=init)
+    waiting = asyncio.create_task(pool.fetchval("select 1 from log"))
+    await began.wait()
+    pool.resize(2, 2)  # another opening, whose task has not begun
+    await pool.close()
+    with pytest.raises(PoolClosed):
+        await waiting
+    assert_shut(pool)
+    await eventually(lambda: not server.stats.sessions)
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("state", ["idle", "lent", "waiting", "closing", "closed"])
+async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str) -> None:
+    pool = await create_pool(server.dsn, min_size=2, max_size=2)
+    await pool.wait_ready(20)
+    conns: list[Connection] = []
+    others: list[asyncio.Task[Any]] = []
+    if state in ("lent", "waiting", "closing"):
+        conns = [await pool.acquire(), await pool.acquire()]
+    if state == "waiting":
+        others = [asyncio.create_task(pool.fetchval("select 1 from log"))]
+        await queued(pool, 1)
+    if state == "closing":
+        others = [asyncio.create_task(pool.close())]
+        await eventually(lambda: "closed" in repr(pool))
+    if state == "closed":
+        await pool.close()
+    pool.terminate()
+    pool.terminate()
+    assert not pool.stats.idle
+    for conn in conns:
+        with pytest.raises(ConnectionLost):
+            await conn.ping()
+        await pool.release(conn)
+    for outcome in await asyncio.gather(*others, return_exceptions=True):
+        assert outcome is None or isinstance(outcome, PoolClosed)
+    await eventually(lambda: not pool._keeper._closings)
+    assert_shut(pool)
+    await eventually(lambda: not server.stats.sessions)
+
+
+async def test_a_block_that_fails_does_not_wait_for_what_is_lent(server: Server) -> None:
+    pool = await create_pool(server.dsn)
+    conn = await pool.acquire()
+    await pool.__aexit__(ZeroDivisionError, ZeroDivisionError(), None)
+    assert not conn._session.is_open
+    await pool.release(conn)
+    await eventually(lambda: not own_tasks(pool))
+    await eventually(lambda: not server.stats.sessions)
+
+
+async def test_another_event_loop_is_refused(server: Server) -> None:
+    refused: list[str] = []
+
+    async def elsewhere() -> None:
+        for use in (pool.acquire().__aenter__, pool.close, pool.wait_ready, lambda: pool.release(conn)):
+            try:
+                await use()
+            except InterfaceError as error:
+                refused.append(str(error))
+
+    async with pooled(server, max_size=2) as pool:
+        conn = await pool.acquire()
+        await asyncio.to_thread(asyncio.run, elsewhere())
+        assert len(refused) == 4
+        assert all("another event loop" in text for text in refused)
+        assert await conn.fetchval("select count(*) from log") == 0
+        await pool.release(conn)
+
+
+def test_a_pool_whose_event_loop_is_gone_does_no_harm() -> None:
+    async def begin() -> Pool:
+        async with serve(ServerOptions()) as server:
+            pool = await create_pool(server.dsn, min_size=0)
+            pool._keeper.lending.limits.max_lifetime = 0
+            return pool
+
+    pool = asyncio.run(begin())
+    pool.terminate()
+    asyncio.run(pool.close())
+    with pytest.raises(PoolClosed):
+        asyncio.run(pool.fetchval("select 1 from log"))
+
+
+# -- borrowers that forget --------------------------------------------------------------------------------------------
+
+
+def place(text: str) -> bool:
+    return __file__ in text and "test_a_forgotten" in text
+
+
+@pytest.mark.parametrize("how", ["awaited", "in another thread", "closed", "dead"])
+async def test_a_forgotten_connection_warns_and_frees_its_place(server: Server, how: str) -> None:
+    async with pooled(server, debug=True) as pool:
+        conn = await pool.acquire()
+        if how == "closed":
+            await conn.close()
+        elif how == "dead":
+            conn._session.channel.abort()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if how == "in another thread":
+                holder = [conn]
+                del conn
+                thread = threading.Thread(target=holder.clear)
+                thread.start()
+                await asyncio.to_thread(thread.join)
+            else:
+                del conn
+            gc.collect()
+        (warning,) = [each for each in caught if "given back" in str(each.message)]
+        assert warning.category is ResourceWarning
+        assert place(str(warning.message)), "debug mode names the borrower"
+        async with asyncio.timeout(20):
+            assert await pool.fetchval("select count(*) from log") == 0
+        assert pool.stats.opened == 2
+
+
+async def test_a_forgotten_connection_frees_its_place_even_where_warnings_are_errors(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    async with pooled(server) as pool:
+        conn = await pool.acquire()
+        del conn
+        gc.collect()
+        async with asyncio.timeout(20):
+            assert await pool.fetchval("select count(*) from log") == 0
+        assert [type(each.exc_value) for each in raised] == [ResourceWarning]
+
+
+async def test_a_forgotten_connections_number_may_be_anothers(server: Server) -> None:
+    # An id is used again as soon as its object is gone; a lease must not be found by it.
+    async with pooled(server, max_size=2) as pool:
+        conn = await pool.acquire()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            del conn
+        others = [aioifx.connect(server.dsn) for _ in range(3)]
+        for other in others:
+            async with other as stranger:
+                with pytest.raises(InterfaceError, match="not lent"):
+                    await pool.release(stranger)
+
+
+@pytest.mark.parametrize("block", [False, True], ids=["awaited", "block"])
+async def test_a_late_release_is_logged_with_its_borrower(
+    server: Server, block: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def a_forgotten_place() -> None:
+        if block:
+            async with pool.acquire():
+                move_clock(pool, 3)
+        else:
+            conn = await pool.acquire()
+            move_clock(pool, 3)
+            await pool.release(conn)
+
+    async with pooled(server, debug=True, slow_release=2) as pool:
+        await a_forgotten_place()
+        (message,) = [record.getMessage() for record in caplog.records if record.name == "aioifx.pool"]
+        assert re.search(r"held for 3\.\d s", message)
+        assert __file__ in message and "a_forgotten_place" in message
+        assert "pool.py" not in message.replace(__file__, "")
+        async with pool.acquire():
+            pass
+        assert len(caplog.records) == 1
+
+
+async def test_a_pool_that_works_logs_nothing(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.pool")
+    async with pooled(server, min_size=2, max_size=3) as pool:
+        async with pool.acquire() as conn:
+            await conn.execute("begin work")
+        assert await pool.fetchval("select count(*) from log") == 0
+    assert [record for record in caplog.records if record.name in ("aioifx.pool", "asyncio")] == []
+
+
+async def test_a_failed_try_to_connect_is_logged_without_secrets(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool = await create_pool(server.dsn, password="wrong-secret", min_size=0)
+    with pytest.raises(PoolTimeout) as caught:
+        await pool.acquire()
+    assert isinstance(caught.value.__cause__, AuthenticationError)
+    await pool.close()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "secret" not in caplog.text

@@ -1,0 +1,517 @@
+"""The pool's decisions, as a pure state machine against a simple model of what must hold."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from aioifx.client.pool.state import (
+    MAX_DELAY,
+    PATIENCE,
+    PROBE_DELAY,
+    Action,
+    Close,
+    Lend,
+    Lending,
+    Limits,
+    Open,
+    Refuse,
+    Slot,
+)
+from tests.sampling import examples
+
+Pool = Lending[str, int]
+
+
+def lending(**limits: Any) -> Pool:
+    return Lending(Limits(**{"min_size": 0, "max_size": 2, **limits}), spread=lambda: 0.0)
+
+
+def lent(actions: list[Action[str, int]]) -> dict[int, str]:
+    return {action.waiter: action.slot.connection for action in actions if isinstance(action, Lend)}
+
+
+def slot_of(actions: list[Action[str, int]]) -> Slot[str]:
+    (slot,) = [action.slot for action in actions if isinstance(action, Lend)]
+    return slot
+
+
+def refused(actions: list[Action[str, int]]) -> dict[int, str]:
+    return {action.waiter: action.reason for action in actions if isinstance(action, Refuse)}
+
+
+def closed(actions: list[Action[str, int]]) -> list[str]:
+    return [action.slot.connection for action in actions if isinstance(action, Close)]
+
+
+def with_idle(pool: Pool, *names: str, now: float = 0.0) -> None:
+    """Put connections into it as if they had been opened for it."""
+    for name in names:
+        pool.opening += 1
+        pool.opened(name, now)
+
+
+def test_a_pool_opens_what_it_must_have() -> None:
+    assert lending(min_size=2, max_size=5).decide(0) == [Open(), Open()]
+
+
+def test_a_waiter_gets_the_connection_that_came_back_last() -> None:
+    pool = lending(max_size=3)
+    with_idle(pool, "a", "b", "c")
+    assert lent(pool.wait(1, 5)) == {1: "c"}
+    assert lent(pool.wait(2, 5)) == {2: "b"}
+
+
+def test_nobody_overtakes_a_waiter() -> None:
+    pool = lending(max_size=1)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 0))
+    assert pool.wait(2, 1) == pool.wait(3, 2) == []
+    assert lent(pool.give_back(slot, 3, sound=True)) == {2: "a"}
+
+
+def test_one_is_opened_for_each_that_waits_and_no_more_than_fit() -> None:
+    pool = lending(max_size=2)
+    assert [pool.wait(n, 0) for n in range(4)] == [[Open()], [Open()], [], []]
+    assert lent(pool.opened("a", 1)) == {0: "a"}
+    assert lent(pool.opened("b", 1)) == {1: "b"}
+
+
+def test_a_waiter_that_has_gone_is_passed_over() -> None:
+    pool = lending(max_size=1)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 0))
+    pool.wait(2, 0)
+    pool.wait(3, 0)
+    pool.forget(2)
+    assert lent(pool.give_back(slot, 1, sound=True)) == {3: "a"}
+
+
+def test_an_unsound_connection_is_closed_and_replaced_for_who_waits() -> None:
+    pool = lending(max_size=1)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 0))
+    pool.wait(2, 0)
+    actions = pool.give_back(slot, 1, sound=False)
+    assert closed(actions) == ["a"]
+    assert Open() in actions
+    assert lent(pool.opened("b", 2)) == {2: "b"}
+
+
+def test_one_that_has_been_idle_for_long_is_to_be_checked() -> None:
+    pool = lending(check_after_idle=30)
+    with_idle(pool, "a")
+    (fresh,) = pool.wait(1, 30)
+    assert isinstance(fresh, Lend) and not fresh.check
+    pool.give_back(fresh.slot, 40, sound=True)
+    (stale,) = pool.wait(2, 71)
+    assert isinstance(stale, Lend) and stale.check
+
+
+def test_who_was_lent_a_dead_one_is_the_next() -> None:
+    pool = lending(max_size=1)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 100))
+    pool.wait(2, 100)
+    pool.give_back(slot, 100, sound=False)
+    pool.wait_first(1, 100)
+    assert lent(pool.opened("b", 101)) == {1: "b"}
+
+
+def test_a_connection_is_not_lent_beyond_its_lifetime() -> None:
+    pool = lending(max_lifetime=60)
+    with_idle(pool, "a")
+    actions = pool.wait(1, 60)
+    assert closed(actions) == ["a"]
+    assert Open() in actions
+
+
+def test_a_lent_connection_that_is_too_old_is_closed_when_it_comes_back() -> None:
+    pool = lending(max_lifetime=60)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 59))
+    assert closed(pool.give_back(slot, 61, sound=True)) == ["a"]
+
+
+def test_lifetimes_differ_by_a_tenth_at_most() -> None:
+    numbers = iter((0.0, 0.5, 1.0))
+    pool: Pool = Lending(Limits(0, 3, max_lifetime=100), spread=lambda: next(numbers))
+    with_idle(pool, "a", "b", "c")
+    assert [slot.dies for slot in pool.idle] == [100, 95, 90]
+
+
+def test_those_that_nobody_needs_are_closed_down_to_the_least_size() -> None:
+    pool = lending(min_size=1, max_size=3, max_idle=300)
+    with_idle(pool, "a", "b", "c")
+    assert pool.next_look(0) == 300
+    assert closed(pool.decide(300)) == ["a", "b"]
+    assert [slot.connection for slot in pool.idle] == ["c"]
+
+
+def test_without_limits_nothing_is_due_by_the_time_alone() -> None:
+    pool = lending(max_idle=0, max_lifetime=0)
+    with_idle(pool, "a", "b")
+    assert pool.next_look(0) is None
+    assert pool.decide(1e9) == []
+
+
+def test_too_many_waiters_are_refused() -> None:
+    pool = lending(max_size=1, max_waiting=1)
+    pool.wait(1, 0)
+    assert refused(pool.wait(2, 0)) == {2: "1 are waiting already"}
+
+
+def test_a_server_that_is_down_is_tried_again_later_and_later() -> None:
+    pool = lending(min_size=1)
+    assert pool.decide(0) == [Open()]
+    delays, now = [], 0.0
+    for _ in range(12):
+        pool.failed(OSError("down"), now)
+        look = pool.next_look(now)
+        assert look is not None
+        assert pool.decide((now + look) / 2) == []
+        delays.append(look - now)
+        now = look
+        assert pool.decide(now) == [Open()]
+    assert delays == sorted(delays)
+    assert delays[-1] == MAX_DELAY
+
+
+def test_who_waits_for_a_server_that_is_down_goes_on_waiting_and_has_it_tried_soon() -> None:
+    pool = lending()
+    now, actions = 0.0, pool.wait(1, 0)
+    for _ in range(4 * PATIENCE):
+        assert actions == [Open()]
+        assert pool.failed(OSError("down"), now) == []
+        look = pool.next_look(now)
+        assert look is not None and look - now <= PROBE_DELAY + 1e-9
+        now, actions = look, pool.decide(look)
+    assert pool.is_down
+    assert pool.wait(2, now) == [], "one try at a time"
+    assert lent(pool.opened("a", now)) == {1: "a"}
+    assert pool.next_look(now) != now
+
+
+@pytest.mark.parametrize("outage", [1.0, 6.0, 15.0, 3600.0])
+@pytest.mark.parametrize("min_size", [0, 1])
+@pytest.mark.parametrize("is_waiting", [True, False], ids=["waiting all the time", "coming when it is back"])
+def test_a_server_that_is_back_is_used_within_a_second(
+    outage: float, min_size: int, is_waiting: bool
+) -> None:
+    """The pool's clock is this test's: a try fails until the outage is over."""
+    dice = random.Random(outage)
+    pool: Pool = Lending(Limits(min_size=min_size, max_size=4), dice.random)
+    now, tries = 0.0, 0
+    served: dict[int, str] = {}
+    actions = pool.wait(1, now) if is_waiting else pool.decide(now)
+    while not served:
+        assert refused(actions) == {}
+        if Open() in actions:
+            tries += 1
+            actions = pool.failed(OSError("down"), now) if now < outage else pool.opened("a", now)
+            served = lent(actions)
+            continue
+        look = pool.next_look(now)
+        if not is_waiting and (look is None or look > outage) and 1 not in pool.waiting:
+            now = max(now, outage)
+            actions = pool.wait(1, now)
+        else:
+            assert look is not None
+            now, actions = look, pool.decide(look)
+        if Lend in map(type, actions):
+            served = lent(actions)
+    assert served == {1: "a"}
+    assert now - outage < 1.0
+    assert tries <= 2 + outage / (PROBE_DELAY / 2) + 10, "the server is not stormed"
+
+
+def test_a_failure_that_another_try_does_not_mend_is_told_to_all_who_come() -> None:
+    pool = lending()
+    pool.wait(1, 0)
+    assert refused(pool.failed(OSError("wrong password"), 0, hopeless=True)) == {
+        1: "the server cannot be reached"
+    }
+    assert refused(pool.wait(2, 0.01)) == {2: "the server cannot be reached"}
+
+
+def test_a_delay_that_is_over_when_the_timer_is_set_is_not_forgotten() -> None:
+    pool = lending()
+    pool.wait(1, 0)
+    assert pool.failed(OSError("down"), 0) == []
+    assert pool.next_look(5) == 5
+    assert pool.decide(5) == [Open()]
+    assert pool.next_look(5) is None
+
+
+def test_a_hopeless_failure_is_told_at_once() -> None:
+    pool = lending()
+    pool.wait(1, 0)
+    actions = pool.failed(PermissionError("wrong password"), 0, hopeless=True)
+    (refusal,) = [action for action in actions if isinstance(action, Refuse)]
+    assert isinstance(refusal.cause, PermissionError)
+
+
+def test_waiters_stay_while_something_is_lent_that_may_come_back() -> None:
+    pool = lending(max_size=2)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 0))
+    pool.wait(2, 0)
+    assert refused(pool.failed(OSError("down"), 0, hopeless=True)) == {}
+    assert lent(pool.give_back(slot, 1, sound=True)) == {2: "a"}
+
+
+def test_expired_connections_are_closed_now_or_when_they_come_back() -> None:
+    pool = lending(max_size=2)
+    with_idle(pool, "a", "b")
+    slot = slot_of(pool.wait(1, 0))
+    assert closed(pool.expire(1)) == ["a"]
+    assert closed(pool.give_back(slot, 2, sound=True)) == ["b"]
+
+
+def test_a_smaller_pool_closes_what_is_idle_now_and_the_rest_as_it_comes_back() -> None:
+    pool = lending(max_size=3)
+    with_idle(pool, "a", "b", "c")
+    slot = slot_of(pool.wait(1, 0))
+    other = slot_of(pool.wait(2, 0))
+    assert closed(pool.resize(0, 1, 1)) == ["a"]
+    assert closed(pool.give_back(slot, 2, sound=True)) == ["c"]
+    assert closed(pool.give_back(other, 2, sound=True)) == []
+
+
+def test_a_closed_pool_lends_nothing() -> None:
+    pool = lending(max_size=1)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 0))
+    pool.wait(2, 0)
+    assert refused(pool.close()) == {2: "the pool is closed"}
+    assert refused(pool.wait(3, 0)) == {3: "the pool is closed"}
+    assert closed(pool.give_back(slot, 1, sound=True)) == ["a"]
+    assert pool.next_look(1) is None
+
+
+def test_tries_side_by_side_fail_as_one() -> None:
+    pool = lending(max_size=10)
+    for waiter in range(10):
+        assert pool.wait(waiter, 0) == [Open()]
+    for _ in range(10):
+        assert refused(pool.failed(OSError("down"), 0)) == {}
+    assert pool.next_look(0) == pytest.approx(0.1)
+
+
+def test_a_server_may_be_down_for_days() -> None:
+    pool = lending(min_size=1)
+    now, actions = 0.0, pool.decide(0)
+    for _ in range(3000):
+        assert actions == [Open()]
+        pool.failed(OSError("down"), now)
+        now = pool.next_look(now) or now
+        actions = pool.decide(now)
+    pool.opened("a", now)
+    assert lent(pool.wait(1, now)) == {1: "a"}
+
+
+def test_who_waits_is_told_when_the_last_connection_to_a_server_that_is_down_goes() -> None:
+    pool = lending(max_size=2)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 0))
+    pool.wait(2, 0)
+    assert refused(pool.failed(OSError("down"), 0, hopeless=True)) == {}
+    assert refused(pool.give_back(slot, 0, sound=False)) == {2: "the server cannot be reached"}
+    pool.lent.add(slot)
+    pool.give_back(slot, 0, sound=False)
+    assert refused(pool.wait_first(3, 0)) == {3: "the server cannot be reached"}
+
+
+def test_those_who_wait_for_a_new_connection_are_not_too_many() -> None:
+    pool = lending(max_size=3, max_waiting=1)
+    assert [pool.wait(waiter, 0) for waiter in range(3)] == [[Open()]] * 3
+    assert refused(pool.wait(3, 0)) == {3: "1 are waiting already"}
+
+
+def test_a_connection_that_ended_by_itself_is_replaced() -> None:
+    pool = lending(min_size=1)
+    with_idle(pool, "a")
+    pool.give_back(slot_of(pool.wait(1, 0)), 0, sound=True)
+    actions = pool.ended("a", 1)
+    assert closed(actions) == ["a"]
+    assert Open() in actions
+    assert pool.ended("a", 1) == []
+
+
+def test_one_that_ends_before_anybody_has_had_it_is_replaced_a_little_later() -> None:
+    pool = lending(min_size=1)
+    with_idle(pool, "a")
+    actions = pool.ended("a", 1)
+    assert closed(actions) == ["a"]
+    assert Open() not in actions
+    look = pool.next_look(1)
+    assert look is not None and pool.decide(look) == [Open()]
+
+
+def test_a_lent_connection_that_ends_is_its_borrowers_until_it_comes_back() -> None:
+    pool = lending()
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 0))
+    assert pool.ended("a", 1) == []
+    assert closed(pool.give_back(slot, 2, sound=False)) == ["a"]
+
+
+def test_what_nobody_has_used_was_idle_all_the_time() -> None:
+    pool = lending(check_after_idle=30)
+    with_idle(pool, "a")
+    slot = slot_of(pool.wait(1, 25))
+    pool.give_back(slot, 25, sound=True, used=False)
+    (lend,) = pool.wait(2, 31)
+    assert isinstance(lend, Lend) and lend.check
+
+
+class Model(RuleBasedStateMachine):
+    """Borrowers, openings and time, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.names = itertools.count()
+        self.waiters = itertools.count()
+        self.limits = Limits(
+            min_size=1, max_size=3, max_waiting=4, max_lifetime=50, max_idle=20, check_after_idle=5
+        )
+        self.pool: Lending[int, int] = Lending(self.limits, spread=lambda: 0.5)
+        self.to_open = 0
+        self.open: set[int] = set()
+        self.held: dict[int, Slot[int]] = {}
+        self.queue: list[int] = []
+        self.perform(self.pool.decide(self.now))
+
+    def perform(self, actions: list[Action[int, int]]) -> None:
+        for action in actions:
+            match action:
+                case Open():
+                    self.to_open += 1
+                case Lend(waiter, slot, _):
+                    assert slot.connection in self.open
+                    assert waiter == self.queue[0], "somebody was overtaken"
+                    self.queue.pop(0)
+                    assert slot not in self.held.values(), "lent twice"
+                    self.held[waiter] = slot
+                case Close(slot):
+                    assert slot not in self.held.values()
+                    self.open.remove(slot.connection)
+                case Refuse(waiter):
+                    self.queue.remove(waiter)
+
+    @rule()
+    def borrow(self) -> None:
+        waiter = next(self.waiters)
+        self.queue.append(waiter)
+        self.perform(self.pool.wait(waiter, self.now))
+
+    @precondition(lambda self: self.queue)
+    @rule(data=st.data())
+    def give_up(self, data: st.DataObject) -> None:
+        waiter = data.draw(st.sampled_from(self.queue))
+        self.queue.remove(waiter)
+        self.pool.forget(waiter)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), sound=st.booleans())
+    def give_back(self, data: st.DataObject, sound: bool) -> None:
+        waiter = data.draw(st.sampled_from(sorted(self.held)))
+        self.perform(self.pool.give_back(self.held.pop(waiter), self.now, sound=sound))
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def find_it_dead(self, data: st.DataObject) -> None:
+        waiter = data.draw(st.sampled_from(sorted(self.held)))
+        self.perform(self.pool.give_back(self.held.pop(waiter), self.now, sound=False))
+        self.queue.insert(0, waiter)
+        self.perform(self.pool.wait_first(waiter, self.now))
+
+    @precondition(lambda self: self.to_open)
+    @rule()
+    def open_one(self) -> None:
+        self.to_open -= 1
+        name = next(self.names)
+        self.open.add(name)
+        self.perform(self.pool.opened(name, self.now))
+
+    @precondition(lambda self: self.to_open)
+    @rule(hopeless=st.booleans())
+    def fail_to_open(self, hopeless: bool) -> None:
+        self.to_open -= 1
+        self.perform(self.pool.failed(OSError("down"), self.now, hopeless=hopeless))
+
+    @precondition(lambda self: self.to_open)
+    @rule()
+    def cancel_opening(self) -> None:
+        self.to_open -= 1
+        self.perform(self.pool.cancelled(self.now))
+
+    @precondition(lambda self: self.pool.idle)
+    @rule(data=st.data())
+    def end_by_itself(self, data: st.DataObject) -> None:
+        slot = data.draw(st.sampled_from(list(self.pool.idle)))
+        self.perform(self.pool.ended(slot.connection, self.now))
+
+    @rule(seconds=st.sampled_from([0.01, 1, 6, 21, 51]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.perform(self.pool.decide(self.now))
+
+    @rule(sizes=st.tuples(st.integers(0, 2), st.integers(1, 4)))
+    def resize(self, sizes: tuple[int, int]) -> None:
+        self.perform(self.pool.resize(min(sizes), sizes[1], self.now))
+
+    @rule()
+    def expire(self) -> None:
+        self.perform(self.pool.expire(self.now))
+
+    @invariant()
+    def nothing_is_lost_or_made_up(self) -> None:
+        pool = self.pool
+        assert pool.opening == self.to_open
+        assert list(pool.waiting) == self.queue
+        assert pool.lent == set(self.held.values())
+        assert {slot.connection for slot in (*pool.idle, *pool.lent)} == self.open
+        assert not {id(slot) for slot in pool.idle} & {id(slot) for slot in pool.lent}
+
+    @invariant()
+    def nobody_waits_beside_an_idle_connection(self) -> None:
+        assert not (self.pool.waiting and self.pool.idle)
+
+    @invariant()
+    def whoever_waits_has_something_to_hope_for(self) -> None:
+        pool = self.pool
+        if pool.waiting:
+            assert pool.lent or pool.opening or pool.next_look(self.now) is not None
+
+    def teardown(self) -> None:
+        self.perform(self.pool.close())
+        while self.held:
+            _, slot = self.held.popitem()
+            self.perform(self.pool.give_back(slot, self.now, sound=True))
+        assert not self.queue
+        assert not self.open
+
+
+class Bounded(Model):
+    """Without resizing, the size never leaves its bounds."""
+
+    resize = None  # type: ignore[assignment]
+
+    @invariant()
+    def it_is_never_too_large(self) -> None:
+        pool = self.pool
+        assert pool.size + pool.opening <= self.limits.max_size
+
+
+TestModel = Model.TestCase
+TestModel.settings = settings(examples(150), stateful_step_count=60)
+TestBounded = Bounded.TestCase
+TestBounded.settings = settings(examples(100), stateful_step_count=60)

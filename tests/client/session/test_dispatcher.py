@@ -1,0 +1,998 @@
+"""The line: whose turn it is, what leaves in which order, the urgent byte as a state machine, and its two clocks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.channel import Channel
+from aioifx.client.session.dispatcher import INTERRUPT, INTERRUPTED, Chore, Line, Stats, Ticket
+from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
+from tests.scripted import DIALECT, EOT, done, error, until
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+FINE = done(1) + EOT
+HIT = error(INTERRUPTED) + EOT
+PROBE = "probe"
+
+
+class Wire(asyncio.Transport):
+    """What the line sends, in order; urgent bytes among it, as ``!``. Nothing is answered by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[str] = []
+        self.unsent = 0
+        self.ended = asyncio.Event()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent.append(bytes(data).removesuffix(EOT).decode())
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def is_closing(self) -> bool:
+        return self.ended.is_set()
+
+    def close(self) -> None:
+        self.ended.set()
+
+    def abort(self) -> None:
+        self.ended.set()
+
+
+class Rig:
+    """A line, and both ends of its wire in the test's hands."""
+
+    def __init__(self, **options: Any) -> None:
+        self.wire = Wire()
+        self.channel = Channel()
+        self.channel.connection_made(self.wire)
+        self.channel.send_urgent = self._send_urgent  # type: ignore[method-assign]
+        self.reader = ReplyReader(DIALECT, None, DEFAULT_LIMIT)
+        self.has_socket = True
+        self.on_urgent: Callable[[], None] = lambda: None
+        self.stats = Stats()
+        self.line = Line(
+            self.channel, self.stats, lambda: self.reader, self.told, lambda: self.chore(PROBE), **options
+        )
+
+    @property
+    def sent(self) -> list[str]:
+        return self.wire.sent
+
+    @property
+    def urgent(self) -> int:
+        return self.sent.count("!")
+
+    def _send_urgent(self, byte: bytes) -> bool:
+        assert byte == INTERRUPT
+        if self.has_socket:
+            self.sent.append("!")
+            self.on_urgent()
+        return self.has_socket
+
+    def told(self, reply: Reply) -> None:
+        if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
+            self.line.was_interrupted()
+
+    def submit(self, name: str, *, running: bool = True, **more: Any) -> Ticket[Reply]:
+        return self.line.submit(name.encode() + EOT, self.reader, told=self.told, running=running, **more)
+
+    def chore(self, name: str, **more: Any) -> Chore:
+        def put(outbox: Outbox) -> None:
+            outbox.raw(name.encode())
+
+        return Chore(put, **more)
+
+    def answer(self, data: bytes = FINE) -> None:
+        self.channel.data_received(data)
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        await self.line.take_turn()
+        try:
+            yield
+        finally:
+            self.line.give_turn()
+
+    async def call(self, *names: str, running: bool = True) -> list[Reply]:
+        """A whole call: its requests leave at once, and are waited for in order."""
+        async with self.turn():
+            tickets = [self.submit(name, running=running) for name in names]
+            try:
+                return [await self.line.wait(ticket) for ticket in tickets]
+            except BaseException:
+                for ticket in tickets:
+                    self.line.abandon(ticket)
+                raise
+
+    async def begin(self, *names: str, running: bool = True) -> asyncio.Task[list[Reply]]:
+        """A call that has sent everything and waits."""
+        task = asyncio.ensure_future(self.call(*names, running=running))
+        await until(lambda: self.sent[-1:] == [names[-1]])
+        return task
+
+
+async def settle() -> None:
+    """Let everything happen that is due."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.fixture
+async def rigged() -> AsyncIterator[Callable[..., Rig]]:
+    """Makes rigs, and ends them."""
+    rigs: list[Rig] = []
+
+    def made(**options: Any) -> Rig:
+        rigs.append(Rig(**options))
+        return rigs[-1]
+
+    yield made
+    for rig in rigs:
+        rig.channel.abort()
+        rig.channel.connection_lost(None)
+
+
+Rigged = Callable[..., Rig]
+
+# -- turns ------------------------------------------------------------------------------------------------------------
+
+
+async def test_turns_are_taken_first_come_first_served(rigged: Rigged) -> None:
+    rig = rigged()
+    tasks = [asyncio.ensure_future(rig.call(name)) for name in "abcd"]
+    for n in range(4):
+        await settle()
+        assert rig.sent == [*"abcd"[: n + 1]]
+        rig.answer()
+    await asyncio.gather(*tasks)
+    assert rig.stats.round_trips == 4
+
+
+async def test_a_task_that_has_the_turn_is_refused_another_one(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        with pytest.raises(InterfaceError, match="holds the connection already"):
+            await rig.line.take_turn()
+    async with rig.turn():
+        pass
+
+
+async def test_a_turn_that_was_taken_at_once_is_refused_to_its_own_task_when_it_was_signed(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    assert rig.line.turn_now()
+    assert not rig.line.turn_now()
+    rig.line.sign()
+    with pytest.raises(InterfaceError, match="holds the connection already"):
+        await rig.line.take_turn()
+    rig.line.give_turn()
+    async with rig.turn():
+        pass
+
+
+async def test_an_answer_that_is_awaited_without_a_coroutine_is_abandoned_with_the_turn(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+
+    async def call() -> Reply:
+        async with rig.turn():
+            return await rig.line.answer(rig.submit("a"))
+
+    task = asyncio.ensure_future(call())
+    await until(lambda: rig.sent == ["a"])
+    assert rig.urgent == 0
+    await cancelled(task)
+    assert rig.urgent == 1
+    other = asyncio.ensure_future(call())
+    await settle()
+    assert rig.sent == ["a", "!"]  # nothing before the answer has come, and been read to its end
+    rig.answer(HIT)
+    await until(lambda: rig.sent == ["a", "!", "a"])
+    rig.answer()
+    assert (await other).done is not None
+    assert rig.stats.round_trips == 2
+
+
+async def test_an_answer_that_came_leaves_nothing_to_abandon(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        waiting = rig.line.answer(rig.submit("a"))
+        rig.answer()
+        assert (await waiting).done is not None
+    assert rig.line.is_free
+    assert rig.urgent == 0
+
+
+async def test_one_that_gives_up_in_the_queue_sends_nothing_and_holds_up_nobody(rigged: Rigged) -> None:
+    rig = rigged()
+    first = await rig.begin("a")
+    second, third = (asyncio.ensure_future(rig.call(name)) for name in "bc")
+    await settle()
+    await cancelled(second)
+    rig.answer()
+    await first
+    await settle()
+    assert rig.sent == ["a", "c"]
+    rig.answer()
+    await third
+
+
+async def test_a_turn_begins_when_every_answer_is_in(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        rig.line.abandon(rig.submit("a"), interrupt=False)
+        rig.line.abandon(rig.submit("b"), interrupt=False)
+    after = asyncio.ensure_future(rig.call("c"))
+    for _ in range(2):
+        await settle()
+        assert rig.sent == ["a", "b"]
+        rig.answer()
+    await settle()
+    assert rig.sent == ["a", "b", "c"]
+    rig.answer()
+    await after
+
+
+async def test_a_turn_begins_when_every_chore_is_done_also_one_that_was_put_down_in_the_last_moment(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    async with rig.turn():
+        rig.line.abandon(rig.submit("a"), interrupt=False)
+    after = asyncio.ensure_future(rig.call("b"))
+    await settle()
+    rig.answer()
+    # Now the waiting task is told, and before it wakes up, a finalizer puts something down.
+    asyncio.get_running_loop().call_soon(rig.line.later, rig.chore("close"))
+    await settle()
+    assert rig.sent == ["a", "close"]
+    rig.answer()
+    await settle()
+    assert rig.sent == ["a", "close", "b"]
+    rig.answer()
+    await after
+
+
+async def test_it_is_free_when_nothing_is_out_and_nobody_has_or_wants_the_turn(rigged: Rigged) -> None:
+    rig = rigged()
+    assert rig.line.is_free
+    free: list[bool] = []
+
+    async def twice() -> None:
+        async with rig.turn():
+            free.append(rig.line.is_free)
+            await settle()
+        free.append(rig.line.is_free)  # whoever waited has not woken up yet
+
+    await asyncio.gather(twice(), twice())
+    assert free == [False, False, False, True]
+    assert rig.line.is_free
+    rig.line.later(rig.chore("close"))
+    assert not rig.line.is_free
+    rig.answer()
+    await settle()
+    assert rig.line.is_free
+    rig.channel.abort()
+    assert not rig.line.is_free
+
+
+async def test_everybody_who_waits_is_told_of_the_end(rigged: Rigged) -> None:
+    rig = rigged()
+    tasks = [asyncio.ensure_future(rig.call(name)) for name in "abc"]
+    await settle()
+    rig.channel.abort(ConnectionLost("the cable"))
+    told = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(error) for error in told] == [ConnectionLost] * 3
+    assert all("the cable" in str(error) for error in told)
+    with pytest.raises(ConnectionLost, match="the cable"):
+        await rig.line.take_turn()
+
+
+async def test_behind_good_bye_nothing_is_sent(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        rig.line.later(rig.chore("close"))
+        rig.line.leave()
+        with pytest.raises(ConnectionLost, match="being closed"):
+            rig.submit("a")
+    rig.line.later(rig.chore("release"))
+    with pytest.raises(ConnectionLost, match="being closed"):
+        await rig.line.take_turn()
+    assert rig.sent == []
+
+
+async def test_good_bye_is_final_for_one_who_waits_behind_an_answer(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        rig.line.abandon(rig.submit("a"), interrupt=False)
+    waiting = asyncio.ensure_future(rig.call("b"))
+    await settle()
+    rig.line.leave()
+    rig.answer()
+    with pytest.raises(ConnectionLost, match="being closed"):
+        await waiting
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+async def test_bytes_that_nobody_asked_for_answer_nothing(rigged: Rigged) -> None:
+    rig = rigged()
+    rig.answer()
+    with pytest.raises(ProtocolError, match="nobody asked"):
+        await rig.call("a")
+
+
+async def test_nor_do_they_answer_what_an_abandoned_answer_makes_us_send(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        ticket = rig.submit("prepare", orphaned=lambda _: rig.line.later(rig.chore("release")))
+        rig.line.abandon(ticket, interrupt=False)
+    rig.answer(FINE + FINE)
+    await settle()
+    assert isinstance(rig.channel.failure, ProtocolError) and "nobody asked" in str(rig.channel.failure)
+
+
+async def test_an_answer_is_shown_to_the_orphanage_only_if_nobody_waits(rigged: Rigged) -> None:
+    rig, shown = rigged(), []
+
+    async def call(name: str) -> None:
+        async with rig.turn():
+            await rig.line.wait(rig.submit(name, running=False, orphaned=lambda _: shown.append(name)))
+
+    for name in "abc":
+        task = asyncio.ensure_future(call(name))
+        await settle()
+        if name == "a":  # answered while somebody waits
+            rig.answer()
+            await task
+        elif name == "b":  # cancelled, then answered
+            await cancelled(task)
+            rig.answer()
+        else:  # answered, and cancelled before the task has seen it
+            rig.answer()
+            await cancelled(task)
+        await settle()
+    assert shown == ["b", "c"]
+
+
+async def test_what_is_shown_may_end_the_connection_and_says_why(rigged: Rigged) -> None:
+    rig = rigged()
+    reason = ConnectionLost("could not be rolled back")
+    rig.line.later(rig.chore("rollback", replied=lambda _: rig.channel.abort(reason)))
+    waiting = asyncio.ensure_future(rig.call("a"))
+    await settle()
+    rig.answer(error(-458) + EOT)
+    with pytest.raises(ConnectionLost, match="could not be rolled back"):
+        await waiting
+    assert rig.sent == ["rollback"]
+    assert rig.channel.failure is reason
+
+
+# -- chores -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_chore_leaves_at_once_when_nobody_has_the_turn(rigged: Rigged) -> None:
+    rig = rigged()
+    rig.line.later(rig.chore("close"), rig.chore("release"))
+    assert rig.sent == ["close"]  # one at a time
+    rig.answer()
+    await settle()
+    assert rig.sent == ["close", "release"]
+    rig.answer()
+    await settle()
+    assert rig.line.is_free
+    assert rig.stats.round_trips == 2
+
+
+async def test_a_chore_waits_for_the_end_of_a_turn_and_the_next_turn_for_the_chores(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        after = asyncio.ensure_future(rig.call("b"))
+        await settle()
+        rig.line.later(rig.chore("close"))
+        rig.line.later(rig.chore("release"))
+        assert rig.sent == []
+    for expected in (["close"], ["close", "release"], ["close", "release", "b"]):
+        await settle()
+        assert rig.sent == expected
+        rig.answer()
+    await after
+
+
+async def test_chores_keep_their_order_but_for_those_that_come_first(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        rig.line.later(rig.chore("c"))
+        rig.line.later(rig.chore("d"))
+        rig.line.first(rig.chore("a"), rig.chore("b"))
+    for _ in "abcd":
+        rig.answer()
+        await settle()
+    assert rig.sent == [*"abcd"]
+
+
+async def test_whether_a_chore_is_needed_is_asked_when_its_time_has_come(rigged: Rigged) -> None:
+    rig, needed = rigged(), True
+    async with rig.turn():
+        rig.line.later(rig.chore("close"))
+        rig.line.later(rig.chore("commit", needed=lambda: needed), rig.chore("release"))
+    needed = False
+    rig.answer()
+    await settle()
+    assert rig.sent == ["close", "release"]
+    rig.answer()
+    await settle()
+    assert rig.line.is_free
+
+
+async def test_chores_of_which_none_is_needed_hold_up_nobody(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        rig.line.later(rig.chore("commit", needed=lambda: False))
+    task = await rig.begin("a")
+    assert rig.sent == ["a"]
+    rig.answer()
+    await task
+
+
+async def test_the_answer_to_a_chore_is_shown_to_it_and_may_put_down_more(rigged: Rigged) -> None:
+    rig, answers = rigged(), []
+
+    def replied(reply: Reply) -> None:
+        answers.append(reply.error)
+        rig.line.first(rig.chore("release"))
+
+    rig.line.later(rig.chore("prepare", replied=replied), rig.chore("last"))
+    for _ in range(3):
+        rig.answer()
+        await settle()
+    assert rig.sent == ["prepare", "release", "last"]
+    assert answers == [None]
+
+
+async def test_a_finalizer_may_put_something_down_from_any_thread(rigged: Rigged) -> None:
+    rig = rigged()
+    await asyncio.to_thread(rig.line.soon, rig.line.later, rig.chore("close"))
+    await settle()
+    assert rig.sent == ["close"]
+    rig.channel.abort()
+    rig.line.soon(rig.line.later, rig.chore("release"))
+    await settle()
+    assert rig.sent == ["close"]
+
+
+async def test_with_pipelining_chores_leave_with_the_next_request_and_nobody_waits_for_them(
+    rigged: Rigged,
+) -> None:
+    rig = rigged(pipelining=True)
+    async with rig.turn():
+        rig.line.later(rig.chore("close"), rig.chore("commit", needed=lambda: False), rig.chore("release"))
+    task = await rig.begin("a")
+    assert rig.sent == ["close", "release", "a"]
+    rig.answer(EOT + EOT + FINE)
+    assert [reply.done and reply.done.rows for reply in await task] == [1]
+    assert rig.stats.round_trips == 1
+
+
+async def test_with_pipelining_who_wants_it_settled_waits_for_every_chore(rigged: Rigged) -> None:
+    rig = rigged(pipelining=True)
+    async with rig.turn():
+        rig.line.later(rig.chore("close"), rig.chore("release"))
+    task = asyncio.ensure_future(rig.line.take_turn(settled=True))
+    await settle()
+    assert rig.sent == ["close"]
+    rig.answer(EOT)
+    await settle()
+    assert rig.sent == ["close", "release"]
+    assert not task.done()
+    rig.answer(EOT)
+    await task
+    rig.line.give_turn()
+
+
+async def test_with_pipelining_an_answer_that_is_being_interrupted_is_waited_for_all_the_same(
+    rigged: Rigged,
+) -> None:
+    rig = rigged(pipelining=True)
+    await cancelled(await rig.begin("a"))
+    rig.line.later(rig.chore("close"))
+    after = asyncio.ensure_future(rig.call("b"))
+    await settle()
+    assert rig.sent == ["a", "!"]
+    rig.answer(HIT)
+    await settle()
+    assert rig.sent == ["a", "!", "close"]
+    rig.answer()
+    await settle()
+    assert rig.sent == ["a", "!", "close", "b"]
+    rig.answer()
+    await after
+
+
+async def test_with_pipelining_what_runs_is_interrupted_when_it_comes_to_the_head(rigged: Rigged) -> None:
+    rig = rigged(pipelining=True)
+    rig.line.later(rig.chore("close"))
+    task = await rig.begin("a")
+    await cancelled(task)
+    assert rig.urgent == 0  # the server is still closing, and must not be interrupted in that
+    rig.answer(EOT)
+    await settle()
+    assert rig.sent == ["close", "a", "!"]
+    rig.answer(HIT)
+
+
+# -- the urgent byte --------------------------------------------------------------------------------------------------
+
+
+async def test_a_cancelled_call_that_runs_a_statement_is_interrupted_once(rigged: Rigged) -> None:
+    rig = rigged()
+    task = await rig.begin("a")
+    task.cancel()
+    await settle()
+    assert rig.sent == ["a", "!"]
+    rig.answer(HIT)
+    await settle()
+    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.sent == ["a", "!"]
+
+
+async def test_one_that_runs_no_statement_is_not_interrupted(rigged: Rigged) -> None:
+    rig = rigged()
+    await cancelled(await rig.begin("prepare", running=False))
+    assert rig.sent == ["prepare"]
+    rig.answer()
+    await settle()
+    assert rig.line.is_free and rig.sent == ["prepare"]
+
+
+async def test_one_whose_answer_has_come_is_not_interrupted(rigged: Rigged) -> None:
+    rig = rigged()
+    task = await rig.begin("a")
+    rig.answer()
+    await cancelled(task)
+    assert rig.sent == ["a"] and rig.line.is_free
+
+
+async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
+    """The byte would overtake the rest of it."""
+    rig = rigged()
+    task = await rig.begin("a")
+    rig.wire.unsent = 10
+    await cancelled(task)
+    assert rig.sent == ["a"]
+    rig.answer()
+    await settle()
+    assert rig.line.is_free and not rig.line.in_doubt
+
+
+async def test_of_several_requests_each_is_interrupted_when_the_one_before_has_said_so(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    await cancelled(await rig.begin("a", "b", "c"))
+    for n in range(1, 4):
+        await settle()
+        assert rig.urgent == n
+        rig.answer(HIT)
+    await settle()
+    assert rig.urgent == 3
+    assert rig.line.is_free and not rig.line.in_doubt
+
+
+async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sent_again(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    await cancelled(await rig.begin("a", "b"))
+    rig.answer(FINE)
+    await settle()
+    assert rig.urgent == 1
+    rig.answer(HIT)
+    await settle()
+    assert rig.sent == ["a", "b", "!"]
+    assert rig.line.is_free and not rig.line.in_doubt
+
+
+async def test_what_is_not_abandoned_is_never_interrupted(rigged: Rigged) -> None:
+    rig = rigged()
+    async with rig.turn():
+        one, two = rig.submit("a"), rig.submit("b")
+        rig.line.abandon(two)
+        assert rig.urgent == 0
+        rig.answer()
+        await rig.line.wait(one)
+        await settle()
+        assert rig.urgent == 1
+        rig.answer(HIT)
+    await settle()
+    assert rig.line.is_free
+
+
+async def test_a_byte_that_nothing_has_answered_is_followed_by_a_probe_before_anything_else(
+    rigged: Rigged,
+) -> None:
+    rig = rigged()
+    task = await rig.begin("a")
+    task.cancel()
+    after = asyncio.ensure_future(rig.call("b"))
+    await settle()
+    rig.line.later(rig.chore("close"))
+    rig.answer(FINE)
+    await settle()
+    assert rig.sent == ["a", "!", PROBE]
+    assert rig.line.in_doubt
+    rig.answer(HIT)
+    await settle()
+    assert not rig.line.in_doubt
+    assert rig.sent == ["a", "!", PROBE, "close"]
+    rig.answer()
+    await settle()
+    rig.answer()
+    await after
+    assert rig.sent == ["a", "!", PROBE, "close", "b"]
+
+
+async def test_a_probe_that_was_not_hit_leaves_doubt_until_something_is(rigged: Rigged) -> None:
+    rig = rigged()
+    await cancelled(await rig.begin("a"))
+    rig.answer(FINE)
+    await settle()
+    rig.answer(FINE)
+    await settle()
+    assert rig.line.in_doubt and rig.line.is_free  # the caller may go on; it is told
+    task = await rig.begin("b")
+    assert rig.sent == ["a", "!", PROBE, "b"]
+    rig.answer(HIT)
+    await task
+    assert not rig.line.in_doubt
+
+
+async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) -> None:
+    rig = rigged()
+    rig.has_socket = False
+    await cancelled(await rig.begin("a"))
+    rig.answer(FINE)
+    await settle()
+    assert rig.sent == ["a"]
+    assert rig.line.is_free and not rig.line.in_doubt
+
+
+async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged: Rigged) -> None:
+    rig = rigged()
+    await cancelled(await rig.begin("a"))
+    rig.channel.eof_received()
+    await settle()
+    assert rig.sent == ["a", "!"]
+    with pytest.raises(ConnectionLost):
+        await rig.line.take_turn()
+
+
+# -- cancel_timeout ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_does_not_answer_a_cancelled_call_is_left(rigged: Rigged) -> None:
+    rig = rigged(cancel_timeout=0.01)
+    await cancelled(await rig.begin("a"))
+    waiting = asyncio.ensure_future(rig.call("b"))
+    await asyncio.wait_for(rig.wire.ended.wait(), 10)
+    with pytest.raises(ConnectionLost, match=r"cancelled call's answer did not come within 0\.01 s"):
+        await waiting
+    assert rig.sent == ["a", "!"]
+
+
+async def test_so_is_one_that_does_not_answer_the_chores_behind_it(rigged: Rigged) -> None:
+    rig = rigged(cancel_timeout=0.01)
+    await cancelled(await rig.begin("a"))
+    rig.line.later(rig.chore("close"))
+    rig.answer(HIT)
+    await asyncio.wait_for(rig.wire.ended.wait(), 10)
+    assert rig.sent == ["a", "!", "close"]
+    assert not rig.line.is_open
+
+
+async def test_an_answer_in_time_stops_that_clock(rigged: Rigged) -> None:
+    rig = rigged(cancel_timeout=0.01)
+    await cancelled(await rig.begin("a"))
+    rig.answer(HIT)
+    await settle()
+    loop = asyncio.get_running_loop()
+    passed = loop.create_future()
+    loop.call_later(0.02, passed.set_result, None)  # a clock that ends behind the one that must not
+    await passed
+    assert rig.line.is_free
+
+
+async def test_with_cancel_timeout_0_the_connection_is_dropped_at_once_and_no_byte_is_sent(
+    rigged: Rigged,
+) -> None:
+    rig = rigged(cancel_timeout=0.0)
+    await cancelled(await rig.begin("a"))
+    await asyncio.wait_for(rig.wire.ended.wait(), 10)
+    assert rig.sent == ["a"]
+    assert isinstance(rig.channel.failure, ConnectionLost)
+
+
+async def test_an_answer_that_nobody_wants_but_may_end_by_itself_has_no_clock(rigged: Rigged) -> None:
+    rig = rigged(cancel_timeout=0.0)
+    async with rig.turn():
+        rig.line.abandon(rig.submit("a"), interrupt=False)
+    await settle()
+    assert rig.line.is_open and rig.sent == ["a"]
+    rig.answer()
+    await settle()
+    assert rig.line.is_free
+
+
+# -- command_timeout --------------------------------------------------------------------------------------------------
+
+
+async def test_a_call_that_does_not_get_its_turn_in_time_has_sent_nothing(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    async with rig.turn():
+        waiting = asyncio.ensure_future(rig.call("b"))
+        with pytest.raises(QueryTimeout, match=r"not free within 0\.01 s; nothing was sent") as caught:
+            await waiting
+        assert isinstance(caught.value, TimeoutError)
+    assert rig.sent == [] and rig.line.is_free
+
+
+async def test_one_that_waits_for_what_another_has_left_behind_neither(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    rig.line.later(rig.chore("close"))
+    with pytest.raises(QueryTimeout, match="nothing was sent"):
+        await rig.call("b")
+    rig.answer()
+    await settle()
+    assert rig.sent == ["close"] and rig.line.is_free
+
+
+async def test_one_whose_answer_does_not_come_in_time_is_interrupted(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    with pytest.raises(
+        QueryTimeout, match=r"no answer within 0\.01 s; the statement was interrupted"
+    ) as caught:
+        await rig.call("a")
+    assert isinstance(caught.value, TimeoutError)
+    assert rig.sent == ["a", "!"]
+    rig.answer(HIT)
+    await settle()
+    assert rig.line.is_free and not rig.line.in_doubt
+
+
+async def test_one_that_runs_no_statement_only_gives_up(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    with pytest.raises(QueryTimeout, match=r"no answer within 0\.01 s$"):
+        await rig.call("prepare", running=False)
+    assert rig.sent == ["prepare"]
+    rig.answer()
+
+
+async def test_one_whose_request_the_server_does_not_read_in_time_gives_up_too(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    async with rig.turn():
+        ticket = rig.submit("a")
+        rig.wire.unsent = 10
+        rig.channel.pause_writing()
+        with pytest.raises(QueryTimeout, match=r"did not read for 0\.01 s"):
+            await rig.line.drain()
+        rig.line.abandon(ticket)
+        rig.wire.unsent = 0
+        rig.channel.resume_writing()
+        await rig.line.drain()
+    assert rig.sent == ["a", "!"]  # the whole request has left now
+    rig.answer(HIT)
+
+
+async def test_one_that_waits_without_the_turn_has_a_clock_of_its_own(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    ahead = rig.submit("ahead")
+    with pytest.raises(QueryTimeout, match="interrupted"):
+        await rig.line.wait(ahead)
+    rig.answer(HIT)
+    await settle()
+    assert rig.line.is_free
+
+
+async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=60.0)
+    begun = asyncio.get_running_loop().time()
+    deadlines: list[float] = []
+    async with rig.turn():
+        taken = asyncio.get_running_loop().time()
+        for _ in range(2):
+            for name in "ab":
+                ticket = rig.submit(name)
+                rig.answer()
+                await rig.line.wait(ticket)
+                assert ticket.deadline is not None
+                deadlines.append(ticket.deadline)
+            rig.line.restart_clock()
+    first, same, later, _ = deadlines
+    assert begun + 60 <= first <= taken + 60
+    assert first == same < later
+
+
+async def test_one_clock_serves_many_calls_and_each_has_its_whole_time(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.02)
+    loop = asyncio.get_running_loop()
+    for name in "abc":
+        task = await rig.begin(name)
+        rig.answer()
+        await task
+    passed = loop.create_future()
+    loop.call_later(0.01, passed.set_result, None)
+    await passed  # the clock of the quick ones goes on
+    begun = loop.time()
+    with pytest.raises(QueryTimeout):
+        await rig.call("slow")
+    assert loop.time() >= begun + 0.02
+    rig.answer(HIT)
+
+
+async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    task = await rig.begin("a")
+    rig.on_urgent = lambda: [
+        task.cancel()
+    ].clear()  # the clock has just rung, and the task has not heard it yet
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert rig.sent == ["a", "!"]
+    rig.answer(HIT)
+    await settle()
+    assert rig.line.is_free and not rig.line.in_doubt
+
+
+async def test_behind_the_end_no_clock_goes_on(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=60.0)
+    task = await rig.begin("a")
+    rig.channel.abort()
+    with pytest.raises(ConnectionLost):
+        await task
+    scheduled = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+    assert [timer for timer in scheduled if not timer.cancelled() and "Line" in repr(timer)] == []
+
+
+async def test_a_users_own_timeout_stays_a_timeout_of_his(rigged: Rigged) -> None:
+    rig, limit = rigged(command_timeout=60.0), asyncio.timeout(0.01)
+    with pytest.raises(TimeoutError) as caught:
+        async with limit:
+            await rig.call("a")
+    assert limit.expired() and type(caught.value) is TimeoutError
+    assert rig.sent == ["a", "!"]
+    rig.answer(HIT)
+    async with rig.turn():
+        waiting = asyncio.ensure_future(asyncio.wait_for(rig.call("b"), 0.01))
+        with pytest.raises(TimeoutError) as queued:
+            await waiting
+    assert type(queued.value) is TimeoutError
+    assert rig.sent == ["a", "!"]
+
+
+async def test_a_timeout_takes_no_turn_along(rigged: Rigged) -> None:
+    rig = rigged(command_timeout=0.01)
+    with contextlib.suppress(QueryTimeout):
+        await rig.call("a")
+    rig.answer(HIT)
+    rig.line.command_timeout = None
+    task = await rig.begin("b")
+    rig.answer()
+    await task
+
+
+# -- law: whatever happens, in whichever order ------------------------------------------------------------------------
+
+
+class Server:
+    """A server's side of the urgent byte: it hits what runs, or comes too late and hits what comes next, or is lost."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.answered = 0
+        self._byte_at: int | None = None
+        """Which request ran when a byte came that hit nothing yet."""
+        rig.on_urgent = self._interrupted
+
+    @property
+    def asked(self) -> list[str]:
+        return [name for name in self.rig.sent if name != "!"]
+
+    @property
+    def busy(self) -> bool:
+        return self.answered < len(self.asked)
+
+    def _interrupted(self) -> None:
+        assert self._byte_at is None, "a second byte is on its way"
+        assert self.busy, "nothing runs"
+        self._byte_at = self.answered
+
+    def answer(self, fate: str) -> None:
+        """Answer the oldest request; *fate* says what becomes of a byte that came while it ran."""
+        came_for, name = self._byte_at, self.asked[self.answered]
+        hit = came_for is not None and (fate == "hits" or came_for < self.answered)
+        if hit or fate == "lost":
+            self._byte_at = None
+        assert not (hit and name == "chore")
+        self.answered += 1
+        self.rig.answer(HIT if hit else FINE)
+
+
+@given(data=st.data())
+def test_a_byte_hits_nobody_who_still_waits_and_nothing_is_sent_out_of_turn(data: st.DataObject) -> None:
+    """Laws: at most one byte is on its way; none hits a call that still waits; requests of two calls, or of a call and
+    a chore, are never out together; and when everything is answered, the line is free and everybody has been told.
+    """
+    asyncio.run(_anything(data))
+
+
+async def _anything(data: st.DataObject) -> None:
+    rig = Rig()
+    try:
+        await _played_through(data, rig)
+    finally:
+        rig.channel.abort()
+        rig.channel.connection_lost(None)
+
+
+async def _played_through(data: st.DataObject, rig: Rig) -> None:
+    server = Server(rig)
+    calls: dict[str, asyncio.Task[list[Reply]]] = {}
+    steps = data.draw(st.lists(st.sampled_from("start cancel answer answer chore wait".split()), max_size=40))
+    for step in steps:
+        await _one_step(step, data, rig, server, calls)
+        _check(rig, server)
+    for _ in range(300):
+        if server.busy:
+            server.answer("late")
+        await settle()
+        _check(rig, server)
+    assert rig.line.is_free and not server.busy
+    for task in calls.values():
+        if not task.cancelled():
+            assert all(reply.error is None for reply in await task)
+
+
+async def _one_step(
+    step: str, data: st.DataObject, rig: Rig, server: Server, calls: dict[str, asyncio.Task[list[Reply]]]
+) -> None:
+    if step == "start":
+        name = f"call{len(calls)}"
+        count = data.draw(st.integers(1, 3))
+        requests = [f"{name}.{n}" for n in range(count)]
+        coroutine: Coroutine[Any, Any, list[Reply]] = rig.call(*requests, running=data.draw(st.booleans()))
+        calls[name] = asyncio.ensure_future(coroutine)
+    elif step == "cancel" and calls:
+        calls[data.draw(st.sampled_from(sorted(calls)))].cancel()
+    elif step == "answer" and server.busy:
+        server.answer(data.draw(st.sampled_from(["hits", "late", "lost"])))
+    elif step == "chore":
+        rig.line.later(rig.chore("chore"))
+    elif step == "wait":
+        await settle()
+
+
+def _check(rig: Rig, server: Server) -> None:
+    out = server.asked[server.answered :]
+    assert len({name.partition(".")[0] for name in out}) <= 1
+    assert out.count("chore") + out.count(PROBE) <= 1

@@ -1,0 +1,91 @@
+"""What a statement's text and type tell before it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioifx.client.sql.statement_rules import belongs_into_transaction, check_reading, check_reading_type
+from aioifx.errors import ProgrammingError
+from aioifx.wire.opcodes import StatementType
+
+
+@pytest.mark.parametrize(
+    ("sql", "belongs"),
+    [
+        ("insert into t values (1)", True),
+        ("select a from t", True),
+        ("(select a from t)", True),
+        ("create table database_log (a int)", True),
+        ("savepoint a", True),
+        ("lock table t in share mode", True),
+        ("BEGIN WORK", False),
+        ("commit", False),
+        ("ROLLBACK TO SAVEPOINT a", False),
+        ("{ a } set isolation to dirty read", False),
+        ("database shop", False),
+        ("close database", False),
+        ("CREATE /* a */ DATABASE shop", False),
+        ("drop database shop", False),
+        ("rename database a to b", False),
+        ("rename table a to b", True),
+    ],
+)
+def test_what_ends_or_begins_a_transaction_or_has_none_does_not_belong_into_one(
+    sql: str, belongs: bool
+) -> None:
+    assert belongs_into_transaction(sql) is belongs
+
+
+READING = [
+    ("select a from t", StatementType.SELECT),
+    ("with x as (select 1 from t) select * from x", StatementType.SELECT),
+    ("(select a from t)", StatementType.SELECT),
+    ("BEGIN", StatementType.BEGIN_WORK),
+    ("commit work", StatementType.COMMIT_WORK),
+    ("rollback", StatementType.ROLLBACK_WORK),
+    ("rollback to savepoint a", 90),
+    ("savepoint a", 91),
+    ("release savepoint a", 92),
+    ("database shop", StatementType.DATABASE),
+    ("close database", StatementType.CLOSE_DATABASE),
+    ("set isolation to dirty read", 15),
+    ("SET LOCK MODE TO WAIT", 16),
+    ("set explain on", 17),
+]
+CHANGING = [
+    ("insert into t values (1)", StatementType.INSERT),
+    ("update t set a = 1", StatementType.UPDATE_ALL),
+    ("create temp table t (a int)", 10),
+    ("set constraints all disabled", 18),
+    ("set transaction read write", 19),
+    ("set", 20),
+    ("execute procedure p()", StatementType.EXECUTE_ROUTINE),
+    ("create database d", StatementType.CREATE_DATABASE),
+    ("grant select on t to public", 30),
+]
+
+
+@pytest.mark.parametrize(("sql", "kind"), READING)
+def test_queries_and_what_changes_the_session_alone_pass(sql: str, kind: int) -> None:
+    check_reading(sql)
+    check_reading_type(kind, sql)
+
+
+@pytest.mark.parametrize(("sql", "kind"), CHANGING)
+def test_everything_else_is_refused_by_text_and_by_type(sql: str, kind: int) -> None:
+    for check in (lambda: check_reading(sql), lambda: check_reading_type(kind, sql)):
+        with pytest.raises(ProgrammingError, match="the connection is read-only") as caught:
+            check()
+        assert (caught.value.sqlcode, caught.value.sql) == (-878, sql)
+
+
+def test_what_the_server_calls_something_else_is_refused_though_its_text_looks_like_a_query() -> None:
+    check_reading("select a from t into temp x")
+    with pytest.raises(ProgrammingError):
+        check_reading_type(StatementType.SELECT_INTO_TEMP, "select a from t into temp x")
+
+
+def test_a_text_without_a_verb_is_left_to_the_server() -> None:
+    check_reading("?")
+    with pytest.raises(ProgrammingError):
+        check_reading_type(StatementType.INSERT, "?")

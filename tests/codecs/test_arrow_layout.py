@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from aioifx.codecs.arrow_layout import Field, Layout, PureColumns, fields_for
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import NotSupportedError
+from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+from tests.codecs.samples import (
+    BOOLEAN,
+    BSON,
+    CHAR4,
+    DATE,
+    FLOAT,
+    INT8,
+    INTEGER,
+    JSON,
+    LATIN1,
+    LVARCHAR,
+    POINT,
+    SMALLFLOAT,
+    UTF8,
+    VARCHAR,
+    columns_of,
+    decimal_type,
+)
+
+
+def field_of(sql_type: SqlType, code_set: CodeSet = LATIN1) -> Field:
+    (field,) = fields_for(columns_of(sql_type), code_set)
+    return field
+
+
+def datetime_of(first: Unit, last: Unit, scale: int = 0) -> SqlType:
+    return SqlType(TypeCode.DATETIME, datetime_qualifier(first, last, scale).encoded)
+
+
+def interval_of(first: Unit, last: Unit, leading: int, scale: int = 0) -> SqlType:
+    return SqlType(TypeCode.INTERVAL, Qualifier(first, last, leading, scale).encoded)
+
+
+LAYOUTS = [
+    (SqlType(TypeCode.SMALLINT, 2), (Layout.INT16, 0, 0)),
+    (INTEGER, (Layout.INT32, 0, 0)),
+    (SqlType(TypeCode.SERIAL, 4), (Layout.INT32, 0, 0)),
+    (SqlType(TypeCode.BIGINT, 8), (Layout.INT64, 0, 0)),
+    (SqlType(TypeCode.BIGSERIAL, 8), (Layout.INT64, 0, 0)),
+    (INT8, (Layout.INT64, 0, 0)),
+    (SqlType(TypeCode.SERIAL8, 10), (Layout.INT64, 0, 0)),
+    (SMALLFLOAT, (Layout.FLOAT32, 0, 0)),
+    (FLOAT, (Layout.FLOAT64, 0, 0)),
+    (decimal_type(16, 2), (Layout.DECIMAL, 16, 2)),
+    (decimal_type(9, 3, TypeCode.MONEY), (Layout.DECIMAL, 9, 3)),
+    (decimal_type(16), (Layout.FLOAT64, 0, 0)),
+    (DATE, (Layout.DATE, 0, 0)),
+    (datetime_of(Unit.YEAR, Unit.DAY), (Layout.DATE, 0, 0)),
+    (datetime_of(Unit.YEAR, Unit.SECOND), (Layout.TIMESTAMP, 0, 0)),
+    (datetime_of(Unit.YEAR, Unit.FRACTION, 1), (Layout.TIMESTAMP, 0, 3)),
+    (datetime_of(Unit.YEAR, Unit.FRACTION, 3), (Layout.TIMESTAMP, 0, 3)),
+    (datetime_of(Unit.YEAR, Unit.FRACTION, 4), (Layout.TIMESTAMP, 0, 6)),
+    (datetime_of(Unit.HOUR, Unit.SECOND), (Layout.CLOCK, 0, 0)),
+    (datetime_of(Unit.HOUR, Unit.FRACTION, 5), (Layout.CLOCK, 0, 6)),
+    (datetime_of(Unit.YEAR, Unit.MINUTE), (Layout.TIMESTAMP, 0, 0)),
+    (datetime_of(Unit.HOUR, Unit.MINUTE), (Layout.CLOCK, 0, 0)),
+    (datetime_of(Unit.YEAR, Unit.MONTH), (Layout.UTF8, 0, 0)),
+    (interval_of(Unit.DAY, Unit.SECOND, 9), (Layout.DURATION, 0, 0)),
+    (interval_of(Unit.HOUR, Unit.FRACTION, 2, 2), (Layout.DURATION, 0, 3)),
+    (interval_of(Unit.DAY, Unit.FRACTION, 4, 5), (Layout.DURATION, 0, 6)),
+    (interval_of(Unit.YEAR, Unit.MONTH, 4), (Layout.INT32, 0, 0)),
+    (BOOLEAN, (Layout.BOOL, 0, 0)),
+    (CHAR4, (Layout.UTF8, 0, 0)),
+    (VARCHAR, (Layout.UTF8, 0, 0)),
+    (LVARCHAR, (Layout.UTF8, 0, 0)),
+    (JSON, (Layout.UTF8, 0, 0)),
+    (BSON, (Layout.BINARY, 0, 0)),
+    (POINT, (Layout.BINARY, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("sql_type", "layout"), LAYOUTS, ids=[str(sql_type) for sql_type, _ in LAYOUTS])
+def test_every_type_has_its_layout(sql_type: SqlType, layout: tuple[Layout, int, int]) -> None:
+    field = field_of(sql_type)
+    assert (field.layout, field.precision, field.scale) == layout
+
+
+def test_large_objects_have_no_field() -> None:
+    blob = SqlType(TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob")
+    with pytest.raises(NotSupportedError, match="column 'c0': BLOB values are not supported"):
+        field_of(blob)
+
+
+def test_names_of_columns_stay_and_opaque_types_become_plain_bytes() -> None:
+    (field,) = fields_for([Column("where", POINT, nullable=False)], UTF8)
+    assert (field.column.name, field.column.nullable) == ("where", False)
+    assert field.stored(b"\0\0\0\0\3\xc3\xa4a") == b"\xc3\xa4a"
+    assert field.stored(b"\1\0\0\0\0") is None
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "weights"),
+    [
+        (
+            interval_of(Unit.DAY, Unit.SECOND, 3),
+            (8_640_000_000_000, 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000),
+        ),
+        (interval_of(Unit.SECOND, Unit.FRACTION, 2, 4), (1_000_000, 10_000, 100)),
+        (interval_of(Unit.FRACTION, Unit.FRACTION, 3, 3), (10_000, 100)),
+        (interval_of(Unit.YEAR, Unit.MONTH, 4), (1200, 12, 1)),
+        (interval_of(Unit.DAY, Unit.SECOND, 9), ()),  # its microseconds might not fit
+        (interval_of(Unit.YEAR, Unit.MONTH, 9), ()),
+        (INTEGER, ()),
+    ],
+    ids=str,
+)
+def test_the_kernel_is_told_what_each_pair_of_an_interval_counts(
+    sql_type: SqlType, weights: tuple[int, ...]
+) -> None:
+    assert field_of(sql_type).native[10] == weights
+
+
+# --- the columns in Python, without a decoder -----------------------------------------------------------------------
+
+
+def test_a_null_is_zeros_and_a_bit_that_is_not_set() -> None:
+    columns = PureColumns(fields_for(columns_of(INTEGER, BOOLEAN, VARCHAR), LATIN1), LATIN1)
+    nought, four, seven, eight = (number.to_bytes(4, sys.byteorder) for number in (0, 4, 7, 8))
+    filled = (seven, b"\1", b"text")
+    for row in (filled, (None, None, None), filled):
+        assert columns.append(row)
+    assert columns.take() == (
+        3,
+        [
+            (1, b"\x05", seven + nought + seven, None),
+            (1, b"\x05", b"\x05", None),
+            (1, b"\x05", nought + four + four + eight, b"texttext"),
+        ],
+    )
+    assert (columns.rows, columns.nbytes) == (0, 0)
+
+
+def test_bits_go_on_in_the_next_byte() -> None:
+    columns = PureColumns(fields_for(columns_of(BOOLEAN), LATIN1), LATIN1)
+    for place in range(11):
+        columns.append((b"\1" if place in (0, 7, 8, 10) else b"\0",))
+    assert columns.take() == (11, [(0, None, b"\x81\x05", None)])
+
+
+def test_a_row_without_room_is_not_appended() -> None:
+    columns = PureColumns(fields_for(columns_of(VARCHAR, VARCHAR), LATIN1), LATIN1, most_bytes=5)
+    assert columns.append((b"12345", b""))
+    assert not columns.append((b"", b"123456"))
+    assert not columns.append((b"6", b""))
+    assert columns.append((None, b"12345"))
+    assert columns.rows == 2

@@ -1,0 +1,86 @@
+"""What both packers are told of a parameter: cut from the reference, so it must put the reference together again."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from aioifx.codecs.bind_values import binder_for
+from aioifx.codecs.param_plan import Op, forms_for
+from aioifx.codecs.text import code_set_of
+from aioifx.sqltypes import SqlType, TypeCode
+
+LATIN1 = code_set_of("en_US.8859-1")
+UTF8 = code_set_of("en_US.utf8")
+
+INTEGER = SqlType(TypeCode.INTEGER, 4)
+VARCHAR = SqlType(TypeCode.VARCHAR, 20)
+DECIMAL = SqlType(TypeCode.DECIMAL, 16 << 8 | 2)
+
+
+@pytest.mark.parametrize("sql_type", [INTEGER, VARCHAR, DECIMAL, SqlType(TypeCode.DATE, 4), None], ids=str)
+def test_the_head_of_null_is_the_whole_entry(sql_type: SqlType | None) -> None:
+    form = forms_for(sql_type, LATIN1).of(type(None))
+    assert form.op is Op.CONSTANT
+    assert form.head == binder_for(sql_type, LATIN1)(None)
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "value", "width"),
+    [
+        (SqlType(TypeCode.SMALLINT, 2), 12, 2),
+        (INTEGER, -70_000, 4),
+        (SqlType(TypeCode.BIGINT, 8), 1 << 40, 8),
+        (SqlType(TypeCode.SERIAL, 4), 7, 4),
+        (None, 7, 4),
+    ],
+    ids=str,
+)
+def test_head_and_number_are_the_entry_of_an_int(sql_type: SqlType | None, value: int, width: int) -> None:
+    form = forms_for(sql_type, LATIN1).of(int)
+    assert form.head + value.to_bytes(width, "big", signed=True) == binder_for(sql_type, LATIN1)(value)
+    assert -form.limit < value < form.limit
+
+
+def test_a_text_ends_its_head_with_its_size_and_is_padded() -> None:
+    form = forms_for(VARCHAR, LATIN1).of(str)
+    assert form.op is Op.SHORT_TEXT
+    assert form.head + b"\0\3abc\0" == binder_for(VARCHAR, LATIN1)("abc")
+    assert form.limit == 20 and form.refuses_nul
+
+
+def test_a_truth_is_one_of_two_heads() -> None:
+    form = forms_for(SqlType(TypeCode.BOOLEAN, 1, extended_name="boolean"), LATIN1).of(bool)
+    bind = binder_for(SqlType(TypeCode.BOOLEAN, 1, extended_name="boolean"), LATIN1)
+    assert (form.head, form.other) == (bind(True), bind(False))
+    assert form.head != form.other
+
+
+def test_a_decimal_has_as_many_digits_in_front_of_its_point_as_its_type() -> None:
+    forms = forms_for(DECIMAL, LATIN1)
+    assert {forms.of(kind).op for kind in (Decimal, int, float)} == {Op.NUMBER}
+    assert forms.of(Decimal).limit == 14
+
+
+@pytest.mark.parametrize("kind", [bytes, dt.timedelta, object, str.__class__])
+def test_a_class_that_is_not_usual_is_the_binders_work(kind: type[object]) -> None:
+    form = forms_for(INTEGER, LATIN1).of(kind)
+    assert form.op is Op.OTHER
+    assert form.bind(12) == binder_for(INTEGER, LATIN1)(12)
+
+
+def test_a_subclass_is_not_its_base() -> None:
+    class Number(int):
+        pass
+
+    assert forms_for(INTEGER, LATIN1).of(Number).op is Op.OTHER
+
+
+def test_large_objects_have_no_text_form() -> None:
+    assert forms_for(SqlType(TypeCode.TEXT, 56), LATIN1).of(str).op is Op.OTHER
+
+
+def test_the_same_type_has_the_same_forms() -> None:
+    assert forms_for(VARCHAR, UTF8) is forms_for(SqlType(TypeCode.VARCHAR, 20), UTF8)

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from aioifx import connect
+from aioifx.errors import DatabaseError, IntegrityError, NotNullViolation, UndefinedColumn, UndefinedTable
+from aioifx.server import running
+from aioifx.server.host.seed import run_script
+from tests.server.talking import House, house, query, run
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    with house() as made:
+        yield made
+
+
+SCRIPT = """
+-- a shop; with a semicolon in a comment
+CREATE TABLE item (id SERIAL, name VARCHAR(40));
+INSERT INTO item VALUES (0, 'pen; blue');
+INSERT INTO item VALUES (0, 'cup');
+"""
+
+
+def test_a_script_fills_a_database(home: House) -> None:
+    run_script(SCRIPT, "demo", home.databases, home.roster, "anna")
+    assert query(home.engine(), "SELECT id, name FROM item ORDER BY id") == [(1, "pen; blue"), (2, "cup")]
+    assert [member.user for member in home.roster.members()] == ["anna"]  # the engine of the line above
+
+
+def test_a_failing_statement_is_named(home: House) -> None:
+    with pytest.raises(UndefinedTable) as raised:
+        run_script(SCRIPT + "DELETE FROM nothing", "demo", home.databases, home.roster, "anna")
+    error = raised.value
+    assert (error.sql, error.row_index, error.offset) == ("DELETE FROM nothing", 3, 13)
+    assert str(error).startswith(
+        "statement 4 of the seed, line 6 of the script: table nothing is not in the database"
+    )
+    assert error.__notes__ == ["SQL, column 13:\n    DELETE FROM nothing\n                ^"]
+    assert home.roster.members() == []
+
+
+def test_the_line_is_that_of_the_place_in_the_statement(home: House) -> None:
+    script = SCRIPT + "\nSELECT name,\n\tnone\nFROM item;"
+    with pytest.raises(UndefinedColumn, match=r"^statement 4 of the seed, line 8 of the script: ") as raised:
+        run_script(script, "demo", home.databases, home.roster, "anna")
+    assert raised.value.__notes__ == ["SQL, line 2, column 2:\n        none\n        ^"]
+
+
+def test_a_statement_without_a_place_is_shown(home: House) -> None:
+    script = "CREATE TABLE t (a INT NOT NULL);\n\nINSERT INTO t\nVALUES (NULL);"
+    with pytest.raises(NotNullViolation, match=r"^statement 2 of the seed, line 3 of the script: ") as raised:
+        run_script(script, "demo", home.databases, home.roster, "anna")
+    assert raised.value.__notes__ == ["SQL:\n    INSERT INTO t\n    VALUES (NULL)"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "sqlcode", "shown"),
+    [
+        ("INSERT INTO item VALUES (0, 'it''s);", -282, "INSERT INTO item VALUES (0, 'it''s);"),
+        ("{ never closed", -283, "{ never closed"),
+        ("SELECT 1 ^ 2;", -202, "SELECT 1 ^ 2;"),
+    ],
+)
+def test_a_script_that_cannot_be_read_runs_nothing_and_names_the_place(
+    home: House, rest: str, sqlcode: int, shown: str
+) -> None:
+    with pytest.raises(DatabaseError, match=r"^statement 4 of the seed, line 6 of the script: ") as raised:
+        run_script(SCRIPT + rest, "demo", home.databases, home.roster, "anna")
+    error = raised.value
+    assert (error.sqlcode, error.row_index) == (sqlcode, 3)
+    (note,) = error.__notes__
+    assert note.startswith(
+        f"SQL, line 6, column {error.offset - len(SCRIPT)}:\n    {shown}\n"
+    ) and note.endswith("^")
+    with pytest.raises(UndefinedTable):
+        run_script("DELETE FROM item", "demo", home.databases, home.roster, "anna")
+
+
+DBSCHEMA = """
+DBSCHEMA Schema Utility       INFORMIX-SQL Version 14.10.FC7
+
+grant dba to "informix";
+grant connect to "public";
+
+{ TABLE "informix".customer row size = 134 number of columns = 3 index size = 28; it's }
+
+{ unload file name = custo00100.unl number of rows = 28 }
+
+create table "informix".customer
+  (
+    customer_num serial not null ,
+    fname char(15) default 'it''s; {so}',
+    zip char(5), -- don't; { mind
+    check (fname != ';' ) constraint "informix".c100_1,
+    primary key (customer_num)  constraint "informix".u100_2
+  ) extent size 16 next size 16 lock mode row;
+
+revoke all on "informix".customer from "public" as "informix";
+
+grant select on "informix".customer to "public" as "informix";
+
+create index "informix".zip_ix on "informix".customer (zip) using btree ;
+"""
+
+
+def test_the_output_of_dbschema_is_a_seed(home: House) -> None:
+    run_script(DBSCHEMA, "demo", home.databases, home.roster, "informix")
+    engine = home.engine()
+    assert query(engine, "SELECT constrname FROM sysconstraints ORDER BY 1") == [
+        ("c100_1",),
+        ("n100_1",),
+        ("u100_2",),
+    ]
+    run(engine, "INSERT INTO customer (customer_num) VALUES (0)")
+    assert query(engine, "SELECT fname FROM customer") == [("it's; {so}     ",)]
+    with pytest.raises(DatabaseError, match=r"^statement 7 of the seed, line 26 of the script: ") as raised:
+        routine = "\ncreate procedure p() define a int; let a = 1; end procedure document 'x; y';\nselect 1;"
+        run_script(DBSCHEMA + routine, "sysmaster", home.databases, home.roster, "informix")
+    assert raised.value.sqlcode == -999
+
+
+async def test_a_script_is_kept_in_an_ansi_database_too() -> None:
+    async with running(seed=SCRIPT, log_mode="ansi") as dsn, connect(dsn) as conn:
+        assert await conn.fetchval("SELECT COUNT(*) FROM item") == 2
+
+
+DUMP = (Path(__file__).parent / "data" / "dbschema.sql").read_text("utf-8")
+"""As ``dbschema -d stores -ss`` writes it, but for types that are not served: every clause it prints is in it."""
+
+
+async def test_a_whole_schema_from_dbschema_works_afterwards() -> None:
+    async with running("stores", seed=DUMP) as dsn, connect(dsn) as conn:
+        names = "SELECT TRIM(owner) || '.' || constrname FROM sysconstraints WHERE constrtype IN ('P', 'R', 'U', 'C')"
+        assert sorted([name async for (name,) in conn.stream(names)]) == [
+            "informix.ck_discount",
+            "informix.fk_country",
+            "informix.pk_country",
+            "informix.pk_customer",
+            "ledger.ck_state",
+            "ledger.fk_customer",
+            "ledger.fk_orders",
+            "ledger.pk_orders",
+            "ledger.u_items",
+            "ledger.u_po",
+        ]
+        await conn.execute("INSERT INTO country VALUES (?, ?)", "DE", "Germany")
+        customer = (await conn.execute("INSERT INTO customer (lname) VALUES (?)", "Okafor")).serial
+        order = (await conn.execute("INSERT INTO ledger.orders (customer_num) VALUES (?)", customer)).serial
+        await conn.execute('INSERT INTO "ledger".items VALUES (1, ?, 3, 2.5, ?)', order, None)
+        assert await conn.fetchval("SELECT receipt.NEXTVAL FROM country") == 4709
+        assert (await conn.execute("UPDATE active_customer SET discount = ?", Decimal(5))).rowcount == 1
+        with pytest.raises(IntegrityError, match=r"informix\.ck_discount"):
+            await conn.execute("UPDATE buyer SET discount = 101")
+        with pytest.raises(IntegrityError, match=r"ledger\.fk_customer"):
+            await conn.execute("UPDATE orders SET customer_num = 99")
+        (row,) = await conn.fetch("SELECT order_num, total FROM open_order")
+        assert tuple(row) == (order, Decimal("7.5"))
+        await conn.execute("DELETE FROM orders")
+        assert await conn.fetchval("SELECT COUNT(*) FROM items") == 0
+        assert await conn.fetchval("SELECT name FROM nation") == "Germany"

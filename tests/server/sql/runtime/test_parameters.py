@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import Parameter
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.model.type_rules import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    LONG_TEXT,
+    SMALLINT,
+    char,
+    decimal,
+)
+from aioifx.server.sql.model.type_rules import (
+    datetime as moment,
+)
+from aioifx.server.sql.runtime.parameters import bind, bound
+from aioifx.sqltypes import SqlType, Unit, Value
+
+SETTINGS = Settings()
+TO_SECOND = moment(Unit.YEAR, Unit.SECOND)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "stored"),
+    [
+        (SMALLINT, 5, 5),
+        (SMALLINT, "5", 5),
+        (char(3), "abcdef", "abc"),
+        (decimal(5, 2), Decimal("1.005"), "1.01"),
+        (DATE, date(1970, 1, 1), 25568),
+        (TO_SECOND, datetime(2026, 5, 4, 1, 2, 3, 999), "2026-05-04 01:02:03"),
+        (BOOLEAN, True, "t"),
+        (INTEGER, None, None),
+    ],
+)
+def test_an_assigned_value_is_made_one_of_its_columns_type(
+    type_: SqlType, value: Value, stored: Stored
+) -> None:
+    assert bound(Parameter(type_), value, SETTINGS) == stored
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "stored"),
+    [
+        (BIGINT, 5, 5),
+        (BIGINT, "5", 5),
+        (BIGINT, Decimal("5.0"), 5),
+        (BIGINT, Decimal("5.5"), 5.5),
+        (BIGINT, 2**70, float(2**70)),
+        (decimal(), 5, "5"),
+        (decimal(), Decimal("1.0050"), "1.005"),
+        (LONG_TEXT, "abc ", "abc "),
+        (LONG_TEXT, 5, "5"),
+        (DATE, "01/02/1900", 2),
+        (FLOAT, Decimal("0.5"), 0.5),
+        (TO_SECOND, datetime(2026, 5, 4, 1, 2, 3), "2026-05-04 01:02:03"),
+        (TO_SECOND, datetime(2026, 5, 4, 1, 2, 3, 500_000), "2026-05-04 01:02:03.50000"),
+        (TO_SECOND, date(2026, 5, 4), "2026-05-04 00:00:00"),
+    ],
+)
+def test_a_compared_value_keeps_all_that_it_has(type_: SqlType, value: Value, stored: Stored) -> None:
+    assert bound(Parameter(type_, compared=True), value, SETTINGS) == stored
+
+
+def test_a_value_that_nothing_gives_a_type_is_stored_as_what_it_is() -> None:
+    assert bind((Parameter(None),) * 3, ("a", 5, Decimal("1.50")), SETTINGS) == ("a", 5, "1.5")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "sqlcode"),
+    [
+        (Parameter(SMALLINT), 40_000, -1214),
+        (Parameter(INTEGER), "x", -1213),
+        (Parameter(INTEGER, exact=True), 1.5, -415),
+        (Parameter(BIGINT, compared=True), "x", -1213),
+        (Parameter(DATE, compared=True), "soon", -1218),
+    ],
+)
+def test_a_value_that_cannot_be_of_the_type_says_why(
+    parameter: Parameter, value: Value, sqlcode: int
+) -> None:
+    with pytest.raises(SqlFault) as caught:
+        bound(parameter, value, SETTINGS)
+    assert caught.value.sqlcode == sqlcode
+
+
+def test_the_number_of_values_must_be_right() -> None:
+    with pytest.raises(SqlFault, match="-254"):
+        bind((Parameter(INTEGER),), (), SETTINGS)

@@ -1,0 +1,256 @@
+"""Indexes, views, synonyms, sequences, roles, databases made and dropped."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.syntax.parser import parse
+from tests.server.sql.shapes import fault_of, statement_shape
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "alter sequence s restart with 10 increment by 2",
+            "AlterSequence(s, SequenceOptions(10, restart, 2))",
+        ),
+        (
+            "create index i on t (a)",
+            "CreateIndex(i, t, [IndexPart(a)])",
+        ),
+        (
+            "create unique cluster index o.i on o.t (a desc, b asc, c) using btree in d online",
+            "CreateIndex(o.i, o.t, [IndexPart(a, descending), IndexPart(b), IndexPart(c)], unique, cluster)",
+        ),
+        (
+            "create distinct index if not exists i on t (a) fillfactor 90 extent size 8",
+            "CreateIndex(i, t, [IndexPart(a)], unique, if_not_exists)",
+        ),
+        (
+            "create cluster index i on t (a) enabled compressed",
+            "CreateIndex(i, t, [IndexPart(a)], cluster)",
+        ),
+        (
+            "create view v as select a from t",
+            "CreateView(v, (Select([a], [t])), create view v as select a from t, select a from t)",
+        ),
+        (
+            "create view if not exists o.v (x, y) as select a, b from t where c = 1",
+            "CreateView(o.v, [x, y], (Select([a, b], [t], where=Comparison(=, c, 1))), create view if not "
+            "exists o.v (x, y) as select a, b from t where c = 1, select a, b from t where c = 1, "
+            "if_not_exists)",
+        ),
+        (
+            "create view v as (select a from t)",
+            "CreateView(v, (Select([a], [t])), create view v as (select a from t), (select a from t))",
+        ),
+        (
+            "create synonym s for t",
+            "CreateSynonym(s, t)",
+        ),
+        (
+            "create public synonym if not exists s for db:o.t",
+            "CreateSynonym(s, db:o.t, if_not_exists)",
+        ),
+        (
+            "create private synonym s for t",
+            "CreateSynonym(s, t, private)",
+        ),
+        (
+            "create sequence s",
+            "CreateSequence(s, SequenceOptions())",
+        ),
+        (
+            "create sequence s start with 5 increment by -2 maxvalue 100 minvalue -100 cycle cache 10 order",
+            "CreateSequence(s, SequenceOptions(5, -2, 100, -100, cycle, 10, order))",
+        ),
+        (
+            "create sequence s nomaxvalue nominvalue nocycle nocache noorder",
+            "CreateSequence(s, SequenceOptions(no_maximum, no_minimum, 0))",
+        ),
+        (
+            "create sequence s start 5 increment 2",
+            "CreateSequence(s, SequenceOptions(5, 2))",
+        ),
+        (
+            "create role r",
+            "CreateRole(r)",
+        ),
+        (
+            "create database d",
+            "CreateDatabase(DatabaseName(d), none)",
+        ),
+        (
+            "create database d in dbs with buffered log",
+            "CreateDatabase(DatabaseName(d), buffered)",
+        ),
+        (
+            "create database if not exists d with log",
+            "CreateDatabase(DatabaseName(d), unbuffered, if_not_exists)",
+        ),
+        (
+            "create database d@srv",
+            "CreateDatabase(DatabaseName(d, srv), none)",
+        ),
+        (
+            "create database '//srv/d' with log",
+            "CreateDatabase(DatabaseName(d, srv), unbuffered)",
+        ),
+        (
+            "drop table t",
+            "Drop(table, t)",
+        ),
+        (
+            "drop table if exists o.t cascade",
+            "Drop(table, o.t, if_exists)",
+        ),
+        (
+            "drop view v restrict",
+            "Drop(view, v, restrict)",
+        ),
+        (
+            "drop index i online",
+            "Drop(index, i)",
+        ),
+        (
+            "drop index if exists o.i",
+            "Drop(index, o.i, if_exists)",
+        ),
+        (
+            "drop synonym s",
+            "Drop(synonym, s)",
+        ),
+        (
+            "drop sequence s",
+            "Drop(sequence, s)",
+        ),
+        (
+            "drop role r",
+            "Drop(role, r)",
+        ),
+        (
+            "drop database d",
+            "DropDatabase(DatabaseName(d))",
+        ),
+        (
+            "drop database if exists d",
+            "DropDatabase(DatabaseName(d), if_exists)",
+        ),
+        (
+            "drop procedure p",
+            "Drop(procedure, p)",
+        ),
+        (
+            "rename table a to b",
+            "RenameObject(table, a, b)",
+        ),
+        (
+            "rename table o.a to b",
+            "RenameObject(table, o.a, b)",
+        ),
+        (
+            "rename column t.a to b",
+            "RenameColumn(t, a, b)",
+        ),
+        (
+            "rename column o.t.a to b",
+            "RenameColumn(o.t, a, b)",
+        ),
+        (
+            "rename column 'o'.t.a to b",
+            "RenameColumn(o.t, a, b)",
+        ),
+        (
+            "rename index i to j",
+            "RenameObject(index, i, j)",
+        ),
+        (
+            "rename sequence s to u",
+            "RenameObject(sequence, s, u)",
+        ),
+        (
+            "rename database d to e",
+            "RenameDatabase(DatabaseName(d), e)",
+        ),
+        (
+            "create distinct cluster index i on t (a)",
+            "CreateIndex(i, t, [IndexPart(a)], unique, cluster)",
+        ),
+    ],
+)
+def test_objects(text: str, expected: str) -> None:
+    assert statement_shape(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("marked", "fault"),
+    [
+        ("alter sequence s^", (-201, "")),
+        ("alter sequence s ^start with 5", (-201, "")),
+        ("alter ^index i to cluster", (-999, "ALTER INDEX")),
+        ("alter ^fragment on table t init in d", (-999, "ALTER FRAGMENT")),
+        ("alter ^procedure p", (-999, "ALTER PROCEDURE")),
+        ("create index i on t (f^(a))", (-999, "FUNCTIONAL INDEX")),
+        ("create index i on t (a) ^disabled", (-999, "DISABLED")),
+        ("create index i on t (a) using ^bts in d", (-999, "USING BTS")),
+        ("create index i on t (a) ^hash on (a) with 5 buckets", (-999, "HASH ON")),
+        ("create index i on t^", (-201, "")),
+        ("create view v as ^select first 5 a from t", (-944, "")),
+        ("create view v as select a from t with ^read only", (-201, "")),
+        ("create ^or replace view v as select a from t", (-201, "")),
+        ("create sequence s start with 1 ^start with 2", (-201, "")),
+        ("create sequence s ^restart with 1", (-201, "")),
+        ("create sequence s nomaxvalue ^maxvalue 3", (-201, "")),
+        ("create sequence s ^foo", (-201, "")),
+        ("create role if not exists ^7", (-201, "")),
+        ("create database d with log ^mode ansi", (-999, "MODE ANSI")),
+        ("create ^procedure p() end procedure", (-999, "CREATE PROCEDURE")),
+        ("create ^dba function f() returning int; return 1; end function", (-999, "CREATE DBA FUNCTION")),
+        ("create ^trigger tr insert on t (execute procedure p())", (-999, "CREATE TRIGGER")),
+        ("create ^row type r (a int)", (-999, "CREATE ROW TYPE")),
+        ("create ^distinct type d as int", (-999, "CREATE DISTINCT TYPE")),
+        ("create ^foo", (-201, "")),
+        ("create view v ^of type r as select a from t", (-999, "CREATE VIEW OF TYPE")),
+        ("create index i on t (a ^int_ops)", (-999, "OPCLASS")),
+        ("create database d with log nlscase ^insensitive", (-999, "NLSCASE INSENSITIVE")),
+        ("create database d with log nlscase ^foo", (-201, "")),
+        ("create^", (-201, "")),
+        ("create ^user x", (-999, "CREATE USER")),
+        ("drop function f^(int)", (-999, "DROP FUNCTION (")),
+        ("drop ^trigger tr", (-999, "DROP TRIGGER")),
+        ("drop ^row type r", (-999, "DROP ROW TYPE")),
+        ("drop ^foo", (-201, "")),
+        ("drop table^", (-201, "")),
+        ("drop table t cascade ^restrict", (-201, "")),
+        ("rename column a ^to b", (-201, "")),
+        ("rename ^foo a to b", (-201, "")),
+        ("rename table a to o^.b", (-201, "")),
+    ],
+)
+def test_what_is_no_object_is_refused(marked: str, fault: tuple[int, str]) -> None:
+    assert fault_of(marked) == fault
+
+
+def test_a_view_keeps_its_text_without_the_semicolon() -> None:
+    statement = parse("CREATE VIEW v (x) AS  SELECT a -- why\n FROM t ;")
+    assert isinstance(statement, nodes.CreateView)
+    assert statement.text == "CREATE VIEW v (x) AS  SELECT a -- why\n FROM t"
+    assert statement.query_text == "SELECT a -- why\n FROM t"
+    assert not statement.check_option
+
+
+def test_a_view_may_check_what_is_written_through_it() -> None:
+    statement = parse("create view v as select a from t with check option")
+    assert isinstance(statement, nodes.CreateView)
+    assert (statement.query_text, statement.check_option) == ("select a from t", True)
+    assert statement.text == "create view v as select a from t with check option"
+
+
+def test_a_sequence_tells_no_from_nothing_said() -> None:
+    silent, loud = parse("CREATE SEQUENCE s"), parse("CREATE SEQUENCE s NOCYCLE NOCACHE NOORDER")
+    assert isinstance(silent, nodes.CreateSequence)
+    assert isinstance(loud, nodes.CreateSequence)
+    assert (silent.options.cycle, silent.options.cache, silent.options.order) == (None, None, None)
+    assert (loud.options.cycle, loud.options.cache, loud.options.order) == (False, 0, False)

@@ -1,0 +1,15 @@
+"""The one way the server says an SQL error."""
+
+from __future__ import annotations
+
+from aioifx.server.sql.errors import SqlFault
+
+
+def test_a_fault_has_its_codes_its_token_and_its_place() -> None:
+    fault = SqlFault(-206, -111, "nowhere", 15)
+    assert (fault.sqlcode, fault.isamcode, fault.token, fault.offset) == (-206, -111, "nowhere", 15)
+
+
+def test_a_fault_says_only_what_it_knows() -> None:
+    assert str(SqlFault(-206, -111, "nowhere", 15)) == "SQLCODE -206, ISAM -111, 'nowhere', offset 15"
+    assert str(SqlFault(-1202)) == "SQLCODE -1202"

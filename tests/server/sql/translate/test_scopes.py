@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.plan import Parameter
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.scopes import Scope, Source, SourceColumn, derived_columns
+from tests.server.sql.kinds import INTEGER
+from tests.server.sql.workbench import Workbench
+
+
+def column(name: str, table: str = "", owner: str = "", offset: int = 7) -> nodes.Column:
+    return nodes.Column(offset, name, nodes.QualifiedName(offset, table, owner) if table else None)
+
+
+def source(label: str, alias: str, *names: str, owner: str = "ann") -> Source:
+    columns = tuple(SourceColumn(name, f"{alias}.{name}", INTEGER, nullable=False) for name in names)
+    return Source(label, alias, columns, owner=owner)
+
+
+OUTER = Scope([source("t", "s1", "a", "x")])
+INNER = Scope([source("u", "s2", "a", "b"), source("v", "s3", "b", "c")], parent=OUTER)
+
+
+def test_a_column_is_found_in_the_nearest_scope() -> None:
+    scope, found = INNER.find(column("a"))
+    assert (scope, found.sql) == (INNER, "s2.a")
+    scope, found = INNER.find(column("x"))
+    assert (scope, found.sql) == (OUTER, "s1.x")
+
+
+def test_a_label_and_an_owner_say_which_table_is_meant() -> None:
+    assert INNER.find(column("b", "v"))[1].sql == "s3.b"
+    assert INNER.find(column("a", "t"))[1].sql == "s1.a"
+    assert INNER.find(column("b", "v", "ann"))[1].sql == "s3.b"
+
+
+@pytest.mark.parametrize(
+    ("node", "sqlcode", "token"),
+    [
+        (column("nope"), -217, "nope"),
+        (column("nope", "u"), -217, "nope"),
+        (column("b"), -324, "b"),
+        (column("a", "w"), -522, "w"),
+        (column("a", "u", "bob"), -522, "u"),
+    ],
+)
+def test_names_that_mean_nothing_are_told_with_their_place(
+    node: nodes.Column, sqlcode: int, token: str
+) -> None:
+    with pytest.raises(SqlFault) as caught:
+        INNER.find(node)
+    assert (caught.value.sqlcode, caught.value.token, caught.value.offset) == (sqlcode, token, 7)
+
+
+def test_a_star_gives_the_columns_of_all_sources_or_of_one() -> None:
+    assert [found.sql for found in INNER.starred(nodes.Star(1))] == ["s2.a", "s2.b", "s3.b", "s3.c"]
+    assert [found.sql for found in INNER.starred(nodes.Star(1, nodes.QualifiedName(1, "v")))] == [
+        "s3.b",
+        "s3.c",
+    ]
+    with pytest.raises(SqlFault, match="-522"):
+        list(INNER.starred(nodes.Star(1, nodes.QualifiedName(1, "t"))))
+
+
+def test_an_outer_join_makes_columns_nullable() -> None:
+    joined = source("t", "s1", "a")
+    joined.supplied_by_join()
+    assert joined.columns[0].nullable
+
+
+def test_derived_columns_are_named_by_position() -> None:
+    columns = derived_columns("s9", ["a", "b"], [(INTEGER, False), (INTEGER, True)])
+    assert [(each.name, each.sql, each.nullable) for each in columns] == [
+        ("a", "s9.c1", False),
+        ("b", "s9.c2", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "sqlcode", "token"),
+    [
+        ("nowhere", -206, "nowhere"),
+        ("bob.t", -206, "t"),
+        ("other:t", -329, "other"),
+        ("stores@elsewhere:t", -908, "elsewhere"),
+        ("sysams", -999, "sysams"),
+    ],
+)
+def test_tables_that_are_not_there_are_told_with_their_place(table: str, sqlcode: int, token: str) -> None:
+    bench = Workbench("CREATE TABLE t (k INT)")
+    assert bench.fault(f"SELECT * FROM {table}") == (sqlcode, token, 15)
+
+
+def test_rowid_is_a_column_of_every_stored_table() -> None:
+    bench = Workbench("CREATE TABLE t (k INT)", "INSERT INTO t VALUES (7)")
+    assert bench.rows("SELECT rowid, t.rowid, k FROM t") == [(1, 1, 7)]
+    assert bench.fault("SELECT rowid FROM (SELECT k FROM t) d")[0] == -217
+
+
+def test_owner_and_database_may_stand_before_a_table() -> None:
+    bench = Workbench("CREATE TABLE t (k INT)", "INSERT INTO t VALUES (7)")
+    for name in ("t", "ann.t", "stores:t", "stores:ann.t", "stores@aioifx:ann.t"):
+        assert bench.rows(f"SELECT k FROM {name}") == [(7,)]
+
+
+def test_a_temporary_table_hides_a_permanent_one() -> None:
+    bench = Workbench("CREATE TABLE t (k INT)", "CREATE TEMP TABLE t (k CHAR(3))")
+    assert bench.described("SELECT * FROM t") == [("k", "CHAR(3)")]
+
+
+def test_a_synonym_stands_for_its_table() -> None:
+    bench = Workbench("CREATE TABLE t (k INT)", "CREATE SYNONYM s FOR t", "INSERT INTO s VALUES (7)")
+    assert bench.rows("SELECT s.k FROM s") == [(7,)]
+    assert bench.rows("SELECT k FROM t") == [(7,)]
+
+
+def test_the_first_context_that_gives_a_parameter_a_type_decides() -> None:
+    context = Workbench().context
+    node = nodes.Parameter(1, 0)
+    assert context.parameter(node, None) == "?1"
+    assert context.parameter(node, INTEGER) == "?1"
+    context.parameter(node, None)
+    assert context.gathered_parameters(node) == (Parameter(INTEGER),)

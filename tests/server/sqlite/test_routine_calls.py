@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import aioifx
+from aioifx.errors import DatabaseError
+from aioifx.server import Routine, ServerOptions, running, serve
+from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sqlite.routine_calls import called
+from aioifx.wire import requests
+from aioifx.wire.replies import Done
+from tests.server.talking import House, Talk, bound, codes, error_of, query, run
+
+
+def register(
+    home: House, name: str, params: list[str], returns: list[str], function: Callable[..., Any]
+) -> None:
+    named = [(f"p{number}", type_) for number, type_ in enumerate(params)]
+    home.databases.routines.add(Routine(name, named, returns, function))
+
+
+@pytest.mark.parametrize(
+    ("returns", "result", "rows"),
+    [
+        (["INT"], 3, [(3,)]),
+        (["INT"], None, [(None,)]),
+        (["VARCHAR(9)"], "abc", [("abc",)]),
+        (["INT", "CHAR(3)"], (1, "a"), [(1, "a")]),
+        (["INT"], [1, 2], [(1,), (2,)]),
+        (["INT"], [(1,), (None,)], [(1,), (None,)]),
+        (["INT", "DATE"], iter([(1, date(1900, 1, 1))]), [(1, 1)]),
+        (["DECIMAL(4,1)"], (Decimal("1.25"),), [("1.3",)]),
+        (["INT"], [], []),
+        ([], "ignored", []),
+    ],
+)
+def test_a_value_a_tuple_or_an_iterable_of_them_makes_the_rows(
+    returns: list[str], result: object, rows: list[tuple[object, ...]]
+) -> None:
+    assert called(Routine("f", [], returns, lambda: result), (), Settings()).fetchmany(99) == rows
+
+
+@pytest.mark.parametrize("result", [(1,), 1, None, [(1, 2), (3, 4, 5)]])
+def test_a_row_of_another_width_than_registered_is_an_error(result: object) -> None:
+    with pytest.raises(SqlFault) as caught:
+        called(Routine("f", [], ["INT", "INT"], lambda: result), (), Settings()).fetchmany(99)
+    assert caught.value.sqlcode == -655
+
+
+def test_arguments_arrive_as_python_values() -> None:
+    seen: list[object] = []
+    params = [("a", "DECIMAL(8,2)"), ("b", "CHAR(4)"), ("c", "DATE"), ("d", "BOOLEAN"), ("e", "INT")]
+    called(
+        Routine("p", params, [], lambda *given: seen.extend(given)), ("1.5", "ab", 1, "t", None), Settings()
+    )
+    assert seen == [Decimal("1.50"), "ab  ", date(1900, 1, 1), True, None]
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (DatabaseError("no more stock", sqlcode=-746), (-746, 0, "no more stock")),
+        (DatabaseError("no more stock"), (-746, 0, "no more stock")),
+        (DatabaseError("", sqlcode=-268, isamcode=-100, token="ann.u1"), (-268, -100, "ann.u1")),
+        (DatabaseError("locked", sqlcode=-244, isamcode=-107), (-244, -107, "")),
+        (SqlFault(-271, -154, "t"), (-271, -154, "t")),
+    ],
+)
+def test_an_error_that_a_routine_raises_reaches_the_client(
+    home: House, error: Exception, fault: tuple[int, int, str]
+) -> None:
+    def fail(n: int) -> int:
+        raise error
+
+    register(home, "fail", ["INT"], ["INT"], fail)
+    engine = home.engine()
+    for text in ("EXECUTE FUNCTION fail(1)", "SELECT fail(tabid) FROM systables"):
+        with pytest.raises(SqlFault) as caught:
+            query(engine, text)
+        assert codes(caught.value) == fault
+
+
+def test_a_defect_of_a_routine_is_logged_and_told_as_internal(
+    home: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    register(home, "broken", [], ["INT"], lambda: {"a": 1}["nothing"])
+    engine = home.engine()
+    with caplog.at_level(logging.ERROR, "aioifx.server"), pytest.raises(SqlFault) as caught:
+        query(engine, "EXECUTE FUNCTION broken()")
+    assert caught.value.sqlcode == -768
+    assert "routine broken failed" in caplog.text
+    assert "KeyError" in caplog.text
+
+
+def test_a_result_that_its_type_cannot_hold_is_an_error(home: House) -> None:
+    register(home, "wide", [], ["SMALLINT"], lambda: 40_000)
+    with pytest.raises(SqlFault) as caught:
+        query(home.engine(), "EXECUTE FUNCTION wide()")
+    assert caught.value.sqlcode == -1214
+
+
+def test_rows_come_from_a_generator_only_as_they_are_fetched(home: House) -> None:
+    given: list[int] = []
+    closed: list[bool] = []
+
+    def endless() -> Iterator[int]:
+        try:
+            while True:
+                given.append(len(given))
+                yield given[-1]
+        finally:
+            closed.append(True)
+
+    register(home, "endless", [], ["INT"], endless)
+    engine = home.engine()
+    run(engine, "CREATE TABLE t (k INTEGER)")
+    cursor = engine.open(engine.prepare("EXECUTE FUNCTION endless()"))
+    assert given == [0]
+    assert engine.fetch(cursor, 3) == ([(0,), (1,), (2,)], False)
+    run(engine, "INSERT INTO t VALUES (1)")  # settles what reads from SQLite, which this does not
+    assert engine.fetch(cursor, 2) == ([(3,), (4,)], False)
+    assert len(given) == 6
+    engine.close_cursor(cursor)
+    assert closed == [True]
+
+
+def test_a_scroll_cursor_has_the_rows_of_a_routine_by_number(home: House) -> None:
+    register(home, "some", [], ["INT"], lambda: range(5))
+    engine = home.engine()
+    cursor = engine.open(engine.prepare("EXECUTE FUNCTION some()"), scroll=True)
+    assert (cursor.count, cursor.row(5), cursor.row(1)) == (5, (4,), (0,))
+
+
+def test_a_procedure_with_results_is_not_executed_without_a_cursor(home: House) -> None:
+    register(home, "f", [], ["INT"], lambda: 1)
+    with pytest.raises(SqlFault) as caught:
+        run(home.engine(), "EXECUTE PROCEDURE f()")
+    assert caught.value.sqlcode == -260
+
+
+def test_several_rows_where_one_value_is_meant_are_an_error_and_none_is_null(home: House) -> None:
+    register(home, "upto", ["INT"], ["INT"], range)
+    engine = home.engine()
+    assert query(engine, "SELECT upto(tabid - 1) FROM systables WHERE tabid <= 2 ORDER BY tabid") == [
+        (None,),
+        (0,),
+    ]
+    with pytest.raises(SqlFault) as caught:
+        query(engine, "SELECT upto(tabid) FROM systables WHERE tabid = 3")
+    assert caught.value.sqlcode == -686
+
+
+def test_a_routine_registered_anew_or_dropped_means_what_it_means_now(home: House) -> None:
+    register(home, "f", [], ["INT"], lambda: 1)
+    engine = home.engine()
+    statement = engine.prepare("EXECUTE FUNCTION f()")
+    register(home, "f", [], ["INT"], lambda: 2)
+    assert engine.fetch(engine.open(statement), 9) == ([(2,)], True)
+    register(home, "f", [], ["CHAR(1)"], lambda: "x")
+    with pytest.raises(SqlFault) as caught:
+        engine.open(statement)
+    assert caught.value.sqlcode == -710
+    run(engine, "DROP FUNCTION f")
+    with pytest.raises(SqlFault) as caught:
+        engine.open(statement)
+    assert caught.value.sqlcode == -674
+
+
+def test_jdbcs_callable_statements_are_answered_in_messages(home: House, talk: Talk) -> None:
+    noted: list[int] = []
+    register(home, "f_int", ["INT"], ["INT"], lambda n: [n, n + 1])
+    register(home, "p_noret", ["INT"], [], noted.append)
+    statement_id = talk.prepare("execute function f_int(?)")
+    assert [(column.name, str(column.type)) for column in talk.columns] == [("(expression)", "INTEGER")]
+    reply = talk.say(requests.Id(statement_id), requests.DescribeInput())
+    assert reply.parameters is not None
+    assert [str(type_) for type_ in reply.parameters] == ["INTEGER"]
+    reply = talk.say(
+        requests.Id(statement_id),
+        requests.CurName(b"_ifxc0"),
+        bound(99),
+        requests.Open(),
+        requests.Id(statement_id),
+        requests.Fetch(4096),
+    )
+    assert (reply.rows, reply.done) == ([(99,), (100,)], Done(0, 2))
+    statement_id = talk.prepare("execute procedure p_noret(?)")
+    reply = talk.say(requests.Id(statement_id), bound(5), requests.Execute())
+    assert (reply.done, noted) == (Done(0, 0), [5])
+    assert error_of(talk.command("execute procedure p_noret('x')"))[0] == -1213
+
+
+async def test_a_running_server_takes_routines_at_its_start_and_later() -> None:
+    options = ServerOptions(routines=(Routine("one", [], ["INT"], lambda: 1),))
+    async with serve(options) as server, aioifx.connect(server.dsn) as conn:
+        server.register("twice", [("n", "INT")], ["INT"], lambda n: 2 * n)
+        assert await conn.fetchval("EXECUTE FUNCTION twice(?)", 21) == 42
+        assert await conn.fetchval("SELECT twice(one()) FROM sysmaster:sysdual") == 2
+
+
+async def test_a_seed_may_call_what_running_was_given() -> None:
+    noted: list[str] = []
+    routine = Routine("note", [("text", "VARCHAR(20)")], [], noted.append)
+    async with running(seed="EXECUTE PROCEDURE note('seeded')", routines=[routine]):
+        assert noted == ["seeded"]
