@@ -25,7 +25,10 @@ TOP_LEVEL = {"pyproject.toml", "aioifx", "tests", "examples", "docs", "compose.y
 BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
 
 # Tests of the whole rather than of one module.
-WHOLE = {"test_bulk_read_lab.py", "test_docs.py", "test_examples.py", "test_layout.py", "test_values.py"}
+WHOLE = {
+    "test_bulk_read_lab.py", "test_docs.py", "test_examples.py", "test_layout.py", "test_values.py",
+    "test_vocabulary.py",
+}  # fmt: skip
 WHOLE_ROOMS = {"bench", "system"}
 
 # pytest would take a file named test___main__.py, a reader would not.
