@@ -1,4 +1,4 @@
-"""The house as a whole: every module has a test and a line in the plan, and nothing reaches where it must not."""
+"""The house as a whole: every module has a test and a description, and nothing reaches where it must not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from tests.sampling import not_in_the_sample
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
 TESTS = ROOT / "tests"
-ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
 
 TOP_LEVEL = {"pyproject.toml", "aioifx", "tests", "examples", "docs", "compose.yaml", "README.md", "LICENSE"}
 BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
@@ -62,7 +61,7 @@ def first_line(module: Path) -> str:
 
 
 def test_every_module_has_a_test_file() -> None:
-    # A room's __init__ is covered here: the plan has its line, and it holds no code of its own (see below).
+    # A package's __init__ is checked here: it has a line in the plan, and holds no code of its own (see below).
     expected = {mirror_of(module) for module in modules() if module.name != "__init__.py"}
     missing = {path.as_posix() for path in expected if not (TESTS / path).is_file()}
     assert missing == set()
@@ -129,28 +128,24 @@ def test_nobody_but_the_seam_knows_the_native_kernel() -> None:
     assert knowing == {"codecs/native.py"}
 
 
-def plan_in_the_documentation() -> Iterator[tuple[str, str]]:
-    """Path and line of each entry; the order is the page's own business, the indentation tells the room."""
-    block = re.search(r"^## The plan$.*?^```text$\n(.*?)^```$", ARCHITECTURE.read_text("utf-8"), re.M | re.S)
-    assert block, "architecture.md has no plan"
-    rooms: list[str] = []
-    for line in block[1].splitlines():
-        name, text = line.split(maxsplit=1)
-        storey = (len(line) - len(line.lstrip())) // 2
-        path = "".join(rooms[:storey]) + name
-        if name.endswith("/"):
-            rooms[storey:] = [name]
-        yield path, text
-
-
-def test_the_plan_in_the_documentation_is_the_one_in_the_code() -> None:
-    documented = list(plan_in_the_documentation())
-    actual = {
-        f"aioifx/{module.as_posix()}".removesuffix("__init__.py"): first_line(module)
-        for module in [*modules(), *native_modules()]
-    }
-    assert dict(documented) == actual
-    assert len(documented) == len(actual), "an entry stands there twice"
+def test_the_generated_page_of_modules_describes_each() -> None:
+    run = subprocess.run(
+        [sys.executable, ".build/plan.py"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=30,
+    )
+    sections = dict(re.findall(r"^## `([\w.]+)`$(.*?)(?=^## |\Z)", run.stdout, re.M | re.S))
+    for module in [*modules(), *native_modules()]:
+        purpose, _, never = first_line(module).partition(" Never: ")
+        package = ".".join(["aioifx", *module.parent.parts])
+        is_package = module.name == "__init__.py"
+        start = "" if is_package else f"| `{module.stem}` | "
+        between = " Never: " if is_package else " | "
+        line = f"\n{start}{purpose}{between}{never.removesuffix('.')}"
+        assert line in sections[package].replace("\\", ""), module
 
 
 def test_importing_the_package_loads_nothing_but_itself_and_the_standard_library() -> None:
