@@ -1,12 +1,13 @@
 """The page of all packages and modules, from their docstrings, their imports and pyproject.toml's layers.
 
-`poe plan` prints it. `poe docs` runs it as a hook of MkDocs, so the page exists in the built site only.
+`poe plan` prints it, and `poe docs` writes it before each build; git ignores the file.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PAGE = "development/modules.md"
 
 INTRODUCTION = """\
 # Packages and modules
@@ -127,13 +127,8 @@ def page() -> str:
     )
 
 
-def on_files(files: Any, config: Any) -> Any:
-    """MkDocs calls this before it reads pages."""
-    from mkdocs.structure.files import File
-
-    files.append(File.generated(config, PAGE, content=page()))
-    return files
-
-
 if __name__ == "__main__":
-    print(page())
+    if sys.argv[1:]:
+        Path(sys.argv[1]).write_text(page(), "utf-8")
+    else:
+        print(page(), end="")
