@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests import vocabulary
+
+GLOSSARY = vocabulary.ROOT / "docs" / "development" / "glossary.md"
 
 
 def phrases_in(text: str, *, with_short_strings: bool = True) -> list[tuple[str, int]]:
@@ -48,3 +52,15 @@ def test_in_tests_short_strings_are_data() -> None:
 def test_identifiers_are_found_in_code_only() -> None:
     _, code = vocabulary.prose_and_code("x = Line('Line')  # Line\n", with_short_strings=True)
     assert [word for word in code.replace("(", " ").split() if word == "Line"] == ["Line"]
+
+
+def test_the_glossary_is_sorted_and_names_modules_that_exist() -> None:
+    entries = re.findall(
+        r"^\| (?!term |---)(.+?) \| .+ \| (.+) \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE
+    )
+    terms = [term.replace("`", "").lower() for term, _ in entries]
+    assert terms == sorted(set(terms))
+    modules = {name for _, names in entries for name in re.findall(r"`([^`]+)`", names)}
+    package = vocabulary.ROOT / "aioifx"
+    missing = {name for name in modules if not list(package.glob(name + "*"))}
+    assert missing == set()
