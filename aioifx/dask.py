@@ -54,10 +54,13 @@ def read_bag(
 
     Nothing is read before the bag is computed, but for the least and the greatest key, unless *bounds* are given.
 
-    Args:     relation: a table's name, or a SELECT in full. column: whole numbers, with an index if it is to be quick.
-              partitions: how many. bounds: instead of that, the keys at which a new partition begins. columns: None for
-              all. params: the query's own. options: as for `connect`, all of them picklable; without a row_factory,
-              rows are dicts.
+    Args:     dsn: as for `connect`.
+              relation: a table's name, or a SELECT in full.
+              column: whole numbers, with an index if it is to be quick.
+              partitions: how many. bounds: instead of that, the keys at which a new partition begins.
+              columns: names of the columns to read; None: all.
+              params: the query's own parameters.
+              options: as for `connect`, all of them picklable; without a row_factory, rows are dicts.
     Raises:   InterfaceError: an argument or option is wrong. What connecting and the query for the keys raise.
     """
     options.setdefault("row_factory", dict_row)
@@ -80,10 +83,9 @@ def read_dataframe(
     """The rows of a table or query as a `dask.dataframe.DataFrame` of Arrow's types, a task for each range of *column*.
 
     Its types are those of `aioifx.arrow.fetch_arrow`, and are asked for at once, by a query without rows. The frame has
-    no known divisions.
+    no known divisions. The arguments, and what is raised, are those of `read_bag`.
 
-    Args:     see `read_bag`.
-    Raises:   ImportError: pandas or pyarrow is missing. The others: see `read_bag`.
+    Raises:   ImportError: pandas or pyarrow is missing.
     """
     frames: Any = import_module("dask.dataframe")  # it needs pandas and pyarrow
     read = _ReadFrame(dsn, Source(relation, column, columns, params), options)

@@ -46,7 +46,10 @@ from typing import Final, NamedTuple
 
 
 class Warning(Exception):  # the name is PEP 249's
-    """Something that the caller should know of and that stopped nothing.
+    """Something that the caller should know of and that stopped nothing; never raised.
+
+    `ExecuteResult` has those of its statement: the server's own, and those of routines in C. Those of queries are not
+    kept.
 
     Attributes:
         sqlstate: five characters, class 01.
@@ -62,7 +65,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """The caller misused the interface; nothing was sent, and the connection is as it was."""
+    """A call was wrong; nothing was sent, and the connection is as it was."""
 
 
 class PoolClosed(InterfaceError):
@@ -80,9 +83,11 @@ class DatabaseError(Error):
         token:      what the server put into its message: a table, a column, a constraint ("owner.name").
         sql:        the statement, when it is known.
         row_index:  which row of an executemany failed, from 0; None elsewhere.
-        parameter:  which parameter has a value that does not fit, from 1; None elsewhere.
-        constraint, table, column: what the server's message names, without its owner, or the column that a value does
-                    not fit; None elsewhere.
+        parameter:  which parameter has a value that does not fit, from 1; None elsewhere. With
+                    named= the message has its name.
+        constraint: the constraint that the server's message names, without its owner; None elsewhere.
+        table:      the table that the server's message names, without its owner; None elsewhere.
+        column:     the column that the server's message names, or that a value does not fit; None elsewhere.
         outcome_unknown: what was sent may have taken effect, and its reply was lost. It is False where that is certain:
                     nothing was sent, nothing was to change, or the transaction has ended undone.
         retryable:  the same transaction may succeed when it is run again.
@@ -132,19 +137,22 @@ class OperationalError(DatabaseError):
 
 
 class ConnectError(OperationalError):
-    """No session came about."""
+    """No session was opened."""
 
 
 class AuthenticationError(ConnectError):
-    """The server refused the user or the password."""
+    """The server refused the user or the password (SQLCODE -951, -952 and their like)."""
 
 
 class LocaleError(ConnectError):
-    """The server has no conversion between the client's locale and the database's."""
+    """The server has no conversion between the client's locale and the database's (SQLCODE -23197 and its like).
+
+    Also: the database has another locale than *db_locale* says.
+    """
 
 
 class ConnectionLost(OperationalError):
-    """The session ended while somebody still needed it."""
+    """The session ended while it was still needed, or before. Every later call on the connection raises it."""
 
 
 class QueryCanceled(OperationalError):
@@ -152,23 +160,26 @@ class QueryCanceled(OperationalError):
 
 
 class QueryTimeout(OperationalError, TimeoutError):
-    """The answer did not come within the time that the caller gave it."""
+    """The reply did not come within the call's timeout. It is a `TimeoutError`, too."""
 
 
 class PoolTimeout(OperationalError, TimeoutError):
-    """No connection was free in time, or too many wait already, or the server cannot be reached; see ``__cause__``."""
+    """No connection was free in time, too many tasks wait already, or the server cannot be reached; see ``__cause__``.
+
+    Nothing was sent. It is a `TimeoutError`, too.
+    """
 
 
 class LockError(OperationalError):
-    """Another session holds what this statement needs."""
+    """Another session holds what this statement needs. When the server says so, *retryable* is True."""
 
 
 class RowLocked(LockError):
-    """The row or table is locked and this session does not wait (ISAM -107, -113, -144)."""
+    """The row or table is locked and this session does not wait (ISAM -106, -107, -113, -144; SQLCODE -233, -289)."""
 
 
 class LockTimeout(LockError):
-    """The lock was not free in time (ISAM -154)."""
+    """The lock was not free within the time of SET LOCK MODE TO WAIT (ISAM -154)."""
 
 
 class Deadlock(LockError):
@@ -180,7 +191,10 @@ class IntegrityError(DatabaseError):
 
 
 class UniqueViolation(IntegrityError):
-    """A unique index, unique constraint or primary key has the value already."""
+    """A unique index, unique constraint or primary key has the value already.
+
+    SQLCODE -239, -268, -371; ISAM -100.
+    """
 
 
 class ForeignKeyViolation(IntegrityError):
@@ -188,15 +202,16 @@ class ForeignKeyViolation(IntegrityError):
 
 
 class NotNullViolation(IntegrityError):
-    """NULL for a column that takes none."""
+    """NULL for a column that takes none (SQLCODE -391, -292, -703)."""
 
 
 class CheckViolation(IntegrityError):
-    """A check constraint does not hold."""
+    """A check constraint does not hold (SQLCODE -530)."""
 
 
 class DataError(DatabaseError):
-    """A value does not fit its type, on this side or on the server's."""
+    """A value does not fit its type: on this side, where sqlcode is 0 and the message names the parameter, or on the
+    server's."""
 
 
 class ProgrammingError(DatabaseError):
@@ -204,23 +219,23 @@ class ProgrammingError(DatabaseError):
 
 
 class SQLSyntaxError(ProgrammingError):
-    """The statement's text is not SQL as the server knows it."""
+    """The statement's text is not SQL as the server knows it (SQLCODE -201 and its like)."""
 
 
 class UndefinedTable(ProgrammingError):
-    """No such table, view or synonym."""
+    """No such table, view or synonym (SQLCODE -206)."""
 
 
 class UndefinedColumn(ProgrammingError):
-    """No such column."""
+    """No such column (SQLCODE -217)."""
 
 
 class UndefinedRoutine(ProgrammingError):
-    """No such routine, or none for these arguments."""
+    """No such routine, or none for these arguments (SQLCODE -674)."""
 
 
 class PermissionDenied(ProgrammingError):
-    """The user may not do this."""
+    """The user may not do this (SQLCODE -272 to -275 and their like)."""
 
 
 class InternalError(DatabaseError):
@@ -228,11 +243,11 @@ class InternalError(DatabaseError):
 
 
 class ProtocolError(InternalError):
-    """Bytes that are not SQLI; nothing on this connection can be trusted any more."""
+    """Bytes that are not SQLI. The connection can no longer be trusted, and is closed."""
 
 
 class NotSupportedError(DatabaseError):
-    """This server or database cannot do it."""
+    """This server or database cannot do it, or aioifx cannot yet. From the embedded server: SQLCODE -999."""
 
 
 class Rule(NamedTuple):

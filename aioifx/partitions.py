@@ -26,9 +26,10 @@ MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The keys from *low* on and below *end*."""
+    """The keys from *low* on and below *end*; ``str()`` gives words."""
 
     number: int
+    """Its place, from 0."""
     low: int | None
     """None: there is no lower end, and the rows without a key are here, too."""
     end: int | None
@@ -44,9 +45,11 @@ class Partition:
 class Source:
     """What is read in partitions: a table, or a query, and the integer column that it is cut by.
 
-    Args:     relation: a table's name, or a SELECT in full. column: among the query's. columns: None for all.
-              params: the query's own.
-    Raises:   InterfaceError: a name is none, or columns or params are given with what they do not belong to.
+    Args:     relation: a table's name (``sale``, ``owner.sale``, ``shop:sale``), or a SELECT in full.
+              column: the integer column that it is cut by; of a query, one of its columns.
+              columns: names of the columns to read; None: all.
+              params: the query's own parameters.
+    Raises:   InterfaceError: a name is not a name, or *params* are given with a table.
     """
 
     relation: str
@@ -139,7 +142,7 @@ def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
 async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Partition, ...]:
     """Cut *source* into *count* ranges between its least and its greatest key; one query.
 
-    An empty one, or one without keys, is a single partition.
+    The ranges are equally long; there are fewer if there are fewer keys. A source without a key is a single partition.
 
     Raises:   InterfaceError: the column holds no whole numbers. DatabaseError: as the server says.
     """

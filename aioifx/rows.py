@@ -41,8 +41,9 @@ _new_namedtuple: Callable[[str, Sequence[str]], Any] = namedtuple  # type checke
 class Record(tuple[Value, ...]):
     """One row: a tuple whose values are also found by column name.
 
-    Compared, hashed, sliced and iterated as the tuple of its values. When two columns have the same name, the name
-    means the first. There is no attribute access: a column may well be called ``keys``.
+    It is compared, hashed, sliced, iterated and pickled as the tuple of its values. Names are as the server gives them:
+    in lower case, and ``(count(*))`` or ``(expression)`` where the query names none. When two columns have the same
+    name, the name means the first. There is no attribute access: a column may well be called ``keys``.
     """
 
     # Each shape is a subclass with these two filled in: a record itself is no larger than its tuple, and making
@@ -82,7 +83,10 @@ class Record(tuple[Value, ...]):
     @overload
     def get(self, name: str, default: T) -> Value | T: ...
     def get(self, name: str, default: object = None) -> Value:
-        """The value of the column *name*, or *default* when there is no such column."""
+        """The value of the column *name*, or *default* when there is no such column.
+
+        ``row[name]`` is a KeyError then.
+        """
         place = self._places.get(name)
         return default if place is None else _at(self, place)
 
@@ -132,7 +136,7 @@ def record_row(columns: Sequence[Column]) -> Callable[[Row], Record]:
 
 
 def tuple_row(columns: Sequence[Column]) -> Callable[[Row], Row]:
-    """Rows as the plain tuples that the decoder makes."""
+    """Rows as the plain tuples that the decoder makes; the quickest."""
     return as_it_is
 
 

@@ -22,7 +22,7 @@ Row: TypeAlias = tuple[Value, ...]
 
 
 class TypeCode(IntEnum):
-    """The low byte of a column's type."""
+    """Informix's number of a type, as in syscolumns.coltype without its flags: INTEGER is 2."""
 
     CHAR = 0
     SMALLINT = 1
@@ -160,7 +160,7 @@ FLOATING_SCALE: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A type as SQ_DESCRIBE, SQ_BIND and syscolumns state it."""
+    """A type as SQ_DESCRIBE, SQ_BIND and syscolumns state it. ``str()`` writes it as CREATE TABLE does."""
 
     code: int
     """A TypeCode, or a number that this package does not know."""
@@ -249,8 +249,11 @@ class Column:
     """One column of a result, as the server described it."""
 
     name: str
+    """In lower case, or the server's word for it: ``(expression)``."""
     type: SqlType
+    """Its type."""
     nullable: bool = True
+    """False only when the server says NOT NULL."""
     start: int = 0
     """Offset in a row whose variable columns are all full; of no use behind a variable column."""
 
@@ -263,7 +266,9 @@ class Datetime:
     """A DATETIME whose qualifier no Python class has, such as YEAR TO MONTH: the fields it has, and no others.
 
     Fields outside the qualifier are None. *scale* is the number of digits that FRACTION has; it says how the value
-    is written and takes no part in comparisons.
+    is written and takes no part in comparisons. Frozen and hashable.
+
+    Raises:   DataError: no field is given, there is a gap between the fields, or one is out of range.
     """
 
     year: int | None = None
@@ -354,10 +359,12 @@ _MARKS: Final = {
 class IntervalYM:
     """An INTERVAL of years and months; one sign for the whole.
 
-    ``IntervalYM(years=-5, months=-3)`` and ``IntervalYM(months=-63)`` are the same value.
+    ``IntervalYM(years=-5, months=-3)`` and ``IntervalYM(months=-63)`` are the same value. Frozen, hashable, ordered; it
+    is added to, subtracted from and negated as its own kind. ``str()`` gives the Informix literal.
     """
 
     total_months: int
+    """Years and months as months, with the sign of the interval."""
 
     def __init__(self, years: int = 0, months: int = 0) -> None:
         object.__setattr__(self, "total_months", years * 12 + months)

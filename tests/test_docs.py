@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import enum
+import importlib
+import importlib.util
 import inspect
 import re
 import tomllib
@@ -16,10 +19,37 @@ import pytest
 import aioifx
 import aioifx.server
 from aioifx.client.config.options import AllOptionFields
+from aioifx.partitions import Source
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+REFERENCE = sorted((DOCS / "reference").rglob("*.md"))
+
+# Members of public classes that are for other modules of ours.
+INTERNAL = {
+    "aioifx.ConnectOptions": {
+        "client_code_set", "code_set", "destination", "for_question", "in_locale", "keepalive_times",
+        "login_environment", "session_environment", "ssl_context", "uses_tls",
+    },
+    "aioifx.Connection": {
+        "is_as_new", "is_at_rest", "keep_as_new", "lend", "recall", "rest", "statements", "when_ended",
+    },
+    "aioifx.CsvFormat": {"fields", "goes_on", "line", "names"},
+    "aioifx.Retry": {"pause", "run"},
+    "aioifx.Stream": {"send_blocks"},
+    "aioifx.Transaction": {"lose"},
+    "aioifx.UnloadFormat": {"fields", "goes_on", "line"},
+    "aioifx.partitions.Source": {"is_query"},
+    "aioifx.server.Routine": {"result"},
+    "aioifx.server.ServerOptions": {"first_database"},
+}  # fmt: skip
+# Documented names that are neither functions nor properties: the page of their class tells what they are.
+ATTRIBUTES = {
+    "aioifx.Connection.server_version",
+    "aioifx.Cursor.arraysize",
+    "aioifx.IntervalYM.total_months",
+}
 
 FENCE = re.compile(r"^( *)```(\w+)[^\n]*\n(.*?)^\1```$", re.M | re.S)
 CONNECTED_TO_EXAMPLE = re.compile(r"""(\b(?:connect|create_pool)\(\s*)(["'])informix://.*?\2""", re.S)
@@ -74,16 +104,86 @@ def reference_headings() -> set[str]:
     """Every name in code font in a heading of the reference, without what a signature adds to it."""
     return {
         name
-        for page in sorted((DOCS / "reference").rglob("*.md"))
+        for page in REFERENCE
         for heading in re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
         for name in re.findall(r"`([\w.]+)[^`]*`", heading)
     }
 
 
-def test_every_public_name_has_a_heading_in_the_reference() -> None:
-    public = {name for name in aioifx.__all__ if not name.startswith("_")}
-    public |= {f"aioifx.server.{name}" for name in aioifx.server.__all__ if not name.startswith("_")}
-    assert public - reference_headings() == set()
+def directives() -> list[str]:
+    """Every name that the reference takes from the code, as `aioifx.Connection.fetch`."""
+    return [
+        name
+        for page in REFERENCE
+        for name in re.findall(r"^(?:#+ )?::: (aioifx[\w.]*)$", page.read_text("utf-8"), re.M)
+    ]
+
+
+def public_classes() -> dict[str, type]:
+    named = [("aioifx", aioifx), ("aioifx.server", aioifx.server)]
+    found = {
+        f"{path}.{name}": getattr(module, name)
+        for path, module in named
+        for name in module.__all__
+        if inspect.isclass(getattr(module, name))
+    }
+    return found | {"aioifx.partitions.Source": Source}
+
+
+def public_members(cls: type) -> set[str]:
+    """Methods and properties of *cls* and of what it inherits from us. Fields stand in its docstring."""
+    return {
+        name
+        for base in cls.__mro__
+        if base.__module__.startswith("aioifx") and not issubclass(base, BaseException)
+        for name, member in vars(base).items()
+        if not name.startswith("_") and (callable(member) or isinstance(member, (property, classmethod)))
+    }
+
+
+def test_every_public_name_stands_in_the_reference() -> None:
+    public = {f"aioifx.{name}" for name in aioifx.__all__} - {"aioifx.rows", "aioifx.speedups"}
+    public |= {f"aioifx.server.{name}" for name in aioifx.server.__all__}
+    assert public - set(directives()) == set()
+    assert "speedups" in reference_headings()
+
+
+def test_every_public_member_stands_in_the_reference() -> None:
+    documented = set(directives())
+    for path, cls in public_classes().items():
+        if not issubclass(cls, enum.Enum):
+            missing = {name for name in public_members(cls) if f"{path}.{name}" not in documented}
+            assert missing == INTERNAL.get(path, set()), path
+
+
+def test_the_reference_shows_each_name_once() -> None:
+    names = directives()
+    assert sorted(names) == sorted(set(names))
+
+
+def test_every_documented_name_says_what_it_is() -> None:
+    for path in directives():
+        module, parts = aioifx, path.split(".")[1:]
+        if parts[0] in ("arrow", "asgi", "dask", "partitions", "rows", "server"):
+            module = importlib.import_module(f"aioifx.{parts.pop(0)}")
+        owner, name = module, parts[-1]
+        for part in parts[:-1]:
+            owner = getattr(owner, part)
+        if path not in ATTRIBUTES:
+            assert inspect.getdoc(inspect.getattr_static(owner, name)), f"{path} has no docstring"
+
+
+def test_the_tree_of_errors_is_that_of_the_classes() -> None:
+    block = next(body for _, body in blocks(DOCS / "reference" / "errors.md", "text"))
+    above: list[str] = []
+    for line in block.splitlines():
+        name = line.lstrip("│├└─ ")
+        depth = (len(line) - len(name)) // 3
+        if name not in ("Error", "Warning"):
+            assert getattr(aioifx, name).__bases__[0].__name__ == above[depth - 1]
+        above[depth:] = [name]
+    errors = {name for name, cls in public_classes().items() if issubclass(cls, Exception)}
+    assert {f"aioifx.{name}" for name in re.findall(r"\w+", block)} == errors
 
 
 def test_every_connect_option_has_a_heading_in_the_reference() -> None:
@@ -93,6 +193,16 @@ def test_every_connect_option_has_a_heading_in_the_reference() -> None:
 def test_the_index_links_to_every_guide() -> None:
     linked = set(re.findall(r"\]\((howto/[\w-]+\.md)\)", (DOCS / "index.md").read_text("utf-8")))
     assert linked == {page.relative_to(DOCS).as_posix() for page in (DOCS / "howto").glob("*.md")}
+
+
+def test_the_diagrams_are_those_that_the_script_draws() -> None:
+    spec = importlib.util.spec_from_file_location("diagrams", ROOT / ".build" / "diagrams.py")
+    assert spec and spec.loader
+    diagrams = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(diagrams)
+    assert {path.stem for path in (DOCS / "explanation" / "diagrams").iterdir()} == set(diagrams.DRAWINGS)
+    for name, draw in diagrams.DRAWINGS.items():
+        assert diagrams.path_of(name).read_text("utf-8") == str(draw()), "run python .build/diagrams.py"
 
 
 def test_the_changelog_has_the_version_that_is_built() -> None:

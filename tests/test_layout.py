@@ -25,8 +25,8 @@ BUILD_PRODUCTS = {"aioifx.egg-info", "build", "dist"}
 
 # Tests of the whole rather than of one module.
 WHOLE = {
-    "test_bulk_read_lab.py", "test_docs.py", "test_examples.py", "test_layout.py", "test_values.py",
-    "test_vocabulary.py",
+    "test_bulk_read_lab.py", "test_docs.py", "test_docstrings.py", "test_examples.py", "test_layout.py",
+    "test_values.py", "test_vocabulary.py",
 }  # fmt: skip
 WHOLE_ROOMS = {"bench", "system"}
 

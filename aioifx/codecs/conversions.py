@@ -23,10 +23,11 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 class TypeCodec(NamedTuple):
-    """What becomes of the values of one Informix type.
+    """The two functions for the values of one Informix type, as the option *type_codecs* takes them; a named tuple.
 
-    Args:     encoder: a parameter for the type -> a value that the type takes. decoder: a value of the type, as it
-              comes without this -> what the rows hold. None leaves its direction alone.
+    Attributes:
+        encoder: a parameter for the type -> a value that the type takes; None leaves parameters alone.
+        decoder: a value of the type, as it comes without this -> what the rows hold; None leaves values alone.
     """
 
     encoder: Convert | None = None

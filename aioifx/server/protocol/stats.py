@@ -36,9 +36,11 @@ class SessionStats:
     session_id: int
     """As DBINFO('sessionid') gives it."""
     user: str
+    """The user of the login."""
     database: str
     """The current one; empty for none."""
     in_transaction: bool
+    """Whether a transaction is open."""
     isolation: str
     """The level by Informix's name, ``COMMITTED READ``; that of SET TRANSACTION while its transaction is open."""
     read_only: bool
@@ -68,7 +70,11 @@ class ServerStats:
     logins: int
     """Sessions that have begun."""
     groups: int
+    """Groups of messages answered."""
     turns: int
+    """How often a client sent something after all that it had sent before was answered: its round trips, if it sends in
+    one piece what it has to say; never fewer. The login does not count."""
     interrupts: int
+    """Interrupts received, whether a statement ended by them or not."""
     sessions: tuple[SessionStats, ...]
     """Those that are logged in, oldest first."""
