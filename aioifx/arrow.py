@@ -20,7 +20,7 @@ from aioifx.codecs.arrow_layout import MOST_DIGITS, Block, Field, Floating, Layo
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Value
-from aioifx.wire.replies import RowReader, in_runs
+from aioifx.wire.replies import RowReader, read_in_runs
 
 try:
     pa: Any = import_module("pyarrow")  # type checkers know nothing of it
@@ -180,7 +180,7 @@ class _Receiver:
             floating=self._floating,
         )
         self.schema = _schema_of(statement.columns, self._decoder.fields)
-        return in_runs(self._decoder)
+        return read_in_runs(self._decoder)
 
     def arrived(self, statement: Statement) -> None:
         """Cut a batch if there is enough for it, or no more to come."""

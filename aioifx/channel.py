@@ -16,15 +16,15 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar, cast
 
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
-from aioifx.wire.inbox import KEPT, Inbox, Parser, Reader
+from aioifx.wire.inbox import COMPACT_FROM, Inbox, Parser, Reader
 
 T = TypeVar("T")
 
-MAX_UNASKED: Final = 16 * 1024 * 1024
+MAX_UNSOLICITED: Final = 16 * 1024 * 1024
 """Bytes that may lie here while nobody expects anything; a peer that sends more does not speak SQLI."""
 
 
-RECEIVED_AT_ONCE: Final = 64 * 1024
+RECV_BUFFER_SIZE: Final = 64 * 1024
 """Bytes for which asyncio makes room before it asks the system for what came.
 
 asyncio's own 256 KiB are above the size from which glibc maps memory anew and unmaps it behind each use: three system
@@ -33,7 +33,7 @@ than all that we do for a small query.
 """
 
 
-class Expected(Generic[T]):
+class PendingReply(Generic[T]):
     """What somebody expects to come next."""
 
     # Without slots and __init__: one is made for every request, and most of what it may hold it does not.
@@ -56,7 +56,7 @@ class Channel(asyncio.Protocol):
         self.on_end: Callable[[], None] | None = None
         """Called once, when the channel has failed or was closed, and everybody who waited has been told."""
         self.expected: deque[Any] = deque()
-        """What is expected, `Expected`, in the order in which it will come; `ask` appends."""
+        """What is expected, `PendingReply`, in the order in which it will come; `ask` appends."""
         self.came: Callable[[Any, Any], None] | None = None
         """Gets each of `expected` and what came for it, whether or not somebody waits for that; what it raises is taken
         for the parser's."""
@@ -80,27 +80,31 @@ class Channel(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         # Only asyncio's for plain sockets has it; the others have buffers of their own.
         if hasattr(transport, "max_size"):
-            cast(Any, transport).max_size = RECEIVED_AT_ONCE
+            cast(Any, transport).max_size = RECV_BUFFER_SIZE
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
 
     def data_received(self, data: bytes) -> None:
         self.bytes_in += len(data)
         self.inbox.feed(data)
-        self._advance()
-        if len(self.inbox.data) > MAX_UNASKED and not self.expected and self.inbox.unread > MAX_UNASKED:
-            self._break(ProtocolError(f"more than {MAX_UNASKED} bytes came that nobody asked for"))
+        self._parse_replies()
+        if (
+            len(self.inbox.data) > MAX_UNSOLICITED
+            and not self.expected
+            and self.inbox.unread > MAX_UNSOLICITED
+        ):
+            self._break(ProtocolError(f"more than {MAX_UNSOLICITED} bytes came that nobody asked for"))
 
     def eof_received(self) -> bool:
         self.inbox.eof = True
-        self._advance()
+        self._parse_replies()
         if self.failure is None or self.expected:
             self._fail(ConnectionLost("the server closed the connection"))
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.inbox.eof = True
-        self._advance()
+        self._parse_replies()
         if self.failure is None or self.expected:
             reason = f": {exc}" if exc else ""
             self._fail(ConnectionLost(f"the connection was lost{reason}"))
@@ -146,12 +150,12 @@ class Channel(asyncio.Protocol):
 
         Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
         """
-        expected: Expected[T] = Expected()
+        expected: PendingReply[T] = PendingReply()
         expected.parser = parser
         self.ask(expected, b"")
         return expected.future
 
-    def ask(self, expected: Expected[Any], request: bytes | bytearray) -> None:
+    def ask(self, expected: PendingReply[Any], request: bytes | bytearray) -> None:
         """`expect` by whoever has more to remember of it, then `send` what asks for it; gives it its future."""
         expected.future = asyncio.Future(loop=self._loop)
         if self.failure is not None:
@@ -159,7 +163,7 @@ class Channel(asyncio.Protocol):
             return
         self.expected.append(expected)
         if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
-            self._advance()
+            self._parse_replies()
             self.send(request)  # unless that has ended the channel
         elif request and self._transport is not None:
             self.bytes_out += len(request)
@@ -260,7 +264,7 @@ class Channel(asyncio.Protocol):
 
     # -- parsers ------------------------------------------------------------------------------------------------------
 
-    def _advance(self) -> None:
+    def _parse_replies(self) -> None:
         """Read what the head of the queue expects as far as the bytes reach, then what the next one does."""
         inbox, queue = self.inbox, self.expected
         while queue and (len(inbox.data) > inbox.pos or inbox.eof):
@@ -299,7 +303,7 @@ class Channel(asyncio.Protocol):
                 future.set_result(answer)
         if self._is_closing and not queue:
             self.close()
-        elif inbox.pos > KEPT:
+        elif inbox.pos > COMPACT_FROM:
             inbox.forget()
 
     def _break(self, error: DatabaseError) -> None:
@@ -319,7 +323,7 @@ class Channel(asyncio.Protocol):
             self.on_end()
 
 
-def _reject(expected: Expected[Any], error: DatabaseError, *, sent: bool = True) -> None:
+def _reject(expected: PendingReply[Any], error: DatabaseError, *, sent: bool = True) -> None:
     """Set *error* on the future of a waiter. Without a waiter it must not be logged as never retrieved.
 
     Args:     sent: whether the request has left.

@@ -23,7 +23,7 @@ from aioifx.codecs.text import code_set_of
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import replies, requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import LoginReply, put_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType, StatementType
@@ -32,7 +32,7 @@ from aioifx.wire.replies import Cost, Description, Done, Reply, Serials, ServerE
 from tests.feeding import random_cut
 from tests.wire.frames import frames
 
-DIALECT = Dialect()
+DIALECT = Capabilities()
 """The layouts in force with 12.10 and 14.10."""
 
 LOGGED = 0x15
@@ -87,18 +87,18 @@ def _built(*steps: Callable[[Outbox], None]) -> bytes:
 
 
 def done(
-    rows: int = 0, *, warnings: int = 0, rowid: int = 0, serial: int = 0, dialect: Dialect = DIALECT
+    rows: int = 0, *, warnings: int = 0, rowid: int = 0, serial: int = 0, capabilities: Capabilities = DIALECT
 ) -> bytes:
     """DONE, COST."""
     ended = Done(warnings, rows, rowid, serial)
     return _built(
-        lambda outbox: replies.put_done(outbox, dialect, ended),
+        lambda outbox: replies.put_done(outbox, capabilities, ended),
         lambda outbox: replies.put_cost(outbox, Cost(1, 1)),
     )
 
 
 def insert_done(serial8: int = 0, bigserial: int = 0) -> bytes:
-    return _built(lambda outbox: replies.put_insertdone(outbox, Dialect(), Serials(serial8, bigserial)))
+    return _built(lambda outbox: replies.put_insertdone(outbox, Capabilities(), Serials(serial8, bigserial)))
 
 
 def error(
@@ -106,7 +106,7 @@ def error(
 ) -> bytes:
     """ERR; what follows it is the caller's."""
     told = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
-    return _built(lambda outbox: replies.put_error(outbox, Dialect(), told))
+    return _built(lambda outbox: replies.put_error(outbox, Capabilities(), told))
 
 
 def column(name: str, code: int, length: int = 0, **more: Any) -> Column:
@@ -125,12 +125,12 @@ def described(
     kind: int = StatementType.SELECT,
     row_size: int = 4,
     warnings: int = 0,
-    dialect: Dialect = DIALECT,
+    capabilities: Capabilities = DIALECT,
 ) -> bytes:
     """The whole answer to PREPARE."""
     description = Description(kind, statement_id, columns, row_size, 1)
-    describe = _built(lambda outbox: replies.put_describe(outbox, dialect, description))
-    return describe + done(warnings=warnings, dialect=dialect) + EOT
+    describe = _built(lambda outbox: replies.put_describe(outbox, capabilities, description))
+    return describe + done(warnings=warnings, capabilities=capabilities) + EOT
 
 
 def executed(statement_id: int, kind: int, rows: int = 0) -> bytes:
@@ -140,7 +140,7 @@ def executed(statement_id: int, kind: int, rows: int = 0) -> bytes:
 
 def takes(*types: SqlType) -> bytes:
     """The whole answer to CIDESCRIBE."""
-    return _built(lambda outbox: replies.put_idescribe(outbox, Dialect(), types)) + EOT
+    return _built(lambda outbox: replies.put_idescribe(outbox, Capabilities(), types)) + EOT
 
 
 def ints(*values: int) -> bytes:
@@ -313,7 +313,7 @@ class Peer(asyncio.Protocol):
         framed: bool = True,
         greeting: bytes = b"",
         chunks: Chunking = whole,
-        dialect: Dialect = DIALECT,
+        capabilities: Capabilities = DIALECT,
     ) -> None:
         self.received = bytearray()
         self.groups: list[bytes] = []
@@ -326,7 +326,7 @@ class Peer(asyncio.Protocol):
         self._framed = framed
         self._greeting = greeting
         self._chunks = chunks
-        self._dialect = dialect
+        self._dialect = capabilities
         self._inbox = Inbox()
         self._parser: Parser[list[requests.Request]] | None = None
         self._taken = 0
@@ -543,14 +543,14 @@ def session_with(
     *,
     warnings: int = LOGGED,
     locale: str = "en_US.8859-1",
-    dialect: Dialect | None = None,
+    capabilities: Capabilities | None = None,
     **options: Any,
 ) -> Session:
     """A session that is past its login."""
     channel = Channel()
     pipe(channel, peer)
     code_set = code_set_of(locale)
-    session = Session(channel, dialect or Dialect(encoding=code_set.codec), code_set, **options)
+    session = Session(channel, capabilities or Capabilities(encoding=code_set.codec), code_set, **options)
     session.opened("", Reply(done=Done(warnings)))
     return session
 
@@ -560,7 +560,7 @@ async def talking(
     *script: Turn | Sequence[Turn],
     chunks: Chunking = whole,
     row_factory: Any = None,
-    peer_dialect: Dialect = DIALECT,
+    peer_dialect: Capabilities = DIALECT,
     statement_cache_size: int = 0,
     **options: Any,
 ) -> AsyncIterator[tuple[Connection, Peer]]:
@@ -568,7 +568,7 @@ async def talking(
 
     Without a cache every call shows all of its messages.
     """
-    peer = Peer(flat(script), chunks=chunks, dialect=peer_dialect)
+    peer = Peer(flat(script), chunks=chunks, capabilities=peer_dialect)
     session = session_with(peer, **options)
     connection = Connection(
         session,
@@ -599,7 +599,7 @@ def flat(script: Iterable[Turn | Sequence[Turn]]) -> Iterator[Turn]:
 async def at_rest(session: Session) -> None:
     """Let the session do its chores; a peer that does not answer ends that, too."""
     for _ in range(1_000):
-        if session.line.is_free or not session.is_open:
+        if session.line.is_idle or not session.is_open:
             return
         await asyncio.sleep(0)
 

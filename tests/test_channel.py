@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from aioifx import channel as channel_module
-from aioifx.channel import RECEIVED_AT_ONCE, Channel
+from aioifx.channel import RECV_BUFFER_SIZE, Channel
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import read_login_reply
-from aioifx.wire.inbox import KEPT, Inbox
+from aioifx.wire.inbox import COMPACT_FROM, Inbox
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Done, Reply, put_done, put_eot, read_reply
 from aioifx.wire.requests import Begin, read_request
 
-DIALECT = Dialect()
+DIALECT = Capabilities()
 
 
 class FakeTransport(asyncio.Transport):
@@ -256,15 +256,15 @@ async def test_little_that_was_consumed_is_kept_until_more_comes(pair: Pair) -> 
         await channel.inbox.need(count)
         channel.inbox.skip(count)
 
-    replies = [channel.expect(skip(KEPT)), channel.expect(skip(1))]
-    channel.data_received(bytes(KEPT))
+    replies = [channel.expect(skip(COMPACT_FROM)), channel.expect(skip(1))]
+    channel.data_received(bytes(COMPACT_FROM))
     await replies[0]
-    assert (channel.inbox.pos, len(channel.inbox.data)) == (KEPT, KEPT)
+    assert (channel.inbox.pos, len(channel.inbox.data)) == (COMPACT_FROM, COMPACT_FROM)
     channel.data_received(bytes(1))
     await replies[1]
-    assert (channel.inbox.consumed, len(channel.inbox.data)) == (KEPT + 1, 1)
-    last = channel.expect(skip(KEPT + 1))
-    channel.data_received(bytes(KEPT + 2))
+    assert (channel.inbox.consumed, len(channel.inbox.data)) == (COMPACT_FROM + 1, 1)
+    last = channel.expect(skip(COMPACT_FROM + 1))
+    channel.data_received(bytes(COMPACT_FROM + 2))
     await last
     assert (channel.inbox.pos, channel.inbox.unread) == (0, 1)
 
@@ -297,7 +297,7 @@ async def test_asyncio_makes_no_more_room_than_the_allocator_has_at_hand() -> No
     with_room, without = Transport(), asyncio.Transport()
     Channel().connection_made(with_room)
     Channel().connection_made(without)
-    assert with_room.max_size == RECEIVED_AT_ONCE
+    assert with_room.max_size == RECV_BUFFER_SIZE
     assert not hasattr(without, "max_size")
 
 
@@ -471,7 +471,7 @@ async def test_more_unasked_bytes_than_anybody_sends_end_the_channel(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel, transport = pair
-    monkeypatch.setattr(channel_module, "MAX_UNASKED", 100)
+    monkeypatch.setattr(channel_module, "MAX_UNSOLICITED", 100)
     channel.data_received(bytes(100))
     assert channel.is_open
     channel.data_received(b"\0")
@@ -488,7 +488,7 @@ async def test_bytes_that_are_expected_are_not_bounded_by_that(
         return len(inbox.take(1000))
 
     channel, _ = pair
-    monkeypatch.setattr(channel_module, "MAX_UNASKED", 100)
+    monkeypatch.setattr(channel_module, "MAX_UNSOLICITED", 100)
     future = channel.expect(large(channel.inbox))
     for _ in range(10):
         channel.data_received(bytes(100))
@@ -499,7 +499,7 @@ async def test_an_endless_stream_behind_a_reply_is_bounded_too(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel, _ = pair
-    monkeypatch.setattr(channel_module, "MAX_UNASKED", 100)
+    monkeypatch.setattr(channel_module, "MAX_UNSOLICITED", 100)
     future = channel.expect(line(channel.inbox))
     channel.data_received(bytes(200))
     assert await future == bytes(4)

@@ -3,7 +3,7 @@ from typing import Any, Generic, TypeVar
 
 _Reply = TypeVar("_Reply")
 
-class Taker(Generic[_Reply]):
+class FastReplyReader(Generic[_Reply]):
     """Takes whole replies ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT`` of one kind."""
 
     def __init__(

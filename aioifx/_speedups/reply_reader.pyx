@@ -99,8 +99,8 @@ cdef struct Ending:  # ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``:
 
 
 @cython.final
-cdef class Taker:
-    """Takes replies of one kind; `take` is a TakeReply of aioifx.wire.replies."""
+cdef class FastReplyReader:
+    """Takes replies of one kind; `take` is a TryReadReply of aioifx.wire.replies."""
 
     cdef object decode
     cdef Py_ssize_t limit

@@ -31,7 +31,7 @@ class Decoder:
         codecs: Sequence[_Codec],
         code_set: _CodeSet,
         row_type: type[tuple[object, ...]],
-        disliked: tuple[type[BaseException], ...],
+        fallback_errors: tuple[type[BaseException], ...],
         /,
     ) -> None: ...
     def run(self, data: bytes | bytearray, pos: int, end: int, rows: list[tuple[object, ...]], /) -> int:

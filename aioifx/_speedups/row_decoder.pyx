@@ -12,7 +12,7 @@ House rules:
 4. Nothing in here changes once a decoder is made, but for two caches that the interpreter's lock guards; without that
    lock there are no caches.
 
-Functions give a new reference; NULL without an exception says "disliked", NULL with one that Python raised.
+Functions give a new reference; NULL without an exception says "fallback_errors", NULL with one that Python raised.
 """
 
 cimport cython
@@ -293,7 +293,7 @@ cdef inline uint64_t key_of(const Number* number, int scale) noexcept nogil:
 
 
 cdef PyObject* decimal_of(const Field* field, const uint8_t* p) noexcept:
-    """A Decimal; many rows share one that is short. What has digits behind the column's scale is disliked."""
+    """A Decimal; many rows share one that is short. What has digits behind the column's scale is fallback_errors."""
     cdef Number number
     cdef KnownNumber* known
     cdef uint64_t key
@@ -568,17 +568,17 @@ cdef class Decoder:
     cdef int64_t least  # bytes of a row whose variable fields are empty
     cdef Text text
     cdef object in_code_set
-    cdef object disliked
+    cdef object fallback_errors
     cdef object row_type
     cdef tuple decoders  # what Field.decode points to
     cdef bint plain  # rows are tuples and no subclass
 
-    def __cinit__(self, codecs, code_set, row_type, disliked):
+    def __cinit__(self, codecs, code_set, row_type, fallback_errors):
         self.fields = NULL
         _check_row_type(row_type)
         self.row_type = row_type
         self.plain = row_type is tuple
-        self.disliked = disliked
+        self.fallback_errors = fallback_errors
         self.in_code_set = code_set.decode
         self.text = _text_of(code_set)
         self.decoders = tuple([codec.decode for codec in codecs])
@@ -617,7 +617,7 @@ cdef class Decoder:
             row = self._row(data + pos + TUPLE_HEAD, size - self.least)
             if row == NULL:
                 if PyErr_Occurred() != NULL:
-                    if not PyErr_ExceptionMatches(<PyObject*>self.disliked):
+                    if not PyErr_ExceptionMatches(<PyObject*>self.fallback_errors):
                         return -1
                     PyErr_Clear()
                 break

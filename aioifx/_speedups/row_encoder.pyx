@@ -194,7 +194,7 @@ cdef class Encoder:
     def run(self, rows, bytearray out not None):
         """Append the rows that the iterator *rows* gives.
 
-        Returns:  None when there are no more; a tuple of one, the row that is disliked, when there is one.
+        Returns:  None when there are no more; a tuple of one, the row that is fallback_errors, when there is one.
         """
         cdef Buffer buffer
         cdef Py_ssize_t before, here

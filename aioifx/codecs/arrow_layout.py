@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.numbers import digits_of
 from aioifx.codecs.registry import codecs_for
-from aioifx.codecs.row_codegen import DISLIKED, TUPLE_HEAD, make_decoder
+from aioifx.codecs.row_codegen import FALLBACK_ERRORS, TUPLE_HEAD, make_decoder
 from aioifx.codecs.temporal import highest_pair, pair_count, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
@@ -527,7 +527,7 @@ class PureColumns:
             for column, values in zip(self._columns, zip(*run, strict=True), strict=False):
                 valid = bytes([value is not None for value in values])
                 found.append((*column.stored(values, 0 in valid), valid))
-        except DISLIKED:
+        except FALLBACK_ERRORS:
             return False
         if not self._has_room([data for data, _, _ in found]):
             return False

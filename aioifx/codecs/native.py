@@ -10,21 +10,21 @@ from aioifx.codecs import row_codegen
 from aioifx.codecs.arrow_layout import MOST_BYTES, Columns, Field, PureColumns
 from aioifx.codecs.base import Codec
 from aioifx.codecs.conversions import Adapters, with_adapters
-from aioifx.codecs.param_codegen import EncodeRun, Packer, Taken
+from aioifx.codecs.param_codegen import EncodeResult, EncodeRun, GeneratedParamEncoder
 from aioifx.codecs.param_plan import forms_for
-from aioifx.codecs.row_codegen import DISLIKED, DecodeRun, Frame
+from aioifx.codecs.row_codegen import FALLBACK_ERRORS, DecodeRun, Frame
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import Row, SqlType, Value
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.replies import (
     Cost,
     Done,
     Reply,
     RowReader,
     Serials,
-    TakeReply,
     TransactionState,
-    take_nothing,
+    TryReadReply,
+    read_nothing,
 )
 
 SWITCH: Final = "AIOIFX_SPEEDUPS"
@@ -60,7 +60,7 @@ def native_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Ro
     """See `make_decoder`; only where the kernel is built."""
     from aioifx._speedups import row_decoder
 
-    return row_decoder.Decoder(codecs, code_set, row_type, DISLIKED).run
+    return row_decoder.Decoder(codecs, code_set, row_type, FALLBACK_ERRORS).run
 
 
 def pure_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
@@ -135,10 +135,10 @@ def pure_encoder(
     """See `make_encoder`."""
     if len(types) > MOST_COMPILED:
         return _take_none
-    return Packer(tuple(types), code_set, head, tail, adapters)
+    return GeneratedParamEncoder(tuple(types), code_set, head, tail, adapters)
 
 
-def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> Taken:
+def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> EncodeResult:
     """Every execution is the reference's."""
     row = next(rows, None)
     return 0, None if row is None else (row,)
@@ -180,23 +180,25 @@ They leave to `columns.ColumnDecoder` what they dislike.
 # --- replies --------------------------------------------------------------------------------------------------------
 
 
-def native_taker(dialect: Dialect, read_rows: RowReader | None, limit: int) -> TakeReply:
-    """See `make_taker`; only where the kernel is built."""
+def native_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, limit: int) -> TryReadReply:
+    """See `make_fast_reader`; only where the kernel is built."""
     from aioifx._speedups import reply_reader
 
     decode = None
     if read_rows is not None:
         decode = read_rows.decode if read_rows.usual is None else read_rows.usual()
-    layouts = dialect.bigint, dialect.long_rowid
-    return reply_reader.Taker(decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState).take
+    layouts = capabilities.bigint, capabilities.long_rowid
+    return reply_reader.FastReplyReader(
+        decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState
+    ).take
 
 
-def pure_taker(dialect: Dialect, read_rows: RowReader | None, limit: int) -> TakeReply:
-    """See `make_taker`."""
-    return take_nothing
+def pure_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, limit: int) -> TryReadReply:
+    """See `make_fast_reader`."""
+    return read_nothing
 
 
-make_taker: Final = native_taker if NATIVE else pure_taker
+make_fast_reader: Final = native_fast_reader if NATIVE else pure_fast_reader
 """What takes usual replies in one go, their tuples decoded, if they have no more bytes than *limit*.
 
 It leaves to `wire.replies.read_reply` what is of another form, or not wholly here.

@@ -28,10 +28,10 @@ from aioifx.codecs.temporal import DAY_ZERO, usual_clock, usual_moment
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import SqlType, TypeCode, Value
 
-Taken: TypeAlias = tuple[int, tuple[Any] | None]
+EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]
 """How many rows were encoded, and the one behind them if it was disliked."""
 
-EncodeRun: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], Taken]
+EncodeRun: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], EncodeResult]
 """Rows become ``head · entries · tail`` in the buffer, one by one, until it has as many bytes as the limit, a row is
 disliked, or there are no more. No row is asked for before there is room for it. What the iterator raises gets out."""
 
@@ -302,7 +302,7 @@ class _Template:
         self._variable(form.head, "H" if form.op == Op.SHORT_TEXT else "I", size, size, field)
 
 
-class _Templates:
+class _ShapeCache:
     """What was compiled for one list of parameters."""
 
     __slots__ = ("_code_set", "_pairs", "_seen", "found")
@@ -330,10 +330,10 @@ class _Templates:
         return template
 
 
-_templates_for = lru_cache(maxsize=512)(_Templates)
+_templates_for = lru_cache(maxsize=512)(_ShapeCache)
 
 
-class Packer:
+class GeneratedParamEncoder:
     """Encodes executions of one statement, whatever shapes its rows have; an EncodeRun."""
 
     __slots__ = ("_count", "_head", "_last", "_packs", "_runs", "_tail", "_templates")
@@ -353,7 +353,7 @@ class Packer:
         self._packs: dict[Shape, Callable[..., bytes]] = {}
         self._last: EncodeRun | None = None
 
-    def __call__(self, rows: Iterator[Sequence[Value]], out: bytearray, limit: int) -> Taken:
+    def __call__(self, rows: Iterator[Sequence[Value]], out: bytearray, limit: int) -> EncodeResult:
         """See EncodeRun."""
         run, total = self._last, 0
         left: tuple[Any] | None = None

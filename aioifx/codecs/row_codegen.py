@@ -49,7 +49,7 @@ class Frame(NamedTuple):
 
 TUPLE_FRAME: Final = Frame(struct.pack(">hh", TUPLE, 0), b"")
 
-DISLIKED: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
+FALLBACK_ERRORS: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
 
 _CACHE_LIMIT: Final = 20_000
 
@@ -123,7 +123,7 @@ class _Decoder:
         self.whole_text = code_set.codec == "latin-1"
         self.as_text = self.whole_text or code_set.keeps_ascii
         self.names: dict[str, Any] = {
-            "Disliked": DISLIKED,
+            "Disliked": FALLBACK_ERRORS,
             "datetime": dt.datetime,
             "time": dt.time,
             "DATES": _DATES,
@@ -333,7 +333,7 @@ class _Encoder:
 
     def __init__(self, codecs: Sequence[Codec], frame: Frame | None) -> None:
         self.names: dict[str, Any] = {
-            "Disliked": DISLIKED,
+            "Disliked": FALLBACK_ERRORS,
             "before": frame.before if frame else b"",
             "behind": frame.behind if frame else b"",
             "DAYS": _DAYS,

@@ -9,7 +9,7 @@ from itertools import chain
 from struct import Struct
 from typing import Final
 
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.replies import (
@@ -36,9 +36,9 @@ class _Layout:
 
     __slots__ = ("begin", "done", "rows", "size", "tags", "warnings")
 
-    def __init__(self, dialect: Dialect, has_serials: bool, has_state: bool) -> None:
-        done_cost = DONE_COST[dialect.long_rowid]
-        self.begin = INSERTDONE[dialect.bigint].size if has_serials else 0
+    def __init__(self, capabilities: Capabilities, has_serials: bool, has_state: bool) -> None:
+        done_cost = DONE_COST[capabilities.long_rowid]
+        self.begin = INSERTDONE[capabilities.bigint].size if has_serials else 0
         """Where SQ_DONE begins."""
         self.done = done_cost
         behind = self.begin + done_cost.size
@@ -55,7 +55,7 @@ class _Layout:
         ]
         """Offsets of the bytes that are the same in all, and these bytes."""
         self.warnings = range(self.begin + 2, self.begin + 4)
-        width = 8 if dialect.long_rowid else 4
+        width = 8 if capabilities.long_rowid else 4
         at = self.begin + 4
         self.rows = (
             range(at, at + width),
@@ -64,12 +64,12 @@ class _Layout:
 
 
 @lru_cache
-def _layout(dialect: Dialect, has_serials: bool, has_state: bool) -> _Layout:
-    return _Layout(dialect, has_serials, has_state)
+def _layout(capabilities: Capabilities, has_serials: bool, has_state: bool) -> _Layout:
+    return _Layout(capabilities, has_serials, has_state)
 
 
 @dataclass(slots=True)
-class Executions:
+class BatchTally:
     """What the replies said so far; every request that was answered counts, whether it failed or not."""
 
     answered: int = 0
@@ -102,9 +102,9 @@ class Executions:
 class ExecutionsReader:
     """Reads the replies to *count* executions; see `read_executions`."""
 
-    dialect: Dialect
+    capabilities: Capabilities
     count: int
-    told: Executions
+    told: BatchTally
     observe: Callable[[Reply], None]
 
     def take(self, inbox: Inbox) -> None:
@@ -112,11 +112,11 @@ class ExecutionsReader:
 
     def parser(self, inbox: Inbox) -> Parser[None]:
         """What reads them."""
-        return read_executions(inbox, self.dialect, self.count, self.told, self.observe)
+        return read_executions(inbox, self.capabilities, self.count, self.told, self.observe)
 
 
 async def read_executions(
-    inbox: Inbox, dialect: Dialect, count: int, told: Executions, observe: Callable[[Reply], None]
+    inbox: Inbox, capabilities: Capabilities, count: int, told: BatchTally, observe: Callable[[Reply], None]
 ) -> None:
     """*count* groups in a row; those of the usual form are counted without being taken apart.
 
@@ -125,19 +125,19 @@ async def read_executions(
     end = told.answered + count
     while True:
         if end - told.answered >= _MANY:
-            _take_alike(inbox, dialect, end - told.answered, told)
-        _take_usual(inbox, dialect, end, told)
+            _count_uniform(inbox, capabilities, end - told.answered, told)
+        _count_usual(inbox, capabilities, end, told)
         if told.answered >= end:
             return
-        reply = await read_reply(inbox, dialect)
+        reply = await read_reply(inbox, capabilities)
         observe(reply)
         told.add(reply)
 
 
-def _take_alike(inbox: Inbox, dialect: Dialect, most: int, told: Executions) -> None:
+def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, told: BatchTally) -> None:
     """Count the replies that are here if they are many, and all of the form of the first; otherwise none of them."""
     data, pos = inbox.data, inbox.pos
-    layout = _layout_at(data, pos, dialect)
+    layout = _layout_at(data, pos, capabilities)
     size = layout.size
     count = min((len(data) - pos) // size, most)
     if count < _MANY:
@@ -153,25 +153,25 @@ def _take_alike(inbox: Inbox, dialect: Dialect, most: int, told: Executions) -> 
     done = layout.done.unpack_from(run, last + layout.begin)[1:5]
     told.answered += count
     told.done = Done(*done)
-    told.warnings |= _united(run, layout.warnings, size)
+    told.warnings |= _or_all(run, layout.warnings, size)
     if all(run[at::size].count(run[at]) == count for at in places):
         told.rowcount += count * done[1]
     else:
         told.rowcount += sum(chain.from_iterable(rows.iter_unpack(run)))
     if layout.begin:
-        told.serials = serials_at(dialect, run, last)
+        told.serials = serials_at(capabilities, run, last)
     inbox.pos = pos + count * size
 
 
-def _layout_at(data: bytearray, pos: int, dialect: Dialect) -> _Layout:
+def _layout_at(data: bytearray, pos: int, capabilities: Capabilities) -> _Layout:
     """The layout that the reply at *pos* has if it is a usual one."""
     has_serials = data.startswith(_INSERTDONE_TAG, pos)
-    layout = _layout(dialect, has_serials, False)
+    layout = _layout(capabilities, has_serials, False)
     has_state = data.startswith(_XACTSTAT_TAG, pos + layout.size - 2)
-    return _layout(dialect, has_serials, True) if has_state else layout
+    return _layout(capabilities, has_serials, True) if has_state else layout
 
 
-def _united(run: bytes, places: Iterable[int], size: int) -> int:
+def _or_all(run: bytes, places: Iterable[int], size: int) -> int:
     """All bits that are set in a field of any reply."""
     united = 0
     for at in places:
@@ -182,13 +182,13 @@ def _united(run: bytes, places: Iterable[int], size: int) -> int:
     return united
 
 
-def _take_usual(inbox: Inbox, dialect: Dialect, end: int, told: Executions) -> None:
+def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, told: BatchTally) -> None:
     """Count the whole replies ``[INSERTDONE] DONE COST [XACTSTAT] EOT`` that are here.
 
     Source:   observed: IDS 12.10 to 15; the order too
     """
     data, pos, stop = inbox.data, inbox.pos, len(inbox.data)
-    insertdone, done_cost = INSERTDONE[dialect.bigint], DONE_COST[dialect.long_rowid]
+    insertdone, done_cost = INSERTDONE[capabilities.bigint], DONE_COST[capabilities.long_rowid]
     unpack, size = done_cost.unpack_from, done_cost.size
     answered, rowcount, bits, done, inserted = told.answered, 0, 0, None, -1
     while answered < end:
@@ -219,5 +219,5 @@ def _take_usual(inbox: Inbox, dialect: Dialect, end: int, told: Executions) -> N
         told.rowcount += rowcount
         told.warnings |= bits
         if inserted >= 0:
-            told.serials = serials_at(dialect, data, inserted)
+            told.serials = serials_at(capabilities, data, inserted)
         inbox.pos = pos

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Self
 
-OFFER: Final = bytes.fromhex("fffc7ffc3c8caa9706")
+OFFERED: Final = bytes.fromhex("fffc7ffc3c8caa9706")
 """What the client offers: the nine bytes of JDBC 15 (observed: JDBC; a 15 server answers with bits 69 and 70)."""
 
 SERVER_MASK: Final = bytes.fromhex("bdbe9ffe7fb7ffefff")
@@ -34,7 +34,7 @@ def has_bit(mask: bytes, bit: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class Capabilities:
     """The layouts in force on one connection, and the code set in which text travels."""
 
     encoding: str = "latin-1"

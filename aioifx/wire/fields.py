@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import TypeCode
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import MAX_TEXT
 from aioifx.wire.outbox import Outbox
@@ -65,17 +65,17 @@ async def read_char(inbox: Inbox) -> bytes:
     return await read_block(inbox, inbox.u16())
 
 
-async def read_long_char(inbox: Inbox, dialect: Dialect) -> bytes:
+async def read_long_char(inbox: Inbox, capabilities: Capabilities) -> bytes:
     """SQL text and signatures: CHAR, with an int size where bit 62 is in force (observed: JDBC, 70,000 bytes)."""
-    if not dialect.long_text:
+    if not capabilities.long_text:
         return await read_char(inbox)
     await inbox.need(4)
     return await read_block(inbox, inbox.i32())
 
 
-def put_long_char(outbox: Outbox, dialect: Dialect, text: bytes) -> None:
+def put_long_char(outbox: Outbox, capabilities: Capabilities, text: bytes) -> None:
     """SQL text and signatures; see `read_long_char`."""
-    if dialect.long_text:
+    if capabilities.long_text:
         outbox.long_char(text)
     else:
         outbox.char(text)
@@ -100,7 +100,7 @@ def put_int8(outbox: Outbox, value: int) -> None:
     outbox.u32(magnitude >> 32)
 
 
-async def read_entry(inbox: Inbox, dialect: Dialect) -> BindEntry:
+async def read_entry(inbox: Inbox, capabilities: Capabilities) -> BindEntry:
     """One value with its type.
 
     Wire:     2 type · [owner · name] · 2 indicator · 2 precision · if not NULL: [2|4 size] · data · pad to even
@@ -115,7 +115,7 @@ async def read_entry(inbox: Inbox, dialect: Dialect) -> BindEntry:
     indicator, precision = inbox.i16(), inbox.i16()
     if indicator == -1:
         return BindEntry(code, owner, name, indicator, precision, b"")
-    size = BLOB_DESCRIPTOR[dialect.long_rowid] if code in _BLOBS else _FIXED_DATA.get(code)
+    size = BLOB_DESCRIPTOR[capabilities.long_rowid] if code in _BLOBS else _FIXED_DATA.get(code)
     if size is None and is_named(code):
         await inbox.need(4)
         size = inbox.i32()

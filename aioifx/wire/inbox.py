@@ -36,7 +36,7 @@ PARK: Final = Park()
 
 NO_LIMIT: Final = sys.maxsize
 
-KEPT: Final = 4096
+COMPACT_FROM: Final = 4096
 """Consumed bytes that may lie here until more come; dropping them costs more than they do."""
 
 Parser: TypeAlias = Coroutine[Park, None, T]
@@ -84,7 +84,7 @@ class Inbox:
         self.data += data
 
     def forget(self) -> None:
-        """Give the memory of consumed bytes back: nobody knows when more will come. It is worth it from `KEPT` on."""
+        """Give the memory of consumed bytes back; worth it from `COMPACT_FROM` bytes on. More may never come."""
         self.feed(b"")
 
     @property

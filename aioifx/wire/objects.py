@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.errors import ProtocolError
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import (
     BLOB_DESCRIPTOR,
     BindEntry,
@@ -172,7 +172,7 @@ def put_write_object(outbox: Outbox, request: WriteObject) -> None:
     _put_pieces(outbox, request.data)
 
 
-def put_find_routine(outbox: Outbox, dialect: Dialect, signature: bytes) -> None:
+def put_find_routine(outbox: Outbox, capabilities: Capabilities, signature: bytes) -> None:
     """SQ_GETROUTINE; its single flag byte puts all that follows at odd offsets, and the pad minds the signature alone.
 
     Wire:     2 opcode · 1 flag · 4 size (2 without bit 62) · signature · pad if its size is odd · 2 zero
@@ -180,7 +180,7 @@ def put_find_routine(outbox: Outbox, dialect: Dialect, signature: bytes) -> None
     """
     outbox.u16(Op.GETROUTINE)
     outbox.u8(0)
-    put_long_char(outbox, dialect, signature)
+    put_long_char(outbox, capabilities, signature)
     outbox.i16(0)
 
 
@@ -197,20 +197,20 @@ def put_call_routine(outbox: Outbox, call: CallRoutine) -> None:
     outbox.i16(call.flag)
 
 
-async def _read_fetch_blob(inbox: Inbox, dialect: Dialect) -> FetchBlob:
-    return FetchBlob(await read_block(inbox, BLOB_DESCRIPTOR[dialect.long_rowid]))
+async def _read_fetch_blob(inbox: Inbox, capabilities: Capabilities) -> FetchBlob:
+    return FetchBlob(await read_block(inbox, BLOB_DESCRIPTOR[capabilities.long_rowid]))
 
 
-async def _read_blob_count(inbox: Inbox, dialect: Dialect) -> BlobCount:
+async def _read_blob_count(inbox: Inbox, capabilities: Capabilities) -> BlobCount:
     await inbox.need(2)
     return BlobCount(inbox.u16())
 
 
-async def _read_blob_piece(inbox: Inbox, dialect: Dialect) -> Blob:
+async def _read_blob_piece(inbox: Inbox, capabilities: Capabilities) -> Blob:
     return Blob(await read_char(inbox))
 
 
-async def _read_object_request(inbox: Inbox, dialect: Dialect) -> ReadObject | WriteObject:
+async def _read_object_request(inbox: Inbox, capabilities: Capabilities) -> ReadObject | WriteObject:
     await inbox.need(10)
     kind, handle, size, buffer = inbox.i16(), inbox.i16(), inbox.i32(), inbox.i16()
     if size < 0:
@@ -225,22 +225,22 @@ async def _read_object_request(inbox: Inbox, dialect: Dialect) -> ReadObject | W
     raise ProtocolError(f"SQ_LODATA of kind {kind}")
 
 
-async def _read_find_routine(inbox: Inbox, dialect: Dialect) -> FindRoutine:
+async def _read_find_routine(inbox: Inbox, capabilities: Capabilities) -> FindRoutine:
     await inbox.need(1)
     flag = inbox.u8()
-    signature = await read_long_char(inbox, dialect)
+    signature = await read_long_char(inbox, capabilities)
     await inbox.need(2)
     inbox.skip(2)  # always 0 (observed: JDBC, lob.json)
     return FindRoutine(signature, flag)
 
 
-async def _read_call_routine(inbox: Inbox, dialect: Dialect) -> CallRoutine:
+async def _read_call_routine(inbox: Inbox, capabilities: Capabilities) -> CallRoutine:
     database = await read_char(inbox)
     await inbox.need(8)
     return CallRoutine(database, inbox.i32(), inbox.i16(), inbox.i16())
 
 
-REQUEST_READERS: Final[dict[int, Callable[[Inbox, Dialect], Awaitable[ObjectRequest]]]] = {
+REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[ObjectRequest]]]] = {
     Op.FETCHBLOB: _read_fetch_blob,
     Op.BLOB: _read_blob_piece,
     Op.BBIND: _read_blob_count,
@@ -320,13 +320,13 @@ def put_returned(outbox: Outbox, values: Sequence[BindEntry]) -> None:
         put_entry(outbox, entry)
 
 
-async def read_returned(inbox: Inbox, dialect: Dialect) -> tuple[BindEntry, ...]:
+async def read_returned(inbox: Inbox, capabilities: Capabilities) -> tuple[BindEntry, ...]:
     """SQ_FPROUTINE, behind its tag; see `put_returned`."""
     await inbox.need(2)
     count = inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
         raise ProtocolError(f"SQ_FPROUTINE with {count} values")
-    return tuple([await read_entry(inbox, dialect) for _ in range(count)])
+    return tuple([await read_entry(inbox, capabilities) for _ in range(count)])
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import NOT_NULL, Column, Row, SqlType, TypeCode
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry, int8_of, put_int8, read_block, read_char, take_int8
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser, padded
 from aioifx.wire.objects import ObjectData, Routine, read_blob, read_object_data, read_returned, read_routine
@@ -52,7 +52,7 @@ RunDecoder: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
 
 
 class RowReader(NamedTuple):
-    """What makes rows of tuples, in one of two ways; `in_runs` and `by_field` make it."""
+    """What makes rows of tuples, in one of two ways; `read_in_runs` and `read_field_by_field` make it."""
 
     decode: RunDecoder | None
     read: Callable[[Inbox, list[Row]], Awaitable[None]] | None
@@ -168,20 +168,20 @@ def _empty() -> Reply:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def in_runs(decode: RunDecoder, usual: Callable[[], RunDecoder] | None = None) -> RowReader:
+def read_in_runs(decode: RunDecoder, usual: Callable[[], RunDecoder] | None = None) -> RowReader:
     """Wait for one whole tuple, then take all that are here: no await per row."""
     return RowReader(decode, None, usual)
 
 
-TakeReply: TypeAlias = Callable[[Inbox], Reply | None]
+TryReadReply: TypeAlias = Callable[[Inbox], Reply | None]
 """Takes the next reply if it is wholly here and of the form that most have; see `_take_end`.
 
 For any other: None, and nothing is consumed.
 """
 
 
-def take_nothing(inbox: Inbox) -> Reply | None:
-    """A `TakeReply` that leaves everything to `read_reply`."""
+def read_nothing(inbox: Inbox) -> Reply | None:
+    """A `TryReadReply` that leaves everything to `read_reply`."""
     return None
 
 
@@ -189,12 +189,16 @@ class ReplyReader:
     """Reads replies of one kind, as many as one likes: at once where that can be, otherwise as `read_reply` does."""
 
     def __init__(
-        self, dialect: Dialect, read_rows: RowReader | None, limit: int, take: TakeReply = take_nothing
+        self,
+        capabilities: Capabilities,
+        read_rows: RowReader | None,
+        limit: int,
+        take: TryReadReply = read_nothing,
     ) -> None:
         self.read_rows = read_rows
         self.limit = limit
         self.take = take
-        self._dialect = dialect
+        self._dialect = capabilities
 
     def parser(self, inbox: Inbox) -> Parser[Reply]:
         """What reads the next reply, however it comes."""
@@ -202,7 +206,7 @@ class ReplyReader:
 
 
 async def read_reply(
-    inbox: Inbox, dialect: Dialect, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT
+    inbox: Inbox, capabilities: Capabilities, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT
 ) -> Reply:
     """One group, up to and including SQ_EOT.
 
@@ -224,14 +228,14 @@ async def read_reply(
             if tag == _TUPLE:
                 if decode is None or not _take_tuples(inbox, reply, decode):
                     await _read_tuples(inbox, reply, read_rows)
-            elif tag in _USUAL_END and _take_end(inbox, dialect, reply, tag):
+            elif tag in _USUAL_END and _take_end(inbox, capabilities, reply, tag):
                 ended = True
             else:
                 inbox.skip(2)
                 reader = _READERS.get(tag)
                 if reader is None:
                     raise ProtocolError(f"unknown message {tag} from the server")
-                await reader(inbox, dialect, reply)
+                await reader(inbox, capabilities, reply)
                 ended = tag in _ENDS
             if inbox.dropped + inbox.pos > end:
                 raise ProtocolError(f"the reply is longer than {limit} bytes")
@@ -250,9 +254,9 @@ XACTSTAT_EOT: Final = Struct(">3hH")
 """The rest of SQ_XACTSTAT, and SQ_EOT."""
 
 
-def serials_at(dialect: Dialect, data: bytes | bytearray, pos: int) -> Serials:
+def serials_at(capabilities: Capabilities, data: bytes | bytearray, pos: int) -> Serials:
     """What the whole SQ_INSERTDONE at *pos* tells."""
-    _, sign, low, high, *bigserial = INSERTDONE[dialect.bigint].unpack_from(data, pos)
+    _, sign, low, high, *bigserial = INSERTDONE[capabilities.bigint].unpack_from(data, pos)
     return Serials(int8_of(sign, low, high), *bigserial)
 
 
@@ -262,7 +266,7 @@ _new: Final[Callable[[Any, tuple[int, ...]], Any]] = vars(tuple)["__new__"]
 """A NamedTuple of its values, in a third of the time."""
 
 
-def _take_end(inbox: Inbox, dialect: Dialect, reply: Reply, tag: int) -> bool:
+def _take_end(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> bool:
     """Take what most replies end with, ``[CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``, if all of it is here.
 
     It saves the wait in front of each message; whatever looks different is left to the readers.
@@ -271,14 +275,14 @@ def _take_end(inbox: Inbox, dialect: Dialect, reply: Reply, tag: int) -> bool:
     """
     data, at = inbox.data, inbox.pos
     stop = len(data)
-    done_cost = DONE_COST[dialect.long_rowid]
+    done_cost = DONE_COST[capabilities.long_rowid]
     closes = tag == _CLOSE
     if closes:
         at += 2
         tag = data[at] << 8 | data[at + 1] if stop - at > 1 else 0
     inserted = at if tag == _INSERTDONE else -1
     if inserted >= 0:
-        at += INSERTDONE[dialect.bigint].size
+        at += INSERTDONE[capabilities.bigint].size
     if stop - at < done_cost.size:
         return False
     done_tag, warnings, count, rowid, serial, cost_tag, estimate, cost, tag = done_cost.unpack_from(data, at)
@@ -296,7 +300,7 @@ def _take_end(inbox: Inbox, dialect: Dialect, reply: Reply, tag: int) -> bool:
     elif tag != _EOT:
         return False
     if inserted >= 0:
-        reply.serials = serials_at(dialect, data, inserted)
+        reply.serials = serials_at(capabilities, data, inserted)
     if closes:
         reply.closed = True
     done: Done = _new(Done, (warnings, count, rowid, serial))
@@ -374,7 +378,7 @@ async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None) 
         _skip_bad(inbox, reply, kept, error)
 
 
-def by_field(read_row: Callable[[Inbox, int], Awaitable[Row]]) -> RowReader:
+def read_field_by_field(read_row: Callable[[Inbox, int], Awaitable[Row]]) -> RowReader:
     """One tuple at a time, each field awaited on its own: no read-ahead (AIOIFX_BUFFERED_READER=0).
 
     Args:     read_row: reads one payload; its second argument is where the payload ends, in consumed bytes.
@@ -393,43 +397,43 @@ def by_field(read_row: Callable[[Inbox, int], Awaitable[Row]]) -> RowReader:
     return RowReader(None, read_one)
 
 
-async def _read_name(inbox: Inbox, dialect: Dialect) -> str:
+async def _read_name(inbox: Inbox, capabilities: Capabilities) -> str:
     """A name, in the database's locale; one that cannot be decoded must not cost the connection."""
-    return (await read_char(inbox)).decode(dialect.encoding, "replace")
+    return (await read_char(inbox)).decode(capabilities.encoding, "replace")
 
 
-async def _read_describe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_describe(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_DESCRIBE.
 
     Wire:     2 type · 2 id · 4 estimate · 2|4 row size · 2 columns · 4 size of names · columns · names
     Source:   observed: IDS 12.10 to 15, GBase 8s; JDBC, without bit 50, too; the int row size: JDBC, protocols15.json
     """
-    await inbox.need(14 + (4 if dialect.long_tuple else 2))
+    await inbox.need(14 + (4 if capabilities.long_tuple else 2))
     kind, statement_id, estimate = inbox.i16(), inbox.i16(), inbox.i32()
-    row_size = inbox.i32() if dialect.long_tuple else inbox.u16()
+    row_size = inbox.i32() if capabilities.long_tuple else inbox.u16()
     count = inbox.i16()
     names_size = inbox.i32()
     if not (0 <= count <= MAX_COLUMNS and 0 <= names_size <= MAX_TEXT and 0 <= row_size <= MAX_TEXT):
         raise ProtocolError(
             f"SQ_DESCRIBE with {count} columns, rows of {row_size} bytes, {names_size} bytes of names"
         )
-    fields = [await _read_field(inbox, dialect) for _ in range(count)]
+    fields = [await _read_field(inbox, capabilities) for _ in range(count)]
     await inbox.need(padded(names_size))
     names = inbox.take(names_size)
     inbox.skip(padded(names_size) - names_size)
     columns = tuple(
-        Column(_name_at(names, index, dialect.encoding), sqltype, nullable, start)
+        Column(_name_at(names, index, capabilities.encoding), sqltype, nullable, start)
         for index, start, sqltype, nullable in fields
     )
     reply.description = Description(kind, statement_id, columns, row_size, estimate)
 
 
-async def _read_field(inbox: Inbox, dialect: Dialect) -> tuple[int, int, SqlType, bool]:
+async def _read_field(inbox: Inbox, capabilities: Capabilities) -> tuple[int, int, SqlType, bool]:
     """One column of SQ_DESCRIBE: place of its name, start, type, whether it takes NULL."""
     await inbox.need(14)
     index, start, code, extended_id = inbox.i32(), inbox.i32(), inbox.u16(), inbox.i32()
-    owner = await _read_name(inbox, dialect)
-    extended_name = await _read_name(inbox, dialect)
+    owner = await _read_name(inbox, capabilities)
+    extended_name = await _read_name(inbox, capabilities)
     await inbox.need(12)
     inbox.skip(4)  # reference and alignment, of no use to a client (observed: 0 for built-in types)
     source, length = inbox.i32(), inbox.i32()
@@ -454,7 +458,7 @@ def _name_at(names: bytes, index: int, encoding: str) -> str:
     return names[index : end if end >= 0 else len(names)].decode(encoding, "replace")
 
 
-async def _read_idescribe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_idescribe(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_IDESCRIBE: the parameters of a statement.
 
     Wire:     2 count · if count: 2 zero · each 2 type · 4 extended id · owner · name · 2 · 2 · 4 source · 4 length
@@ -471,8 +475,8 @@ async def _read_idescribe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     for _ in range(count):
         await inbox.need(6)
         code, extended_id = inbox.u16(), inbox.i32()
-        owner = await _read_name(inbox, dialect)
-        extended_name = await _read_name(inbox, dialect)
+        owner = await _read_name(inbox, capabilities)
+        extended_name = await _read_name(inbox, capabilities)
         await inbox.need(12)
         inbox.skip(4)  # reference and alignment
         source, length = inbox.i32(), inbox.i32()
@@ -480,16 +484,16 @@ async def _read_idescribe(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     reply.parameters = tuple(parameters)
 
 
-async def _read_done(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_done(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_DONE.
 
     Wire:     2 warnings · 4|8 rows · 4|8 row id · 4 serial
     Source:   observed: IDS 12.10 to 15; with bit 70: JDBC, protocols15.json, which takes the last four bytes for the
               serial (objects15.json)
     """
-    await inbox.need(22 if dialect.long_rowid else 14)
+    await inbox.need(22 if capabilities.long_rowid else 14)
     warnings = inbox.u16()
-    if dialect.long_rowid:
+    if capabilities.long_rowid:
         reply.done = Done(warnings, inbox.i64(), inbox.i64(), inbox.i32())
     else:
         reply.done = Done(warnings, inbox.i32(), inbox.i32(), inbox.i32())
@@ -498,16 +502,16 @@ async def _read_done(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     reply.dones.append(reply.done)
 
 
-async def _read_cost(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_cost(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_COST: 4 rows · 4 cost (observed: IDS 12.10 to 15)."""
     await inbox.need(8)
     reply.cost = Cost(inbox.i32(), inbox.i32())
 
 
-async def _read_insertdone(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_insertdone(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_INSERTDONE: 10 serial8 as INT8 · with bit 54: 8 bigserial (observed: 11.50 to 15)."""
-    await inbox.need(18 if dialect.bigint else 10)
-    reply.serials = Serials(take_int8(inbox), inbox.i64() if dialect.bigint else 0)
+    await inbox.need(18 if capabilities.bigint else 10)
+    reply.serials = Serials(take_int8(inbox), inbox.i64() if capabilities.bigint else 0)
 
 
 _NO_ROWS: Final = 100
@@ -515,7 +519,7 @@ _WITHOUT_TOKEN: Final = -368
 _WITH_TEXT: Final = frozenset({0, -937})
 
 
-async def _read_error(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_error(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_ERR.
 
     Wire:     2 sqlcode · 2 isam · 2|4 offset · CHAR token; -368 ends with the offset; 0 and -937 go on after the token:
@@ -524,15 +528,15 @@ async def _read_error(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
               reads all other codes from -1 to -30000 in the ordinary layout. That -937 is raised by routines in C, and
               100 means "no rows", is documented.
     """
-    await inbox.need(8 if dialect.long_text else 6)
+    await inbox.need(8 if capabilities.long_text else 6)
     sqlcode, isamcode = inbox.i16(), inbox.i16()
-    offset = inbox.i32() if dialect.long_text else inbox.i16()
+    offset = inbox.i32() if capabilities.long_text else inbox.i16()
     token = sqlstate = text = ""
     if sqlcode != _WITHOUT_TOKEN:
-        token = await _read_name(inbox, dialect)
+        token = await _read_name(inbox, capabilities)
     if sqlcode in _WITH_TEXT:
         sqlstate = (await read_block(inbox, 5)).decode("latin-1")
-        text = await _read_name(inbox, dialect)
+        text = await _read_name(inbox, capabilities)
     error = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
     if sqlcode == _NO_ROWS:
         reply.no_rows = error
@@ -542,13 +546,13 @@ async def _read_error(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
         reply.error = error
 
 
-async def _read_xactstat(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_xactstat(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_XACTSTAT: 2 event · 2 new level · 2 old level (observed: 12.10 to 15)."""
     await inbox.need(6)
     reply.transaction = TransactionState(inbox.i16(), inbox.i16(), inbox.i16())
 
 
-async def _read_tupid(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_tupid(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_TUPID: 4 row number (observed: IDS 12.10 to 15)."""
     await inbox.need(4)
     reply.row_number = inbox.i32()
@@ -556,12 +560,12 @@ async def _read_tupid(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
         raise ProtocolError(f"SQ_TUPID with row number {reply.row_number}")
 
 
-async def _read_close(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_close(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_CLOSE, no body: the server closed the cursor itself (observed: 15; JDBC, select.json)."""
     reply.closed = True
 
 
-async def _read_protocols(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_protocols(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_PROTOCOLS: 2 size · size bytes · pad to even; nine bytes from every release seen (observed)."""
     mask = await read_char(inbox)
     if not mask:
@@ -569,49 +573,49 @@ async def _read_protocols(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
     reply.mask = mask
 
 
-async def _read_version(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_version(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_VERSION: CHAR text (observed: JDBC accepts this answer to its isValid)."""
-    reply.version = await _read_name(inbox, dialect)
+    reply.version = await _read_name(inbox, capabilities)
 
 
-async def _read_dblist(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_dblist(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_DBLIST: CHAR names up to an empty one (observed: 11.50)."""
     names: list[str] = []
-    while name := await _read_name(inbox, dialect):
+    while name := await _read_name(inbox, capabilities):
         names.append(name)
         if len(names) > MAX_COLUMNS:
             raise ProtocolError("SQ_DBLIST does not end")
     reply.names = tuple(names)
 
 
-async def _read_blob(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_blob(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     reply.blobs.append(await read_blob(inbox))
 
 
-async def _read_object_data(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_object_data(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     reply.object_data = await read_object_data(inbox)
 
 
-async def _read_routine(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_routine(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     reply.routine = await read_routine(inbox)
 
 
-async def _read_returned(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
-    reply.returned = await read_returned(inbox, dialect)
+async def _read_returned(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
+    reply.returned = await read_returned(inbox, capabilities)
 
 
-async def _read_eot(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_eot(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_EOT, no body."""
 
 
-async def _read_exit(inbox: Inbox, dialect: Dialect, reply: Reply) -> None:
+async def _read_exit(inbox: Inbox, capabilities: Capabilities, reply: Reply) -> None:
     """SQ_EXIT, no body: the server ended the session (observed: JDBC, login.json)."""
     reply.exited = True
 
 
 _ENDS: Final = frozenset({Op.EOT, Op.EXIT})
 
-_READERS: Final[dict[int, Callable[[Inbox, Dialect, Reply], Awaitable[None]]]] = {
+_READERS: Final[dict[int, Callable[[Inbox, Capabilities, Reply], Awaitable[None]]]] = {
     Op.DESCRIBE: _read_describe,
     Op.CLOSE: _read_close,
     Op.EOT: _read_eot,
@@ -636,18 +640,18 @@ _READERS: Final[dict[int, Callable[[Inbox, Dialect, Reply], Awaitable[None]]]] =
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def put_describe(outbox: Outbox, dialect: Dialect, description: Description) -> None:
+def put_describe(outbox: Outbox, capabilities: Capabilities, description: Description) -> None:
     """SQ_DESCRIBE; see `_read_describe`."""
     names = bytearray()
     places: list[int] = []
     for column in description.columns:
         places.append(len(names))
-        names += column.name.encode(dialect.encoding, "replace") + b"\0"
+        names += column.name.encode(capabilities.encoding, "replace") + b"\0"
     outbox.u16(Op.DESCRIBE)
     outbox.i16(description.statement_type)
     outbox.i16(description.statement_id)
     outbox.i32(description.estimate)
-    if dialect.long_tuple:
+    if capabilities.long_tuple:
         outbox.i32(description.row_size)
     else:
         # The field is a short; a wider row says what fits. JDBC takes it for the least fetch buffer, no more.
@@ -657,36 +661,36 @@ def put_describe(outbox: Outbox, dialect: Dialect, description: Description) -> 
     for place, column in zip(places, description.columns, strict=True):
         outbox.i32(place)
         outbox.i32(column.start)
-        _put_type(outbox, dialect, column.type, 0 if column.nullable else NOT_NULL)
+        _put_type(outbox, capabilities, column.type, 0 if column.nullable else NOT_NULL)
     outbox.block(bytes(names))
 
 
-def _put_type(outbox: Outbox, dialect: Dialect, sqltype: SqlType, flags: int = 0) -> None:
+def _put_type(outbox: Outbox, capabilities: Capabilities, sqltype: SqlType, flags: int = 0) -> None:
     outbox.u16(sqltype.code | sqltype.flags | flags)
     outbox.i32(sqltype.extended_id)
-    outbox.char(sqltype.owner.encode(dialect.encoding, "replace"))
-    outbox.char(sqltype.extended_name.encode(dialect.encoding, "replace"))
+    outbox.char(sqltype.owner.encode(capabilities.encoding, "replace"))
+    outbox.char(sqltype.extended_name.encode(capabilities.encoding, "replace"))
     outbox.i16(0)  # reference
     outbox.i16(0)  # alignment
     outbox.i32(sqltype.source)
     outbox.i32(sqltype.length)
 
 
-def put_idescribe(outbox: Outbox, dialect: Dialect, parameters: Sequence[SqlType | None]) -> None:
+def put_idescribe(outbox: Outbox, capabilities: Capabilities, parameters: Sequence[SqlType | None]) -> None:
     """SQ_IDESCRIBE; a parameter of unknown type is described as CHAR of no length."""
     outbox.u16(Op.IDESCRIBE)
     outbox.i16(len(parameters))
     if parameters:
         outbox.i16(0)
     for sqltype in parameters:
-        _put_type(outbox, dialect, sqltype or SqlType(TypeCode.CHAR))
+        _put_type(outbox, capabilities, sqltype or SqlType(TypeCode.CHAR))
 
 
-def put_done(outbox: Outbox, dialect: Dialect, done: Done) -> None:
+def put_done(outbox: Outbox, capabilities: Capabilities, done: Done) -> None:
     """SQ_DONE; see `_read_done`."""
     outbox.u16(Op.DONE)
     outbox.u16(done.warnings)
-    if dialect.long_rowid:
+    if capabilities.long_rowid:
         outbox.i64(done.rows)
         outbox.i64(done.rowid)
     else:
@@ -702,28 +706,28 @@ def put_cost(outbox: Outbox, cost: Cost) -> None:
     outbox.i32(cost.cost)
 
 
-def put_insertdone(outbox: Outbox, dialect: Dialect, serials: Serials) -> None:
+def put_insertdone(outbox: Outbox, capabilities: Capabilities, serials: Serials) -> None:
     """SQ_INSERTDONE; see `_read_insertdone`."""
     outbox.u16(Op.INSERTDONE)
     put_int8(outbox, serials.serial8)
-    if dialect.bigint:
+    if capabilities.bigint:
         outbox.i64(serials.bigserial)
 
 
-def put_error(outbox: Outbox, dialect: Dialect, error: ServerError) -> None:
+def put_error(outbox: Outbox, capabilities: Capabilities, error: ServerError) -> None:
     """SQ_ERR; see `_read_error`."""
     outbox.u16(Op.ERR)
     outbox.i16(error.sqlcode)
     outbox.i16(error.isamcode)
-    if dialect.long_text:
+    if capabilities.long_text:
         outbox.i32(error.offset)
     else:
         outbox.i16(min(error.offset, 0x7FFF))
     if error.sqlcode != _WITHOUT_TOKEN:
-        outbox.char(error.token.encode(dialect.encoding, "replace"))
+        outbox.char(error.token.encode(capabilities.encoding, "replace"))
     if error.sqlcode in _WITH_TEXT:
         outbox.block(error.sqlstate.encode("latin-1", "replace")[:5].ljust(5, b"\0"))
-        outbox.char(error.text.encode(dialect.encoding, "replace"))
+        outbox.char(error.text.encode(capabilities.encoding, "replace"))
 
 
 def put_xactstat(outbox: Outbox, state: TransactionState) -> None:
@@ -745,17 +749,17 @@ def put_closed(outbox: Outbox) -> None:
     outbox.u16(Op.CLOSE)
 
 
-def put_version(outbox: Outbox, dialect: Dialect, text: str) -> None:
+def put_version(outbox: Outbox, capabilities: Capabilities, text: str) -> None:
     """SQ_VERSION, the answer."""
     outbox.u16(Op.VERSION)
-    outbox.char(text.encode(dialect.encoding, "replace"))
+    outbox.char(text.encode(capabilities.encoding, "replace"))
 
 
-def put_dblist(outbox: Outbox, dialect: Dialect, names: Sequence[str]) -> None:
+def put_dblist(outbox: Outbox, capabilities: Capabilities, names: Sequence[str]) -> None:
     """SQ_DBLIST, the answer."""
     outbox.u16(Op.DBLIST)
     for name in names:
-        outbox.char(name.encode(dialect.encoding, "replace"))
+        outbox.char(name.encode(capabilities.encoding, "replace"))
     outbox.u16(0)
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import SqlType
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry as BindEntry  # half of this module's vocabulary
 from aioifx.wire.fields import is_named as is_named
 from aioifx.wire.fields import put_long_char, read_block, read_char, read_entry, read_long_char
@@ -198,7 +198,7 @@ def put_eot(outbox: Outbox) -> None:
     outbox.u16(Op.EOT)
 
 
-def put_prepare(outbox: Outbox, dialect: Dialect, sql: bytes, placeholders: int) -> None:
+def put_prepare(outbox: Outbox, capabilities: Capabilities, sql: bytes, placeholders: int) -> None:
     """PREPARE, NDESCRIBE, WANTDONE.
 
     Wire:     2 opcode · 2 placeholders · SQL text · 22 · 49
@@ -206,12 +206,12 @@ def put_prepare(outbox: Outbox, dialect: Dialect, sql: bytes, placeholders: int)
     """
     outbox.u16(Op.PREPARE)
     outbox.u16(placeholders)
-    put_long_char(outbox, dialect, sql)
+    put_long_char(outbox, capabilities, sql)
     outbox.u16(Op.NDESCRIBE)
     outbox.u16(Op.WANTDONE)
 
 
-def put_command(outbox: Outbox, dialect: Dialect, sql: bytes) -> None:
+def put_command(outbox: Outbox, capabilities: Capabilities, sql: bytes) -> None:
     """COMMAND, NDESCRIBE, EXECUTE, RELEASE: prepare, execute and forget in one group.
 
     Wire:     2 opcode · 2 zero · SQL text · 22 · 7 · 11
@@ -219,7 +219,7 @@ def put_command(outbox: Outbox, dialect: Dialect, sql: bytes) -> None:
     """
     outbox.u16(Op.COMMAND)
     outbox.u16(0)
-    put_long_char(outbox, dialect, sql)
+    put_long_char(outbox, capabilities, sql)
     outbox.u16(Op.NDESCRIBE)
     outbox.u16(Op.EXECUTE)
     outbox.u16(Op.RELEASE)
@@ -340,7 +340,9 @@ def put_describe_input(outbox: Outbox) -> None:
     outbox.u16(Op.CIDESCRIBE)
 
 
-def put_ret_type(outbox: Outbox, dialect: Dialect, types: Sequence[SqlType], direction: int = 1) -> None:
+def put_ret_type(
+    outbox: Outbox, capabilities: Capabilities, types: Sequence[SqlType], direction: int = 1
+) -> None:
     """SQ_RET_TYPE: the form in which each column is wanted.
 
     Wire:     2 opcode · 2 direction · 2 columns · per column 2 type · [owner · name] · 4 length
@@ -352,8 +354,8 @@ def put_ret_type(outbox: Outbox, dialect: Dialect, types: Sequence[SqlType], dir
     for sqltype in types:
         outbox.u16(sqltype.code)
         if is_named(sqltype.code):
-            outbox.char(sqltype.owner.encode(dialect.encoding, "replace"))
-            outbox.char(sqltype.extended_name.encode(dialect.encoding, "replace"))
+            outbox.char(sqltype.owner.encode(capabilities.encoding, "replace"))
+            outbox.char(sqltype.extended_name.encode(capabilities.encoding, "replace"))
         outbox.i32(sqltype.length)
 
 
@@ -401,7 +403,7 @@ def put_exit(outbox: Outbox) -> None:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-async def read_request(inbox: Inbox, dialect: Dialect, limit: int = DEFAULT_LIMIT) -> list[Request]:
+async def read_request(inbox: Inbox, capabilities: Capabilities, limit: int = DEFAULT_LIMIT) -> list[Request]:
     """One group of messages, up to SQ_EOT; SQ_EXIT ends one too.
 
     Args:     limit: bytes of the whole group.
@@ -410,7 +412,7 @@ async def read_request(inbox: Inbox, dialect: Dialect, limit: int = DEFAULT_LIMI
     """
     inbox.limit = inbox.consumed + limit
     try:
-        messages = await _read_group(inbox, dialect)
+        messages = await _read_group(inbox, capabilities)
         if inbox.consumed > inbox.limit:
             raise ProtocolError(f"the request is longer than {limit} bytes")
     finally:
@@ -418,7 +420,7 @@ async def read_request(inbox: Inbox, dialect: Dialect, limit: int = DEFAULT_LIMI
     return messages
 
 
-async def _read_group(inbox: Inbox, dialect: Dialect) -> list[Request]:
+async def _read_group(inbox: Inbox, capabilities: Capabilities) -> list[Request]:
     messages: list[Request] = []
     while True:
         await inbox.need(2)
@@ -431,7 +433,7 @@ async def _read_group(inbox: Inbox, dialect: Dialect) -> list[Request]:
         if (bare := _BARE.get(tag)) is not None:
             messages.append(bare)
         elif (reader := _READERS.get(tag)) is not None:
-            messages.append(await reader(inbox, dialect))
+            messages.append(await reader(inbox, capabilities))
         else:
             raise ProtocolError(f"unknown message {tag} from the client")
         if len(messages) > _MAX_MESSAGES:
@@ -457,44 +459,44 @@ _BARE: Final[dict[int, Request]] = {
 }
 
 
-async def _read_prepare(inbox: Inbox, dialect: Dialect) -> Prepare:
+async def _read_prepare(inbox: Inbox, capabilities: Capabilities) -> Prepare:
     await inbox.need(2)
-    return Prepare(inbox.u16(), await read_long_char(inbox, dialect))
+    return Prepare(inbox.u16(), await read_long_char(inbox, capabilities))
 
 
-async def _read_command(inbox: Inbox, dialect: Dialect) -> Command:
+async def _read_command(inbox: Inbox, capabilities: Capabilities) -> Command:
     await inbox.need(2)
-    return Command(inbox.u16(), await read_long_char(inbox, dialect))
+    return Command(inbox.u16(), await read_long_char(inbox, capabilities))
 
 
-async def _read_curname(inbox: Inbox, dialect: Dialect) -> CurName:
+async def _read_curname(inbox: Inbox, capabilities: Capabilities) -> CurName:
     return CurName(await read_char(inbox))
 
 
-async def _read_id(inbox: Inbox, dialect: Dialect) -> Id:
+async def _read_id(inbox: Inbox, capabilities: Capabilities) -> Id:
     await inbox.need(2)
     return Id(inbox.i16())
 
 
-async def _read_bind(inbox: Inbox, dialect: Dialect) -> Bind:
+async def _read_bind(inbox: Inbox, capabilities: Capabilities) -> Bind:
     await inbox.need(2)
     count = inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
         raise ProtocolError(f"SQ_BIND with {count} parameters")
-    return Bind(tuple([await read_entry(inbox, dialect) for _ in range(count)]))
+    return Bind(tuple([await read_entry(inbox, capabilities) for _ in range(count)]))
 
 
-async def _read_fetch(inbox: Inbox, dialect: Dialect) -> Fetch:
+async def _read_fetch(inbox: Inbox, capabilities: Capabilities) -> Fetch:
     await inbox.need(6)
     return Fetch(inbox.i32(), inbox.i16())
 
 
-async def _read_scroll_fetch(inbox: Inbox, dialect: Dialect) -> ScrollFetch:
+async def _read_scroll_fetch(inbox: Inbox, capabilities: Capabilities) -> ScrollFetch:
     await inbox.need(10)
     return ScrollFetch(inbox.i16(), inbox.i32(), inbox.i32())
 
 
-async def _read_put(inbox: Inbox, dialect: Dialect) -> Put:
+async def _read_put(inbox: Inbox, capabilities: Capabilities) -> Put:
     """SQ_PUT: 4 row size · 2 rows · rows, each padded to even (observed: JDBC, put.json)."""
     await inbox.need(6)
     size, count = inbox.i32(), inbox.u16()
@@ -503,12 +505,12 @@ async def _read_put(inbox: Inbox, dialect: Dialect) -> Put:
     return Put(size, tuple([await read_block(inbox, size) for _ in range(count)]))
 
 
-async def _read_rollback(inbox: Inbox, dialect: Dialect) -> Rollback:
+async def _read_rollback(inbox: Inbox, capabilities: Capabilities) -> Rollback:
     await inbox.need(2)
     return Rollback(inbox.i16())
 
 
-async def _read_ret_type(inbox: Inbox, dialect: Dialect) -> RetType:
+async def _read_ret_type(inbox: Inbox, capabilities: Capabilities) -> RetType:
     await inbox.need(4)
     direction, count = inbox.i16(), inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
@@ -519,14 +521,14 @@ async def _read_ret_type(inbox: Inbox, dialect: Dialect) -> RetType:
         code = inbox.u16()
         owner = name = ""
         if is_named(code):
-            owner = (await read_char(inbox)).decode(dialect.encoding, "replace")
-            name = (await read_char(inbox)).decode(dialect.encoding, "replace")
+            owner = (await read_char(inbox)).decode(capabilities.encoding, "replace")
+            name = (await read_char(inbox)).decode(capabilities.encoding, "replace")
         await inbox.need(4)
         types.append(SqlType(code, inbox.i32(), owner=owner, extended_name=name))
     return RetType(direction, tuple(types))
 
 
-async def _read_autogenkeys(inbox: Inbox, dialect: Dialect) -> AutoGenKeys:
+async def _read_autogenkeys(inbox: Inbox, capabilities: Capabilities) -> AutoGenKeys:
     """SQ_AUTOGENKEYS: 2 one, or 2 three · 2 count · CHAR names (observed: JDBC, prepared.json)."""
     await inbox.need(2)
     kind = inbox.i16()
@@ -542,13 +544,13 @@ async def _read_autogenkeys(inbox: Inbox, dialect: Dialect) -> AutoGenKeys:
     return AutoGenKeys(kind, tuple([await read_char(inbox) for _ in range(count)]))
 
 
-async def _read_dbopen(inbox: Inbox, dialect: Dialect) -> DbOpen:
+async def _read_dbopen(inbox: Inbox, capabilities: Capabilities) -> DbOpen:
     name = await read_char(inbox)
     await inbox.need(2)
     return DbOpen(name, inbox.i16())
 
 
-async def _read_info(inbox: Inbox, dialect: Dialect) -> Info:
+async def _read_info(inbox: Inbox, capabilities: Capabilities) -> Info:
     await inbox.need(8)
     kind, size = inbox.u16(), inbox.u16()
     inbox.skip(4)  # the longest name and value, which a reader does not need
@@ -564,25 +566,25 @@ async def _read_info(inbox: Inbox, dialect: Dialect) -> Info:
     return Info(tuple(pairs))
 
 
-async def _read_protocols(inbox: Inbox, dialect: Dialect) -> Protocols:
+async def _read_protocols(inbox: Inbox, capabilities: Capabilities) -> Protocols:
     return Protocols(await read_char(inbox))
 
 
-async def _read_set_savepoint(inbox: Inbox, dialect: Dialect) -> SetSavepoint:
+async def _read_set_savepoint(inbox: Inbox, capabilities: Capabilities) -> SetSavepoint:
     name = await read_char(inbox)
     await inbox.need(2)
     return SetSavepoint(name, bool(inbox.i16()))
 
 
-async def _read_release_savepoint(inbox: Inbox, dialect: Dialect) -> ReleaseSavepoint:
+async def _read_release_savepoint(inbox: Inbox, capabilities: Capabilities) -> ReleaseSavepoint:
     return ReleaseSavepoint(await read_char(inbox))
 
 
-async def _read_rollback_savepoint(inbox: Inbox, dialect: Dialect) -> RollbackSavepoint:
+async def _read_rollback_savepoint(inbox: Inbox, capabilities: Capabilities) -> RollbackSavepoint:
     return RollbackSavepoint(await read_char(inbox))
 
 
-_READERS: Final[dict[int, Callable[[Inbox, Dialect], Awaitable[Request]]]] = {
+_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Request]]]] = {
     Op.COMMAND: _read_command,
     Op.PREPARE: _read_prepare,
     Op.CURNAME: _read_curname,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import aioifx
-from aioifx.client.connect.connect import Connecting
+from aioifx.client.connect.connect import ConnectContext
 from aioifx.partitions import Partition, Source
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import Row
@@ -11,7 +11,7 @@ from examples.bulk_read_lab.limits import Limits
 from examples.bulk_read_lab.table import Tally
 
 
-def connect(dsn: str, limits: Limits) -> Connecting[Row]:
+def connect(dsn: str, limits: Limits) -> ConnectContext[Row]:
     """One connection."""
     return aioifx.connect(dsn, fetch_size=limits.fetch_size, row_factory=tuple_row)
 

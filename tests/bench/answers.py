@@ -20,7 +20,7 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import replies, requests
-from aioifx.wire.capabilities import SERVER_MASK, Dialect
+from aioifx.wire.capabilities import SERVER_MASK, Capabilities
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.requests import Request
@@ -156,7 +156,7 @@ class Prepared:
 class State:
     """All that a session remembers."""
 
-    dialect: Dialect = field(default_factory=Dialect)
+    capabilities: Capabilities = field(default_factory=Capabilities)
     padded: bool = False
     closes_early: bool = False
     """OPTOFC: the cursor is closed with its last row."""
@@ -183,7 +183,7 @@ class Answers:
             try:
                 _ACTS.get(type(message), _Turn.refuse)(turn, message)
             except Refused as fault:
-                replies.put_error(turn.outbox, turn.state.dialect, replies.ServerError(fault.sqlcode))
+                replies.put_error(turn.outbox, turn.state.capabilities, replies.ServerError(fault.sqlcode))
                 break
         else:
             turn.finish_put()
@@ -215,13 +215,13 @@ class _Turn:
         self.state = replace(self.state, **changes)
 
     def done(self, rows: int = 0, *, warnings: int = 0, rowid: int = 0) -> None:
-        replies.put_done(self.outbox, self.state.dialect, replies.Done(warnings, rows, rowid))
+        replies.put_done(self.outbox, self.state.capabilities, replies.Done(warnings, rows, rowid))
         replies.put_cost(self.outbox, replies.Cost(1, 1))
 
     # -- session ------------------------------------------------------------------------------------------------------
 
     def agree(self, message: requests.Protocols) -> None:
-        self.change(dialect=Dialect.agreed(message.mask, SERVER_MASK))
+        self.change(capabilities=Capabilities.agreed(message.mask, SERVER_MASK))
         requests.put_protocols(self.outbox, SERVER_MASK)
 
     def note(self, message: requests.Info) -> None:
@@ -233,7 +233,7 @@ class _Turn:
         self.done(warnings=0x15)
 
     def tell_version(self, message: requests.Version) -> None:
-        replies.put_version(self.outbox, self.state.dialect, VERSION)
+        replies.put_version(self.outbox, self.state.capabilities, VERSION)
 
     def leave(self, message: requests.Exit) -> None:
         self.change(ended=True)
@@ -313,22 +313,22 @@ class _Turn:
         statement = self.statement
         columns, size = _placed(statement.shape.columns, padded=self.state.padded)
         description = replies.Description(statement.kind, self.here, columns, size, estimate=1)
-        replies.put_describe(self.outbox, self.state.dialect, description)
+        replies.put_describe(self.outbox, self.state.capabilities, description)
 
     def tell_done(self, message: requests.WantDone) -> None:
         if self.statement.kind == StatementType.INSERT:
-            replies.put_insertdone(self.outbox, self.state.dialect, replies.Serials())
+            replies.put_insertdone(self.outbox, self.state.capabilities, replies.Serials())
         self.done()
 
     def describe_input(self, message: requests.DescribeInput) -> None:
         statement = self.statement
         inserts = statement.kind == StatementType.INSERT
         types = [column.type for column in statement.shape.columns] if inserts else []
-        replies.put_idescribe(self.outbox, self.state.dialect, types)
+        replies.put_idescribe(self.outbox, self.state.capabilities, types)
 
     def execute(self, message: requests.Execute) -> None:
         if self.statement.kind == StatementType.INSERT:
-            replies.put_insertdone(self.outbox, self.state.dialect, replies.Serials())
+            replies.put_insertdone(self.outbox, self.state.capabilities, replies.Serials())
         self.done(1, rowid=0x101)
 
     def release(self, message: requests.Release) -> None:

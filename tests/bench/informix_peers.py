@@ -9,7 +9,7 @@ from typing import Any
 import aioifx
 from aioifx.rows import tuple_row
 from aioifx.wire import requests
-from aioifx.wire.capabilities import OFFER, SERVER_MASK, Dialect
+from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.outbox import Outbox
 from tests.bench.peers import POOL, WORKERS, Missing, Order, Peer, Work, in_turns
@@ -305,14 +305,14 @@ class InformixPingPong(PingPong):
 
 def _spoken(server: str) -> list[bytes]:
     """Login, agreement, environment, database, PREPARE; the execution."""
-    dialect, outbox, sent = Dialect.agreed(OFFER, SERVER_MASK), Outbox(), list[bytes]()
+    capabilities, outbox, sent = Capabilities.agreed(OFFERED, SERVER_MASK), Outbox(), list[bytes]()
     put_login(outbox, LoginRequest(b"informix", b"x", server.encode()))
     sent.append(outbox.take())
     steps: tuple[Callable[[], None], ...] = (
-        lambda: requests.put_protocols(outbox, OFFER),
+        lambda: requests.put_protocols(outbox, OFFERED),
         lambda: requests.put_info(outbox, [(b"OPTOFC", b"1")]),
         lambda: requests.put_dbopen(outbox, b"bench"),
-        lambda: requests.put_prepare(outbox, dialect, SELECT_ONE.encode(), 0),
+        lambda: requests.put_prepare(outbox, capabilities, SELECT_ONE.encode(), 0),
     )
     for put in steps:
         put()

@@ -89,7 +89,7 @@ def _read_group(data: bytes, state: State) -> tuple[list[Request], int] | None:
     inbox = Inbox()
     inbox.feed(data)
     try:
-        read_request(inbox, state.dialect).send(None)
+        read_request(inbox, state.capabilities).send(None)
     except StopIteration as stop:
         return stop.value, inbox.consumed
     return None

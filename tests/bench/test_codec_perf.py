@@ -24,8 +24,8 @@ from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.rows import dict_row, record_row
 from aioifx.sqltypes import Row
-from aioifx.wire.capabilities import Dialect
-from aioifx.wire.replies import in_runs, read_reply
+from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.replies import read_in_runs, read_reply
 from tests.bench.conftest import FEW
 from tests.bench.shapes import SHAPES, Shape
 from tests.feeding import feed
@@ -105,7 +105,7 @@ def test_read_a_reply(
     benchmark.group = f"reply {shape.name}"
 
     def read() -> list[Row]:
-        reply, _ = feed(lambda inbox: read_reply(inbox, Dialect(), in_runs(decoder)), [data])
+        reply, _ = feed(lambda inbox: read_reply(inbox, Capabilities(), read_in_runs(decoder)), [data])
         return reply.rows
 
     assert benchmark(read) == rows
@@ -146,8 +146,8 @@ def test_encode_parameters(benchmark: BenchmarkFixture, form: str, shape: Shape,
 
     def encode_all() -> bytearray:
         left, out = iter(rows), bytearray()
-        while (disliked := encode(left, out, sys.maxsize)[1]) is not None:
-            out += reference.encode(disliked[0])
+        while (fallback_errors := encode(left, out, sys.maxsize)[1]) is not None:
+            out += reference.encode(fallback_errors[0])
         return out
 
     encoded = b"".join(map(reference.encode, rows))

@@ -14,7 +14,7 @@ import aioifx
 import aioifx.server
 from aioifx.sqltypes import Row, TypeCode
 from aioifx.wire import replies, requests
-from aioifx.wire.capabilities import OFFER, SERVER_MASK, Dialect
+from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.outbox import Outbox
@@ -23,7 +23,7 @@ from tests.bench.replay import Conversation, Memory, Node, replay_process
 from tests.bench.shapes import NARROW, SELECT_ONE, SHAPES, WIDE, Shape
 
 ROWS = 400
-DIALECT = Dialect.agreed(OFFER, SERVER_MASK)
+DIALECT = Capabilities.agreed(OFFERED, SERVER_MASK)
 
 shapes = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 
@@ -135,7 +135,7 @@ def about(statement_id: int, *puts: Callable[[Outbox], None]) -> bytes:
 
 
 TALK: tuple[bytes, ...] = (
-    group(lambda o: requests.put_protocols(o, OFFER)),
+    group(lambda o: requests.put_protocols(o, OFFERED)),
     group(lambda o: requests.put_info(o, [(b"OPTOFC", b"1")])),
     group(lambda o: requests.put_dbopen(o, b"bench")),
     prepared(NARROW.select()),

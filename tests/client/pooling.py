@@ -42,7 +42,7 @@ async def pooled(server: Server, **options: Any) -> AsyncIterator[Pool]:
 
 
 def own_tasks(pool: Pool) -> set[asyncio.Task[None]]:
-    keeper = pool._keeper
+    keeper = pool._manager
     return {*keeper._openings, *keeper._rests, *keeper._closings}
 
 
@@ -51,7 +51,7 @@ def assert_shut(pool: Pool) -> None:
     assert (stats.size, stats.opening, stats.waiting) == (0, 0, 0)
     assert "closed" in repr(pool)
     assert not own_tasks(pool)
-    assert pool._keeper._timer is None
+    assert pool._manager._timer is None
 
 
 async def session_of(conn: Connection) -> Any:
@@ -65,7 +65,7 @@ async def queued(pool: Pool, count: int) -> None:
 
 def move_clock(pool: Pool, seconds: float) -> None:
     """Let time pass for the pool alone."""
-    keeper = pool._keeper
+    keeper = pool._manager
     now = keeper._now
     keeper._now = lambda: now() + seconds  # type: ignore[method-assign]
     keeper._look()

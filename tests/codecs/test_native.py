@@ -313,7 +313,7 @@ def test_a_row_that_the_reference_decodes_is_of_that_class_too(
     [
         list,
         type("Dictful", (tuple,), {}),
-        type("Making", (tuple,), {"__slots__": (), "__new__": lambda cls, row: tuple.__new__(cls, row)}),
+        type("RowPlan", (tuple,), {"__slots__": (), "__new__": lambda cls, row: tuple.__new__(cls, row)}),
         type("Starting", (tuple,), {"__slots__": (), "__init__": lambda self, row: None}),
         tuple[int, ...],
     ],

@@ -366,7 +366,7 @@ def test_no_parameters_are_head_and_tail(make: Make) -> None:
 
 
 def test_a_rare_shape_is_not_compiled_until_it_has_come_often_enough() -> None:
-    run = param_codegen.Packer((INTEGER, None), code_set_of("en_US.8859-15"), HEAD, TAIL)
+    run = param_codegen.GeneratedParamEncoder((INTEGER, None), code_set_of("en_US.8859-15"), HEAD, TAIL)
     out = bytearray()
     seen = [run(iter([(1, "a")]), out, ENDLESS)[0] for _ in range(param_codegen.WORTHWHILE + 3)]
     assert seen == [0] * param_codegen.WORTHWHILE + [1] * 3
@@ -374,7 +374,7 @@ def test_a_rare_shape_is_not_compiled_until_it_has_come_often_enough() -> None:
 
 def test_shapes_without_end_are_not_all_remembered() -> None:
     types, code_set = (None,) * 8, code_set_of("en_US.8859-15")
-    run = param_codegen.Packer(types, code_set, HEAD, TAIL)
+    run = param_codegen.GeneratedParamEncoder(types, code_set, HEAD, TAIL)
     for shape in product((1, "a", None, 1.5), repeat=6):
         row = (*shape, 1, 1)
         for source in (iter([row]), Hinted([row, row])):

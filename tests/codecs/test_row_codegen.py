@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from aioifx.codecs.registry import codecs_for
-from aioifx.codecs.row_codegen import DISLIKED, decode_run_for, encode_run_for
+from aioifx.codecs.row_codegen import FALLBACK_ERRORS, decode_run_for, encode_run_for
 from aioifx.errors import DataError
 from aioifx.sqltypes import Row, SqlType, TypeCode
 from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR, UTF8, columns_of, decimal_type
@@ -59,15 +59,15 @@ def test_a_negative_size_is_disliked_and_never_a_loop() -> None:
 
 
 def test_encoding_gives_the_reference_what_it_dislikes_and_goes_on() -> None:
-    disliked: list[Row] = []
+    fallback_errors: list[Row] = []
 
     def reference(row: Row) -> bytes:
-        disliked.append(row)
+        fallback_errors.append(row)
         return b"<row>"
 
     pieces = encode_run_for(INTEGERS)([(7,), ("x",), (7, 8), (7,)], reference)
     assert b"".join(pieces) == SEVEN + b"<row><row>" + SEVEN
-    assert disliked == [("x",), (7, 8)]
+    assert fallback_errors == [("x",), (7, 8)]
 
 
 def test_encoding_pads_an_odd_row() -> None:
@@ -95,4 +95,4 @@ def test_a_row_without_columns_is_an_empty_tuple() -> None:
 
 
 def test_a_refused_value_is_among_what_generated_code_dislikes() -> None:
-    assert issubclass(DataError, DISLIKED)
+    assert issubclass(DataError, FALLBACK_ERRORS)

@@ -11,18 +11,18 @@ from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.server.engine.control_statements import Outcome
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.session_registry import Roster
-from aioifx.server.protocol.context import Desk, FetchLimit, Identity
+from aioifx.server.engine.session_registry import SessionRegistry
+from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.client_values import load
 from aioifx.server.sqlite.databases import Databases, LogMode
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 from aioifx.wire import requests
-from aioifx.wire.capabilities import OFFER, SERVER_MASK
+from aioifx.wire.capabilities import OFFERED, SERVER_MASK
 from aioifx.wire.fields import BindEntry
-from aioifx.wire.replies import Reply, in_runs, read_reply
+from aioifx.wire.replies import Reply, read_in_runs, read_reply
 from aioifx.wire.requests import Request
 from tests.feeding import feed
 
@@ -35,7 +35,7 @@ class House:
 
     def __init__(self, log_mode: LogMode = LogMode.LOGGED, directory: Path | None = None) -> None:
         self.databases = Databases(directory)
-        self.roster = Roster()
+        self.roster = SessionRegistry()
         self._engines: list[Engine] = []
         for name, mode in (("sysmaster", LogMode.LOGGED), ("demo", log_mode)):
             if name not in self.databases.names:
@@ -110,7 +110,7 @@ def query(engine: Engine, text: str, *values: Value) -> list[Row]:
     return rows
 
 
-def codes(fault: SqlFault) -> tuple[int, int, str]:
+def codes(fault: SqlError) -> tuple[int, int, str]:
     return fault.sqlcode, fault.isamcode, fault.token
 
 
@@ -135,7 +135,7 @@ class Talk:
         fetch_limit: FetchLimit | None = None,
     ) -> None:
         identity = Identity("ol_test", "Informix Dynamic Server Version 15", SERVER_MASK)
-        desk = Desk(
+        desk = SessionContext(
             engine,
             identity,
             code_set,
@@ -152,17 +152,17 @@ class Talk:
 
     def hear(self, data: bytes) -> Reply:
         """Read one reply; its rows by the description that came last, or as `columns` was set."""
-        dialect = self.conversation.dialect
+        capabilities = self.conversation.capabilities
 
         def read_rows() -> RowDecoder:
             return RowDecoder(self.columns, self.code_set)
 
-        reply, _ = feed(lambda inbox: read_reply(inbox, dialect, in_runs(read_rows())), [data])
+        reply, _ = feed(lambda inbox: read_reply(inbox, capabilities, read_in_runs(read_rows())), [data])
         if reply.description is not None:
             self.columns = reply.description.columns
         return reply
 
-    def protocols(self, offer: bytes = OFFER) -> None:
+    def protocols(self, offer: bytes = OFFERED) -> None:
         self.say(requests.Protocols(offer))
 
     def open_database(self, name: str = "demo") -> Reply:

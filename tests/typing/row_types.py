@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, assert_type
 
 import aioifx
-from aioifx.client.pool.pool import Acquiring
+from aioifx.client.pool.pool import AcquireContext
 from aioifx.rows import class_row, dict_row, tuple_row
 
 DSN = "informix://u:p@h/d?server=s"
@@ -59,7 +59,7 @@ async def of_a_pool() -> None:
     assert_type(await pool.fetchrow("select", row_factory=dict_row), dict[str, Any] | None)
     assert_type(pool.stream("select"), aioifx.Stream[Item])
     assert_type(await pool.call("p"), list[Item])
-    _ = assert_type(pool.acquire(), Acquiring[Item])
+    _ = assert_type(pool.acquire(), AcquireContext[Item])
     async with pool.acquire() as conn:
         assert_type(conn, aioifx.Connection[Item])
     assert_type(pool.stats, aioifx.PoolStats)

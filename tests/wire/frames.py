@@ -11,7 +11,7 @@ from pathlib import Path
 from struct import pack
 from typing import Any, NamedTuple
 
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 
@@ -32,7 +32,7 @@ class Frame(NamedTuple):
     """C is IBM's driver, S the rig whose answers it accepted; anything else happened beside the bytes."""
     data: bytes
     means: str
-    dialect: Dialect
+    capabilities: Capabilities
 
     def __repr__(self) -> str:
         return f"{self.file}.json {self.case}[{self.number}] {self.side} {self.means[:60]}"
@@ -59,20 +59,20 @@ def frames(file: str) -> tuple[Frame, ...]:
 
 
 def _frames_of(file: str, case: dict[str, Any]) -> Iterator[Frame]:
-    dialect = _dialect_of(case)
+    capabilities = _dialect_of(case)
     for index, entry in enumerate(case["frames"]):
         data = bytes.fromhex(entry["hex"])
         if entry.get("truncated"):
             data = whole(case["name"], entry)
-        yield Frame(file, case["name"], index, entry["dir"], data, entry["means"], dialect)
+        yield Frame(file, case["name"], index, entry["dir"], data, entry["means"], capabilities)
 
 
-def _dialect_of(case: dict[str, Any]) -> Dialect:
+def _dialect_of(case: dict[str, Any]) -> Capabilities:
     """The layouts in force: what the case itself agreed on, else those of an offer without bits 69 and 70."""
     masks = [
         bytes.fromhex(entry["hex"])[4:13] for entry in case["frames"] if entry["hex"].startswith("007e0009")
     ]
-    return Dialect.agreed(masks[0], masks[1]) if len(masks) >= 2 else Dialect()
+    return Capabilities.agreed(masks[0], masks[1]) if len(masks) >= 2 else Capabilities()
 
 
 # -- frames above two kilobytes ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from aioifx.sqltypes import Row
 from aioifx.wire import objects, replies, requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import put_entry, put_long_char
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import Op
@@ -38,13 +38,13 @@ BARE: Final[dict[type, Callable[[Outbox], None]]] = {
 }
 
 
-def put_group(outbox: Outbox, dialect: Dialect, messages: Sequence[Request]) -> None:
+def put_group(outbox: Outbox, capabilities: Capabilities, messages: Sequence[Request]) -> None:
     """A whole group; what travels together is put together."""
     rest = list(messages)
     while rest:
         match rest:
             case [requests.Prepare(placeholders, sql), requests.Describe(), requests.WantDone(), *rest]:
-                requests.put_prepare(outbox, dialect, sql, placeholders)
+                requests.put_prepare(outbox, capabilities, sql, placeholders)
             case [
                 requests.Command(0, sql),
                 requests.Describe(),
@@ -52,14 +52,14 @@ def put_group(outbox: Outbox, dialect: Dialect, messages: Sequence[Request]) -> 
                 requests.Release(),
                 *rest,
             ]:
-                requests.put_command(outbox, dialect, sql)
+                requests.put_command(outbox, capabilities, sql)
             case [message, *rest]:
-                put_request(outbox, dialect, message)
+                put_request(outbox, capabilities, message)
     if not messages or not isinstance(messages[-1], requests.Exit):
         requests.put_eot(outbox)
 
 
-def put_request(outbox: Outbox, dialect: Dialect, message: Request) -> None:
+def put_request(outbox: Outbox, capabilities: Capabilities, message: Request) -> None:
     """One message, without what usually follows it."""
     if (bare := BARE.get(type(message))) is not None:
         bare(outbox)
@@ -68,7 +68,7 @@ def put_request(outbox: Outbox, dialect: Dialect, message: Request) -> None:
         case requests.Prepare(placeholders, sql) | requests.Command(placeholders, sql):
             outbox.u16(Op.PREPARE if isinstance(message, requests.Prepare) else Op.COMMAND)
             outbox.u16(placeholders)
-            put_long_char(outbox, dialect, sql)
+            put_long_char(outbox, capabilities, sql)
         case requests.CurName(name):
             requests.put_curname(outbox, name)
         case requests.Id(statement_id):
@@ -92,7 +92,7 @@ def put_request(outbox: Outbox, dialect: Dialect, message: Request) -> None:
         case requests.Rollback(0):
             requests.put_rollback(outbox)
         case requests.RetType(direction, types):
-            requests.put_ret_type(outbox, dialect, types, direction)
+            requests.put_ret_type(outbox, capabilities, types, direction)
         case requests.AutoGenKeys(kind, columns):
             put_autogenkeys(outbox, kind, columns)
         case requests.DbOpen(name, 0):
@@ -109,7 +109,7 @@ def put_request(outbox: Outbox, dialect: Dialect, message: Request) -> None:
             outbox.u16(Op.RELSVPT if isinstance(message, requests.ReleaseSavepoint) else Op.RBSVPT)
             outbox.char(name)
         case _:
-            put_object_request(outbox, dialect, message)
+            put_object_request(outbox, capabilities, message)
 
 
 def put_autogenkeys(outbox: Outbox, kind: int, columns: Sequence[bytes]) -> None:
@@ -125,7 +125,7 @@ def put_autogenkeys(outbox: Outbox, kind: int, columns: Sequence[bytes]) -> None
             outbox.char(column)
 
 
-def put_object_request(outbox: Outbox, dialect: Dialect, message: object) -> None:
+def put_object_request(outbox: Outbox, capabilities: Capabilities, message: object) -> None:
     match message:
         case objects.FetchBlob(descriptor):
             objects.put_fetch_blob(outbox, descriptor)
@@ -138,7 +138,7 @@ def put_object_request(outbox: Outbox, dialect: Dialect, message: object) -> Non
         case objects.WriteObject():
             objects.put_write_object(outbox, message)
         case objects.FindRoutine(signature, 0):
-            objects.put_find_routine(outbox, dialect, signature)
+            objects.put_find_routine(outbox, capabilities, signature)
         case objects.CallRoutine():
             objects.put_call_routine(outbox, message)
         case _:
@@ -159,18 +159,18 @@ def raw_rows(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
     return pos
 
 
-def messages_of(data: bytes, dialect: Dialect) -> list[tuple[int, Reply]]:
+def messages_of(data: bytes, capabilities: Capabilities) -> list[tuple[int, Reply]]:
     """Each message of a reply by itself: its tag, and a Reply that holds nothing else."""
     found: list[tuple[int, Reply]] = []
     while data:
         tag = int.from_bytes(data[:2], "big")
-        reply, left = _first_message(data, dialect)
+        reply, left = _first_message(data, capabilities)
         found.append((tag, reply))
         data = data[len(data) - left :]
     return found
 
 
-def _first_message(data: bytes, dialect: Dialect) -> tuple[Reply, int]:
+def _first_message(data: bytes, capabilities: Capabilities) -> tuple[Reply, int]:
     inbox = Inbox()
     inbox.feed(data)
 
@@ -180,13 +180,13 @@ def _first_message(data: bytes, dialect: Dialect) -> tuple[Reply, int]:
             end = inbox.pos + 8 + padded(inbox.peek_i32(4))
             inbox.pos = raw_rows(inbox.data, inbox.pos, end, reply.rows)
         else:
-            await replies._READERS[inbox.u16()](inbox, dialect, reply)
+            await replies._READERS[inbox.u16()](inbox, capabilities, reply)
         return reply
 
     return feed(read, [])[0], inbox.unread
 
 
-def put_reply_message(outbox: Outbox, dialect: Dialect, tag: int, reply: Reply) -> None:
+def put_reply_message(outbox: Outbox, capabilities: Capabilities, tag: int, reply: Reply) -> None:
     """One message of a reply."""
     value: Any
     match tag:
@@ -204,11 +204,11 @@ def put_reply_message(outbox: Outbox, dialect: Dialect, tag: int, reply: Reply) 
             )
         case Op.ERR:
             (error,) = filter(None, (reply.error, reply.no_rows, *reply.warnings))
-            replies.put_error(outbox, dialect, error)
+            replies.put_error(outbox, capabilities, error)
         case _:
             in_dialect, put, value = _PUT[tag](reply)
             assert value is not None
-            put(outbox, dialect, value) if in_dialect else put(outbox, value)
+            put(outbox, capabilities, value) if in_dialect else put(outbox, value)
 
 
 _PUT: Final[dict[int, Callable[[Reply], tuple[bool, Callable[..., None], Any]]]] = {
@@ -228,6 +228,6 @@ _PUT: Final[dict[int, Callable[[Reply], tuple[bool, Callable[..., None], Any]]]]
 }
 
 
-def put_reply(outbox: Outbox, dialect: Dialect, messages: Sequence[tuple[int, Reply]]) -> None:
+def put_reply(outbox: Outbox, capabilities: Capabilities, messages: Sequence[tuple[int, Reply]]) -> None:
     for tag, reply in messages:
-        put_reply_message(outbox, dialect, tag, reply)
+        put_reply_message(outbox, capabilities, tag, reply)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import objects, replies, requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry, is_named
 from aioifx.wire.opcodes import MAX_TEXT, Op
 from aioifx.wire.outbox import Outbox
@@ -30,7 +30,7 @@ sqlstate = st.text(st.characters(max_codepoint=127), min_size=5, max_size=5)
 ascii_text = st.text(st.characters(max_codepoint=127), max_size=12)
 
 dialects = st.builds(
-    Dialect,
+    Capabilities,
     bigint=st.booleans(),
     long_text=st.booleans(),
     long_tuple=st.booleans(),
@@ -44,9 +44,9 @@ _FIXED = {1: 2, 2: 4, 6: 4, 7: 4, 3: 8, 4: 4, 17: 10, 18: 10, 52: 8, 53: 8}
 
 
 @st.composite
-def entries(draw: st.DrawFn, dialect: Dialect) -> BindEntry:
+def entries(draw: st.DrawFn, capabilities: Capabilities) -> BindEntry:
     """A value as it is bound or returned."""
-    widths = _FIXED | dict.fromkeys((11, 12), 68 if dialect.long_rowid else 56)
+    widths = _FIXED | dict.fromkeys((11, 12), 68 if capabilities.long_rowid else 56)
     code = draw(st.one_of(st.integers(0, 60), i16))
     owner, type_name = (draw(block), draw(block)) if is_named(code) else (b"", b"")
     indicator = draw(st.sampled_from([0, -1, -2]))
@@ -86,15 +86,15 @@ def _bares() -> list[st.SearchStrategy[Any]]:
     ]  # fmt: skip
 
 
-def request_strategies(dialect: Dialect) -> list[st.SearchStrategy[Any]]:
+def request_strategies(capabilities: Capabilities) -> list[st.SearchStrategy[Any]]:
     """One strategy for each kind of message."""
-    descriptor = 68 if dialect.long_rowid else 56
+    descriptor = 68 if capabilities.long_rowid else 56
     return [
         st.builds(requests.Prepare, u16, block),
         st.builds(requests.Command, u16, block),
         st.builds(requests.CurName, block),
         st.builds(requests.Id, i16),
-        st.builds(requests.Bind, st.lists(entries(dialect), max_size=4).map(tuple)),
+        st.builds(requests.Bind, st.lists(entries(capabilities), max_size=4).map(tuple)),
         i32.map(requests.Fetch),
         st.builds(requests.ScrollFetch, i16, i32, i32),
         puts(),
@@ -124,19 +124,19 @@ def request_strategies(dialect: Dialect) -> list[st.SearchStrategy[Any]]:
 
 
 @st.composite
-def conversations(draw: st.DrawFn, count: int) -> tuple[Dialect, list[list[Any]]]:
+def conversations(draw: st.DrawFn, count: int) -> tuple[Capabilities, list[list[Any]]]:
     """A dialect and *count* groups of requests in it; SQ_EXIT, when it is there, is the last of its group."""
-    dialect = draw(dialects)
+    capabilities = draw(dialects)
     groups: list[list[Any]] = []
     for _ in range(count):
-        messages = draw(st.lists(st.one_of(request_strategies(dialect)), max_size=6))
+        messages = draw(st.lists(st.one_of(request_strategies(capabilities)), max_size=6))
         if draw(st.integers(0, 9)) == 0:
             messages.append(requests.Exit())
         groups.append(messages)
-    return dialect, groups
+    return capabilities, groups
 
 
-def groups() -> st.SearchStrategy[tuple[Dialect, list[Any]]]:
+def groups() -> st.SearchStrategy[tuple[Capabilities, list[Any]]]:
     """A dialect and a group of requests in it."""
     return conversations(1).map(lambda drawn: (drawn[0], drawn[1][0]))
 
@@ -175,17 +175,17 @@ def _is_ordinary(sqlcode: int) -> bool:
     return sqlcode not in (0, 100, -368, -937)
 
 
-def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Reply]]:
+def reply_strategies(capabilities: Capabilities) -> dict[int, st.SearchStrategy[replies.Reply]]:
     """For each tag, replies that hold one message of it and nothing else."""
-    row_size = st.integers(0, MAX_TEXT) if dialect.long_tuple else st.integers(0, 0x7FFF)
-    rowid = i64 if dialect.long_rowid else i32
-    rows = st.integers(0, 2**63 - 1 if dialect.long_rowid else 2**31 - 1)
+    row_size = st.integers(0, MAX_TEXT) if capabilities.long_tuple else st.integers(0, 0x7FFF)
+    rowid = i64 if capabilities.long_rowid else i32
+    rows = st.integers(0, 2**63 - 1 if capabilities.long_rowid else 2**31 - 1)
     int8 = st.integers(1 - 2**64, 2**64 - 1)
-    bigserial = i64 if dialect.bigint else st.just(0)
+    bigserial = i64 if capabilities.bigint else st.just(0)
     described = st.builds(
         replies.Description, i16, i16, st.lists(columns, max_size=4).map(tuple), row_size, i32
     )
-    offset = i32 if dialect.long_text else i16
+    offset = i32 if capabilities.long_text else i16
     read = st.binary(max_size=20).map(lambda data: objects.ObjectData(0, len(data), data))
     written = i32.map(lambda size: objects.ObjectData(2, size))
     failed = st.integers(-(2**31), -1).map(lambda size: objects.ObjectData(0, size))
@@ -215,19 +215,19 @@ def reply_strategies(dialect: Dialect) -> dict[int, st.SearchStrategy[replies.Re
         Op.LODATA: one("object_data", st.one_of(read, written, failed)),
         Op.XACTSTAT: one("transaction", st.builds(replies.TransactionState, i16, i16, i16)),
         Op.GETROUTINE: one("routine", st.builds(objects.Routine, block, i32)),
-        Op.FPROUTINE: one("returned", st.lists(entries(dialect), max_size=3).map(tuple)),
+        Op.FPROUTINE: one("returned", st.lists(entries(capabilities), max_size=3).map(tuple)),
         Op.IDESCRIBE: one("parameters", st.lists(sqltypes, max_size=3).map(tuple)),
         Op.PROTOCOLS: one("mask", st.binary(min_size=1, max_size=12)),
     }
 
 
 @st.composite
-def reply_groups(draw: st.DrawFn) -> tuple[Dialect, list[tuple[int, replies.Reply]]]:
+def reply_groups(draw: st.DrawFn) -> tuple[Capabilities, list[tuple[int, replies.Reply]]]:
     """A dialect and a reply in it, message by message, without its end."""
-    dialect = draw(dialects)
-    strategies = reply_strategies(dialect)
+    capabilities = draw(dialects)
+    strategies = reply_strategies(capabilities)
     tags = draw(st.lists(st.sampled_from(sorted(strategies)), max_size=5))
-    return dialect, [(tag, draw(strategies[tag])) for tag in tags]
+    return capabilities, [(tag, draw(strategies[tag])) for tag in tags]
 
 
 def merged(messages: list[tuple[int, replies.Reply]]) -> replies.Reply:
@@ -293,7 +293,7 @@ def damaged(draw: st.DrawFn, originals: st.SearchStrategy[bytes]) -> bytes:
 
 
 def request_bytes() -> st.SearchStrategy[bytes]:
-    def put(group: tuple[Dialect, list[Any]]) -> bytes:
+    def put(group: tuple[Capabilities, list[Any]]) -> bytes:
         outbox = Outbox()
         put_group(outbox, *group)
         return outbox.take()
@@ -302,7 +302,7 @@ def request_bytes() -> st.SearchStrategy[bytes]:
 
 
 def reply_bytes() -> st.SearchStrategy[bytes]:
-    def put(group: tuple[Dialect, list[tuple[int, replies.Reply]]]) -> bytes:
+    def put(group: tuple[Capabilities, list[tuple[int, replies.Reply]]]) -> bytes:
         outbox = Outbox()
         put_reply(outbox, *group)
         return outbox.take() + b"\0\x0c"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
 from aioifx.wire import replies
-from aioifx.wire.batch_replies import Executions, read_executions
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.batch_replies import BatchTally, read_executions
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Cost, Done, Reply, Serials, ServerError, TransactionState, read_reply
@@ -22,10 +22,14 @@ from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.strategies import damaged
 
 DIALECTS = [
-    Dialect(bigint=bigint, long_rowid=long_rowid) for bigint in (True, False) for long_rowid in (False, True)
+    Capabilities(bigint=bigint, long_rowid=long_rowid)
+    for bigint in (True, False)
+    for long_rowid in (False, True)
 ]
 every_dialect = pytest.mark.parametrize(
-    "dialect", DIALECTS, ids=lambda dialect: f"bit54={dialect.bigint} bit70={dialect.long_rowid}"
+    "capabilities",
+    DIALECTS,
+    ids=lambda capabilities: f"bit54={capabilities.bigint} bit70={capabilities.long_rowid}",
 )
 DUPLICATE = ServerError(-268, -100, 0, "owner.u1")
 
@@ -42,14 +46,14 @@ class Answer:
     extra: Done | None = None
     """A second SQ_DONE, which makes it unusual."""
 
-    def put(self, outbox: Outbox, dialect: Dialect) -> None:
+    def put(self, outbox: Outbox, capabilities: Capabilities) -> None:
         if self.error is not None:
-            replies.put_error(outbox, dialect, self.error)
+            replies.put_error(outbox, capabilities, self.error)
         if self.serials is not None:
-            replies.put_insertdone(outbox, dialect, self.serials)
+            replies.put_insertdone(outbox, capabilities, self.serials)
         for done in (self.done, self.extra):
             if done is not None:
-                replies.put_done(outbox, dialect, done)
+                replies.put_done(outbox, capabilities, done)
         if self.cost:
             replies.put_cost(outbox, Cost(1, 1))
         if self.state is not None:
@@ -57,34 +61,36 @@ class Answer:
         replies.put_eot(outbox)
 
 
-def sent(answers: Sequence[Answer], dialect: Dialect) -> bytes:
+def sent(answers: Sequence[Answer], capabilities: Capabilities) -> bytes:
     outbox = Outbox()
     for answer in answers:
-        answer.put(outbox, dialect)
+        answer.put(outbox, capabilities)
     return outbox.take()
 
 
-async def _counted(inbox: Inbox, dialect: Dialect, count: int, seen: list[Reply] | None = None) -> Executions:
-    told = Executions()
+async def _counted(
+    inbox: Inbox, capabilities: Capabilities, count: int, seen: list[Reply] | None = None
+) -> BatchTally:
+    told = BatchTally()
     observe = (lambda reply: None) if seen is None else seen.append
-    await read_executions(inbox, dialect, count, told, observe)
+    await read_executions(inbox, capabilities, count, told, observe)
     return told
 
 
-async def _one_by_one(inbox: Inbox, dialect: Dialect, count: int) -> Executions:
+async def _one_by_one(inbox: Inbox, capabilities: Capabilities, count: int) -> BatchTally:
     """The law's other side: every group is read by the general reader."""
-    told = Executions()
+    told = BatchTally()
     for _ in range(count):
-        told.add(await read_reply(inbox, dialect))
+        told.add(await read_reply(inbox, capabilities))
     return told
 
 
-def counted(answers: Sequence[Answer], dialect: Dialect = DIALECTS[0]) -> Executions:
+def counted(answers: Sequence[Answer], capabilities: Capabilities = DIALECTS[0]) -> BatchTally:
     """What is counted, which must not depend on how the bytes are cut."""
-    data = sent(answers, dialect)
-    found: list[Executions] = []
+    data = sent(answers, capabilities)
+    found: list[BatchTally] = []
     for chunks in cuts(data):
-        told, parks = feed(lambda inbox: _counted(inbox, dialect, len(answers)), chunks)
+        told, parks = feed(lambda inbox: _counted(inbox, capabilities, len(answers)), chunks)
         assert parks <= len(chunks)
         found.append(told)
     assert all(told == found[0] for told in found)
@@ -98,11 +104,11 @@ int64s = st.integers(-(2**63) + 1, 2**63 - 1)
 
 
 @st.composite
-def answers_of(draw: st.DrawFn, dialect: Dialect) -> list[Answer]:
-    wide = int64s if dialect.long_rowid else int32s
-    rows = st.integers(0, 2**63 - 1 if dialect.long_rowid else 2**31 - 1)
+def answers_of(draw: st.DrawFn, capabilities: Capabilities) -> list[Answer]:
+    wide = int64s if capabilities.long_rowid else int32s
+    rows = st.integers(0, 2**63 - 1 if capabilities.long_rowid else 2**31 - 1)
     dones = st.builds(Done, st.integers(0, 0xFFFF), rows, wide, int32s)
-    all_serials = st.builds(Serials, int64s, int64s if dialect.bigint else st.just(0))
+    all_serials = st.builds(Serials, int64s, int64s if capabilities.bigint else st.just(0))
     states = st.builds(TransactionState, *[st.integers(-(2**15), 2**15 - 1)] * 3)
     errors = st.builds(
         ServerError,
@@ -126,69 +132,75 @@ def answers_of(draw: st.DrawFn, dialect: Dialect) -> list[Answer]:
 
 @every_dialect
 @given(data=st.data())
-def test_what_is_counted_is_what_the_general_reader_finds(dialect: Dialect, data: Any) -> None:
-    answers = data.draw(answers_of(dialect))
-    expected, _ = feed(lambda inbox: _one_by_one(inbox, dialect, len(answers)), [sent(answers, dialect)])
-    assert counted(answers, dialect) == expected
+def test_what_is_counted_is_what_the_general_reader_finds(capabilities: Capabilities, data: Any) -> None:
+    answers = data.draw(answers_of(capabilities))
+    expected, _ = feed(
+        lambda inbox: _one_by_one(inbox, capabilities, len(answers)), [sent(answers, capabilities)]
+    )
+    assert counted(answers, capabilities) == expected
 
 
 @every_dialect
 @given(data=st.data())
-def test_bytes_that_are_nearly_right_end_as_with_the_general_reader(dialect: Dialect, data: Any) -> None:
+def test_bytes_that_are_nearly_right_end_as_with_the_general_reader(
+    capabilities: Capabilities, data: Any
+) -> None:
     """Law (garbage): a count, a park or ProtocolError, and the same one whatever the cuts."""
-    answers = data.draw(answers_of(dialect))
-    raw: bytes = data.draw(damaged(st.just(sent(answers, dialect))) | st.binary(max_size=80))
+    answers = data.draw(answers_of(capabilities))
+    raw: bytes = data.draw(damaged(st.just(sent(answers, capabilities))) | st.binary(max_size=80))
     count = max(1, len(answers))
-    expected: Outcome = outcome(lambda inbox: _one_by_one(inbox, dialect, count), [raw])
+    expected: Outcome = outcome(lambda inbox: _one_by_one(inbox, capabilities, count), [raw])
     for chunks in cuts(raw):
-        assert outcome(lambda inbox: _counted(inbox, dialect, count), chunks) == expected
+        assert outcome(lambda inbox: _counted(inbox, capabilities, count), chunks) == expected
 
 
 @every_dialect
 @given(data=st.data())
 def test_long_runs_of_one_form_are_counted_as_the_general_reader_counts_them(
-    dialect: Dialect, data: Any
+    capabilities: Capabilities, data: Any
 ) -> None:
     """Law (columns): so many replies of one form are counted at once, and what is unlike them ends that."""
-    wide = st.integers(0, 2**63 - 1 if dialect.long_rowid else 2**31 - 1)
+    wide = st.integers(0, 2**63 - 1 if capabilities.long_rowid else 2**31 - 1)
     rows = data.draw(st.sampled_from([st.just(1), st.integers(0, 300), wide]))
     warnings = data.draw(st.sampled_from([st.just(0), st.sampled_from([0, 1, 0x100, 0x8001])]))
     serials, state = data.draw(st.booleans()), data.draw(st.booleans())
     answers = [
         Answer(
-            Serials(n * 2**33, n if dialect.bigint else 0) if serials else None,
+            Serials(n * 2**33, n if capabilities.bigint else 0) if serials else None,
             Done(data.draw(warnings), data.draw(rows), n, -n),
             state=TransactionState(n, 0, 1) if state else None,
         )
         for n in range(data.draw(st.integers(10, 40)))
     ]
     unlike = data.draw(st.lists(st.sampled_from([Answer(error=DUPLICATE), Answer(cost=False)]), max_size=2))
-    for answer in (*unlike, *data.draw(answers_of(dialect))[: len(unlike)]):
+    for answer in (*unlike, *data.draw(answers_of(capabilities))[: len(unlike)]):
         answers.insert(data.draw(st.integers(0, len(answers))), answer)
-    expected, _ = feed(lambda inbox: _one_by_one(inbox, dialect, len(answers)), [sent(answers, dialect)])
-    found, _ = feed(lambda inbox: _counted(inbox, dialect, len(answers)), [sent(answers, dialect)])
+    expected, _ = feed(
+        lambda inbox: _one_by_one(inbox, capabilities, len(answers)), [sent(answers, capabilities)]
+    )
+    found, _ = feed(lambda inbox: _counted(inbox, capabilities, len(answers)), [sent(answers, capabilities)])
     assert found == expected
 
 
 @every_dialect
 @given(data=st.data())
 def test_a_byte_that_differs_in_a_long_run_ends_it_as_with_the_general_reader(
-    dialect: Dialect, data: Any
+    capabilities: Capabilities, data: Any
 ) -> None:
     answers = [Answer(done=Done(0, 1, n, 0)) for n in range(30)]
-    raw = bytearray(sent(answers, dialect))
+    raw = bytearray(sent(answers, capabilities))
     raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    found = outcome(lambda inbox: _counted(inbox, dialect, 30), [bytes(raw)])
-    assert found == outcome(lambda inbox: _one_by_one(inbox, dialect, 30), [bytes(raw)])
+    found = outcome(lambda inbox: _counted(inbox, capabilities, 30), [bytes(raw)])
+    assert found == outcome(lambda inbox: _one_by_one(inbox, capabilities, 30), [bytes(raw)])
 
 
 @given(count=st.integers(0, 30), more=st.integers(0, 5))
 def test_no_more_is_taken_than_was_asked_for(count: int, more: int) -> None:
-    dialect = DIALECTS[0]
-    data = sent([Answer(done=Done(rows=1))] * (count + more), dialect)
+    capabilities = DIALECTS[0]
+    data = sent([Answer(done=Done(rows=1))] * (count + more), capabilities)
     inbox = Inbox()
     inbox.feed(data)
-    parser = _counted(inbox, dialect, count)
+    parser = _counted(inbox, capabilities, count)
     with pytest.raises(StopIteration) as stop:
         parser.send(None)
     assert stop.value.value.rowcount == count
@@ -198,46 +210,54 @@ def test_no_more_is_taken_than_was_asked_for(count: int, more: int) -> None:
 @every_dialect
 @pytest.mark.parametrize("count", [1, 30])
 @pytest.mark.parametrize("alike", [False, True])
-def test_a_negative_number_of_rows_is_a_protocol_error(dialect: Dialect, count: int, alike: bool) -> None:
+def test_a_negative_number_of_rows_is_a_protocol_error(
+    capabilities: Capabilities, count: int, alike: bool
+) -> None:
     answers = [Answer(done=Done(rows=-7 if alike else 1)) for _ in range(count)]
     answers[-1] = Answer(done=Done(rows=-7))
-    raw = sent(answers, dialect)
+    raw = sent(answers, capabilities)
     for chunks in cuts(raw):
-        assert outcome(lambda inbox: _counted(inbox, dialect, count), chunks) == Outcome(error=ProtocolError)
+        assert outcome(lambda inbox: _counted(inbox, capabilities, count), chunks) == Outcome(
+            error=ProtocolError
+        )
 
 
 # -- examples ---------------------------------------------------------------------------------------------------------
 
 
 @every_dialect
-def test_rows_warnings_the_last_done_and_the_last_serials_are_kept(dialect: Dialect) -> None:
+def test_rows_warnings_the_last_done_and_the_last_serials_are_kept(capabilities: Capabilities) -> None:
     told = counted(
         [
-            Answer(Serials(2**40, 7 if dialect.bigint else 0), Done(1, 2, 0x101, 5)),
+            Answer(Serials(2**40, 7 if capabilities.bigint else 0), Done(1, 2, 0x101, 5)),
             Answer(
-                Serials(-3, 8 if dialect.bigint else 0), Done(4, 3, 0x102, 6), state=TransactionState(2, 0, 1)
+                Serials(-3, 8 if capabilities.bigint else 0),
+                Done(4, 3, 0x102, 6),
+                state=TransactionState(2, 0, 1),
             ),
             Answer(None, Done(0, 1, 0x103, 9)),
         ],
-        dialect,
+        capabilities,
     )
     assert (told.answered, told.rowcount, told.warnings) == (3, 6, 5)
     assert told.done == Done(0, 1, 0x103, 9)
-    assert told.serials == Serials(-3, 8 if dialect.bigint else 0)
+    assert told.serials == Serials(-3, 8 if capabilities.bigint else 0)
     assert told.failures == []
 
 
 def test_eight_bytes_of_rows_are_counted_where_they_are_agreed_on() -> None:
-    told = counted([Answer(done=Done(0, 2**40, 2**41, 7))] * 2, Dialect(long_rowid=True))
+    told = counted([Answer(done=Done(0, 2**40, 2**41, 7))] * 2, Capabilities(long_rowid=True))
     assert (told.rowcount, told.done.rowid) == (2**41, 2**41)
 
 
 @every_dialect
 @pytest.mark.parametrize("failing", [0, 3, 6])
-def test_an_error_is_kept_with_its_place_and_the_others_count(failing: int, dialect: Dialect) -> None:
+def test_an_error_is_kept_with_its_place_and_the_others_count(
+    failing: int, capabilities: Capabilities
+) -> None:
     answers = [Answer(Serials(1, 0), Done(rows=1, serial=n)) for n in range(7)]
     answers[failing] = Answer(error=DUPLICATE, cost=False)
-    told = counted(answers, dialect)
+    told = counted(answers, capabilities)
     assert told.failures == [(failing, DUPLICATE)]
     assert (told.answered, told.rowcount) == (7, 6)
     assert told.done.serial == (5 if failing == 6 else 6)
@@ -245,7 +265,7 @@ def test_an_error_is_kept_with_its_place_and_the_others_count(failing: int, dial
 
 def test_of_an_answer_with_an_error_nothing_else_counts() -> None:
     told = counted([Answer(Serials(9, 9), Done(3, 5), error=DUPLICATE)])
-    assert told == Executions(answered=1, failures=[(0, DUPLICATE)])
+    assert told == BatchTally(answered=1, failures=[(0, DUPLICATE)])
 
 
 def test_answers_of_every_form_follow_each_other() -> None:
@@ -274,12 +294,12 @@ def test_only_what_is_unusual_is_shown() -> None:
 
 
 def test_two_writes_are_counted_together() -> None:
-    dialect, told = DIALECTS[0], Executions()
+    capabilities, told = DIALECTS[0], BatchTally()
     for answers in ([Answer(done=Done(rows=1))] * 3, [Answer(done=Done(rows=1)), Answer(error=DUPLICATE)]):
         reading = partial(
-            read_executions, dialect=dialect, count=len(answers), told=told, observe=lambda _: None
+            read_executions, capabilities=capabilities, count=len(answers), told=told, observe=lambda _: None
         )
-        feed(reading, [sent(answers, dialect)])
+        feed(reading, [sent(answers, capabilities)])
     assert (told.answered, told.rowcount, told.failures) == (5, 4, [(4, DUPLICATE)])
 
 
@@ -289,7 +309,7 @@ def test_what_the_observer_raises_ends_the_parser() -> None:
 
     with pytest.raises(ProtocolError, match="no more"):
         feed(
-            lambda inbox: read_executions(inbox, DIALECTS[0], 1, Executions(), observe),
+            lambda inbox: read_executions(inbox, DIALECTS[0], 1, BatchTally(), observe),
             [sent([Answer(error=DUPLICATE)], DIALECTS[0])],
         )
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import (
     BindEntry,
     is_named,
@@ -26,15 +26,15 @@ from aioifx.wire.outbox import Outbox
 from tests.feeding import cuts, feed, outcome
 from tests.wire.strategies import entries
 
-SHORT, LONG = Dialect(long_text=False), Dialect(long_text=True)
+SHORT, LONG = Capabilities(long_text=False), Capabilities(long_text=True)
 
 
 @given(st.binary(max_size=60), st.sampled_from([SHORT, LONG]))
-def test_long_text_is_read_again_in_both_layouts(text: bytes, dialect: Dialect) -> None:
+def test_long_text_is_read_again_in_both_layouts(text: bytes, capabilities: Capabilities) -> None:
     outbox = Outbox()
-    put_long_char(outbox, dialect, text)
+    put_long_char(outbox, capabilities, text)
     for chunks in cuts(outbox.take()):
-        assert feed(lambda inbox: read_long_char(inbox, dialect), chunks)[0] == text
+        assert feed(lambda inbox: read_long_char(inbox, capabilities), chunks)[0] == text
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1])
@@ -90,7 +90,7 @@ def test_owner_and_name_travel_beside_extended_types_only() -> None:
 )
 def test_a_bound_value_is_as_it_was_seen(data: str, entry: BindEntry) -> None:
     for chunks in cuts(bytes.fromhex(data)):
-        assert feed(lambda inbox: read_entry(inbox, Dialect()), chunks)[0] == entry
+        assert feed(lambda inbox: read_entry(inbox, Capabilities()), chunks)[0] == entry
     outbox = Outbox()
     put_entry(outbox, entry)
     assert outbox.take() == bytes.fromhex(data)
@@ -98,11 +98,11 @@ def test_a_bound_value_is_as_it_was_seen(data: str, entry: BindEntry) -> None:
 
 @given(st.data(), st.booleans())
 def test_a_bound_value_is_read_again(data: st.DataObject, long_rowid: bool) -> None:
-    dialect = Dialect(long_rowid=long_rowid)
-    entry = data.draw(entries(dialect))
+    capabilities = Capabilities(long_rowid=long_rowid)
+    entry = data.draw(entries(capabilities))
     outbox = Outbox()
     put_entry(outbox, entry)
     for chunks in cuts(outbox.take()):
-        found, parks = feed(lambda inbox: read_entry(inbox, dialect), chunks)
+        found, parks = feed(lambda inbox: read_entry(inbox, capabilities), chunks)
         assert found == entry
         assert parks <= len(chunks)

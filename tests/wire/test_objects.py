@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
 from aioifx.wire import objects, requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, put_eot, read_reply
@@ -18,7 +18,7 @@ from aioifx.wire.requests import Request, read_request
 from tests.feeding import cuts, feed, outcome
 from tests.wire.frames import Frame, frames, load
 
-DIALECT = Dialect()
+DIALECT = Capabilities()
 
 
 def reply_of(inbox: Inbox) -> Parser[Reply]:
@@ -167,7 +167,7 @@ def test_a_descriptor_is_as_long_as_bit_70_says_and_not_as_described(
         message
         for frame in frames("objects15")
         if frame.case == f"text_{mask}_{described}" and frame.side == "C"
-        for message in feed(partial(read_request, dialect=frame.dialect), [frame.data])[0]
+        for message in feed(partial(read_request, capabilities=frame.capabilities), [frame.data])[0]
     ]
     fetched = [len(message.descriptor) for message in sent if isinstance(message, objects.FetchBlob)]
     bound = [len(message.entries[0].data) for message in sent if isinstance(message, requests.Bind)]

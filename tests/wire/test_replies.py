@@ -16,7 +16,7 @@ from aioifx.codecs import native
 from aioifx.errors import ConnectionLost, DataError, ProtocolError
 from aioifx.sqltypes import Row
 from aioifx.wire import replies
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
@@ -24,9 +24,9 @@ from aioifx.wire.replies import (
     Reply,
     ReplyReader,
     RowReader,
-    TakeReply,
-    by_field,
-    in_runs,
+    TryReadReply,
+    read_field_by_field,
+    read_in_runs,
     read_reply,
 )
 from tests.feeding import Outcome, cuts, feed, outcome
@@ -34,20 +34,20 @@ from tests.wire.frames import JDBC_FILES, frames, load
 from tests.wire.putting import messages_of, put_reply, raw_rows
 from tests.wire.strategies import damaged, dialects, merged, reply_bytes, reply_groups
 
-Taker = Callable[[Dialect, RowReader | None, int], TakeReply]
-"""As `kernel.make_taker`."""
+FastReplyReader = Callable[[Capabilities, RowReader | None, int], TryReadReply]
+"""As `kernel.make_fast_reader`."""
 
 NATIVE = importlib.util.find_spec("aioifx._speedups.reply_reader") is not None
 native_only = pytest.mark.skipif(not NATIVE, reason="the kernel is not built")
 takers = pytest.mark.parametrize(
     "taker",
     [
-        pytest.param(native.native_taker, id="native", marks=native_only),
-        pytest.param(native.pure_taker, id="pure"),
+        pytest.param(native.native_fast_reader, id="native", marks=native_only),
+        pytest.param(native.pure_fast_reader, id="pure"),
     ],
 )
 
-DIALECT = Dialect()
+DIALECT = Capabilities()
 EOT = b"\0\x0c"
 
 
@@ -62,18 +62,18 @@ async def raw_row(inbox: Inbox, end: int) -> Row:
 
 
 def reading(
-    dialect: Dialect = DIALECT,
-    rows: RowReader | None = in_runs(raw_rows),  # noqa: B008 - stateless
+    capabilities: Capabilities = DIALECT,
+    rows: RowReader | None = read_in_runs(raw_rows),  # noqa: B008 - stateless
     limit: int = replies.DEFAULT_LIMIT,
 ) -> Callable[[Inbox], Parser[Reply]]:
     def parser_of(inbox: Inbox) -> Parser[Reply]:
-        return read_reply(inbox, dialect, rows, limit)
+        return read_reply(inbox, capabilities, rows, limit)
 
     return parser_of
 
 
-def read(hexadecimal: str, dialect: Dialect = DIALECT) -> Reply:
-    return feed(reading(dialect), [bytes.fromhex(hexadecimal)])[0]
+def read(hexadecimal: str, capabilities: Capabilities = DIALECT) -> Reply:
+    return feed(reading(capabilities), [bytes.fromhex(hexadecimal)])[0]
 
 
 def row(payload: bytes, warnings: int = 0) -> bytes:
@@ -90,14 +90,14 @@ def test_everything_jdbc_accepts_is_read_at_any_cut_and_put_back_byte_for_byte(f
         if frame.side != "S" or frame.is_event or frame.is_login:
             continue
         try:
-            wholes = [feed(reading(frame.dialect), chunks) for chunks in cuts(frame.data)]
+            wholes = [feed(reading(frame.capabilities), chunks) for chunks in cuts(frame.data)]
             assert all(other == wholes[0][0] for other, _ in wholes)
             assert all(
                 parks <= len(chunks) for (_, parks), chunks in zip(wholes, cuts(frame.data), strict=True)
             )
-            messages = messages_of(frame.data, frame.dialect)
+            messages = messages_of(frame.data, frame.capabilities)
             outbox = Outbox()
-            put_reply(outbox, frame.dialect, messages)
+            put_reply(outbox, frame.capabilities, messages)
             assert outbox.take().hex() == frame.data.hex()
             assert merged(messages).rows == wholes[0][0].rows
         except Exception as error:
@@ -119,9 +119,9 @@ SERVER_FRAMES = {
 def test_rows_read_field_by_field_are_the_same_rows(file: str) -> None:
     for frame in frames(file):
         if frame.side == "S" and not frame.is_event and not frame.is_login and len(frame.data) < 6000:
-            expected = feed(reading(frame.dialect), [frame.data])[0]
+            expected = feed(reading(frame.capabilities), [frame.data])[0]
             for chunks in cuts(frame.data):
-                found = feed(reading(frame.dialect, by_field(raw_row)), chunks)[0]
+                found = feed(reading(frame.capabilities, read_field_by_field(raw_row)), chunks)[0]
                 assert [payload for (payload,) in found.rows] == [payload for _, payload in expected.rows], (
                     frame
                 )
@@ -136,7 +136,7 @@ def test_the_messages_are_those_that_the_recording_names(file: str) -> None:
         named = [part.partition("(")[0] for part in frame.means.removeprefix("S: rig:").split()]
         if "pre" in named or "SQ_BLOB" in named:
             continue  # the rig's shorthand for SQ_CLOSE; a BYTE value, one thing here and many messages there
-        tags = [f"SQ_{Op(tag).name}" for tag, _ in messages_of(frame.data, frame.dialect)]
+        tags = [f"SQ_{Op(tag).name}" for tag, _ in messages_of(frame.data, frame.capabilities)]
         assert Counter(tags) == Counter(named), frame
 
 
@@ -178,7 +178,7 @@ def test_the_errors_of_the_recordings_are_read() -> None:
         reply.error.sqlcode
         for frame in frames("errors")
         if frame.side == "S" and not frame.is_event
-        for reply in [feed(reading(frame.dialect), [frame.data])[0]]
+        for reply in [feed(reading(frame.capabilities), [frame.data])[0]]
         if reply.error is not None
     }
     assert {-201, -268, -206} <= codes
@@ -188,32 +188,32 @@ def test_the_errors_of_the_recordings_are_read() -> None:
 
 
 @given(reply_groups())
-def test_whatever_is_put_is_read_again(group: tuple[Dialect, list[tuple[int, Reply]]]) -> None:
-    dialect, messages = group
+def test_whatever_is_put_is_read_again(group: tuple[Capabilities, list[tuple[int, Reply]]]) -> None:
+    capabilities, messages = group
     outbox = Outbox()
-    put_reply(outbox, dialect, messages)
+    put_reply(outbox, capabilities, messages)
     replies.put_eot(outbox)
     for chunks in cuts(outbox.take()):
-        found, parks = feed(reading(dialect), chunks)
+        found, parks = feed(reading(capabilities), chunks)
         assert found == merged(messages)
         assert parks <= len(chunks)
 
 
 @given(reply_groups())
-def test_the_put_messages_keep_their_order(group: tuple[Dialect, list[tuple[int, Reply]]]) -> None:
-    dialect, messages = group
+def test_the_put_messages_keep_their_order(group: tuple[Capabilities, list[tuple[int, Reply]]]) -> None:
+    capabilities, messages = group
     outbox = Outbox()
-    put_reply(outbox, dialect, messages)
-    assert messages_of(outbox.take(), dialect) == messages
+    put_reply(outbox, capabilities, messages)
+    assert messages_of(outbox.take(), capabilities) == messages
 
 
 # Law (short way): the end that most replies have is taken in one go, and that makes no difference.
 
 
 @st.composite
-def usual_replies(draw: st.DrawFn) -> tuple[Dialect, bytes]:
+def usual_replies(draw: st.DrawFn) -> tuple[Capabilities, bytes]:
     """``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``."""
-    dialect = draw(dialects)
+    capabilities = draw(dialects)
     small = st.integers(-(2**31), 2**31 - 1)
     outbox = Outbox()
     for payload in draw(st.lists(st.binary(max_size=9), max_size=3)):
@@ -221,43 +221,43 @@ def usual_replies(draw: st.DrawFn) -> tuple[Dialect, bytes]:
     if draw(st.booleans()):
         replies.put_closed(outbox)
     if draw(st.booleans()):
-        serials = replies.Serials(draw(small), draw(small) if dialect.bigint else 0)
-        replies.put_insertdone(outbox, dialect, serials)
+        serials = replies.Serials(draw(small), draw(small) if capabilities.bigint else 0)
+        replies.put_insertdone(outbox, capabilities, serials)
     done = replies.Done(
         draw(st.integers(0, 0xFFFF)), draw(st.integers(0, 2**31 - 1)), draw(small), draw(small)
     )
-    replies.put_done(outbox, dialect, done)
+    replies.put_done(outbox, capabilities, done)
     replies.put_cost(outbox, replies.Cost(draw(small), draw(small)))
     if draw(st.booleans()):
         replies.put_xactstat(outbox, replies.TransactionState(*draw(st.tuples(*[st.integers(-9, 9)] * 3))))
     replies.put_eot(outbox)
-    return dialect, outbox.take()
+    return capabilities, outbox.take()
 
 
-def by_the_long_way(dialect: Dialect, chunks: list[bytes]) -> Outcome:
+def by_the_long_way(capabilities: Capabilities, chunks: list[bytes]) -> Outcome:
     """The same, message by message."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replies, "_take_end", lambda *_: False)
-        return outcome(reading(dialect), chunks)
+        return outcome(reading(capabilities), chunks)
 
 
 @given(usual_replies())
-def test_a_usual_reply_is_read_the_short_way_and_says_the_same(usual: tuple[Dialect, bytes]) -> None:
-    dialect, data = usual
-    found = by_the_long_way(dialect, [data])
+def test_a_usual_reply_is_read_the_short_way_and_says_the_same(usual: tuple[Capabilities, bytes]) -> None:
+    capabilities, data = usual
+    found = by_the_long_way(capabilities, [data])
     assert isinstance(found.value, Reply)
     for chunks in cuts(data):
-        assert outcome(reading(dialect), chunks) == found
+        assert outcome(reading(capabilities), chunks) == found
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replies, "_READERS", {})  # what is not taken at once cannot be read now
-        assert outcome(reading(dialect), [data]) == found
+        assert outcome(reading(capabilities), [data]) == found
 
 
 @given(st.data(), dialects)
-def test_so_does_one_that_is_not_quite_usual(data: st.DataObject, dialect: Dialect) -> None:
+def test_so_does_one_that_is_not_quite_usual(data: st.DataObject, capabilities: Capabilities) -> None:
     accident = data.draw(damaged(usual_replies().map(lambda usual: usual[1])))
     for chunks in cuts(accident):
-        assert outcome(reading(dialect), chunks) == by_the_long_way(dialect, chunks)
+        assert outcome(reading(capabilities), chunks) == by_the_long_way(capabilities, chunks)
 
 
 # Law (taking): a reply that a taker takes says what it says when it is read message by message; any other one is left
@@ -276,10 +276,13 @@ def picky_rows(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
 
 
 def taking(
-    taker: Taker, dialect: Dialect, rows: RowReader | None, limit: int = replies.DEFAULT_LIMIT
+    taker: FastReplyReader,
+    capabilities: Capabilities,
+    rows: RowReader | None,
+    limit: int = replies.DEFAULT_LIMIT,
 ) -> Callable[[Inbox], Parser[Reply]]:
     """As `reading`, but what is here when the first bytes have come may be taken, as a channel does."""
-    reader = ReplyReader(dialect, rows, limit, taker(dialect, rows, limit))
+    reader = ReplyReader(capabilities, rows, limit, taker(capabilities, rows, limit))
 
     async def parser(inbox: Inbox) -> Reply:
         await inbox.need(1)
@@ -316,22 +319,24 @@ def _behind_tuple(data: bytearray, pos: int, end: int) -> int:
 
 
 READERS_OF_ROWS = [
-    in_runs(raw_rows),
-    in_runs(picky_rows),
-    in_runs(raw_rows, lambda: timid_rows),
-    by_field(raw_row),
+    read_in_runs(raw_rows),
+    read_in_runs(picky_rows),
+    read_in_runs(raw_rows, lambda: timid_rows),
+    read_field_by_field(raw_row),
     None,
 ]
 
 
 @takers
 @given(usual_replies())
-def test_a_usual_reply_is_taken_and_says_the_same(taker: Taker, usual: tuple[Dialect, bytes]) -> None:
-    dialect, data = usual
+def test_a_usual_reply_is_taken_and_says_the_same(
+    taker: FastReplyReader, usual: tuple[Capabilities, bytes]
+) -> None:
+    capabilities, data = usual
     for rows in READERS_OF_ROWS:
         for chunks in cuts(data):
-            assert said(outcome(taking(taker, dialect, rows), chunks)) == said(
-                outcome(reading(dialect, rows), chunks)
+            assert said(outcome(taking(taker, capabilities, rows), chunks)) == said(
+                outcome(reading(capabilities, rows), chunks)
             )
 
 
@@ -344,78 +349,80 @@ def test_a_usual_reply_is_taken_and_says_the_same(taker: Taker, usual: tuple[Dia
     st.booleans(),
 )
 def test_whatever_else_comes_is_left_to_others_or_says_the_same(
-    taker: Taker, data: bytes, dialect: Dialect, eof: bool
+    taker: FastReplyReader, data: bytes, capabilities: Capabilities, eof: bool
 ) -> None:
     for rows in READERS_OF_ROWS:
         for chunks in cuts(data):
-            assert said(outcome(taking(taker, dialect, rows), chunks, eof=eof)) == said(
-                outcome(reading(dialect, rows), chunks, eof=eof)
+            assert said(outcome(taking(taker, capabilities, rows), chunks, eof=eof)) == said(
+                outcome(reading(capabilities, rows), chunks, eof=eof)
             )
 
 
 @takers
 @given(usual_replies(), st.integers(0, 80))
 def test_a_reply_beyond_its_limit_is_not_taken(
-    taker: Taker, usual: tuple[Dialect, bytes], limit: int
+    taker: FastReplyReader, usual: tuple[Capabilities, bytes], limit: int
 ) -> None:
-    dialect, data = usual
-    rows = in_runs(raw_rows)
+    capabilities, data = usual
+    rows = read_in_runs(raw_rows)
     for chunks in cuts(data):
-        assert said(outcome(taking(taker, dialect, rows, limit), chunks)) == said(
-            outcome(reading(dialect, rows, limit), chunks)
+        assert said(outcome(taking(taker, capabilities, rows, limit), chunks)) == said(
+            outcome(reading(capabilities, rows, limit), chunks)
         )
 
 
 @takers
 @pytest.mark.parametrize("long_rowid", [False, True])
-def test_a_negative_number_of_rows_is_a_protocol_error(taker: Taker, long_rowid: bool) -> None:
-    dialect = Dialect(long_rowid=long_rowid)
+def test_a_negative_number_of_rows_is_a_protocol_error(taker: FastReplyReader, long_rowid: bool) -> None:
+    capabilities = Capabilities(long_rowid=long_rowid)
     outbox = Outbox()
     outbox.raw(row(b"ab"))
-    replies.put_done(outbox, dialect, replies.Done(rows=-7))
+    replies.put_done(outbox, capabilities, replies.Done(rows=-7))
     replies.put_cost(outbox, replies.Cost())
     replies.put_eot(outbox)
     for chunks in cuts(outbox.take()):
-        assert outcome(taking(taker, dialect, in_runs(raw_rows)), chunks) == Outcome(error=ProtocolError)
+        assert outcome(taking(taker, capabilities, read_in_runs(raw_rows)), chunks) == Outcome(
+            error=ProtocolError
+        )
 
 
 @takers
-def test_a_negative_row_number_is_a_protocol_error(taker: Taker) -> None:
+def test_a_negative_row_number_is_a_protocol_error(taker: FastReplyReader) -> None:
     outbox = Outbox()
     outbox.raw(row(b"ab"))
     replies.put_tupid(outbox, -7)
     replies.put_done(outbox, DIALECT, replies.Done(rows=1))
     replies.put_eot(outbox)
     for chunks in cuts(outbox.take()):
-        assert outcome(taking(taker, DIALECT, in_runs(raw_rows)), chunks) == Outcome(error=ProtocolError)
+        assert outcome(taking(taker, DIALECT, read_in_runs(raw_rows)), chunks) == Outcome(error=ProtocolError)
 
 
 @takers
 @pytest.mark.parametrize("file", JDBC_FILES)
-def test_what_jdbc_accepts_is_taken_or_read_alike(taker: Taker, file: str) -> None:
+def test_what_jdbc_accepts_is_taken_or_read_alike(taker: FastReplyReader, file: str) -> None:
     for frame in frames(file):
         if frame.side == "S" and not frame.is_event and not frame.is_login:
-            found = outcome(taking(taker, frame.dialect, in_runs(raw_rows)), [frame.data])
-            assert said(found) == said(outcome(reading(frame.dialect), [frame.data])), frame
+            found = outcome(taking(taker, frame.capabilities, read_in_runs(raw_rows)), [frame.data])
+            assert said(found) == said(outcome(reading(frame.capabilities), [frame.data])), frame
 
 
 @native_only
 @pytest.mark.parametrize("long_rowid", [False, True])
 def test_of_several_replies_the_native_taker_takes_the_first_and_leaves_the_others(long_rowid: bool) -> None:
-    dialect = Dialect(long_rowid=long_rowid)
+    capabilities = Capabilities(long_rowid=long_rowid)
     outbox = Outbox()
     outbox.raw(row(b"abc") + row(b"defg"))
     replies.put_closed(outbox)
-    replies.put_insertdone(outbox, dialect, replies.Serials(2**40, -7))
-    replies.put_done(outbox, dialect, replies.Done(0x8001, 2, -3, 4))
+    replies.put_insertdone(outbox, capabilities, replies.Serials(2**40, -7))
+    replies.put_done(outbox, capabilities, replies.Done(0x8001, 2, -3, 4))
     replies.put_cost(outbox, replies.Cost(5, -6))
     replies.put_xactstat(outbox, replies.TransactionState(1, -2, 3))
     replies.put_eot(outbox)
     one = outbox.take()
     inbox = Inbox()
     inbox.feed(one * 3)
-    take = native.native_taker(dialect, in_runs(raw_rows), len(one))
-    expected = feed(reading(dialect), [one])[0]
+    take = native.native_fast_reader(capabilities, read_in_runs(raw_rows), len(one))
+    expected = feed(reading(capabilities), [one])[0]
     for place in (1, 2, 3):
         assert repr(take(inbox)) == repr(expected)
         assert inbox.pos == place * len(one)
@@ -429,9 +436,9 @@ def test_the_native_taker_does_not_even_decode_a_reply_whose_end_has_not_come() 
 
     inbox = Inbox()
     inbox.feed(row(b"abc") + pack(">hhiii", 15, 0, 2, 0, 0))
-    assert native.native_taker(DIALECT, in_runs(never), 1000)(inbox) is None
+    assert native.native_fast_reader(DIALECT, read_in_runs(never), 1000)(inbox) is None
     inbox.feed(EOT)  # without SQ_COST: not the usual end
-    assert native.native_taker(DIALECT, in_runs(never), 1000)(inbox) is None
+    assert native.native_fast_reader(DIALECT, read_in_runs(never), 1000)(inbox) is None
     assert inbox.pos == 0
 
 
@@ -439,12 +446,14 @@ def test_the_native_taker_does_not_even_decode_a_reply_whose_end_has_not_come() 
 
 
 @given(st.one_of(st.binary(max_size=300), damaged(reply_bytes())), dialects, st.booleans())
-def test_any_bytes_give_a_reply_a_park_or_a_protocol_error(data: bytes, dialect: Dialect, runs: bool) -> None:
-    rows = in_runs(raw_rows) if runs else by_field(raw_row)
+def test_any_bytes_give_a_reply_a_park_or_a_protocol_error(
+    data: bytes, capabilities: Capabilities, runs: bool
+) -> None:
+    rows = read_in_runs(raw_rows) if runs else read_field_by_field(raw_row)
     for eof in (False, True):
-        outcomes = {repr(outcome(reading(dialect, rows), chunks, eof=eof)) for chunks in cuts(data)}
+        outcomes = {repr(outcome(reading(capabilities, rows), chunks, eof=eof)) for chunks in cuts(data)}
         assert len(outcomes) == 1
-    assert outcome(reading(dialect, rows), [data]).error is not ConnectionLost
+    assert outcome(reading(capabilities, rows), [data]).error is not ConnectionLost
 
 
 HOSTILE = [
@@ -506,7 +515,7 @@ def test_a_reply_without_an_end_stops_at_the_limit(kind: str, piece: int) -> Non
     data = ENDLESS[kind]
     data = data * (20_000 // len(data) + 1)
     chunks = [data[at : at + piece] for at in range(0, len(data), piece)]
-    for rows in (in_runs(raw_rows), by_field(raw_row)):
+    for rows in (read_in_runs(raw_rows), read_field_by_field(raw_row)):
         assert outcome(reading(rows=rows, limit=10_000), chunks) == Outcome(error=ProtocolError)
 
 
@@ -520,16 +529,16 @@ def test_a_reply_as_long_as_the_limit_is_read() -> None:
 def test_the_limit_of_one_reply_is_not_the_limit_of_the_next() -> None:
     inbox = Inbox()
     inbox.feed(row(bytes(50)) + EOT + row(bytes(5000)) + EOT)
-    feed(lambda _: read_reply(inbox, DIALECT, in_runs(raw_rows), 100), [])
+    feed(lambda _: read_reply(inbox, DIALECT, read_in_runs(raw_rows), 100), [])
     assert inbox.limit == NO_LIMIT
-    assert len(feed(lambda _: read_reply(inbox, DIALECT, in_runs(raw_rows)), [])[0].rows) == 1
+    assert len(feed(lambda _: read_reply(inbox, DIALECT, read_in_runs(raw_rows)), [])[0].rows) == 1
 
 
 def test_the_limit_of_a_reply_that_failed_is_nobodys_limit() -> None:
     inbox = Inbox()
     inbox.feed(row(bytes(500)) + EOT)
     with pytest.raises(ProtocolError):
-        feed(lambda _: read_reply(inbox, DIALECT, in_runs(raw_rows), 100), [])
+        feed(lambda _: read_reply(inbox, DIALECT, read_in_runs(raw_rows), 100), [])
     assert inbox.limit == NO_LIMIT
 
 
@@ -542,7 +551,7 @@ def test_a_row_that_nobody_asked_for_is_a_protocol_error() -> None:
 
 def test_a_row_decoder_that_stands_still_is_a_protocol_error_not_a_loop() -> None:
     assert (
-        outcome(reading(rows=in_runs(lambda data, pos, end, rows: pos)), [row(b"ab") + EOT]).error
+        outcome(reading(rows=read_in_runs(lambda data, pos, end, rows: pos)), [row(b"ab") + EOT]).error
         is ProtocolError
     )
 
@@ -551,7 +560,7 @@ def test_a_row_read_too_short_is_a_protocol_error() -> None:
     async def short(inbox: Inbox, end: int) -> Row:
         return (inbox.take(1),)
 
-    assert outcome(reading(rows=by_field(short)), [row(b"ab") + EOT]).error is ProtocolError
+    assert outcome(reading(rows=read_field_by_field(short)), [row(b"ab") + EOT]).error is ProtocolError
 
 
 @pytest.mark.parametrize("payload", [b"good", b"odd"], ids=["even", "odd"])
@@ -574,7 +583,7 @@ def test_a_bad_value_ends_the_rows_and_not_the_reply(payload: bytes) -> None:
     data = (
         row(payload) * 3 + row(b"bad") + row(payload) * 2 + row(b"bad") + pack(">hhiii", 15, 0, 7, 0, 0) + EOT
     )
-    for rows in (in_runs(picky), by_field(picky_row)):
+    for rows in (read_in_runs(picky), read_field_by_field(picky_row)):
         for chunks in cuts(data):
             reply, _ = feed(reading(rows=rows), chunks)
             assert [found for (found,) in reply.rows] == [payload] * 3
@@ -601,7 +610,7 @@ def test_a_bad_value_found_while_waiting_for_more_than_its_row_is_a_protocol_err
 
     data = row(b"abcd") + bytes(40)
     with pytest.raises(ProtocolError, match="waited for more than its row"):
-        feed(reading(rows=by_field(greedy)), [data, bytes(60)])
+        feed(reading(rows=read_field_by_field(greedy)), [data, bytes(60)])
 
 
 def test_rows_that_are_skipped_must_have_a_size_too() -> None:
@@ -610,7 +619,7 @@ def test_rows_that_are_skipped_must_have_a_size_too() -> None:
 
     standing_still = pack(">hhi", 14, 0, -8)
     with pytest.raises(ProtocolError, match="a row of -8 bytes"):
-        feed(reading(rows=in_runs(bad)), [row(b"ab") + standing_still + EOT])
+        feed(reading(rows=read_in_runs(bad)), [row(b"ab") + standing_still + EOT])
 
 
 # What the server says.
@@ -656,8 +665,8 @@ def test_a_server_that_goes_away_is_connection_lost() -> None:
 
 def test_text_that_is_no_text_does_not_cost_the_connection() -> None:
     data = "000d fed5 0000 00000000 0002 ff20 000c"
-    assert read(data, Dialect(encoding="utf-8")).error == replies.ServerError(-299, 0, 0, "\ufffd ")
-    assert read(data, Dialect(encoding="latin-1")).error == replies.ServerError(-299, 0, 0, "ÿ ")
+    assert read(data, Capabilities(encoding="utf-8")).error == replies.ServerError(-299, 0, 0, "\ufffd ")
+    assert read(data, Capabilities(encoding="latin-1")).error == replies.ServerError(-299, 0, 0, "ÿ ")
 
 
 def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
@@ -673,17 +682,17 @@ def test_the_serial_is_the_end_of_a_done(case: str, serial: int) -> None:
         reply.done
         for frame in frames("objects15")
         if frame.case == case and frame.side == "S" and not frame.is_event
-        for reply in [feed(reading(frame.dialect), [frame.data])[0]]
+        for reply in [feed(reading(frame.capabilities), [frame.data])[0]]
     ]
     assert [told.serial for told in done if told is not None and told.serial] == [serial]
 
 
 def test_a_long_rowid_dialect_counts_with_eight_bytes() -> None:
     outbox = Outbox()
-    replies.put_done(outbox, Dialect(long_rowid=True), replies.Done(1, 2**40, 2**41, 7))
+    replies.put_done(outbox, Capabilities(long_rowid=True), replies.Done(1, 2**40, 2**41, 7))
     data = outbox.take()
     assert len(data) == 2 + 22
-    assert read(data.hex() + "000c", Dialect(long_rowid=True)).done == replies.Done(1, 2**40, 2**41, 7)
+    assert read(data.hex() + "000c", Capabilities(long_rowid=True)).done == replies.Done(1, 2**40, 2**41, 7)
 
 
 def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can() -> None:

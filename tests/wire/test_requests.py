@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aioifx.errors import ConnectionLost, ProtocolError
 from aioifx.sqltypes import SqlType
 from aioifx.wire import objects, requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.requests import Request, read_request
@@ -23,25 +23,25 @@ from tests.wire.frames import JDBC_FILES, frames, load
 from tests.wire.putting import put_group
 from tests.wire.strategies import conversations, damaged, dialects, groups, request_bytes
 
-DIALECT = Dialect()
+DIALECT = Capabilities()
 
 
 def reading(
-    dialect: Dialect = DIALECT, limit: int = requests.DEFAULT_LIMIT
+    capabilities: Capabilities = DIALECT, limit: int = requests.DEFAULT_LIMIT
 ) -> Callable[[Inbox], Parser[list[Request]]]:
     def parser_of(inbox: Inbox) -> Parser[list[Request]]:
-        return read_request(inbox, dialect, limit)
+        return read_request(inbox, capabilities, limit)
 
     return parser_of
 
 
-def read(hexadecimal: str, dialect: Dialect = DIALECT) -> list[Request]:
-    return feed(reading(dialect), [bytes.fromhex(hexadecimal)])[0]
+def read(hexadecimal: str, capabilities: Capabilities = DIALECT) -> list[Request]:
+    return feed(reading(capabilities), [bytes.fromhex(hexadecimal)])[0]
 
 
-def put(dialect: Dialect, messages: Sequence[Request]) -> bytes:
+def put(capabilities: Capabilities, messages: Sequence[Request]) -> bytes:
     outbox = Outbox()
-    put_group(outbox, dialect, messages)
+    put_group(outbox, capabilities, messages)
     return outbox.take()
 
 
@@ -55,13 +55,13 @@ def test_everything_jdbc_sends_is_read_and_put_back_byte_for_byte(file: str) -> 
         if frame.side != "C" or frame.is_event or frame.is_login:
             continue
         try:
-            wholes = [feed(reading(frame.dialect), chunks) for chunks in cuts(frame.data)]
+            wholes = [feed(reading(frame.capabilities), chunks) for chunks in cuts(frame.data)]
             messages = wholes[0][0]
             assert all(other == messages for other, _ in wholes)
             assert all(
                 parks <= len(chunks) for (_, parks), chunks in zip(wholes, cuts(frame.data), strict=True)
             )
-            assert put(frame.dialect, messages).hex() == frame.data.hex()
+            assert put(frame.capabilities, messages).hex() == frame.data.hex()
         except Exception as error:
             error.add_note(repr(frame))
             raise
@@ -86,12 +86,12 @@ def test_the_messages_are_those_that_the_recording_names(file: str) -> None:
         if "..." in frame.means or "SQ_PUT" in frame.means:
             continue
         named = [part.removeprefix("SQ_").removeprefix("SQLI") for part in frame.means.split()]
-        found = [NAMES[type(message)] for message in read_messages(frame.data, frame.dialect)]
+        found = [NAMES[type(message)] for message in read_messages(frame.data, frame.capabilities)]
         assert Counter(found) == Counter(named) - Counter(["EOT"]), frame
 
 
-def read_messages(data: bytes, dialect: Dialect) -> list[Request]:
-    return feed(reading(dialect), [data])[0]
+def read_messages(data: bytes, capabilities: Capabilities) -> list[Request]:
+    return feed(reading(capabilities), [data])[0]
 
 
 NAMES: dict[type, str] = {
@@ -138,7 +138,7 @@ def test_the_sql_of_metadata_is_what_the_driver_is_known_to_prepare() -> None:
             message.sql.decode()
             for frame in frames("metadata")
             if frame.case == method and frame.side == "C"
-            for message in read_messages(frame.data, frame.dialect)
+            for message in read_messages(frame.data, frame.capabilities)
             if isinstance(message, (requests.Prepare, requests.Command))
         ]
         assert sent == texts, method
@@ -170,22 +170,22 @@ def test_the_text_login_of_other_clients_is_no_request() -> None:
 
 
 @given(groups())
-def test_whatever_is_put_is_read_again(group: tuple[Dialect, list[Request]]) -> None:
-    dialect, messages = group
-    data = put(dialect, messages)
+def test_whatever_is_put_is_read_again(group: tuple[Capabilities, list[Request]]) -> None:
+    capabilities, messages = group
+    data = put(capabilities, messages)
     for chunks in cuts(data):
-        found, parks = feed(reading(dialect), chunks)
+        found, parks = feed(reading(capabilities), chunks)
         assert found == messages
         assert parks <= len(chunks)
 
 
 @given(conversations(2))
-def test_a_group_ends_where_it_ends(conversation: tuple[Dialect, list[list[Request]]]) -> None:
-    dialect, (messages, following) = conversation
+def test_a_group_ends_where_it_ends(conversation: tuple[Capabilities, list[list[Request]]]) -> None:
+    capabilities, (messages, following) = conversation
     inbox = Inbox()
-    inbox.feed(put(dialect, messages) + put(dialect, following))
-    assert feed(lambda _: read_request(inbox, dialect), [])[0] == messages
-    assert feed(lambda _: read_request(inbox, dialect), [])[0] == following
+    inbox.feed(put(capabilities, messages) + put(capabilities, following))
+    assert feed(lambda _: read_request(inbox, capabilities), [])[0] == messages
+    assert feed(lambda _: read_request(inbox, capabilities), [])[0] == following
     assert inbox.unread == 0
 
 
@@ -193,11 +193,11 @@ def test_a_group_ends_where_it_ends(conversation: tuple[Dialect, list[list[Reque
 
 
 @given(st.one_of(st.binary(max_size=300), damaged(request_bytes())), dialects)
-def test_any_bytes_give_messages_a_park_or_a_protocol_error(data: bytes, dialect: Dialect) -> None:
+def test_any_bytes_give_messages_a_park_or_a_protocol_error(data: bytes, capabilities: Capabilities) -> None:
     for eof in (False, True):
-        outcomes = {repr(outcome(reading(dialect), chunks, eof=eof)) for chunks in cuts(data)}
+        outcomes = {repr(outcome(reading(capabilities), chunks, eof=eof)) for chunks in cuts(data)}
         assert len(outcomes) == 1
-    assert outcome(reading(dialect), [data]).error is not ConnectionLost
+    assert outcome(reading(capabilities), [data]).error is not ConnectionLost
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_prepare_pads_its_text_and_asks_for_a_description() -> None:
     requests.put_prepare(outbox, DIALECT, b"select * from test", 0)
     expected = "0002 0000 00000012 73656c656374202a2066726f6d2074657374 0016 0031"
     assert outbox.take() == bytes.fromhex(expected)
-    requests.put_prepare(outbox, Dialect(long_text=False), b"odd", 2)
+    requests.put_prepare(outbox, Capabilities(long_text=False), b"odd", 2)
     assert outbox.take() == bytes.fromhex("0002 0002 0003 6f646400 0016 0031")
 
 

@@ -14,7 +14,7 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.api.transaction import Transaction, commit_work, rollback_work
 from aioifx.client.config.checks import check_flag, check_row_factory
 from aioifx.client.config.isolation import Isolation
-from aioifx.client.execution.statement_cache import Statements
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.dispatcher import Stats, check_wait
 from aioifx.client.session.owner import NotCopied
@@ -47,14 +47,14 @@ class Connection(Queries[Item], NotCopied):
         address: str,
         server_version: str,
         row_factory: RowFactory[Item] | None = None,
-        statements: Statements | None = None,
+        statements: StatementCache | None = None,
         dropped: Callable[[], None] | None = None,
     ) -> None:
         """Args:     statements, dropped: of one that is lent: what its lender keeps prepared, and what is called if it
         is garbage before it was given back.
         """
         self._session = session
-        self._statements = Statements(session, statement_cache_size) if statements is None else statements
+        self._statements = StatementCache(session, statement_cache_size) if statements is None else statements
         super().__init__(self._statements, row_factory)
         self._blocks: list[Transaction] = []
         self._dropped = dropped
@@ -243,7 +243,7 @@ class Connection(Queries[Item], NotCopied):
             await session.ping()
 
     @property
-    def statements(self) -> Statements:
+    def statements(self) -> StatementCache:
         """The statements of this connection, for pools."""
         return self._statements
 
@@ -300,8 +300,8 @@ class Connection(Queries[Item], NotCopied):
             if session.conversions is not session.conversions_as_new:
                 self._statements.clear()
             self._statements.end()
-            session.leave_as_new()
-            if session.line.is_in_use:  # by a task that nobody told, and that would go on
+            session.restore_baseline()
+            if session.line.is_acquired:  # by a task that nobody told, and that would go on
                 session.channel.abort(
                     ConnectionLost("the connection was given back to its pool while another task used it")
                 )
@@ -313,11 +313,11 @@ class Connection(Queries[Item], NotCopied):
         """
         while not self.is_at_rest:
             async with self._session.bare_turn(settled=True):
-                self._session.leave_as_new()
+                self._session.restore_baseline()
 
-    def keep_as_new(self) -> None:
+    def save_baseline(self) -> None:
         """What has been set and opened on it until now is what each borrower shall find."""
-        self._session.keep_as_new()
+        self._session.save_baseline()
         self._statements.clear()
 
     def when_ended(self, callback: Callable[[], None]) -> None:
@@ -328,17 +328,19 @@ class Connection(Queries[Item], NotCopied):
     def is_at_rest(self) -> bool:
         """Whether nothing is under way, and no transaction open."""
         session = self._session
-        return session.line.is_free and not session.in_transaction
+        return session.line.is_idle and not session.in_transaction
 
     @property
-    def is_as_new(self) -> bool:
+    def is_clean(self) -> bool:
         """Whether another user would find it as if it had just been opened; its statements may be kept prepared.
 
         Settings that nobody can restore, temporary tables, another database or an interrupt in doubt speak against it,
         and so does a server that is not the primary one any more, if that was asked for.
         """
         session = self._session
-        return session.is_open and not (session.is_altered or session.has_moved or session.line.in_doubt)
+        return session.is_open and not (
+            session.is_tainted or session.lost_primary or session.line.interrupt_unconfirmed
+        )
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.scroll_cursor import Scrolling
 from aioifx.client.execution.statement import Statement, check_sequence
-from aioifx.client.execution.statement_cache import Statements
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
@@ -49,7 +49,7 @@ class Cursor(NotCopied, Generic[R]):
     """
 
     def __init__(
-        self, statements: Statements, factory: RowFactory[R], *, scroll: bool = False, hold: bool = False
+        self, statements: StatementCache, factory: RowFactory[R], *, scroll: bool = False, hold: bool = False
     ) -> None:
         self._statements = statements
         self._factory = factory
@@ -354,7 +354,7 @@ class Cursor(NotCopied, Generic[R]):
         if statement is not None and not self._statements.is_over:
             self._statements.give_back(statement)
             if statement.returns_rows:
-                self._session.autocommit_later()
+                self._session.commit_later()
 
     def _reset(self, *, checked: bool = True) -> None:
         if checked and self._closed:

@@ -18,10 +18,10 @@ from aioifx.client.execution.execute import (
     executemany_statement,
     value_at,
 )
-from aioifx.client.execution.pipeline import ParamRows, comes_but_once
+from aioifx.client.execution.pipeline import ParamRows, is_single_use
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import Statements, Use, note_stale
+from aioifx.client.execution.statement_cache import StatementCache, Use, note_stale
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session, note_sql
@@ -41,7 +41,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     def __init__(
         self,
-        statements: Statements,
+        statements: StatementCache,
         statement: Statement,
         factory: RowFactory[Any],
         names: NamedStatement | None = None,
@@ -178,7 +178,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
             (),
             lambda statement, _: executemany_statement(statement, source, collect=collect),
             timeout,
-            once=comes_but_once(source, self._session),
+            once=is_single_use(source, self._session),
         )
 
     @overload
@@ -314,8 +314,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         Args:     once: *use* cannot be repeated, so a stale statement is prepared again for the next call only.
         """
         session = self._session
-        if timeout is not None or session.manners.due or not session.line.turn_now():
-            await session.take_turn(timeout)
+        if timeout is not None or session.manners.due or not session.line.try_acquire():
+            await session.acquire_turn(timeout)
         try:
             may_repeat, statement = not (once or session.in_transaction), self._ready()
             try:
@@ -323,28 +323,28 @@ class PreparedStatement(NotCopied, Generic[Item]):
             except BaseException as error:
                 statement, result = await self._again(statement, error, may_repeat, params, use)
             self._statements.executed(statement)
-            statement.put_cursor_down()
+            statement.close_cursor()
             if statement.returns_rows:
-                session.autocommit_later()
+                session.commit_later()
             elif session.is_ansi:
                 await session.autocommit()
             return result
         finally:
-            session.line.give_turn()
+            session.line.release_turn()
 
 
 def _put_cursor_down(statement: Statement) -> None:
-    statement.put_cursor_down()
-    statement.session.autocommit_later()
+    statement.close_cursor()
+    statement.session.commit_later()
 
 
 _HOW_NAMED = "named: the statement was prepared without named=True"
 _NAMED_ONLY = "named: missing; the statement was prepared with named=True, and takes no values by position"
 
 
-def _let_go(statements: Statements, statement: Statement) -> None:
+def _let_go(statements: StatementCache, statement: Statement) -> None:
     """Keep the statement for others, unless a stream of it is still open and might go on."""
     if statement.is_open:
-        statement.put_down()
+        statement.release_later()
     else:
         statements.give_back(statement)

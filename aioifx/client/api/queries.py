@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, o
 
 from aioifx.client.bulk.field_formats import format_of
 from aioifx.client.bulk.load import Commit, Order, Progress, check_progress, load
-from aioifx.client.bulk.sources import Feed, RowSource, feed_of, feed_of_mappings
+from aioifx.client.bulk.sources import RowSource, SourceReader, feed_of_mappings, open_source
 from aioifx.client.bulk.temporal_text import ISO_DATES, check_dbdate
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
@@ -29,7 +29,7 @@ from aioifx.client.execution.execute import (
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.statement_cache import Statements, Use
+from aioifx.client.execution.statement_cache import StatementCache, Use
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.dispatcher import check_timeout
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
@@ -59,10 +59,10 @@ class Runner(Protocol):
         timeout: float | None = None,
         once: bool = False,
     ) -> T:
-        """See `Statements.run`."""
+        """See `StatementCache.run`."""
         ...
 
-    def apply(self, use: Callable[[Statements], Awaitable[T]]) -> Awaitable[T]:
+    def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
         """What *use* makes of the statements of one connection."""
         ...
 
@@ -355,7 +355,7 @@ class Queries(Generic[Item]):
                 "named: rows come by name, by position or as a format's text, not in two ways"
             )
 
-        def feed(statements: Statements) -> Feed:
+        def feed(statements: StatementCache) -> SourceReader:
             if named is not None:
                 return feed_of_mappings(named, columns)
             if rows is None:
@@ -370,7 +370,7 @@ class Queries(Generic[Item]):
                     encoding=encoding,
                     reading=True,
                 )
-            return feed_of(rows, form, dbdate)
+            return open_source(rows, form, dbdate)
 
         return await self._runner.apply(lambda statements: load(statements, feed(statements), order, timeout))
 
@@ -406,7 +406,7 @@ class Queries(Generic[Item]):
             query, args = by_position(query, args, named)
         check_sql(query)
 
-        def begun(statements: Statements) -> Awaitable[int]:
+        def begun(statements: StatementCache) -> Awaitable[int]:
             code_set = statements.session.file_code_set
             form = format_of(format, code_set, delimiter=delimiter, header=header, encoding=encoding)
             stream = Stream(statements, query, args, tuple_row, timeout=timeout, converts=False)

@@ -24,7 +24,7 @@ R = TypeVar("R")
 On: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], bool]
 
 
-def is_worth_another_try(error: Exception) -> bool:
+def is_retryable(error: Exception) -> bool:
     """What `Retry` repeats unless it is told otherwise: the server says that a lock was in the way."""
     return isinstance(error, DatabaseError) and error.retryable
 
@@ -48,7 +48,7 @@ class Retry:
         delay: float = 0.05,
         max_delay: float = 2.0,
         jitter: bool = True,
-        on: On = is_worth_another_try,
+        on: On = is_retryable,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
@@ -69,7 +69,7 @@ class Retry:
         return f"Retry(attempts={self.attempts}, delay={self.delay:g}, max_delay={self.max_delay:g})"
 
     @overload
-    def __call__(self, function: Callable[P, Awaitable[R]], /) -> Retried[P, R]: ...
+    def __call__(self, function: Callable[P, Awaitable[R]], /) -> RetryingFunction[P, R]: ...
     @overload
     def __call__(
         self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
@@ -80,7 +80,7 @@ class Retry:
             raise InterfaceError(f"Retry takes a coroutine function, not {type(function).__name__}")
         if args or kwargs:
             return self.run(lambda: function(*args, **kwargs))
-        return Retried(self, function)
+        return RetryingFunction(self, function)
 
     async def run(self, call: Callable[[], Awaitable[R]]) -> R:
         """What ``self(function)`` awaits: *call* makes an awaitable anew for each attempt.
@@ -104,7 +104,7 @@ class Retry:
         return self._uniform(0, longest) if self.jitter else longest
 
 
-class Retried(Generic[P, R]):
+class RetryingFunction(Generic[P, R]):
     """A coroutine function that is run again as `Retry` says. Itself awaitable, for those that take no arguments."""
 
     def __init__(self, retry: Retry, function: Callable[P, Awaitable[R]]) -> None:

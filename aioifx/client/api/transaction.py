@@ -11,11 +11,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from aioifx.client.config.isolation import Isolation, isolation_words, lock_mode_words
-from aioifx.client.execution.statement_cache import Statements
+from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.owner import NotCopied
-from aioifx.client.session.session import Session, was_abandoned
-from aioifx.client.session.settings import Wish
+from aioifx.client.session.session import Session, is_cancelled_or_timed_out
+from aioifx.client.session.settings import Override
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
 
@@ -30,7 +30,7 @@ class Transaction(NotCopied):
 
     def __init__(
         self,
-        statements: Statements,
+        statements: StatementCache,
         blocks: list[Transaction],
         *,
         isolation: Isolation | None = None,
@@ -39,12 +39,12 @@ class Transaction(NotCopied):
     ) -> None:
         self._statements = statements
         self._blocks = blocks
-        self._isolation = isolation_words(isolation)
-        self._lock_mode = lock_mode_words(lock_wait)
+        self._isolation = isolation_clause(isolation)
+        self._lock_mode = lock_mode_clause(lock_wait)
         if not isinstance(read_only, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError("read_only: must be True or False")
         self._read_only = read_only
-        self._wish: Wish | None = None
+        self._wish: Override | None = None
         self._savepoint: bytes | None = None
         self._state = "new"
 
@@ -92,8 +92,8 @@ class Transaction(NotCopied):
         try:
             await session.set_savepoint(name)
         except BaseException as error:
-            if was_abandoned(error):
-                session.leave_savepoint(name)
+            if is_cancelled_or_timed_out(error):
+                session.rollback_to_later(name)
             raise
         self._savepoint = name
 
@@ -110,7 +110,7 @@ class Transaction(NotCopied):
             try:
                 await (session.release_savepoint(self._savepoint) if self._savepoint else session.commit())
             except BaseException as error:
-                if was_abandoned(error):
+                if is_cancelled_or_timed_out(error):
                     self._state = "lost"  # it is on its way, and done with or without us
                 else:
                     self._state = "rolled back"
@@ -130,7 +130,7 @@ class Transaction(NotCopied):
                 else:
                     await session.rollback()
         except BaseException as error:
-            if self._state == "open" and was_abandoned(error):
+            if self._state == "open" and is_cancelled_or_timed_out(error):
                 self._leave()
             raise
 
@@ -171,7 +171,7 @@ class Transaction(NotCopied):
         """Roll back behind an error of the block's, which is the one that its caller must see."""
         if not self._session.is_open:
             self._close("lost")
-        elif was_abandoned(error):
+        elif is_cancelled_or_timed_out(error):
             self._leave()
         else:
             try:
@@ -194,17 +194,17 @@ class Transaction(NotCopied):
 
     async def _abort_in_turn(self) -> None:
         if self._savepoint:
-            await self._session.abort_to_savepoint(self._savepoint)
+            await self._session.rollback_to_or_close(self._savepoint)
         else:
-            await self._session.abort_transaction()
+            await self._session.rollback_or_close()
 
     def _leave(self) -> None:
         """Nobody will finish it; it is rolled back before anything else is sent."""
         self._close("lost")
         if self._savepoint:
-            self._session.leave_savepoint(self._savepoint)
+            self._session.rollback_to_later(self._savepoint)
         else:
-            self._session.leave_transaction()
+            self._session.rollback_later()
 
     def _close(self, state: str) -> None:
         """It is not open any more; neither are those inside of it."""
@@ -233,7 +233,7 @@ async def commit_work(session: Session, blocks: list[Transaction]) -> None:
     """
     async with session.bare_turn():
         _check_no_block(blocks)
-        if session.in_transaction or session.work_lost:
+        if session.in_transaction or session.transaction_aborted:
             await session.commit()
 
 
@@ -247,13 +247,13 @@ async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
         async with session.bare_turn():
             turned = True
             _check_no_block(blocks)
-            if session.work_lost:
-                await session.abort_transaction()  # -255 is what is expected
+            if session.transaction_aborted:
+                await session.rollback_or_close()  # -255 is what is expected
             elif session.in_transaction:
                 await session.rollback()
     except BaseException as error:
-        if was_abandoned(error) and not turned and session.in_transaction and not blocks:
-            session.leave_transaction()
+        if is_cancelled_or_timed_out(error) and not turned and session.in_transaction and not blocks:
+            session.rollback_later()
         raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from aioifx.client.bulk.sources import Feed
+from aioifx.client.bulk.sources import SourceReader
 from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
@@ -45,7 +45,7 @@ class Blocks:
     Args:     rows: of a block; None for as many as fill BLOCK bytes.
     """
 
-    def __init__(self, feed: Feed, cursor: InsertCursor, rows: int | None = None) -> None:
+    def __init__(self, feed: SourceReader, cursor: InsertCursor, rows: int | None = None) -> None:
         self._feed = feed
         self._cursor = cursor
         self._limit = rows

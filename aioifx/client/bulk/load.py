@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from aioifx.client.bulk.batches import Block, Blocks, check_block
-from aioifx.client.bulk.sources import Feed
+from aioifx.client.bulk.sources import SourceReader
 from aioifx.client.execution.execute import whole
 from aioifx.client.execution.insert_cursor import InsertCursor
 from aioifx.client.execution.pipeline import execute_many
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import Statements
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.dispatcher import INTERRUPTED
-from aioifx.client.session.session import failure_of, was_abandoned
+from aioifx.client.session.session import failure_of, is_cancelled_or_timed_out
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.errors import DatabaseError, Error, InterfaceError
-from aioifx.wire.batch_replies import Executions
+from aioifx.wire.batch_replies import BatchTally
 from aioifx.wire.replies import ServerError
 
 Progress: TypeAlias = Callable[[int], object]
@@ -93,8 +93,8 @@ def check_progress(progress: Progress | None) -> None:
 
 
 async def load(
-    statements: Statements,
-    feed: Feed,
+    statements: StatementCache,
+    feed: SourceReader,
     order: Order,
     timeout: float | None = None,
 ) -> ExecuteResult:
@@ -114,7 +114,7 @@ async def load(
             values = await feed.begin()
             if values is None and order.columns is None and feed.names is None:
                 return ExecuteResult()
-            session.line.restart_clock()  # the time that the rows' source takes is not the server's
+            session.line.extend_deadline()  # the time that the rows' source takes is not the server's
             statement = await statements.prepare(order.insertion(feed.names, values or 0, origin=feed.origin))
             try:
                 result = await _Load(statement, feed, order).run()
@@ -128,7 +128,7 @@ async def load(
 
 
 class _Load:
-    def __init__(self, statement: Statement, feed: Feed, order: Order) -> None:
+    def __init__(self, statement: Statement, feed: SourceReader, order: Order) -> None:
         self._statement = statement
         self._session = session = statement.session
         self._cursor = InsertCursor(statement, adapts=feed.has_values)
@@ -136,13 +136,13 @@ class _Load:
         self._feed = feed
         self._blocks = Blocks(feed, self._cursor, order.block)
         self._progress = order.progress
-        self._each_stays = order.commit == "block" or not session.is_logged
+        self._commits_each = order.commit == "block" or not session.is_logged
         """Whether a block that the server has taken stays, whatever comes behind it."""
-        self._is_part = False
+        self._nested = False
         """Whether it is part of a transaction of the caller's."""
         self._has_mark = False
         """Whether there is a savepoint in front of the block that is under way."""
-        self._told = Executions()
+        self._told = BatchTally()
         self._kept = 0
         """Rows of blocks that stay."""
 
@@ -151,10 +151,10 @@ class _Load:
         upcoming: Block | Exception | None = await self._blocks.make()
         if upcoming is not None:
             await self._statement.admit()
-            self._is_part = self._session.in_transaction
-        async with self._around_all(bool(upcoming)):
+            self._nested = self._session.in_transaction
+        async with self._load_scope(bool(upcoming)):
             while isinstance(upcoming, Block):
-                async with self._around_each():
+                async with self._batch_scope():
                     following = await self._put(upcoming)
                 self._kept = self._told.rowcount
                 if self._progress is not None:
@@ -175,66 +175,66 @@ class _Load:
     # -- transactions -------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _around_all(self, any_rows: bool) -> AsyncGenerator[None, None]:
-        if self._each_stays or not any_rows:
+    async def _load_scope(self, any_rows: bool) -> AsyncGenerator[None, None]:
+        if self._commits_each or not any_rows:
             try:
                 yield
             except BaseException as error:
                 if self._kept:
                     error.add_note(f"{self._kept} rows of earlier blocks are in the table")
                 raise
-        elif self._is_part:
-            async with self._as_a_part():
+        elif self._nested:
+            async with self._savepoint_scope():
                 yield
         else:
-            async with self._in_its_own():
+            async with self._transaction_scope():
                 yield
 
-    def _around_each(self) -> AbstractAsyncContextManager[None]:
-        if self._each_stays and self._session.is_logged:
-            return self._in_its_own()
+    def _batch_scope(self) -> AbstractAsyncContextManager[None]:
+        if self._commits_each and self._session.is_logged:
+            return self._transaction_scope()
         return nullcontext()
 
     @asynccontextmanager
-    async def _in_its_own(self) -> AsyncGenerator[None, None]:
+    async def _transaction_scope(self) -> AsyncGenerator[None, None]:
         async with whole(self._session):
             yield
         self._cursor.closed()
 
     @asynccontextmanager
-    async def _as_a_part(self) -> AsyncGenerator[None, None]:
+    async def _savepoint_scope(self) -> AsyncGenerator[None, None]:
         """All or nothing inside of a transaction; what it did before stays. The savepoint goes with the transaction."""
         session = self._session
         await session.set_savepoint(_BEGINNING)
         try:
             yield
         except BaseException as error:
-            if was_abandoned(error):
-                session.leave_savepoint(_BEGINNING)
+            if is_cancelled_or_timed_out(error):
+                session.rollback_to_later(_BEGINNING)
             else:
-                await session.abort_to_savepoint(_BEGINNING)
+                await session.rollback_to_or_close(_BEGINNING)
             raise
 
     async def _mark(self, block: Block) -> None:
         """Keep the state in front of *block*, unless one is kept that is the same: what the first one follows."""
         self._has_mark = False
-        if block.first and not self._each_stays:
+        if block.first and not self._commits_each:
             try:
                 await self._session.set_savepoint(_BLOCK)
                 self._has_mark = True
             except DatabaseError as error:
-                if was_abandoned(error) or not self._session.is_open:
+                if is_cancelled_or_timed_out(error) or not self._session.is_open:
                     raise  # otherwise there are no savepoints here, and a row that fails will not be found
 
     def _can_undo(self, block: Block) -> bool:
-        return self._session.is_logged and (self._has_mark or self._each_stays or not block.first)
+        return self._session.is_logged and (self._has_mark or self._commits_each or not block.first)
 
     async def _undo(self, block: Block) -> None:
         """Go back to the state in front of *block*."""
         session = self._session
         if self._has_mark:
             await session.rollback_to_savepoint(_BLOCK)
-        elif self._is_part:
+        elif self._nested:
             await session.rollback_to_savepoint(_BEGINNING)
         else:
             await session.rollback()
@@ -248,7 +248,7 @@ class _Load:
         Returns:  the next one, which was made meanwhile, or what kept it from being made.
         """
         line = self._session.line
-        line.restart_clock()
+        line.extend_deadline()
         if self._session.is_ansi:
             await self._cursor.close()  # there, to open what is open is an error (documented)
         await self._mark(block)
@@ -259,7 +259,7 @@ class _Load:
             line.abandon(ticket)
             raise
         reply = await line.wait(ticket)
-        line.restart_clock()
+        line.extend_deadline()
         wrong = reply.error or await self._cursor.end()
         if wrong is not None:
             raise await self._refused(block, wrong)
@@ -283,9 +283,9 @@ class _Load:
             error.add_note(f"it is one of {which}; what cannot be undone is not sent again to find out")
             return error
         try:
-            found = await self._sought(block)
+            found = await self._find_bad_row(block)
         except Error as failure:
-            if was_abandoned(failure) or not self._session.is_open:
+            if is_cancelled_or_timed_out(failure) or not self._session.is_open:
                 raise failure from error
             error.add_note(f"it is one of {which}, which could not be sent again to find out: {failure}")
             return error
@@ -302,9 +302,9 @@ class _Load:
             )
         return error
 
-    async def _sought(self, block: Block) -> DatabaseError | None:
+    async def _find_bad_row(self, block: Block) -> DatabaseError | None:
         """Undo *block* and send its rows one by one; the error of the first that fails, if any does."""
-        self._session.line.restart_clock()
+        self._session.line.extend_deadline()
         await self._cursor.close()
         await self._undo(block)
         try:

@@ -43,7 +43,7 @@ RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
 _TUPLES: Final = frozenset((tuple,))
 
 
-def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> Feed:
+def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> SourceReader:
     """What feeds on rows whose values have their columns' names; nothing is read yet.
 
     Args:     columns: which, and in which order; None for those of the first row.
@@ -55,7 +55,7 @@ def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> Feed:
     return _NamedRows(rows, columns)
 
 
-def feed_of(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> Feed:
+def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> SourceReader:
     """What feeds on *source*; nothing is read yet.
 
     Args:     form: of a file or of chunks; None for rows. dbdate: how dates are written there.
@@ -73,7 +73,7 @@ def feed_of(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES)
     return _Rows(cast(Iterable[Sequence[Value]], source))
 
 
-class Feed(ABC):
+class SourceReader(ABC):
     """Rows, as many at a time as somebody asks for."""
 
     origin = "header"
@@ -122,7 +122,7 @@ class Feed(ABC):
 # -- rows ------------------------------------------------------------------------------------------------------
 
 
-class _Values(Feed):
+class _Values(SourceReader):
     """What rows of both kinds have in common."""
 
     has_values = True
@@ -253,7 +253,7 @@ def _values_of(row: Mapping[str, Value], names: tuple[str, ...], index: int) -> 
 # -- records of text -------------------------------------------------------------------------------------------
 
 
-class _Text(Feed):
+class _Text(SourceReader):
     """What records of both kinds have in common."""
 
     def __init__(self, form: TextFormat, dbdate: str) -> None:

@@ -31,7 +31,7 @@ MAX_LOCK_WAIT: Final = 32767
 """Seconds, about nine hours: what any server's number of seconds holds (assumed; the limit is not published)."""
 
 
-def isolation_words(name: object) -> str:
+def isolation_clause(name: object) -> str:
     """What SET ISOLATION is told for a name; "" for None.
 
     Raises:   InterfaceError: no level is called so.
@@ -43,7 +43,7 @@ def isolation_words(name: object) -> str:
     return ISOLATIONS[name]
 
 
-def lock_mode_words(seconds: object) -> str:
+def lock_mode_clause(seconds: object) -> str:
     """What SET LOCK MODE is told for a number of seconds; "" for None.
 
     Raises:   InterfaceError: no such number.

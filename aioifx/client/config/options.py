@@ -32,7 +32,7 @@ from aioifx.client.config.checks import (
 )
 from aioifx.client.config.dsn import split_dsn
 from aioifx.client.config.environment import OPTION_OF, checked_variables, login_pairs, session_pairs
-from aioifx.client.config.isolation import Isolation, isolation_words, lock_mode_words
+from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.tls import context_of
 from aioifx.client.sql.suggest import did_you_mean
@@ -237,8 +237,8 @@ class ConnectOptions:
             check_seconds("cancel_timeout", self.cancel_timeout)
         for name in ("autocommit", "read_only"):
             check_flag(name, getattr(self, name))
-        isolation_words(self.isolation)
-        lock_mode_words(self.lock_wait)
+        isolation_clause(self.isolation)
+        lock_mode_clause(self.lock_wait)
         check_flag("pipelining", self.pipelining)
         check_keepalive(self.keepalive)
         check_flag("strip_char", self.strip_char)

@@ -22,8 +22,8 @@ from aioifx.client.config.options import AllOptionFields, ConnectOptions, Option
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.sqlhosts import lookup
 from aioifx.client.connect.locales import log_in
-from aioifx.client.connect.login import Attempt
-from aioifx.client.connect.transport import Staggered
+from aioifx.client.connect.login import LoginAttempt
+from aioifx.client.connect.transport import StaggeredRace
 from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, InterfaceError
 from aioifx.rows import Item, Record, RowFactory
 
@@ -36,26 +36,26 @@ _WORTH_A_RETRY: Final = (0, -908)
 @overload
 def connect(
     dsn: str | None = None, *, row_factory: None = None, **options: Unpack[OptionFields]
-) -> Connecting[Record]: ...
+) -> ConnectContext[Record]: ...
 @overload
 def connect(
     dsn: str | None = None, *, row_factory: RowFactory[R], **options: Unpack[OptionFields]
-) -> Connecting[R]: ...
+) -> ConnectContext[R]: ...
 @overload
-def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Connecting[Any]: ...
+def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> ConnectContext[Any]: ...
 def connect(
     dsn: str | None = None, *, row_factory: RowFactory[Any] | None = None, **options: Unpack[OptionFields]
-) -> Connecting[Any]:
+) -> ConnectContext[Any]:
     """Open one connection: ``conn = await connect(...)`` or ``async with connect(...) as conn:``.
 
     Raises:   InterfaceError: an option is wrong or missing; raised here, before anything is opened. On awaiting: the
               sqlhosts file is of no help.
               ConnectError: on awaiting: unreachable, refused, or not answered within connect_timeout.
     """
-    return Connecting(resolve_again(dsn, {**options, "row_factory": row_factory}))
+    return ConnectContext(resolve_again(dsn, {**options, "row_factory": row_factory}))
 
 
-class Connecting(Generic[Item]):
+class ConnectContext(Generic[Item]):
     """A connection that is on its way; await it, or enter it."""
 
     __slots__ = ("_connection", "_options")
@@ -88,7 +88,7 @@ async def open_connection(options: ConnectOptions) -> Connection[Any]:
 
     Raises:   InterfaceError: the sqlhosts file is of no help.
     """
-    journey = _Journey(options)
+    journey = _Connector(options)
     limit = asyncio.timeout(options.connect_timeout)
     try:
         async with limit:
@@ -115,12 +115,12 @@ def route(options: ConnectOptions) -> tuple[Address, ...]:
     )
 
 
-class _Journey:
+class _Connector:
     """One call of `connect`: the servers that are tried, until one takes us."""
 
     def __init__(self, options: ConnectOptions) -> None:
         self._options = options
-        self._attempts: list[Attempt] = []
+        self._attempts: list[LoginAttempt] = []
         self._deadline = asyncio.get_running_loop().time() + options.connect_timeout
 
     async def run(self) -> Connection[Any]:
@@ -160,15 +160,15 @@ class _Journey:
     async def _round(self, password: str) -> Connection[Any] | None:
         """Each server once: the first connection that can be had."""
         options = self._options
-        self._attempts = [Attempt(options, address) for address in route(options)]
+        self._attempts = [LoginAttempt(options, address) for address in route(options)]
         if len(self._attempts) == 1:  # the usual case needs no tasks
             (only,) = self._attempts
             with contextlib.suppress(ConnectError):  # the attempt knows it
                 await only.reach()
             return await self._log_in(only, password) if only.failure is None else None
         share = options.connect_timeout / len(self._attempts)
-        race = Staggered(
-            [attempt.reach for attempt in self._attempts], min(options.stagger, share), Attempt.drop
+        race = StaggeredRace(
+            [attempt.reach for attempt in self._attempts], min(options.stagger, share), LoginAttempt.drop
         )
         connection: Connection[Any] | None = None
         try:
@@ -183,7 +183,7 @@ class _Journey:
                 raise
         return connection
 
-    async def _log_in(self, attempt: Attempt, password: str) -> Connection[Any] | None:
+    async def _log_in(self, attempt: LoginAttempt, password: str) -> Connection[Any] | None:
         """The connection, or None when the next server may know better."""
         share = self._share()
         limit = None if share is None else asyncio.timeout(share)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.checks import DEFAULT_LOCALE
 from aioifx.client.config.options import ConnectOptions
-from aioifx.client.connect.login import Attempt
+from aioifx.client.connect.login import LoginAttempt
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, DatabaseError, InterfaceError, LocaleError
 
@@ -26,8 +26,8 @@ _known: Final[dict[_Key, str]] = {}
 """Host, port, server and database -> the database's locale."""
 
 
-async def log_in(attempt: Attempt, password: str) -> Connection[Any]:
-    """`Attempt.log_in` of an attempt that has reached its server; with ``locale="auto"``, in the database's locale.
+async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
+    """`LoginAttempt.log_in` after `reach`; with ``locale="auto"``, in the database's locale.
 
     Raises:   DatabaseError: whatever it is that keeps us out.
     """
@@ -52,7 +52,7 @@ async def log_in(attempt: Attempt, password: str) -> Connection[Any]:
     return await _log_in(attempt, password)
 
 
-async def _log_in(attempt: Attempt, password: str) -> Connection[Any]:
+async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     """A connection in whose locale the database is.
 
     Source:   documented: a server may ignore a locale that does not match, and say so by a warning (GLS guide, Verify
@@ -71,7 +71,7 @@ async def _log_in(attempt: Attempt, password: str) -> Connection[Any]:
     return conn
 
 
-async def _learn(key: _Key, attempt: Attempt, password: str) -> None:
+async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> None:
     """Ask and remember; a database that the server does not know has the default locale, and is refused later."""
     found = await _asked(attempt, password)
     if len(_known) >= _MAX_KNOWN:
@@ -79,12 +79,12 @@ async def _learn(key: _Key, attempt: Attempt, password: str) -> None:
     _known[key] = found or DEFAULT_LOCALE
 
 
-async def _asked(attempt: Attempt, password: str) -> str:
+async def _asked(attempt: LoginAttempt, password: str) -> str:
     """The locale of the attempt's database, over a connection of its own; empty when the server does not know it.
 
     That connection names no DB_LOCALE: sysmaster has the server's own, as a client that names none (assumed).
     """
-    asking = Attempt(attempt.options.for_question(_SYSMASTER), attempt.address)
+    asking = LoginAttempt(attempt.options.for_question(_SYSMASTER), attempt.address)
     asking.says_db_locale = False
     try:
         await asking.reach()

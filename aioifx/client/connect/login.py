@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from aioifx.channel import Channel, Expected
+from aioifx.channel import Channel, PendingReply
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
-from aioifx.client.config.isolation import isolation_words, lock_mode_words
+from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.transport import reach
 from aioifx.client.session.session import Session, raise_for
@@ -33,7 +33,7 @@ from aioifx.errors import (
     visible,
 )
 from aioifx.wire import requests
-from aioifx.wire.capabilities import OFFER, Dialect
+from aioifx.wire.capabilities import OFFERED, Capabilities
 from aioifx.wire.handshake import PROTOCOL_LEVEL, LoginReply, LoginRequest, put_login, read_login_reply
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import LoginType, OpenWarning
@@ -51,7 +51,7 @@ _MAX_TARGET: Final = 200
 
 def _offer() -> bytes:
     outbox = Outbox()
-    requests.put_protocols(outbox, OFFER)
+    requests.put_protocols(outbox, OFFERED)
     requests.put_eot(outbox)
     return outbox.take()
 
@@ -68,11 +68,11 @@ def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _agreed(mask: bytes, codec: str) -> Dialect:
-    return Dialect.agreed(OFFER, mask, codec)
+def _agreed(mask: bytes, codec: str) -> Capabilities:
+    return Capabilities.agreed(OFFERED, mask, codec)
 
 
-class Attempt:
+class LoginAttempt:
     """One try to open a connection at one server, and how far it got."""
 
     def __init__(self, options: ConnectOptions, address: Address) -> None:
@@ -87,7 +87,7 @@ class Attempt:
         self.locale_ignored = False
         """The server has opened the database although its locale is not the one that it was told."""
         self._channel: Channel | None = None
-        self._dialect = Dialect()
+        self._dialect = Capabilities()
         self._opened: Reply | None = None
         """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
@@ -98,7 +98,7 @@ class Attempt:
     def where(self) -> str:
         return str(self.address) + "".join(f", redirected from {hop}" for hop in reversed(self._hops))
 
-    async def reach(self) -> Attempt:
+    async def reach(self) -> LoginAttempt:
         """TCP, and TLS where it is wanted."""
         options = self.options
         self._done = False
@@ -158,7 +158,7 @@ class Attempt:
         self.hint = "" if uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
         put_login(outbox, self._login_request(password))
-        expected: Expected[LoginReply | DatabaseError] = Expected()
+        expected: PendingReply[LoginReply | DatabaseError] = PendingReply()
         expected.parser = self._handshake(channel)
         channel.ask(expected, outbox.take())
         outcome = await expected.future
@@ -175,7 +175,7 @@ class Attempt:
             login = await self._login(channel.inbox)
             if login.type != LoginType.REDIRECT and login.redirect is None:
                 self._judge(login)
-                await self._agree(channel)
+                await self._negotiate(channel)
                 await self._set_environment(channel)
                 if self.options.database:
                     await self._open_database(channel)
@@ -194,7 +194,7 @@ class Attempt:
         except DatabaseError as error:
             raise ConnectError(f"{self.where}: {error}{self.hint}", sqlstate="08001") from error
         self.hint = ""
-        self._dialect = Dialect(encoding=self.options.code_set.codec)
+        self._dialect = Capabilities(encoding=self.options.code_set.codec)
         return reply
 
     def _login_request(self, password: str) -> LoginRequest:
@@ -283,7 +283,7 @@ class Attempt:
             raise ProtocolError("the server sent a message that nobody asked for")
         return reply
 
-    async def _agree(self, channel: Channel) -> None:
+    async def _negotiate(self, channel: Channel) -> None:
         """SQ_PROTOCOLS: what both ends can do. A wrong password may show only here (observed: 14.10)."""
         self.phase = "agreeing on the protocol"
         try:
@@ -339,7 +339,7 @@ class Attempt:
                     sqlcode=-256,
                 )
             if session.manners.due:
-                await self._set_manners(session)
+                await self._apply_settings(session)
         self._done = True
         return Connection(
             session,
@@ -366,7 +366,7 @@ class Attempt:
             pipelining=options.pipelining,
             autocommit=options.autocommit,
             read_only=options.read_only,
-            manners=Manners(isolation_words(options.isolation), lock_mode_words(options.lock_wait)),
+            manners=Manners(isolation_clause(options.isolation), lock_mode_clause(options.lock_wait)),
             role=options.role,
         )
         session.user, session.server_name = options.user, self.address.server
@@ -386,7 +386,7 @@ class Attempt:
                 sqlstate="08004",
             )
 
-    async def _set_manners(self, session: Session) -> None:
+    async def _apply_settings(self, session: Session) -> None:
         self.phase = "setting isolation and lock mode"
         try:
             await session.settle()

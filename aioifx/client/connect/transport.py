@@ -30,7 +30,7 @@ NEXT_ADDRESS_AFTER: Final = 0.25
 """Seconds until the next address of one name is tried, too (documented: RFC 8305, 5)."""
 
 
-class Staggered(Generic[T]):
+class StaggeredRace(Generic[T]):
     """Attempts, one after the other: the next begins when one has failed, or none has ended for *delay* seconds.
 
     Args:     discard: what is done with a result that came and that nobody took.
@@ -117,7 +117,7 @@ async def reach(
 
 async def _first(address: Address, places: list[str], context: ssl.SSLContext | None, hint: str) -> Channel:
     """A channel to the first of several places that takes us."""
-    race = Staggered(
+    race = StaggeredRace(
         [partial(_connect, address, place, context, hint) for place in places],
         NEXT_ADDRESS_AFTER,
         Channel.abort,

@@ -9,18 +9,18 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, 
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from aioifx.client.execution.pipeline import ParamRows, comes_but_once, execute_many
+from aioifx.client.execution.pipeline import ParamRows, execute_many, is_single_use
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import Statements
-from aioifx.client.session.session import Session, was_abandoned
+from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.session.session import Session, is_cancelled_or_timed_out
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedValues, bind_named, named_statement
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError
 from aioifx.rows import Record, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Row, Value
-from aioifx.wire.batch_replies import Executions
+from aioifx.wire.batch_replies import BatchTally
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -98,7 +98,7 @@ async def execute_statement(statement: Statement, params: Sequence[Value]) -> Ex
 
 
 async def execute_text(
-    statements: Statements,
+    statements: StatementCache,
     sql: str,
     timeout: float | None = None,
 ) -> ExecuteResult:
@@ -111,7 +111,7 @@ async def execute_text(
         try:
             reply = await session.command(sql)
         except BaseException:
-            session.autocommit_later()
+            session.commit_later()
             raise
         statements.executed_text(sql)
         await session.autocommit()
@@ -173,7 +173,7 @@ def check_on_error(on_error: str) -> bool:
 
 
 async def executemany_text(
-    statements: Statements,
+    statements: StatementCache,
     sql: str,
     rows: ParamRows | NamedRows,
     *,
@@ -186,7 +186,7 @@ async def executemany_text(
         None,
         lambda statement, _: executemany_statement(statement, rows, collect=collect),
         timeout,
-        once=comes_but_once(rows, statements.session),
+        once=is_single_use(rows, statements.session),
     )
 
 
@@ -216,17 +216,19 @@ async def whole(session: Session) -> AsyncGenerator[None, None]:
     try:
         yield
     except BaseException as error:
-        await session.give_up_transaction(error)
+        await session.rollback_after(error)
         raise
     try:
         await session.commit()
     except BaseException as error:
-        if not was_abandoned(error):  # otherwise it is on its way, and judged when its answer comes
-            await session.abort_transaction()
+        if not is_cancelled_or_timed_out(
+            error
+        ):  # otherwise it is on its way, and judged when its answer comes
+            await session.rollback_or_close()
         raise
 
 
-def _summary(statement: Statement, told: Executions, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
+def _summary(statement: Statement, told: BatchTally, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
     return result_of(
         statement.kind,
         told.done,

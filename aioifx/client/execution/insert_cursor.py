@@ -14,7 +14,7 @@ from struct import Struct, pack
 from typing import Final
 
 from aioifx.client.execution.statement import Statement, wanted_type
-from aioifx.client.session.dispatcher import Ticket
+from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.session import Session
 from aioifx.codecs.row_codegen import Frame
 from aioifx.codecs.rows import RowEncoder
@@ -51,18 +51,18 @@ class InsertCursor:
             )
         self.statement = statement
         self.columns = columns
-        self.one_size = not any(
+        self.fixed_width = not any(
             column.type.kind in _VARYING or requests.is_named(column.type.kind) for column in columns
         )
         """Whether every row has as many bytes as any other, by the types of its columns."""
         self._session: Session = statement.session
         self._name = self._session.cursor_name()
         self._types = [wanted_type(column.type) for column in columns]
-        self._are_types_known = self.one_size
+        self._are_types_known = self.fixed_width
         self._encoder = RowEncoder(
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
-            frame=None if self.one_size else _ONE,
+            frame=None if self.fixed_width else _ONE,
             adapters=statement.conversions.adapters_for([column.type for column in columns])
             if adapts
             else (),
@@ -100,11 +100,11 @@ class InsertCursor:
 
     def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:
         """SQ_PUT for *count* rows that have been encoded, MAX_ROWS at most."""
-        return _PUT.pack(Op.PUT, self._row_size, count) + data if self.one_size else data
+        return _PUT.pack(Op.PUT, self._row_size, count) + data if self.fixed_width else data
 
     # -- the conversation ---------------------------------------------------------------------------------------------
 
-    def submit(self, messages: bytes | bytearray) -> Ticket[Reply]:
+    def submit(self, messages: bytes | bytearray) -> InFlight[Reply]:
         """Open the cursor and put rows; waits for nothing.
 
         Source:   observed: JDBC opens anew for each batch, behind a COMMIT. That OPEN closes a cursor that is still
@@ -114,7 +114,7 @@ class InsertCursor:
         requests.put_curname(outbox, self._name)
         requests.put_open(outbox)
         if not self._are_types_known:
-            requests.put_ret_type(outbox, self._session.dialect, self._types, direction=0)
+            requests.put_ret_type(outbox, self._session.capabilities, self._types, direction=0)
             self._are_types_known = True
         outbox.raw(messages)
         self.statement.is_open = True
@@ -127,7 +127,7 @@ class InsertCursor:
 
         Returns:  what the server says went wrong.
         """
-        if not self.one_size:
+        if not self.fixed_width:
             return None
         return (await self._session.exchange(self._addressed(), lost=self._lost)).error
 

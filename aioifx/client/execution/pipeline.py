@@ -15,12 +15,12 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from aioifx.client.execution.statement import Statement, check_sequence
-from aioifx.client.session.dispatcher import INTERRUPTED, Ticket
+from aioifx.client.session.dispatcher import INTERRUPTED, InFlight
 from aioifx.client.session.session import Session, failure_of
 from aioifx.client.sql.placeholders import NamedRows
 from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout
 from aioifx.sqltypes import Value
-from aioifx.wire.batch_replies import Executions, ExecutionsReader
+from aioifx.wire.batch_replies import BatchTally, ExecutionsReader
 from aioifx.wire.outbox import Outbox
 
 ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
@@ -36,19 +36,19 @@ WINDOW: Final = 2
 class _Pipeline:
     statement: Statement
     collect: bool
-    told: Executions = field(default_factory=Executions)
+    told: BatchTally = field(default_factory=BatchTally)
     outbox: Outbox = field(default_factory=Outbox)
-    in_flight: deque[Ticket[None]] = field(default_factory=deque[Ticket[None]])
+    in_flight: deque[InFlight[None]] = field(default_factory=deque[InFlight[None]])
     put: int = 0
     refused: list[DataError] = field(default_factory=list[DataError])
     """Rows that never left, because a value does not fit."""
 
     def extend(self, index: int, rows: Iterator[Sequence[Value]]) -> int:
         """Encode rows into the next write until that is full or there are no more; how many were taken."""
-        taken, disliked = self.statement.put_executions(self.outbox, rows, FLUSH)
+        taken, fallback_errors = self.statement.put_executions(self.outbox, rows, FLUSH)
         self.put += taken
-        if disliked is not None:
-            self.add(index + taken, disliked[0])
+        if fallback_errors is not None:
+            self.add(index + taken, fallback_errors[0])
             taken += 1
         return taken
 
@@ -90,7 +90,7 @@ class _Pipeline:
         """Send what was added."""
         if self.put:
             session = self.statement.session
-            reader = ExecutionsReader(session.dialect, self.put, self.told, session.observe)
+            reader = ExecutionsReader(session.capabilities, self.put, self.told, session.observe)
             lost = partial(session.doubt, self.statement.sql)
             self.in_flight.append(session.line.submit(self.outbox.take(), reader, running=True, lost=lost))
             self.put = 0
@@ -102,7 +102,7 @@ class _Pipeline:
         """
         line = self.statement.session.line
         await line.wait(self.in_flight.popleft())
-        line.restart_clock()
+        line.extend_deadline()
         failures = self.told.failures
         if failures and not self.collect:
             raise self.failure(0)
@@ -141,7 +141,7 @@ class _Pipeline:
             self.statement.session.line.abandon(self.in_flight.popleft())
 
 
-def comes_but_once(rows: ParamRows | NamedRows, session: Session) -> bool:
+def is_single_use(rows: ParamRows | NamedRows, session: Session) -> bool:
     """Whether they cannot be sent again with a statement that is prepared anew: they are gone, or may be stored."""
     source = rows.source if isinstance(rows, NamedRows) else rows
     return not (isinstance(source, (list, tuple)) and session.is_logged)
@@ -149,7 +149,7 @@ def comes_but_once(rows: ParamRows | NamedRows, session: Session) -> bool:
 
 async def execute_many(
     statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
-) -> tuple[Executions, tuple[DatabaseError, ...]]:
+) -> tuple[BatchTally, tuple[DatabaseError, ...]]:
     """Execute *statement* once for each row, pipelined. The caller holds the session's turn.
 
     Sending stops at the first failure that shows, unless failures are collected; rows behind it that were under way

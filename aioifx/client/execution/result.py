@@ -48,7 +48,7 @@ def warnings_of(bits: int) -> tuple[Warning, ...]:
     return tuple(Warning(text, sqlstate) for bit, sqlstate, text in _WARNINGS if bits & bit)
 
 
-ABOUT_DATABASES: Final = frozenset(
+DATABASE_TYPES: Final = frozenset(
     {StatementType.DATABASE, StatementType.CREATE_DATABASE, StatementType.CLOSE_DATABASE}
 )
 """Their warning bits tell what the database is like (OpenWarning), and warn of nothing."""
@@ -72,7 +72,7 @@ def result_of(
     serial: int | None = None
     if kind == StatementType.INSERT:
         serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
-    bits = 0 if kind in ABOUT_DATABASES else done.warnings | warnings
+    bits = 0 if kind in DATABASE_TYPES else done.warnings | warnings
     told = warnings_of(bits) if bits else ()
     told += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
     return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, told, errors)

@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.config.checks import row_maker
 from aioifx.client.config.options import MIN_FETCH_SIZE
-from aioifx.client.session.dispatcher import Ticket
-from aioifx.client.session.session import ABOUT_ROWS, Session, raise_for
+from aioifx.client.session.dispatcher import InFlight
+from aioifx.client.session.session import DML_TYPES, Session, raise_for
 from aioifx.client.sql.hints import hint_for_values
 from aioifx.client.sql.placeholders import ByName
 from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.conversions import PLAIN
 from aioifx.codecs.native import make_encoder
-from aioifx.codecs.param_codegen import EncodeRun, Taken
+from aioifx.codecs.param_codegen import EncodeResult, EncodeRun
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, Step
 from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError, ProtocolError
@@ -29,7 +29,7 @@ from aioifx.wire import requests
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import MAX_COLUMNS, Op, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Done, Reply, ReplyReader, RowReader, by_field, in_runs
+from aioifx.wire.replies import Done, Reply, ReplyReader, RowReader, read_field_by_field, read_in_runs
 
 _REPLY_SLACK: Final = 1 << 20
 
@@ -44,7 +44,7 @@ _CONTROLS: Final = frozenset(
 """What is not interrupted: its outcome would not be known, and sqlbreak does not end it (documented)."""
 
 
-class Making(NamedTuple):
+class RowPlan(NamedTuple):
     """How the tuples of a statement become rows of a user's kind."""
 
     factory: RowFactory[Any]
@@ -64,7 +64,7 @@ class _Group(NamedTuple):
     """Encodes parameters of the usual kind, with what surrounds them; None where there are none."""
 
 
-class _Opening(NamedTuple):
+class _OpenRequest(NamedTuple):
     """What a usual opening sends and how its answer is read; most are like the one before."""
 
     size: int
@@ -111,15 +111,15 @@ class Statement:
         self.reused = False
         """It was prepared for an earlier call, and what it names may have changed since."""
         self.generation = session.generation
-        self._asks_to_free = False
-        self._frees_itself = False
+        self._autofree_asked = False
+        self._autofree_granted = False
         self._failed = False
         self._head = self._addressed().take()
         self._name: bytes | None = None
         self._ret_types = _wanted(self.columns)
         self.conversions = session.conversions
         self._adapters = session.conversions.adapters_for(parameters)
-        self._typed_once = not self._ret_types
+        self._ret_types_sent = not self._ret_types
         """Whether the server knows in which forms values shall come."""
         self.verb = scan(sql).verb
         self._lost = None if self.kind == StatementType.SELECT else partial(session.doubt, sql)
@@ -128,8 +128,8 @@ class Statement:
         self._read_open: RowReader | None = None
         """What reads the tuples of the open cursor, if it is not the row reader."""
         self._last_reader: ReplyReader | None = None
-        self._last_opening: _Opening | None = None
-        self._making: Making | None = None
+        self._last_opening: _OpenRequest | None = None
+        self._making: RowPlan | None = None
         self._openings: dict[tuple[int, bool, bool, bool], _Group] = {}
         self._execution: _Group | None = None
         self._executions: EncodeRun | None = None
@@ -160,13 +160,13 @@ class Statement:
                 conversions=PLAIN if plain else self.conversions,
             )
             if self.session.read_ahead:
-                reader = in_runs(decoder, decoder.usual)
+                reader = read_in_runs(decoder, decoder.usual)
             else:
-                reader = by_field(_field_reader(decoder.steps, row_type))
+                reader = read_field_by_field(_field_reader(decoder.steps, row_type))
             self._readers[row_type, plain] = reader
         return reader
 
-    def making(self, factory: RowFactory[Any]) -> Making:
+    def making(self, factory: RowFactory[Any]) -> RowPlan:
         """How this statement's rows become what *factory* makes; the factory is asked once.
 
         Raises:   NotSupportedError: a column has a type that cannot be decoded. Whatever the factory raises.
@@ -176,7 +176,7 @@ class Statement:
             make = row_maker(factory, self.columns)
             row_type = row_type_of(make)
             reader = self.row_reader(tuple if row_type is None else row_type)
-            making = self._making = Making(factory, reader, make if row_type is None else None)
+            making = self._making = RowPlan(factory, reader, make if row_type is None else None)
         return making
 
     async def open(
@@ -204,10 +204,10 @@ class Statement:
         self._read_open = read_rows if opening is None else opening(self)
         self._check_usable()
         group = self._filled(self._opening_group(size, hold=hold), params)
-        if not session.admits_all:
+        if not session.runs_unchecked:
             await self.admit()
         reader = self._reply_reader(size)
-        self.is_open, self.exhausted = True, False  # see `_open_now`
+        self.is_open, self.exhausted = True, False  # see `_try_send_open`
         reply = await session.line.wait(session.submit_group(group, reader, running=True, lost=self._lost))
         # Nothing of the result was consumed, and a cursor that is opened anew begins with its first row; just to fetch
         # again might pass over rows that were lost with the error. What a routine did would be done twice.
@@ -215,24 +215,24 @@ class Statement:
             session.fetch_buffer.is_doubted
             and session.fetch_buffer.refused(size, reply)
             and self.kind == StatementType.SELECT
-            and not session.work_lost
+            and not session.transaction_aborted
         ):
             return await self.open(params, hold=hold, read_rows=read_rows, opening=opening)
         return self.arrived(reply)
 
-    def _open_now(
+    def _try_send_open(
         self, params: Sequence[Value], read_rows: RowReader | None, size: int
-    ) -> Ticket[Reply] | None:
+    ) -> InFlight[Reply] | None:
         """What `open` sends, where nothing has to be awaited first, or may have to be done again; otherwise None."""
         session = self.session
-        if not session.admits_all or session.fetch_buffer.is_doubted:
+        if not session.runs_unchecked or session.fetch_buffer.is_doubted:
             return None
         opening = self._last_opening
         if (
             opening is None
             or opening.size != size
             or opening.read_rows is not read_rows
-            or opening.has_types is not self._typed_once
+            or opening.has_types is not self._ret_types_sent
         ):
             opening = self._opening(size, read_rows)
         if self.is_released or self.generation != session.generation:
@@ -244,12 +244,12 @@ class Statement:
         # By position: names would cost each call more than all of `submit`'s own.
         return session.line.submit(group, opening.reader, True, session.observe, None, self._lost)
 
-    def _opening(self, size: int, read_rows: RowReader | None) -> _Opening:
+    def _opening(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
         """The usual one, for fetches of *size* bytes or whatever a row needs."""
         self._read_open = read_rows
         enough = self._fetch_size(size)
         group, reader = self._opening_group(enough, hold=False), self._reply_reader(enough)
-        opening = self._last_opening = _Opening(size, read_rows, self._typed_once, group, reader)
+        opening = self._last_opening = _OpenRequest(size, read_rows, self._ret_types_sent, group, reader)
         return opening
 
     def _reply_reader(self, size: int) -> ReplyReader:
@@ -266,8 +266,8 @@ class Statement:
         session = self.session
         # A statement that may have to be opened a second time must not be gone by then.
         frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
-        self._asks_to_free = frees_itself
-        key = (size, hold, frees_itself, self._typed_once)
+        self._autofree_asked = frees_itself
+        key = (size, hold, frees_itself, self._ret_types_sent)
         group = self._openings.get(key)
         if group is None:
             before, behind = Outbox(), Outbox()
@@ -278,8 +278,8 @@ class Statement:
                 requests.put_autofree(behind)
             requests.put_open(behind)
             requests.put_id(behind, self.statement_id)
-            if not self._typed_once:
-                requests.put_ret_type(behind, session.dialect, self._ret_types)
+            if not self._ret_types_sent:
+                requests.put_ret_type(behind, session.capabilities, self._ret_types)
             requests.put_fetch(behind, size)
             requests.put_eot(behind)
             group = self._openings[key] = self._group(before.take(), behind.take())
@@ -302,7 +302,7 @@ class Statement:
             return []
         return self.arrived(await self.session.line.wait(self.submit_fetch()))
 
-    def submit_fetch(self) -> Ticket[Reply]:
+    def submit_fetch(self) -> InFlight[Reply]:
         """Ask for the next block and wait for nothing; `arrived` makes rows of the answer."""
         outbox, size = self._addressed(), self._fetch_size()
         requests.put_fetch(outbox, size)
@@ -319,7 +319,9 @@ class Statement:
                   a cursor that the server has closed; an empty reply is the end on 12.10, 14.10 and 15
         """
         rows, done = reply.rows, reply.done
-        self._frees_itself = self._asks_to_free  # now it is known whether there is a cursor to take it along
+        self._autofree_granted = (
+            self._autofree_asked
+        )  # now it is known whether there is a cursor to take it along
         if reply.closed:
             self.is_open = False
         self.exhausted = (
@@ -329,8 +331,8 @@ class Statement:
             or reply.no_rows is not None
         )
         if reply.error is not None or reply.bad_value is not None:
-            self._arrived_in_part(reply)
-        self._typed_once = True
+            self._raise_block_error(reply)
+        self._ret_types_sent = True
         return rows
 
     def _is_last(self, done: Done | None) -> bool:
@@ -343,7 +345,7 @@ class Statement:
             return False
         return not (self._is_for_update or self.session.sends_row_by_row)
 
-    def _arrived_in_part(self, reply: Reply) -> NoReturn:
+    def _raise_block_error(self, reply: Reply) -> NoReturn:
         """Raise what a fetch's answer says went wrong."""
         if reply.error is not None:
             self.exhausted = self._failed = True
@@ -383,7 +385,7 @@ class Statement:
         """
         outbox = self._addressed()
         if self._ret_types:
-            requests.put_ret_type(outbox, self.session.dialect, self._ret_types)
+            requests.put_ret_type(outbox, self.session.capabilities, self._ret_types)
         size = max(MIN_FETCH_SIZE, self.row_size)
         requests.put_scroll_fetch(outbox, kind, row, size)
         reply = await self.session.exchange(
@@ -400,7 +402,7 @@ class Statement:
         found = row or reply.row_number
         return found, reply.rows[found - reply.row_number - 1], reply.row_number
 
-    def note_end_of(self, ticket: Ticket[Reply]) -> None:
+    def discard_prefetched(self, ticket: InFlight[Reply]) -> None:
         """Nobody wants these rows; but if they have come, the server may have closed the cursor with them."""
         future = ticket.future
         if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
@@ -413,7 +415,7 @@ class Statement:
         if making is None or making.factory is not factory:
             making = self.making(factory)
         _, read_rows, make = making
-        ticket = self._open_now(params, read_rows, session.fetch_buffer.size)
+        ticket = self._try_send_open(params, read_rows, session.fetch_buffer.size)
         rows: list[Any] = (
             await self.open(params, read_rows=read_rows)
             if ticket is None
@@ -432,7 +434,7 @@ class Statement:
         if making is None or making.factory is not factory:
             making = self.making(factory)
         _, read_rows, make = making
-        ticket = self._open_now(params, read_rows, MIN_FETCH_SIZE)
+        ticket = self._try_send_open(params, read_rows, MIN_FETCH_SIZE)
         rows = (
             await self.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
             if ticket is None
@@ -463,9 +465,9 @@ class Statement:
         if self.is_released or self.generation != session.generation:
             self._check_usable()
         group = self._filled(self._execution or self._execution_group(), params)
-        if not session.admits_all:
+        if not session.runs_unchecked:
             await self.admit()
-        done = None if self.kind in ABOUT_ROWS else self._executed
+        done = None if self.kind in DML_TYPES else self._executed
         ticket = session.submit_group(group, done=done, running=self.kind not in _CONTROLS, lost=self._lost)
         reply = await session.line.answer(ticket)
         if reply.error is not None:
@@ -474,14 +476,14 @@ class Statement:
 
     async def admit(self) -> None:
         """In front of an execution, in whatever way: see `Session.admit`."""
-        if not self.session.admits_all:
+        if not self.session.runs_unchecked:
             await self.session.admit(self.sql, self.kind)
 
     def _executed(self, reply: Reply) -> None:
         self.session.executed(self.kind, reply, self.sql)
         self.generation = self.session.generation  # a DATABASE statement belongs to what it opened
 
-    def put_executions(self, outbox: Outbox, rows: Iterator[Sequence[Value]], limit: int) -> Taken:
+    def put_executions(self, outbox: Outbox, rows: Iterator[Sequence[Value]], limit: int) -> EncodeResult:
         """Rows of a pipelined executemany, each a group of its own, until there are *limit* bytes.
 
         Returns:  how many were put, and the one that stopped it: `put_execution` tells what is the matter with it.
@@ -591,14 +593,14 @@ class Statement:
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    def put_cursor_down(self) -> None:
+    def close_cursor(self) -> None:
         """Give the cursor up, unless the server has closed it; the statement stays prepared. Never waits."""
         if self.is_open:
             self.is_open, self.exhausted = False, True
             if self.generation == self.session.generation:
-                self.session.put_down(self.statement_id, cursor=True, release=False)
+                self.session.release_later(self.statement_id, cursor=True, release=False)
 
-    def put_down(self) -> None:
+    def release_later(self) -> None:
         """Give the statement up, once, and its cursor. Never waits.
 
         A database that is closed takes its statements along (documented), and their ids may be others' by now.
@@ -607,8 +609,8 @@ class Statement:
             return
         self.is_released = True
         if self.generation == self.session.generation:
-            freed = self._frees_itself and not self._failed
-            self.session.put_down(self.statement_id, cursor=self.is_open, release=not freed)
+            freed = self._autofree_granted and not self._failed
+            self.session.release_later(self.statement_id, cursor=self.is_open, release=not freed)
         self.is_open, self.exhausted = False, True
 
 
@@ -629,7 +631,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
         check_count(sql, placeholders, params)
     session.check(sql)
     outbox = Outbox()
-    requests.put_prepare(outbox, session.dialect, session.code_set.encode(sql), placeholders)
+    requests.put_prepare(outbox, session.capabilities, session.code_set.encode(sql), placeholders)
     session.stats.statements += 1
     prepared = await session.exchange(outbox, done=_check_described, orphaned=partial(_put_down, session))
     raise_for(prepared, sql)
@@ -640,7 +642,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     try:
         parameters = await _describe_parameters(session, prepared, placeholders)
     except BaseException:
-        session.put_down(statement_id, cursor=False, release=True)
+        session.release_later(statement_id, cursor=False, release=True)
         raise
     return Statement(session, sql, prepared, parameters)
 
@@ -654,7 +656,7 @@ def _check_described(prepared: Reply) -> None:
 def _put_down(session: Session, prepared: Reply) -> None:
     """The answer to a PREPARE that nobody waits for any more."""
     if prepared.description is not None and prepared.error is None:
-        session.put_down(prepared.description.statement_id, cursor=False, release=True)
+        session.release_later(prepared.description.statement_id, cursor=False, release=True)
 
 
 def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:
@@ -683,7 +685,7 @@ async def _describe_parameters(
     description = prepared.description
     assert description is not None
     described: tuple[SqlType, ...] = ()
-    if session.dialect.describe_input:
+    if session.capabilities.describe_input:
         outbox = Outbox()
         requests.put_id(outbox, description.statement_id)
         requests.put_describe_input(outbox)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
-from aioifx.client.execution.result import ABOUT_DATABASES
+from aioifx.client.execution.result import DATABASE_TYPES
 from aioifx.client.execution.statement import Statement, check_count, prepare
 from aioifx.client.session.session import Session, note_sql
 from aioifx.client.sql.scanner import scan
@@ -46,7 +46,7 @@ _CHANGING: Final = frozenset({"alter", "drop", "rename"})
 """Behind these, nothing that is kept prepared can be trusted."""
 
 
-class Statements:
+class StatementCache:
     """One connection's statements. Whoever calls a method holds the session's turn.
 
     Args:     size: how many idle statements stay prepared at the server; 0: none.
@@ -75,9 +75,9 @@ class Statements:
         """Whether the connection has been given back to its pool."""
         return self._is_over
 
-    def renewed(self) -> Statements:
+    def renewed(self) -> StatementCache:
         """The same statements for the next borrower of the session."""
-        statements = Statements(self._session, self.size)
+        statements = StatementCache(self._session, self.size)
         statements._idle, statements._generation = self._idle, self._generation
         return statements
 
@@ -86,8 +86,8 @@ class Statements:
         self._is_over = True
         if self._taken:
             while self._taken:
-                self._taken.pop().put_down()
-            self._session.autocommit_later()  # behind the cursors' CLOSE
+                self._taken.pop().release_later()
+            self._session.commit_later()  # behind the cursors' CLOSE
 
     def __len__(self) -> int:
         return len(self._idle)
@@ -123,7 +123,7 @@ class Statements:
             raise
         is_short = self.size > 0 and len(sql) <= MAX_CACHED_TEXT
         statement.one_shot = not is_short
-        statement.may_be_kept = is_short and statement.kind not in ABOUT_DATABASES
+        statement.may_be_kept = is_short and statement.kind not in DATABASE_TYPES
         self._taken.add(statement)
         return statement
 
@@ -135,24 +135,24 @@ class Statements:
         if other is statement:
             return  # its cursor was closed by one task while another fetched, and both give it back
         if statement.is_open:
-            statement.put_cursor_down()
+            statement.close_cursor()
         if (
             other is not None
             or not statement.may_be_kept
             or statement.is_released
             or statement.generation != self._session.generation
         ):
-            statement.put_down()
+            statement.release_later()
             return
         idle[sql] = statement
         if len(idle) > self.size:
-            idle.pop(next(iter(idle))).put_down()
+            idle.pop(next(iter(idle))).release_later()
 
     def _drop(self, statement: Statement) -> None:
         self._taken.discard(statement)
         if self._idle.get(statement.sql) is statement:
             del self._idle[statement.sql]
-        statement.put_down()
+        statement.release_later()
 
     def executed(self, statement: Statement) -> None:
         """A statement of ours has succeeded: what is kept may name what it has changed."""
@@ -175,7 +175,7 @@ class Statements:
         idle = [*self._idle.values()]
         self._idle.clear()
         for statement in idle:
-            statement.put_down()
+            statement.release_later()
         self._generation = self._session.generation
 
     # -- using one ----------------------------------------------------------------------------------------------------
@@ -196,9 +196,9 @@ class Statements:
         session = self._session if not self._is_over else self.session
         # What `async with` does, without awaiting where nothing is to be awaited.
         line = session.line
-        if timeout is not None or session.manners.due or not line.turn_now():
+        if timeout is not None or session.manners.due or not line.try_acquire():
             try:
-                await session.take_turn(timeout)
+                await session.acquire_turn(timeout)
             except DatabaseError as error:
                 note_sql(error, sql)
                 raise
@@ -214,14 +214,14 @@ class Statements:
             self.give_back(statement)
             if session.is_ansi:
                 if statement.returns_rows:
-                    session.autocommit_later()  # behind the cursor's CLOSE
+                    session.commit_later()  # behind the cursor's CLOSE
                 else:
                     await session.autocommit()
             return result
         finally:
-            line.give_turn()
+            line.release_turn()
 
-    def apply(self, use: Callable[[Statements], Awaitable[T]]) -> Awaitable[T]:
+    def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
         """What *use* makes of these statements; who has them only for one call does more here."""
         return use(self)
 
@@ -275,7 +275,7 @@ class Statements:
                 self.give_back(statement)
         else:
             self._drop(statement)
-        self._session.autocommit_later()
+        self._session.commit_later()
 
     def _is_stale(self, statement: Statement, error: BaseException) -> bool:
         return (

@@ -11,8 +11,8 @@ from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 from aioifx.client.config.checks import check_flag
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import Statements, Use
-from aioifx.client.session.dispatcher import Ticket, check_timeout
+from aioifx.client.execution.statement_cache import StatementCache, Use
+from aioifx.client.session.dispatcher import InFlight, check_timeout
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.errors import InterfaceError
@@ -36,7 +36,7 @@ class Receiver(Protocol):
 
 
 Begin: TypeAlias = Callable[[Sequence[Value], Use[list[Row]]], Awaitable[tuple[Statement, list[Row]]]]
-"""As `Statements.begin`, for one statement."""
+"""As `StatementCache.begin`, for one statement."""
 
 
 class Stream(NotCopied, Generic[R]):
@@ -54,7 +54,7 @@ class Stream(NotCopied, Generic[R]):
 
     def __init__(
         self,
-        statements: Statements | None,
+        statements: StatementCache | None,
         source: str | Begin,
         params: Sequence[Value],
         factory: RowFactory[R],
@@ -72,10 +72,10 @@ class Stream(NotCopied, Generic[R]):
         self._source = source
         self._params = params
         self._factory = factory
-        self._prefetch = prefetch
+        self._may_prefetch = prefetch
         self._converts = converts
         self._statement: Statement | None = None
-        self._ahead: Ticket[Reply] | None = None
+        self._ahead: InFlight[Reply] | None = None
         self._make: Callable[[Row], R] | None = None
         self._rows: Iterator[R] = iter(())
         self._fetching = asyncio.Lock()
@@ -190,7 +190,7 @@ class Stream(NotCopied, Generic[R]):
                 return []
             if self._receiver is not None and self._statement is not None:
                 self._receiver.arrived(self._statement)
-            self._look_ahead()
+            self._prefetch()
             return rows
 
     async def _begin(self) -> list[Row]:
@@ -225,8 +225,8 @@ class Stream(NotCopied, Generic[R]):
                 return []
             return await self._used(statement, statement.fetch_block())
 
-    async def _arrived(self, statement: Statement, ahead: Ticket[Reply]) -> list[Row]:
-        return statement.arrived(await self._session.line.wait_outside(ahead, self._timeout))
+    async def _arrived(self, statement: Statement, ahead: InFlight[Reply]) -> list[Row]:
+        return statement.arrived(await self._session.line.prefetched_reply(ahead, self._timeout))
 
     async def _used(self, statement: Statement, use: Awaitable[list[Row]]) -> list[Row]:
         """What *use* brings; when it fails, the statement is put away."""
@@ -236,33 +236,33 @@ class Stream(NotCopied, Generic[R]):
             if self._is_own:
                 self._statements.failed(statement, error)
             else:
-                statement.put_cursor_down()
-                self._session.autocommit_later()
+                statement.close_cursor()
+                self._session.commit_later()
             raise
 
-    def _look_ahead(self) -> None:
+    def _prefetch(self) -> None:
         """Ask for the next block while this one is consumed, if that gets in nobody's way; or end with the last."""
         statement = self._statement
         assert statement is not None
         if statement.exhausted:
             self._closed = True
             self._leave()
-        elif self._prefetch and statement.is_usable and self._session.line.is_free:
+        elif self._may_prefetch and statement.is_usable and self._session.line.is_idle:
             self._ahead = statement.submit_fetch()
 
 
 def let_go(
-    statements: Statements, statement: Statement, *, is_own: bool, ahead: Ticket[Reply] | None
+    statements: StatementCache, statement: Statement, *, is_own: bool, ahead: InFlight[Reply] | None
 ) -> None:
     """The stream has ended: its cursor is closed, and its statement given back."""
     if statements.is_over:
         return  # all is put down already
     session = statements.session
     if ahead is not None:
-        statement.note_end_of(ahead)
+        statement.discard_prefetched(ahead)
         session.line.abandon(ahead, interrupt=False)
     if is_own:
         statements.give_back(statement)
     else:
-        statement.put_cursor_down()
-    session.autocommit_later()
+        statement.close_cursor()
+    session.commit_later()

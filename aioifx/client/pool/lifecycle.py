@@ -30,7 +30,7 @@ _RESET_TIME: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class ConnectionLifecycle:
     """How the connections of one pool are opened, and what is done with each before and after it is lent."""
 
     options: ConnectOptions
@@ -62,7 +62,7 @@ class Upkeep:
         conn = base.lend()
         try:
             await hook(conn)
-            base.keep_as_new()
+            base.save_baseline()
             conn.recall()
             await base.rest()
         except BaseException:
@@ -79,7 +79,7 @@ class Upkeep:
             return False
         return True
 
-    async def hand_out(self, base: Connection[Any], dropped: Callable[[], None]) -> Connection[Any]:
+    async def check_out(self, base: Connection[Any], dropped: Callable[[], None]) -> Connection[Any]:
         """The connection as its borrower gets it.
 
         Args:     dropped: called if it is garbage before it was given back.
@@ -93,7 +93,7 @@ class Upkeep:
                 raise
         return conn
 
-    def leaves_work(self, base: Connection[Any]) -> bool:
+    def needs_reset(self, base: Connection[Any]) -> bool:
         """Whether something has to be done before anybody else gets the connection."""
         return self.reset is not None or not base.is_at_rest
 

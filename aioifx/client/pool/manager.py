@@ -1,7 +1,7 @@
 """Keeper: does what Lending decides: connections opened, lent, taken back, closed. Never: a query; what a hook does.
 
 House rules:
-1. `Lending` decides; what it says is done here at once, or by a task of the pool's own. No lock is held over I/O.
+1. `PoolState` decides; what it says is done here at once, or by a task of the pool's own. No lock is held over I/O.
 2. Taking back awaits nothing, so it works in a cancelled scope.
 3. A connection that comes back in any doubt is closed, and so is one whose reset fails or takes too long.
 """
@@ -23,8 +23,8 @@ from functools import partial
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.pool.lifecycle import Upkeep, close_quietly
-from aioifx.client.pool.state import Action, Close, Lend, Lending, Limits, Open, Refuse, Slot
+from aioifx.client.pool.lifecycle import ConnectionLifecycle, close_quietly
+from aioifx.client.pool.state import Action, Assign, Close, Limits, Open, PoolState, Reject, Slot
 from aioifx.client.session.owner import Owner
 from aioifx.errors import (
     AuthenticationError,
@@ -38,7 +38,7 @@ from aioifx.errors import (
 
 logger: Final = logging.getLogger("aioifx.pool")
 
-_HOPELESS: Final = (AuthenticationError, LocaleError, NotSupportedError, InterfaceError)
+_PERMANENT_ERRORS: Final = (AuthenticationError, LocaleError, NotSupportedError, InterfaceError)
 """Failures to connect that trying again does not mend."""
 
 _HERE: Final = os.path.dirname(os.path.dirname(__file__))
@@ -49,7 +49,7 @@ _HERE: Final = os.path.dirname(os.path.dirname(__file__))
 class Waiter:
     """Somebody who wants a connection."""
 
-    future: asyncio.Future[Lend[Connection[Any], Waiter]]
+    future: asyncio.Future[Assign[Connection[Any], Waiter]]
 
 
 @dataclass(slots=True)
@@ -62,12 +62,12 @@ class _Lease:
     """Where it was acquired, in debug mode."""
 
 
-class Keeper:
+class PoolManager:
     """The connections of one pool, whose name and state it shows. It belongs to one event loop."""
 
     def __init__(
         self,
-        upkeep: Upkeep,
+        upkeep: ConnectionLifecycle,
         limits: Limits,
         *,
         name: str,
@@ -78,7 +78,7 @@ class Keeper:
         self.name = name
         self._debug = debug
         self._slow_release = slow_release
-        self.lending: Lending[Connection[Any], Waiter] = Lending(limits, random.random)
+        self.lending: PoolState[Connection[Any], Waiter] = PoolState(limits, random.random)
         self.timed_out = 0
         """Tasks that waited longer than they would."""
         self._leases: weakref.WeakKeyDictionary[Connection[Any], _Lease] = weakref.WeakKeyDictionary()
@@ -156,7 +156,7 @@ class Keeper:
             async with limit:
                 waiter = Waiter(loop.create_future())
                 self._do(self.lending.wait(waiter, self._now()))
-                while (conn := await self._made_ready(await self._granted(waiter))) is None:
+                while (conn := await self._prepare(await self._wait_assigned(waiter))) is None:
                     waiter = Waiter(loop.create_future())
                     self._do(self.lending.wait_first(waiter, self._now()))
                 return conn
@@ -166,7 +166,7 @@ class Keeper:
             self.timed_out += 1
             raise PoolTimeout(f"{self!r}: no connection within {timeout:g} s") from self.lending.error
 
-    async def _granted(self, waiter: Waiter) -> Lend[Connection[Any], Waiter]:
+    async def _wait_assigned(self, waiter: Waiter) -> Assign[Connection[Any], Waiter]:
         try:
             return await waiter.future
         except asyncio.CancelledError:
@@ -176,7 +176,7 @@ class Keeper:
                 self._give_back(future.result().slot, sound=True, used=False)  # it came in this very moment
             raise
 
-    async def _made_ready(self, lend: Lend[Connection[Any], Waiter]) -> Connection[Any] | None:
+    async def _prepare(self, lend: Assign[Connection[Any], Waiter]) -> Connection[Any] | None:
         """The connection as its borrower gets it; None if it turns out to be dead."""
         slot, base = lend.slot, lend.slot.connection
         where = self._place()
@@ -184,7 +184,7 @@ class Keeper:
             if base.is_closed() or (lend.check and not await self._upkeep.is_alive(base)):
                 self._drop(slot)
                 return None
-            conn = await self._upkeep.hand_out(base, partial(self._forgotten, slot, where))
+            conn = await self._upkeep.check_out(base, partial(self._forgotten, slot, where))
         except BaseException:  # an answer is still to come, or what the setup hook has done is not known
             self._drop(slot)
             raise
@@ -210,24 +210,24 @@ class Keeper:
         self._warn_if_slow(lease)
         slot, base = lease.slot, lease.slot.connection
         conn.recall()
-        if not base.is_as_new:
+        if not base.is_clean:
             self._give_back(slot, sound=False)
-        elif not self._upkeep.leaves_work(base):
+        elif not self._upkeep.needs_reset(base):
             self._give_back(slot, sound=True)
         else:
             task = self._spawn(self._upkeep.clear_up(base, self), self._rests)
-            task.add_done_callback(partial(self._rested, slot))
+            task.add_done_callback(partial(self._on_reset_done, slot))
 
     def has_lent(self, conn: Connection[Any]) -> bool:
         """Whether this connection is the pool's, and has not been given back."""
         return conn in self._leases
 
-    def _rested(self, slot: Slot[Connection[Any]], task: asyncio.Task[None]) -> None:
+    def _on_reset_done(self, slot: Slot[Connection[Any]], task: asyncio.Task[None]) -> None:
         """It is cleared up, or closed; or the task was cancelled, perhaps before it began."""
         if task.cancelled():
             self._drop(slot)
         else:
-            self._give_back(slot, sound=slot.connection.is_as_new)
+            self._give_back(slot, sound=slot.connection.is_clean)
 
     def _give_back(self, slot: Slot[Connection[Any]], *, sound: bool, used: bool = True) -> None:
         """The slot is lent no longer; a connection that is not sound is closed in order."""
@@ -245,13 +245,13 @@ class Keeper:
             return
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # it is closed: there is nothing to come back to
-                self._loop.call_soon_threadsafe(self._write_off, slot)
+                self._loop.call_soon_threadsafe(self._reclaim_leaked, slot)
         if not self.lending.closing:  # last, because a warning may be an error
             warnings.warn(
                 f"a connection of {self!r} was not given back{where}", ResourceWarning, stacklevel=2
             )
 
-    def _write_off(self, slot: Slot[Connection[Any]]) -> None:
+    def _reclaim_leaked(self, slot: Slot[Connection[Any]]) -> None:
         if slot in self.lending.lent:
             self._drop(slot)
 
@@ -338,7 +338,7 @@ class Keeper:
     def _do(self, actions: list[Action[Connection[Any], Waiter]]) -> None:
         for action in actions:
             match action:
-                case Lend():
+                case Assign():
                     if action.waiter.future.done():  # cancelled in this very moment
                         self._give_back(action.slot, sound=True, used=False)
                     else:
@@ -348,25 +348,25 @@ class Keeper:
                     task.add_done_callback(self._opening_ended)
                 case Close():
                     self._close(action.slot.connection)
-                case Refuse():
+                case Reject():
                     if not action.waiter.future.done():
                         action.waiter.future.set_exception(self._refusal(action))
-        self._tell_change()
-        self._look_later()
+        self._notify()
+        self._schedule()
 
-    def _refusal(self, refusal: Refuse[Waiter]) -> PoolTimeout | PoolClosed:
+    def _refusal(self, refusal: Reject[Waiter]) -> PoolTimeout | PoolClosed:
         kind = PoolClosed if self.lending.closing else PoolTimeout
         error = kind(f"{self!r}: {refusal.reason}")
         error.__cause__ = refusal.cause
         return error
 
     async def _open(self) -> None:
-        """Open one connection, and tell `Lending` of it or of its failure; but not of a cancellation."""
+        """Open one connection, and tell `PoolState` of it or of its failure; but not of a cancellation."""
         try:
             base = await self._upkeep.open()
         except Exception as error:
-            hopeless = isinstance(error, _HOPELESS)
-            self._do(self.lending.failed(error, self._now(), hopeless=hopeless))
+            permanent = isinstance(error, _PERMANENT_ERRORS)
+            self._do(self.lending.failed(error, self._now(), permanent=permanent))
             raise
         base.when_ended(partial(_tell_end, weakref.ref(self), weakref.ref(base)))
         self._do(self.lending.opened(base, self._now()))
@@ -390,9 +390,9 @@ class Keeper:
         self._closings[task] = conn
         task.add_done_callback(self._closings.pop)
 
-    def _look_later(self) -> None:
+    def _schedule(self) -> None:
         """Decide again when the time alone makes a difference; too early does no harm, and a timer costs something."""
-        look = self.lending.next_look(self._now())
+        look = self.lending.next_deadline(self._now())
         if look is None or self._loop is None:
             return
         if self._timer is not None:
@@ -406,7 +406,7 @@ class Keeper:
         self._timer = None
         self._do(self.lending.decide(self._now()))
 
-    def _tell_change(self) -> None:
+    def _notify(self) -> None:
         changed, self._changed = self._changed, None
         if changed is not None and not changed.done():
             changed.set_result(None)
@@ -448,7 +448,7 @@ class Keeper:
         return owner.refusal()
 
 
-def _tell_end(keeper: weakref.ref[Keeper], conn: weakref.ref[Connection[Any]]) -> None:
+def _tell_end(keeper: weakref.ref[PoolManager], conn: weakref.ref[Connection[Any]]) -> None:
     """A connection has ended; its keeper may have ended before it."""
     owner, base = keeper(), conn()
     if owner is not None and base is not None:

@@ -13,12 +13,12 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_whole
 from aioifx.client.config.options import OptionFields, resolve
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import Statements, Use
+from aioifx.client.execution.statement_cache import StatementCache, Use
 from aioifx.client.execution.stream import Stream, let_go
-from aioifx.client.pool.lifecycle import Hook, Upkeep
-from aioifx.client.pool.manager import Keeper
+from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
+from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.state import Limits
-from aioifx.client.session.dispatcher import Ticket, check_timeout, check_wait
+from aioifx.client.session.dispatcher import InFlight, check_timeout, check_wait
 from aioifx.client.session.owner import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
@@ -65,14 +65,14 @@ class Pool(Queries[Item], NotCopied):
     """
 
     def __init__(
-        self, keeper: Keeper, acquire_timeout: float, row_factory: RowFactory[Item] | None = None
+        self, keeper: PoolManager, acquire_timeout: float, row_factory: RowFactory[Item] | None = None
     ) -> None:
         super().__init__(_Acquired(self.acquire), row_factory)
-        self._keeper = keeper
+        self._manager = keeper
         self._acquire_timeout = acquire_timeout
 
     def __repr__(self) -> str:
-        return repr(self._keeper)
+        return repr(self._manager)
 
     # -- beginning ----------------------------------------------------------------------------------------------------
 
@@ -85,10 +85,10 @@ class Pool(Queries[Item], NotCopied):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._keeper.close(None if error is None else 0)
+        await self._manager.close(None if error is None else 0)
 
     async def _start(self) -> Self:
-        await self._keeper.start()
+        await self._manager.start()
         return self
 
     async def wait_ready(self, timeout: float | None = None) -> None:
@@ -97,11 +97,11 @@ class Pool(Queries[Item], NotCopied):
         Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
         """
         check_wait(timeout)
-        await self._keeper.wait_ready(timeout)
+        await self._manager.wait_ready(timeout)
 
     # -- borrowing ----------------------------------------------------------------------------------------------------
 
-    def acquire(self, *, timeout: float | None = None) -> Acquiring[Item]:
+    def acquire(self, *, timeout: float | None = None) -> AcquireContext[Item]:
         """A connection: ``async with pool.acquire() as conn:``, or ``conn = await pool.acquire()`` and `release`.
 
         Args:     timeout: seconds to wait for it; acquire_timeout by default.
@@ -109,7 +109,7 @@ class Pool(Queries[Item], NotCopied):
                   PoolClosed: the pool is closed, or closing.
         """
         check_wait(timeout)
-        return Acquiring(self._keeper, self._acquire_timeout if timeout is None else timeout)
+        return AcquireContext(self._manager, self._acquire_timeout if timeout is None else timeout)
 
     def release(self, conn: Connection[Any]) -> Awaitable[None]:
         """Give a connection back; what is still open on it is closed or rolled back. Nothing is waited for.
@@ -120,7 +120,7 @@ class Pool(Queries[Item], NotCopied):
         """
         if not isinstance(conn, Connection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"conn: expected a connection of this pool, got {type(conn).__name__}")
-        self._keeper.take_back(conn)
+        self._manager.take_back(conn)
         return _DONE
 
     def _stream(
@@ -138,9 +138,9 @@ class Pool(Queries[Item], NotCopied):
     @property
     def stats(self) -> PoolStats:
         """How it stands, and what it has done so far."""
-        lending, tally = self._keeper.lending, self._keeper.lending.tally
+        lending, tally = self._manager.lending, self._manager.lending.tally
         return PoolStats(
-            name=self._keeper.name,
+            name=self._manager.name,
             min_size=lending.limits.min_size,
             max_size=lending.limits.max_size,
             size=lending.size,
@@ -153,7 +153,7 @@ class Pool(Queries[Item], NotCopied):
             closed=tally.closed,
             failed=tally.failed,
             rejected=tally.refused,
-            timed_out=self._keeper.timed_out,
+            timed_out=self._manager.timed_out,
             most_waiting=tally.most_waiting,
         )
 
@@ -163,11 +163,11 @@ class Pool(Queries[Item], NotCopied):
         Raises:   InterfaceError: they contradict each other.
         """
         check_sizes(min_size, max_size)
-        self._keeper.resize(min_size, max_size)
+        self._manager.resize(min_size, max_size)
 
     def expire(self) -> None:
         """Lend no connection again that is open now: after a failover, or a change of the schema."""
-        self._keeper.expire()
+        self._manager.expire()
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -177,14 +177,14 @@ class Pool(Queries[Item], NotCopied):
         Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
         """
         check_wait(timeout)
-        await self._keeper.close(timeout)
+        await self._manager.close(timeout)
 
     def terminate(self) -> None:
         """Drop every connection at once, lent ones too. May be called in any state; waits for nothing.
 
         In a forked process it closes that process's descriptors alone, and the pool of the parent stays as it is.
         """
-        self._keeper.terminate()
+        self._manager.terminate()
 
 
 class _Done:
@@ -199,13 +199,13 @@ class _Done:
 _DONE: Final = _Done()
 
 
-class Acquiring(Generic[Item]):
+class AcquireContext(Generic[Item]):
     """A connection that is on its way from a pool; await it, or enter it."""
 
-    __slots__ = ("_conn", "_entered", "_keeper", "_timeout")
+    __slots__ = ("_conn", "_entered", "_manager", "_timeout")
 
-    def __init__(self, keeper: Keeper, timeout: float) -> None:
-        self._keeper = keeper
+    def __init__(self, keeper: PoolManager, timeout: float) -> None:
+        self._manager = keeper
         self._timeout = timeout
         self._conn: Connection[Item] | None = None
         self._entered = False
@@ -216,13 +216,13 @@ class Acquiring(Generic[Item]):
             raise no_attribute(self, name)
 
     def __await__(self) -> Generator[Any, None, Connection[Item]]:
-        return self._keeper.borrow(self._timeout).__await__()
+        return self._manager.borrow(self._timeout).__await__()
 
     async def __aenter__(self) -> Connection[Item]:
         if self._entered:
             raise InterfaceError("one acquire is for one block; call it again")
         self._entered = True
-        self._conn = await self._keeper.borrow(self._timeout)
+        self._conn = await self._manager.borrow(self._timeout)
         return self._conn
 
     async def __aexit__(
@@ -233,8 +233,8 @@ class Acquiring(Generic[Item]):
     def release(self) -> None:
         """Give the connection back that was entered, unless that is done."""
         conn, self._conn = self._conn, None
-        if conn is not None and self._keeper.has_lent(conn):  # it may have been released within the block
-            self._keeper.take_back(conn)
+        if conn is not None and self._manager.has_lent(conn):  # it may have been released within the block
+            self._manager.take_back(conn)
 
 
 class _Acquired:
@@ -242,7 +242,7 @@ class _Acquired:
 
     __slots__ = ("_acquire",)
 
-    def __init__(self, acquire: Callable[[], Acquiring[Any]]) -> None:
+    def __init__(self, acquire: Callable[[], AcquireContext[Any]]) -> None:
         self._acquire = acquire
 
     async def run(
@@ -257,7 +257,7 @@ class _Acquired:
         async with self._acquire() as conn:
             return await conn.statements.run(sql, params, use, timeout, once=once)
 
-    async def apply(self, use: Callable[[Statements], Awaitable[T]]) -> T:
+    async def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> T:
         async with self._acquire() as conn:
             return await use(conn.statements)
 
@@ -270,7 +270,7 @@ class PoolStream(Stream[R]):
 
     def __init__(
         self,
-        acquire: Callable[[], Acquiring[Any]],
+        acquire: Callable[[], AcquireContext[Any]],
         source: str,
         params: Sequence[Value],
         factory: RowFactory[R],
@@ -280,7 +280,7 @@ class PoolStream(Stream[R]):
     ) -> None:
         super().__init__(None, source, params, factory, prefetch=prefetch, timeout=timeout)
         self._acquire = acquire
-        self._held: Acquiring[Any] | None = None
+        self._held: AcquireContext[Any] | None = None
 
     async def _begin(self) -> list[Row]:
         held = self._acquire()
@@ -305,7 +305,10 @@ class PoolStream(Stream[R]):
 
 
 def _leave_stream(
-    statements: Statements, statement: Statement | None, ahead: Ticket[Reply] | None, held: Acquiring[Any]
+    statements: StatementCache,
+    statement: Statement | None,
+    ahead: InFlight[Reply] | None,
+    held: AcquireContext[Any],
 ) -> None:
     """A stream is garbage that was not closed."""
     if statement is not None:
@@ -402,11 +405,11 @@ def create_pool(
         if hook is not None and not callable(hook):
             raise InterfaceError(f"{what}: must be a coroutine function that takes a connection")
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
-    upkeep = Upkeep(
+    upkeep = ConnectionLifecycle(
         resolve(dsn, {**options, "row_factory": row_factory}, also=_OWN_OPTIONS), init, setup, reset
     )
     name = name or f"{upkeep.options.database or 'no database'} at {upkeep.options.destination}"
-    keeper = Keeper(upkeep, limits, name=name, debug=debug, slow_release=slow_release)
+    keeper = PoolManager(upkeep, limits, name=name, debug=debug, slow_release=slow_release)
     return Pool(keeper, acquire_timeout, row_factory)
 
 

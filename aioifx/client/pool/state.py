@@ -16,8 +16,8 @@ from typing import Final, Generic, TypeAlias, TypeVar
 C = TypeVar("C")
 W = TypeVar("W", bound=Hashable)
 
-FIRST_DELAY: Final = 0.1
-MAX_DELAY: Final = 30.0
+BACKOFF_MIN: Final = 0.1
+BACKOFF_MAX: Final = 30.0
 """Seconds between two tries to reach a server that is down; doubled from the first to the last."""
 
 _DOUBLINGS: Final = 16
@@ -26,7 +26,7 @@ _DOUBLINGS: Final = 16
 PROBE_DELAY: Final = 0.5
 """Seconds at most between two tries while a task waits: a server that is back is used within a second."""
 
-PATIENCE: Final = 3
+FAILURES_UNTIL_DOWN: Final = 3
 """Failed tries in a row after which the server counts as down."""
 
 
@@ -55,7 +55,7 @@ class Slot(Generic[C]):
 
 
 @dataclass(frozen=True, slots=True)
-class Lend(Generic[C, W]):
+class Assign(Generic[C, W]):
     """Give *slot* to *waiter*; look first whether it is alive, if *check*."""
 
     waiter: W
@@ -76,7 +76,7 @@ class Close(Generic[C]):
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse(Generic[W]):
+class Reject(Generic[W]):
     """Tell *waiter* that it will get none."""
 
     waiter: W
@@ -84,7 +84,7 @@ class Refuse(Generic[W]):
     cause: Exception | None = None
 
 
-Action: TypeAlias = Lend[C, W] | Open | Close[C] | Refuse[W]
+Action: TypeAlias = Assign[C, W] | Open | Close[C] | Reject[W]
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Lending(Generic[C, W]):
+class PoolState(Generic[C, W]):
     """The state of a pool.
 
     Args:     spread: gives a number from 0 to 1; by it lifetimes and delays differ, so that not all end at once.
@@ -120,7 +120,7 @@ class Lending(Generic[C, W]):
     _error: Exception | None = None
     _hopeless: bool = False
     """Whether the last failure is one that another try does not mend; then no task is kept waiting."""
-    _not_before: float = 0.0
+    _retry_at: float = 0.0
     """When the server is tried again while no task waits."""
     _probe_at: float = 0.0
     """When it is tried again while tasks wait."""
@@ -143,18 +143,18 @@ class Lending(Generic[C, W]):
     @property
     def is_down(self) -> bool:
         """Whether the server has not been reached for some tries, and nothing is open."""
-        return self._failures >= PATIENCE and not self.size
+        return self._failures >= FAILURES_UNTIL_DOWN and not self.size
 
     def _is_in_vain(self, now: float) -> bool:
         """Whether to wait makes no sense."""
-        return self._hopeless and self.is_down and now < self._not_before
+        return self._hopeless and self.is_down and now < self._retry_at
 
     @property
     def _next_try(self) -> float:
         """When the server may be tried again."""
         if self.waiting and not self._hopeless:
-            return min(self._not_before, self._probe_at)
-        return self._not_before
+            return min(self._retry_at, self._probe_at)
+        return self._retry_at
 
     # -- what borrowers do --------------------------------------------------------------------------------------------
 
@@ -203,8 +203,8 @@ class Lending(Generic[C, W]):
             return []
         self.idle.remove(slot)
         if not slot.uses:  # a server that ends what it has just begun is not asked without a pause
-            self._not_before = max(self._not_before, now + FIRST_DELAY)
-            self._probe_at = max(self._probe_at, now + FIRST_DELAY)
+            self._retry_at = max(self._retry_at, now + BACKOFF_MIN)
+            self._probe_at = max(self._probe_at, now + BACKOFF_MIN)
         return [self._closed(slot), *self.decide(now)]
 
     # -- what becomes of openings -------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class Lending(Generic[C, W]):
         self.opening -= 1
         self.tally.opened += 1
         self._failures, self._error, self._hopeless = 0, None, False
-        self._not_before = self._probe_at = 0.0
+        self._retry_at = self._probe_at = 0.0
         lifetime = self.limits.max_lifetime * (1 - 0.1 * self.spread())
         slot = Slot(connection, now + lifetime if lifetime else float("inf"), self._generation, now)
         if self.closing or self.size >= self.limits.max_size:
@@ -222,19 +222,19 @@ class Lending(Generic[C, W]):
         self.idle.append(slot)
         return self.decide(now)
 
-    def failed(self, error: Exception, now: float, *, hopeless: bool = False) -> list[Action[C, W]]:
+    def failed(self, error: Exception, now: float, *, permanent: bool = False) -> list[Action[C, W]]:
         """A connection could not be opened.
 
         Args:     hopeless: trying again will not help, as with a wrong password.
         """
         self.opening -= 1
         self.tally.failed += 1
-        self._error, self._hopeless = error, hopeless
+        self._error, self._hopeless = error, permanent
         self._probe_at = now + PROBE_DELAY * (1 - 0.5 * self.spread())
-        if hopeless or now >= self._not_before:  # those that were tried side by side have failed once
-            self._failures = max(self._failures + 1, PATIENCE if hopeless else 0)
-            delay = min(FIRST_DELAY * 2 ** min(self._failures - 1, _DOUBLINGS), MAX_DELAY)
-            self._not_before = now + delay * (1 - 0.5 * self.spread())
+        if permanent or now >= self._retry_at:  # those that were tried side by side have failed once
+            self._failures = max(self._failures + 1, FAILURES_UNTIL_DOWN if permanent else 0)
+            delay = min(BACKOFF_MIN * 2 ** min(self._failures - 1, _DOUBLINGS), BACKOFF_MAX)
+            self._retry_at = now + delay * (1 - 0.5 * self.spread())
         return self.decide(now)
 
     def cancelled(self, now: float) -> list[Action[C, W]]:
@@ -269,7 +269,7 @@ class Lending(Generic[C, W]):
     # -- deciding -----------------------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> list[Action[C, W]]:
-        """What is to be done now; called whenever something has changed, and at `next_look`."""
+        """What is to be done now; called whenever something has changed, and at `next_deadline`."""
         if self.closing:
             return []
         actions: list[Action[C, W]] = [self._closed(slot) for slot in self._overdue(now)]
@@ -297,11 +297,11 @@ class Lending(Generic[C, W]):
     def _is_over(self, slot: Slot[C], now: float) -> bool:
         return slot.generation != self._generation or now >= slot.dies
 
-    def _lend(self, waiter: W, slot: Slot[C], now: float) -> Lend[C, W]:
+    def _lend(self, waiter: W, slot: Slot[C], now: float) -> Assign[C, W]:
         self.lent.add(slot)
         slot.uses += 1
         self.tally.lent += 1
-        return Lend(waiter, slot, now - slot.idle_since > self.limits.check_after_idle)
+        return Assign(waiter, slot, now - slot.idle_since > self.limits.check_after_idle)
 
     def _openings(self, now: float) -> list[Open]:
         """One for each that waits, and as many as the pool must have; none while the server is left alone."""
@@ -323,7 +323,7 @@ class Lending(Generic[C, W]):
         room = self.limits.max_size - self.size
         return min(room, 1) if self._failures else room  # one is enough to see whether the server is back
 
-    def next_look(self, now: float) -> float | None:
+    def next_deadline(self, now: float) -> float | None:
         """When `decide` would decide otherwise by the time alone; None for never."""
         if self.closing:
             return None
@@ -338,6 +338,6 @@ class Lending(Generic[C, W]):
         self.tally.closed += 1
         return Close(slot)
 
-    def _refusal(self, waiter: W, reason: str) -> Refuse[W]:
+    def _refusal(self, waiter: W, reason: str) -> Reject[W]:
         self.tally.refused += 1
-        return Refuse(waiter, reason, self._error)
+        return Reject(waiter, reason, self._error)

@@ -13,11 +13,11 @@ from functools import lru_cache, partial
 from typing import Final
 
 from aioifx.channel import Channel
-from aioifx.client.session.dispatcher import INTERRUPTED, Chore, Line, Stats, Ticket
-from aioifx.codecs.native import make_taker
+from aioifx.client.session.dispatcher import INTERRUPTED, Cleanup, Dispatcher, InFlight, Stats
+from aioifx.codecs.native import make_fast_reader
 from aioifx.errors import ConnectionLost, DatabaseError
 from aioifx.wire import requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader, RowReader, ServerError
 
@@ -30,16 +30,16 @@ class Conversation:
     def __init__(
         self,
         channel: Channel,
-        dialect: Dialect,
+        capabilities: Capabilities,
         *,
         command_timeout: float | None = None,
         cancel_timeout: float = 5.0,
         pipelining: bool = False,
     ) -> None:
         self.channel = channel
-        self.speak(dialect)
+        self.use_capabilities(capabilities)
         self.stats = Stats()
-        self.line = Line(
+        self.line = Dispatcher(
             channel,
             self.stats,
             lambda: self._usual_reader,
@@ -51,14 +51,16 @@ class Conversation:
         )
         self._cursors = 0
 
-    def speak(self, dialect: Dialect) -> None:
+    def use_capabilities(self, capabilities: Capabilities) -> None:
         """Use the layouts that were agreed on."""
-        self.dialect = dialect
-        self._usual_reader = _shared_reader(dialect)
+        self.capabilities = capabilities
+        self._usual_reader = _shared_reader(capabilities)
 
     def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
         """What reads replies with rows, or of such a length; for as many of them as one likes."""
-        return ReplyReader(self.dialect, read_rows, limit, make_taker(self.dialect, read_rows, limit))
+        return ReplyReader(
+            self.capabilities, read_rows, limit, make_fast_reader(self.capabilities, read_rows, limit)
+        )
 
     def check_open(self) -> None:
         """Raise what ended the session, if it has ended."""
@@ -74,11 +76,11 @@ class Conversation:
 
         Args:     settled: every answer is in, with `pipelining` as well.
         """
-        await self.line.take_turn(settled=settled)
+        await self.line.acquire_turn(settled=settled)
         try:
             yield
         finally:
-            self.line.give_turn()
+            self.line.release_turn()
 
     # -- one request, one reply ---------------------------------------------------------------------------------------
 
@@ -113,7 +115,7 @@ class Conversation:
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
         lost: Callable[[DatabaseError], None] | None = None,
-    ) -> Ticket[Reply]:
+    ) -> InFlight[Reply]:
         """The first half of `exchange`: send, and wait for nothing."""
         requests.put_eot(outbox)
         return self.submit_group(
@@ -129,7 +131,7 @@ class Conversation:
         orphaned: Callable[[Reply], None] | None = None,
         running: bool = False,
         lost: Callable[[DatabaseError], None] | None = None,
-    ) -> Ticket[Reply]:
+    ) -> InFlight[Reply]:
         """`submit` for a whole group, SQ_EOT included."""
         told = self.observe if done is None else partial(self._told, done)
         return self.line.submit(
@@ -152,7 +154,7 @@ class Conversation:
     def observe_error(self, error: ServerError, reply: Reply) -> None:
         """What a reply with an error may change besides."""
         if error.sqlcode == INTERRUPTED:
-            self.line.was_interrupted()
+            self.line.interrupt_acknowledged()
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -161,17 +163,17 @@ class Conversation:
         self._cursors += 1
         return b"_ifxc%013d" % self._cursors
 
-    def put_down(self, statement_id: int, *, cursor: bool, release: bool) -> None:
+    def release_later(self, statement_id: int, *, cursor: bool, release: bool) -> None:
         """Give up a statement, its cursor, or both: CLOSE, then RELEASE, two groups as JDBC sends them (select.json).
 
         An error in an answer is ignored: what was to go is gone then.
         """
         if cursor:
-            self.line.later(Chore(partial(_put_close, statement_id)))
+            self.line.later(Cleanup(partial(_put_close, statement_id)))
         if release:
-            self.line.later(Chore(partial(_put_release, statement_id)))
+            self.line.later(Cleanup(partial(_put_release, statement_id)))
 
-    def _probe(self) -> Chore:
+    def _probe(self) -> Cleanup:
         """A statement of ours takes the hit of an urgent byte that came too late for the one that it was meant for.
 
         Its answer -213, to whichever of its groups, proves that the byte is gone.
@@ -184,21 +186,21 @@ class Conversation:
             if reply.description is not None and reply.error is None:
                 number = reply.description.statement_id
                 self.line.first(
-                    Chore(partial(_put_opened, number, self.cursor_name())),
-                    Chore(partial(_put_close, number)),
-                    Chore(partial(_put_release, number)),
+                    Cleanup(partial(_put_opened, number, self.cursor_name())),
+                    Cleanup(partial(_put_close, number)),
+                    Cleanup(partial(_put_release, number)),
                 )
 
         def put(outbox: Outbox) -> None:
-            requests.put_prepare(outbox, self.dialect, _PROBE, 0)
+            requests.put_prepare(outbox, self.capabilities, _PROBE, 0)
 
-        return Chore(put, prepared)
+        return Cleanup(put, prepared)
 
 
 @lru_cache(maxsize=64)
-def _shared_reader(dialect: Dialect) -> ReplyReader:
+def _shared_reader(capabilities: Capabilities) -> ReplyReader:
     """What reads replies without rows. It keeps nothing of them, so all sessions can share it."""
-    return ReplyReader(dialect, None, DEFAULT_LIMIT, make_taker(dialect, None, DEFAULT_LIMIT))
+    return ReplyReader(capabilities, None, DEFAULT_LIMIT, make_fast_reader(capabilities, None, DEFAULT_LIMIT))
 
 
 # -- what chores send --------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from aioifx.channel import Channel, Expected
+from aioifx.channel import Channel, PendingReply
 from aioifx.client.session.owner import Owner
 from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire import requests
@@ -76,7 +76,7 @@ def check_wait(timeout: object) -> None:
         raise InterfaceError(f"timeout: expected a number of seconds, 0 or more, got {timeout!r:.40}")
 
 
-class Ticket(Expected[T]):
+class InFlight(PendingReply[T]):
     """An answer that is out."""
 
     running: bool
@@ -91,7 +91,7 @@ class Ticket(Expected[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class Cleanup:
     """One group that nobody waits for."""
 
     put: Callable[[Outbox], None]
@@ -100,7 +100,7 @@ class Chore:
     """Asked when its time has come: what was sent meanwhile may have done it."""
 
 
-class Line:
+class Dispatcher:
     """The order in which one connection's requests leave. It belongs to one event loop.
 
     Args:     reader: gives what reads an ordinary reply. told: gets those to chores as they come. probe: makes the
@@ -116,7 +116,7 @@ class Line:
         stats: Stats,
         reader: Callable[[], Reader[Reply]],
         told: Callable[[Reply], None],
-        probe: Callable[[], Chore],
+        probe: Callable[[], Cleanup],
         *,
         command_timeout: float | None = None,
         cancel_timeout: float = 5.0,
@@ -129,7 +129,7 @@ class Line:
         self.command_timeout = command_timeout
         self.cancel_timeout = cancel_timeout
         self.pipelining = pipelining
-        self.in_doubt = False
+        self.interrupt_unconfirmed = False
         """An urgent byte was sent, and neither a statement nor the probe behind it has shown that it was taken."""
         self._stats = stats
         self._reader = reader
@@ -138,19 +138,19 @@ class Line:
         self._taken = False
         self._begun = False  # a turn that is taken begins when chores are done
         self._holder: asyncio.Task[Any] | None = None  # whose turn it is, if that was noted
-        self._queued: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._deadline: float | None = None
         self._timeout = command_timeout  # of the turn that is taken
-        self._awaited: Ticket[Any] | None = None  # what the turn's holder waits for, or has waited for last
+        self._awaited: InFlight[Any] | None = None  # what the turn's holder waits for, or has waited for last
         self._clock: asyncio.TimerHandle | None = None
         self._clock_at = 0.0  # uvloop's handles do not tell when their time is past
-        self._out: deque[Ticket[Any]] = channel.expected
-        self._untold = 0  # answers that have come, and whose `orphaned` has not been called yet
-        self._chores: deque[Chore] = deque()
+        self._out: deque[InFlight[Any]] = channel.expected
+        self._undelivered = 0  # answers that have come, and whose `orphaned` has not been called yet
+        self._deferred: deque[Cleanup] = deque()
         self._settled: asyncio.Future[None] | None = None
         self._drain: asyncio.TimerHandle | None = None
-        self._unanswered = False  # a byte was sent that no -213 has answered yet
-        self._leaving = False
+        self._interrupt_pending = False  # a byte was sent that no -213 has answered yet
+        self._closing = False
         self.on_end: Callable[[], None] | None = None
         """Called once, when the session has ended, by whichever side."""
         channel.came = self._came
@@ -160,7 +160,7 @@ class Line:
 
     @property
     def is_open(self) -> bool:
-        return self.channel.is_open and not self._leaving
+        return self.channel.is_open and not self._closing
 
     def check_open(self) -> None:
         """Raise what ended the session, if it has ended."""
@@ -169,18 +169,18 @@ class Line:
             raise ConnectionLost(str(failure)) from failure.__cause__
         if failure is not None:
             raise ConnectionLost(f"the connection is closed: {failure}") from failure
-        if self._leaving:
+        if self._closing:
             raise ConnectionLost("the connection is being closed")
 
     def leave(self) -> None:
         """Good-bye has been said: nothing else is sent."""
-        self._leaving = True
-        self._chores.clear()
+        self._closing = True
+        self._deferred.clear()
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
-    def turn_now(self) -> bool:
-        """Take the turn if nothing stands in front of it; False if `take_turn` has to be awaited.
+    def try_acquire(self) -> bool:
+        """Take the turn if nothing stands in front of it; False if `acquire_turn` has to be awaited.
 
         Whoever awaits code of the user's during the turn must `sign` it.
 
@@ -191,10 +191,10 @@ class Line:
         if (
             self._taken
             or self._out
-            or self._untold
-            or self._chores
-            or self._unanswered
-            or self._leaving
+            or self._undelivered
+            or self._deferred
+            or self._interrupt_pending
+            or self._closing
             or self.channel.failure is not None
         ):
             return False
@@ -203,21 +203,21 @@ class Line:
             self._deadline = self._new_deadline()
         return True
 
-    async def take_turn(self, *, timeout: float | None = None, settled: bool = False) -> None:
+    async def acquire_turn(self, *, timeout: float | None = None, settled: bool = False) -> None:
         """Return when it is the caller's turn, every answer is in and every chore done.
 
         Args:     timeout: seconds, for the whole turn instead of command_timeout.
                   settled: wait for that with `pipelining` as well, which otherwise leaves it to the next request.
         Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
-                  InterfaceError: the task has the turn already, and would wait for itself; or as `turn_now`.
+                  InterfaceError: the task has the turn already, and would wait for itself; or as `try_acquire`.
         """
         task = asyncio.current_task()
         check_timeout(timeout)
-        if self.turn_now():
+        if self.try_acquire():
             self._holder = task
             if timeout is not None:
                 self._timeout = timeout
-                self.restart_clock()
+                self.extend_deadline()
             return
         self.check_open()
         if self._holder is not None and self._holder is task:
@@ -238,7 +238,7 @@ class Line:
                 if not limit.expired():
                     raise
                 if not self._begun and self._out and self._out[0].abandoned:
-                    self._lose_patience_later()  # what nobody waits for holds up those who do
+                    self._start_cancel_timeout()  # what nobody waits for holds up those who do
                 raise QueryTimeout(
                     f"the connection was not free within {seconds:g} s; nothing was sent"
                 ) from None
@@ -251,44 +251,44 @@ class Line:
 
     async def _next_turn(self, pipelined: bool) -> None:
         if self._taken:
-            await self._place_in_queue()
+            await self._wait_in_queue()
         self._taken = True
         try:
             if pipelined and self._drain is None:
-                self._send_chores()
+                self._flush_deferred()
             # More than once: before this task wakes up, another one may have put something else down.
-            while self._is_busy and self.is_open and not (pipelined and self._drain is None):
+            while self._has_outstanding and self.is_open and not (pipelined and self._drain is None):
                 self._settled = asyncio.get_running_loop().create_future()
                 self._pump()
                 await self._settled
             self.check_open()
         except BaseException:
             self._settled = None
-            self._pass_on()
+            self._wake_next()
             raise
 
-    async def _place_in_queue(self) -> None:
+    async def _wait_in_queue(self) -> None:
         """Return when the turn was passed on to the caller."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queued.append(place)
+        self._waiters.append(place)
         try:
             await place
         except BaseException:
             if place.done() and not place.cancelled():
-                self._pass_on()  # it came in the moment of the cancellation
-            elif place in self._queued:
-                self._queued.remove(place)
+                self._wake_next()  # it came in the moment of the cancellation
+            elif place in self._waiters:
+                self._waiters.remove(place)
             raise
 
-    def _pass_on(self) -> None:
+    def _wake_next(self) -> None:
         """Who is next has the turn from now on: nobody can get in between before that task wakes up."""
-        while self._queued:
-            place = self._queued.popleft()
+        while self._waiters:
+            place = self._waiters.popleft()
             if not place.done():  # else its task is being cancelled
                 return place.set_result(None)
         self._taken = False
 
-    def give_turn(self) -> None:
+    def release_turn(self) -> None:
         """The turn ends; chores are sent at once."""
         awaited = self._awaited
         if awaited is not None:
@@ -298,14 +298,14 @@ class Line:
         self._begun, self._holder = False, None
         if self._deadline is not None:
             self._deadline, self._timeout = None, self.command_timeout
-        if self._queued:
-            self._pass_on()
+        if self._waiters:
+            self._wake_next()
         else:
             self._taken = False
-        if self._chores or self._drain is not None:
+        if self._deferred or self._drain is not None:
             self._pump()
 
-    def restart_clock(self) -> None:
+    def extend_deadline(self) -> None:
         """Something came of a long call: its time begins anew."""
         self._deadline = self._new_deadline()
 
@@ -315,19 +315,19 @@ class Line:
         return asyncio.get_running_loop().time() + self._timeout
 
     @property
-    def is_free(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether a request could leave now without getting in anybody's way."""
-        return self.is_open and not (self.is_in_use or self._is_busy)
+        return self.is_open and not (self.is_acquired or self._has_outstanding)
 
     @property
-    def is_in_use(self) -> bool:
+    def is_acquired(self) -> bool:
         """Whether a task has the turn, or waits for it."""
         return self._taken
 
     @property
-    def _is_busy(self) -> bool:
+    def _has_outstanding(self) -> bool:
         """Whether an answer is out, or something is to be done that nobody waits for."""
-        return bool(self._out or self._untold or self._chores or self._unanswered)
+        return bool(self._out or self._undelivered or self._deferred or self._interrupt_pending)
 
     # -- requests and answers -----------------------------------------------------------------------------------------
 
@@ -339,7 +339,7 @@ class Line:
         told: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
         lost: Callable[[DatabaseError], None] | None = None,
-    ) -> Ticket[T]:
+    ) -> InFlight[T]:
         """Send *request*; waits for nothing.
 
         Args:     reader: of the answer. running: the request runs a statement, which may be interrupted.
@@ -349,11 +349,11 @@ class Line:
                   lost: gets the error that its sender gets instead of the answer, if the request has left.
         Raises:   ConnectionLost: good-bye is said already, by another task.
         """
-        if self._leaving:
+        if self._closing:
             self.check_open()
         channel = self.channel
         inbox = channel.inbox
-        ticket: Ticket[T] = Ticket()
+        ticket: InFlight[T] = InFlight()
         ticket.reader, ticket.running, ticket.told = reader, running, told
         if orphaned is not None:
             ticket.orphaned = orphaned
@@ -369,23 +369,23 @@ class Line:
         self._told(await self._reader().parser(self.channel.inbox))
         raise ProtocolError("the server sent a message that nobody asked for")
 
-    def _came(self, ticket: Ticket[Any], answer: Any) -> None:
+    def _came(self, ticket: InFlight[Any], answer: Any) -> None:
         """The oldest answer that was out is in."""
         if ticket.told is not None:
             ticket.told(answer)
         # Later: the channel is in the middle of what has come, and cannot be dropped from within.
         if ticket.orphaned is not None and (ticket.abandoned or ticket.future.cancelled()):
-            self._untold += 1
+            self._undelivered += 1
             asyncio.get_running_loop().call_soon(self._tell, ticket.orphaned, answer)
-        elif self._settled is not None or self._drain is not None or self._chores:
+        elif self._settled is not None or self._drain is not None or self._deferred:
             asyncio.get_running_loop().call_soon(self._pump)
 
     def _tell(self, orphaned: Callable[[Any], None], answer: Any) -> None:
-        self._untold -= 1
+        self._undelivered -= 1
         orphaned(answer)
         self._pump()
 
-    def answer(self, ticket: Ticket[T]) -> asyncio.Future[T]:
+    def answer(self, ticket: InFlight[T]) -> asyncio.Future[T]:
         """What whoever has the turn awaits for the answer. When that is cancelled, it is read all the same.
 
         It is `wait` without a coroutine: the turn's end sees to what was cancelled. It is not for answers that leave
@@ -399,10 +399,10 @@ class Line:
             # At login there are no turns yet.
             ticket.timeout = self._timeout
             ticket.deadline = deadline = self._deadline or self.channel.loop.time() + self._timeout
-            self._ring_at(deadline)
+            self._arm_timer(deadline)
         return ticket.future
 
-    async def wait(self, ticket: Ticket[T]) -> T:
+    async def wait(self, ticket: InFlight[T]) -> T:
         """The answer, for whoever has the turn; when the wait is cancelled, it is read all the same.
 
         Raises:   QueryTimeout: it did not come within command_timeout.
@@ -413,21 +413,21 @@ class Line:
             self.abandon(ticket)
             raise
 
-    async def wait_outside(self, ticket: Ticket[T], timeout: float | None = None) -> T:
+    async def prefetched_reply(self, ticket: InFlight[T], timeout: float | None = None) -> T:
         """`wait`, by whoever has no turn, and so has a clock of its own: for what was asked for ahead."""
         self._stats.round_trips += 1
         seconds = self.command_timeout if timeout is None else timeout
         if seconds is not None:
             ticket.timeout = seconds
             ticket.deadline = self.channel.loop.time() + seconds
-            self._ring_at(ticket.deadline)
+            self._arm_timer(ticket.deadline)
         try:
             return await ticket.future
         except asyncio.CancelledError:
             self.abandon(ticket)
             raise
 
-    def _ring_at(self, deadline: float) -> None:
+    def _arm_timer(self, deadline: float) -> None:
         """See to it that the clock rings no later than that; too early does no harm.
 
         One timer serves all waits, and goes on when they end: to make and stop one for each would cost more than all
@@ -438,9 +438,9 @@ class Line:
                 return
             self._clock.cancel()
         self._clock_at = deadline
-        self._clock = asyncio.get_running_loop().call_at(deadline, self._ring)
+        self._clock = asyncio.get_running_loop().call_at(deadline, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         """Tell those who have waited for too long; what runs for them is interrupted."""
         self._clock = None
         now = asyncio.get_running_loop().time()
@@ -448,7 +448,7 @@ class Line:
             if ticket.deadline is None or ticket.future.done():
                 continue
             if ticket.deadline > now:
-                self._ring_at(ticket.deadline)
+                self._arm_timer(ticket.deadline)
                 continue
             within = f"no answer within {ticket.timeout:g} s"
             error = QueryTimeout(f"{within}; the statement was interrupted" if ticket.running else within)
@@ -474,7 +474,7 @@ class Line:
                 raise
             raise QueryTimeout(f"the server did not read for {self._timeout:g} s") from None
 
-    def abandon(self, ticket: Ticket[Any], *, interrupt: bool = True) -> None:
+    def abandon(self, ticket: InFlight[Any], *, interrupt: bool = True) -> None:
         """Wait no longer for an answer.
 
         Args:     interrupt: False lets the statement end by itself, however long it takes.
@@ -492,11 +492,11 @@ class Line:
         else:
             self._stats.round_trips += 1  # whoever has the next turn waits for it
 
-    def _give_up(self, ticket: Ticket[Any]) -> None:
+    def _give_up(self, ticket: InFlight[Any]) -> None:
         """Nobody wants this answer any more: the server is told, and does not have all the time in the world."""
         ticket.abandoned = True
         if self._out:
-            self._lose_patience_later()
+            self._start_cancel_timeout()
             self._interrupt()
 
     # -- interrupts ---------------------------------------------------------------------------------------------------
@@ -507,11 +507,11 @@ class Line:
         Source:   observed: one urgent byte behind a whole request (14.10); JDBC sends it for a cancel and a time-out
                   alike (cancel.json)
         """
-        if self._unanswered or not self._out or not self.cancel_timeout:
+        if self._interrupt_pending or not self._out or not self.cancel_timeout:
             return
         running = self._out[0]
         if running.running and running.abandoned and not self.channel.unsent:
-            self._unanswered = self.channel.send_urgent(INTERRUPT)
+            self._interrupt_pending = self.channel.send_urgent(INTERRUPT)
 
     def cancel(self) -> None:
         """Interrupt the statement that runs; the call that waits for it gets the server's -213. Nothing if none runs.
@@ -531,27 +531,27 @@ class Line:
         if not self.cancel_timeout:
             self._drop_if_running(running)
             return True
-        if not self._unanswered:
-            self._unanswered = self.channel.send_urgent(INTERRUPT)
+        if not self._interrupt_pending:
+            self._interrupt_pending = self.channel.send_urgent(INTERRUPT)
         self.channel.loop.call_later(self.cancel_timeout, self._drop_if_running, running)
         return True
 
-    def _drop_if_running(self, ticket: Ticket[Any]) -> None:
+    def _drop_if_running(self, ticket: InFlight[Any]) -> None:
         if self._out and self._out[0] is ticket:
-            self._out_of_patience()
+            self._on_cancel_timeout()
 
-    def was_interrupted(self) -> None:
+    def interrupt_acknowledged(self) -> None:
         """A -213 came: the urgent byte has hit what it was meant for, or the probe."""
-        self._unanswered = self.in_doubt = False
+        self._interrupt_pending = self.interrupt_unconfirmed = False
         if self._drain is not None:  # of many requests on their way, each may need a byte of its own
             asyncio.get_running_loop().call_soon(self._interrupt)
 
-    def _lose_patience_later(self) -> None:
+    def _start_cancel_timeout(self) -> None:
         if self._drain is None:
             loop = asyncio.get_running_loop()
-            self._drain = loop.call_later(self.cancel_timeout, self._out_of_patience)
+            self._drain = loop.call_later(self.cancel_timeout, self._on_cancel_timeout)
 
-    def _out_of_patience(self) -> None:
+    def _on_cancel_timeout(self) -> None:
         self.channel.abort(
             ConnectionLost(
                 "the connection was closed: a cancelled call's answer did not come"
@@ -561,12 +561,12 @@ class Line:
 
     # -- chores -------------------------------------------------------------------------------------------------------
 
-    def later(self, *chores: Chore) -> None:
+    def later(self, *chores: Cleanup) -> None:
         """Have something done when nobody has the turn; before anything else is sent."""
         if not self.owner.is_here:
             self.soon(self.later, *chores)
         elif self.is_open:
-            self._chores.extend(chores)
+            self._deferred.extend(chores)
             if not self.pipelining:
                 self._stats.round_trips += len(chores)
             if not self._begun:
@@ -578,9 +578,9 @@ class Line:
             with contextlib.suppress(RuntimeError):  # closed this very moment
                 self.channel.loop.call_soon_threadsafe(callback, *args)
 
-    def first(self, *chores: Chore) -> None:
+    def first(self, *chores: Cleanup) -> None:
         """Have something done before all other chores."""
-        self._chores.extendleft(reversed(chores))
+        self._deferred.extendleft(reversed(chores))
 
     def _pump(self) -> None:
         """Send the next chore if nothing is out and nobody has the turn; tell who waits when there is none."""
@@ -588,13 +588,13 @@ class Line:
             if self._drain is not None:
                 self._interrupt()  # what is at the head now may be what nobody wants any more
             return
-        if self._untold or self._begun:
+        if self._undelivered or self._begun:
             return
-        if self._unanswered:
-            self._unanswered, self.in_doubt = False, True
+        if self._interrupt_pending:
+            self._interrupt_pending, self.interrupt_unconfirmed = False, True
             self.first(self._probe())
-        while self._chores and self.is_open:
-            if self._send(self._chores.popleft()):
+        while self._deferred and self.is_open:
+            if self._send(self._deferred.popleft()):
                 return
         if self._drain is not None:
             self._drain.cancel()
@@ -603,12 +603,12 @@ class Line:
         if settled is not None and not settled.done():
             settled.set_result(None)
 
-    def _send_chores(self) -> None:
+    def _flush_deferred(self) -> None:
         """All of them, in front of the next request, and nobody waits."""
-        while self._chores:
-            self._send(self._chores.popleft())
+        while self._deferred:
+            self._send(self._deferred.popleft())
 
-    def _send(self, chore: Chore) -> bool:
+    def _send(self, chore: Cleanup) -> bool:
         if chore.needed is not None and not chore.needed():
             return False
         outbox = Outbox()
@@ -623,8 +623,8 @@ class Line:
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None
-        self._chores.clear()
-        self._unanswered = False
+        self._deferred.clear()
+        self._interrupt_pending = False
         self._pump()
         if self.on_end is not None:
             self.on_end()

@@ -19,17 +19,17 @@ from aioifx.channel import Channel
 from aioifx.client.config.addresses import WRITE_ON_SECONDARY, Role
 from aioifx.client.config.options import STANDARD_FETCH_SIZE
 from aioifx.client.session.conversation import Conversation
-from aioifx.client.session.dispatcher import Chore
+from aioifx.client.session.dispatcher import Cleanup
 from aioifx.client.session.fetch_size import FetchBuffer
 from aioifx.client.session.settings import Manners, Setting
 from aioifx.client.sql.hints import hint_for_text
 from aioifx.client.sql.scanner import first_words, named_database, scan
 from aioifx.client.sql.statement_rules import (
     alters_session,
-    belongs_into_transaction,
-    check_reading,
-    check_reading_type,
+    check_read_only_text,
+    check_read_only_type,
     may_change,
+    needs_transaction,
 )
 from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.text import CodeSet
@@ -47,7 +47,7 @@ from aioifx.errors import (
     from_server,
 )
 from aioifx.wire import requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ServerError, TransactionState
@@ -69,7 +69,7 @@ _STATEMENT_LOST: Final = "the statement was on its way; whether it took effect i
 _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
 """Errors that undo their own statement and nothing else (documented)."""
 
-ABOUT_ROWS: Final = frozenset(
+DML_TYPES: Final = frozenset(
     int(kind)
     for kind in (
         StatementType.SELECT,
@@ -91,7 +91,7 @@ class Session(Conversation):
     def __init__(
         self,
         channel: Channel,
-        dialect: Dialect,
+        capabilities: Capabilities,
         code_set: CodeSet,
         *,
         fetch_size: int = STANDARD_FETCH_SIZE,
@@ -109,7 +109,7 @@ class Session(Conversation):
     ) -> None:
         super().__init__(
             channel,
-            dialect,
+            capabilities,
             command_timeout=command_timeout,
             cancel_timeout=cancel_timeout,
             pipelining=pipelining,
@@ -130,12 +130,12 @@ class Session(Conversation):
         self.read_only = read_only
         self.manners = manners or Manners()
         self._base_autocommits = autocommit  # of the options, or what a pool's init hook has set
-        self.admits_all = autocommit and not read_only
+        self.runs_unchecked = autocommit and not read_only
         """False: whatever is to run must `admit` first."""
         self.in_transaction = False
-        self.work_lost = False
+        self.transaction_aborted = False
         """The server has ended the transaction and undone it, and nobody has said ROLLBACK since."""
-        self._is_guarded = False  # the server itself refuses changes in the open transaction
+        self._server_read_only = False  # the server itself refuses changes in the open transaction
         self.session_id: int | None = None
         """The server's number of the session, once it was asked for."""
         self.user = ""
@@ -149,27 +149,27 @@ class Session(Conversation):
         self.is_ansi = False
         """Whether a transaction is always open."""
         self.role: Role = role
-        self.has_moved = False
+        self.lost_primary = False
         """Whether the server has stopped playing the part that it was chosen for."""
-        self.is_altered = False
+        self.is_tainted = False
         """Whether a statement has changed what outlives it and is not put back, such as SET ENVIRONMENT."""
         self.generation = 0
         """Raised whenever statements prepared before may mean something else, or nothing."""
-        self._doomed = False  # a transaction was put down; its BEGIN may not be answered yet
+        self._rollback_pending = False  # a transaction was put down; its BEGIN may not be answered yet
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
-    async def take_turn(self, timeout: float | None = None) -> None:
-        """`Line.take_turn`, and what is due of isolation and lock mode.
+    async def acquire_turn(self, timeout: float | None = None) -> None:
+        """`Dispatcher.acquire_turn`, and what is due of isolation and lock mode.
 
         Args:     timeout: seconds, for the whole turn instead of command_timeout.
         """
-        await self.line.take_turn(timeout=timeout)
+        await self.line.acquire_turn(timeout=timeout)
         if self.manners.due:
             try:
                 await self.settle()
             except BaseException:
-                self.line.give_turn()
+                self.line.release_turn()
                 raise
 
     def turn(self, timeout: float | None) -> AbstractAsyncContextManager[Session]:
@@ -181,22 +181,22 @@ class Session(Conversation):
 
         Raises:   ConnectionLost: the session has ended. QueryTimeout: others took too long.
         """
-        await self.take_turn()
+        await self.acquire_turn()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.line.give_turn()
+        self.line.release_turn()
 
     def observe_error(self, error: ServerError, reply: Reply) -> None:
         """What a reply with an error may change besides."""
         super().observe_error(error, reply)
         state = reply.transaction
         if self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
-            self.has_moved = True
+            self.lost_primary = True
         if state is not None and self._ends_transaction(state, error):
-            self.in_transaction, self.work_lost, self.admits_all = False, True, False
+            self.in_transaction, self.transaction_aborted, self.runs_unchecked = False, True, False
 
     def _ends_transaction(self, state: TransactionState, error: ServerError) -> bool:
         """Whether the server says that it has ended the transaction because of this error, such as -458.
@@ -215,17 +215,17 @@ class Session(Conversation):
 
     # -- what is put down ---------------------------------------------------------------------------------------------
 
-    def leave_transaction(self) -> None:
+    def rollback_later(self) -> None:
         """Put an open transaction down that nobody will finish: it is rolled back.
 
         Whether its BEGIN or ROLLBACK came through may not be known yet, so the server is asked in any case.
         """
-        self._doomed = True
+        self._rollback_pending = True
         self._no_transaction()
-        self.line.later(Chore(requests.put_rollback, self._abandoned_transaction))
+        self.line.later(Cleanup(requests.put_rollback, self._abandoned_transaction))
 
     def _abandoned_transaction(self, reply: Reply) -> None:
-        self._doomed = False
+        self._rollback_pending = False
         self._rolled_back(reply)
 
     def set_autocommit(self, value: bool) -> None:
@@ -238,9 +238,9 @@ class Session(Conversation):
             raise InterfaceError(f"autocommit: expected True or False, got {type(value).__name__}")
         self.line.owner.check()
         self.check_open()
-        if self.in_transaction or self.work_lost:
+        if self.in_transaction or self.transaction_aborted:
             raise InterfaceError("autocommit: cannot change in a transaction; commit or roll back first")
-        if self.line.is_in_use:
+        if self.line.is_acquired:
             raise InterfaceError("autocommit: cannot change while a call of this connection is under way")
         if not value and self.database:
             self.check_logged()
@@ -248,8 +248,8 @@ class Session(Conversation):
         self._no_transaction()
 
     def _no_transaction(self) -> None:
-        self.in_transaction = self.work_lost = False
-        self.admits_all = self.autocommits and not self.read_only
+        self.in_transaction = self.transaction_aborted = False
+        self.runs_unchecked = self.autocommits and not self.read_only
 
     def _rolled_back(self, reply: Reply) -> None:
         """What cannot be rolled back ends the connection: whatever came next would be part of it."""
@@ -257,23 +257,23 @@ class Session(Conversation):
         if error is not None and error.sqlcode != NOT_IN_TRANSACTION:
             self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {failure_of(error)}"))
 
-    def leave_savepoint(self, name: bytes) -> None:
+    def rollback_to_later(self, name: bytes) -> None:
         """Put a savepoint down that nobody will finish: what happened behind it is rolled back."""
         self.line.later(
-            Chore(
+            Cleanup(
                 lambda outbox: requests.put_rollback_savepoint(outbox, name),
                 self._rolled_back,
                 lambda: self.in_transaction,
             )
         )
 
-    def autocommit_later(self) -> None:
+    def commit_later(self) -> None:
         """`autocommit` without waiting: behind a query, and behind a failure, whose error is the one to be raised.
 
         Source:   observed: JDBC commits behind every failed statement (errors.json, exec_268)
         """
-        if self._commits_itself():
-            self.line.later(Chore(requests.put_commit, needed=self._commits_itself))
+        if self._ansi_autocommit():
+            self.line.later(Cleanup(requests.put_commit, needed=self._ansi_autocommit))
 
     # -- statements without a name ------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class Session(Conversation):
 
         Source:   observed: JDBC, select.json (executeUpdate)
         """
-        if not self.admits_all:
+        if not self.runs_unchecked:
             await self.admit(sql)
 
         def done(reply: Reply) -> None:
@@ -299,7 +299,7 @@ class Session(Conversation):
         lost: Callable[[DatabaseError], None] | None = None,
     ) -> Reply:
         outbox = Outbox()
-        requests.put_command(outbox, self.dialect, self.code_set.encode(sql))
+        requests.put_command(outbox, self.capabilities, self.code_set.encode(sql))
         self.stats.statements += 1
         reply = await self.exchange(outbox, done=done, running=running, lost=lost)
         raise_for(reply, sql)
@@ -317,8 +317,8 @@ class Session(Conversation):
         self.manners.took(setting, value)
 
     async def admit(self, sql: str, statement_type: int | None = None) -> None:
-        """Stand in front of what is to run, unless `admits_all`: refuse what must not, and begin the transaction that
-        it belongs into.
+        """Call before a statement runs, unless `runs_unchecked`: refuses what must not run, begins the transaction that
+        the statement needs.
 
         Args:     statement_type: as the server describes it, if it has.
         Raises:   ProgrammingError: a change on a read-only connection. InterfaceError: part of a transaction that the
@@ -327,7 +327,7 @@ class Session(Conversation):
                   prepared_in_tx, savepoint_first)
         """
         self.check(sql, statement_type)
-        if not (self.autocommits or self.in_transaction) and self.is_logged and belongs_into_transaction(sql):
+        if not (self.autocommits or self.in_transaction) and self.is_logged and needs_transaction(sql):
             await self.begin()
 
     def check(self, sql: str, statement_type: int | None = None) -> None:
@@ -336,37 +336,37 @@ class Session(Conversation):
         Raises:   InterfaceError: it would be part of a transaction that the server has ended. ProgrammingError: no
                   query, on a read-only connection; in a read-only transaction that is the server's matter.
         """
-        if self.work_lost and scan(sql).verb not in ("commit", "rollback"):
+        if self.transaction_aborted and scan(sql).verb not in ("commit", "rollback"):
             raise InterfaceError(_LOST)
-        if self.read_only and not (self._is_guarded and self.in_transaction):
-            check_reading(sql)
+        if self.read_only and not (self._server_read_only and self.in_transaction):
+            check_read_only_text(sql)
             if statement_type is not None:
-                check_reading_type(statement_type, sql)
+                check_read_only_type(statement_type, sql)
 
     def executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
         """A statement of this type succeeded: follow what it did to the transaction, or to the open database."""
-        if statement_type in ABOUT_ROWS:
+        if statement_type in DML_TYPES:
             return
         if statement_type == StatementType.BEGIN_WORK:
-            self.in_transaction, self._is_guarded = not self._doomed, False
+            self.in_transaction, self._server_read_only = not self._rollback_pending, False
         elif statement_type in (StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK):
             if "savepoint" not in first_words(sql, 4):  # ROLLBACK WORK TO SAVEPOINT
                 self._no_transaction()
         elif statement_type in (StatementType.DATABASE, StatementType.CREATE_DATABASE):
             self.opened(named_database(sql), reply)
-            self.is_altered = True
+            self.is_tainted = True
         elif statement_type == StatementType.CLOSE_DATABASE:
             self.opened("", Reply())
-            self.is_altered = True
+            self.is_tainted = True
         elif statement_type == StatementType.SELECT_INTO_TEMP:
-            self.is_altered = True
+            self.is_tainted = True
         elif sql:
             verb = scan(sql).verb
             if verb == "set":
                 self.manners.follow(sql)
             # A table's lock ends with its transaction (documented); where there is none, with the session.
             locks = verb == "lock" and not self.is_logged
-            self.is_altered = self.is_altered or locks or alters_session(sql)
+            self.is_tainted = self.is_tainted or locks or alters_session(sql)
 
     def opened(self, database: str, reply: Reply) -> None:
         """A database was opened; *reply* says what it is like.
@@ -393,7 +393,7 @@ class Session(Conversation):
             if self.in_transaction or self.is_ansi:
                 _commit_lost(error)
         elif may_change(sql) and not self.in_transaction:
-            if not self._commits_itself() or isinstance(error, QueryTimeout):
+            if not self._ansi_autocommit() or isinstance(error, QueryTimeout):
                 _leave_unknown(error, _STATEMENT_LOST)
 
     # -- transactions -------------------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ class Session(Conversation):
 
         Source:   documented: cursors of an ANSI database are update cursors unless the transaction is READ ONLY
         """
-        return self.is_ansi and not (self._is_guarded and self.in_transaction)
+        return self.is_ansi and not (self._server_read_only and self.in_transaction)
 
     async def begin(self, *, read_only: bool = False) -> None:
         """BEGIN WORK, and what forbids changes; no BEGIN in an ANSI database, where it would be an error.
@@ -438,22 +438,22 @@ class Session(Conversation):
         self.check_logged()
         if self.in_transaction:
             raise InterfaceError("a transaction is open already")
-        if self.work_lost:
+        if self.transaction_aborted:
             raise InterfaceError(_LOST)
         try:
             if self.is_ansi:
-                self.in_transaction, self._is_guarded = True, False
+                self.in_transaction, self._server_read_only = True, False
             else:
                 await self._control(requests.put_begin, StatementType.BEGIN_WORK)
             if read_only or self.read_only:
                 await self._command(_READ_ONLY, self._guarded)
         except BaseException as error:
-            if self.in_transaction or was_abandoned(error):
-                await self.give_up_transaction(error)
+            if self.in_transaction or is_cancelled_or_timed_out(error):
+                await self.rollback_after(error)
             raise
 
     def _guarded(self, _: Reply) -> None:
-        self._is_guarded = True
+        self._server_read_only = True
 
     def check_logged(self) -> None:
         """Raise NotSupportedError unless the database has transactions."""
@@ -473,7 +473,7 @@ class Session(Conversation):
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
             self._no_transaction()
         elif reply.error is not None:
-            self.leave_transaction()
+            self.rollback_later()
 
     async def rollback(self) -> None:
         """ROLLBACK WORK."""
@@ -483,14 +483,14 @@ class Session(Conversation):
         self._no_transaction()
         self._rolled_back(reply)
 
-    async def give_up_transaction(self, error: BaseException) -> None:
+    async def rollback_after(self, error: BaseException) -> None:
         """Roll back behind *error*, which the caller raises; it is waited for only behind an ordinary one."""
-        if was_abandoned(error):
-            self.leave_transaction()
+        if is_cancelled_or_timed_out(error):
+            self.rollback_later()
         else:
-            await self.abort_transaction()
+            await self.rollback_or_close()
 
-    async def abort_transaction(self) -> None:
+    async def rollback_or_close(self) -> None:
         """ROLLBACK WORK behind a failure, which may have ended the transaction already (-255).
 
         What cannot be rolled back ends the connection: whatever came next would run inside of that transaction.
@@ -522,8 +522,8 @@ class Session(Conversation):
         """ROLLBACK TO SAVEPOINT: what happened behind it is undone."""
         await self._control(partial(requests.put_rollback_savepoint, name=name), orphaned=self._rolled_back)
 
-    async def abort_to_savepoint(self, name: bytes) -> None:
-        """`abort_transaction`, back to a savepoint."""
+    async def rollback_to_or_close(self, name: bytes) -> None:
+        """`rollback_or_close`, back to a savepoint."""
         if self.in_transaction:
             await self._in_any_case(self.rollback_to_savepoint(name))
 
@@ -534,14 +534,14 @@ class Session(Conversation):
                   database would show whether a statement without rows needs it too. -255, nothing to commit, is no
                   error here.
         """
-        if self._commits_itself():
+        if self._ansi_autocommit():
             outbox = Outbox()
             requests.put_commit(outbox)
             reply = await self.exchange(outbox, lost=_commit_lost)
             if reply.error is not None and reply.error.sqlcode != NOT_IN_TRANSACTION:
                 raise_for(reply)
 
-    def _commits_itself(self) -> bool:
+    def _ansi_autocommit(self) -> bool:
         return self.is_ansi and self.autocommits and not self.in_transaction
 
     async def _control(
@@ -570,22 +570,22 @@ class Session(Conversation):
         requests.put_version(outbox)
         await self.exchange(outbox)
 
-    def leave_as_new(self) -> None:
+    def restore_baseline(self) -> None:
         """Put down whatever belongs to one borrower of the session: its transaction, its isolation and lock mode."""
         self.autocommits = self._base_autocommits
-        if self.in_transaction or self.work_lost:
-            self.leave_transaction()
+        if self.in_transaction or self.transaction_aborted:
+            self.rollback_later()
         else:
             self._no_transaction()
         self.manners.reset()
         self.conversions = self.conversions_as_new
 
-    def keep_as_new(self) -> None:
+    def save_baseline(self) -> None:
         """What has been set until now is what every borrower finds."""
         self.manners.keep()
         self._base_autocommits = self.autocommits
         self.conversions_as_new = self.conversions
-        self.is_altered = False
+        self.is_tainted = False
 
     async def exit(self) -> None:
         """SQ_EXIT, then close. The server rolls back what is open.
@@ -610,11 +610,11 @@ class _TimedTurn:
         self._timeout = timeout
 
     async def __aenter__(self) -> Session:
-        await self._session.take_turn(self._timeout)
+        await self._session.acquire_turn(self._timeout)
         return self._session
 
     async def __aexit__(self, *_: object) -> None:
-        self._session.line.give_turn()
+        self._session.line.release_turn()
 
 
 def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
@@ -660,6 +660,6 @@ def _leave_unknown(error: DatabaseError, note: str) -> None:
         error.add_note(note)
 
 
-def was_abandoned(error: BaseException) -> bool:
+def is_cancelled_or_timed_out(error: BaseException) -> bool:
     """Whether nobody waits any more, as behind a cancellation or a time-out; cleanup is put down then, not awaited."""
     return not isinstance(error, Exception) or isinstance(error, QueryTimeout)

@@ -20,7 +20,7 @@ _SAYS_AT_MOST: Final = 12
 
 
 @dataclass(slots=True, eq=False)
-class Wish:
+class Override:
     """What one block wants; "" where it wants nothing special."""
 
     isolation: str = ""
@@ -54,7 +54,7 @@ class Setting:
 class Manners:
     """Isolation and lock mode of one session.
 
-    Args:     isolation, lock_mode: what the options say, in the words of `isolation_words` and `lock_mode_words`.
+    Args:     isolation, lock_mode: what the options say, in the words of `isolation_clause` and `lock_mode_clause`.
     """
 
     def __init__(self, isolation: str = "", lock_mode: str = "") -> None:
@@ -63,21 +63,21 @@ class Manners:
         self._isolation = Setting("set isolation to ", "committed read", isolation)
         self._lock_mode = Setting("set lock mode to ", "not wait", lock_mode)
         self._options = (isolation, lock_mode)
-        self._wishes: list[Wish] = []
+        self._wishes: list[Override] = []
         for setting in (self._isolation, self._lock_mode):
             setting.wanted = setting.base or setting.default
             setting.in_force = setting.wanted if not setting.base else ""
 
     # -- what is wanted -----------------------------------------------------------------------------------------------
 
-    def wish(self, isolation: str, lock_mode: str) -> Wish:
+    def wish(self, isolation: str, lock_mode: str) -> Override:
         """A block begins."""
-        wish = Wish(isolation, lock_mode)
+        wish = Override(isolation, lock_mode)
         self._wishes.append(wish)
         self._weigh()
         return wish
 
-    def forget(self, wish: Wish) -> None:
+    def forget(self, wish: Override) -> None:
         """A block has ended; forgetting it twice is fine."""
         if wish in self._wishes:
             self._wishes.remove(wish)

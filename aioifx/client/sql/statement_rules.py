@@ -34,7 +34,7 @@ _SETS_THAT_PASS: Final = frozenset({"constraints", "isolation", "lock", "transac
 """What SET may be about and is put back anyway: with the transaction, or as `manners` knows it."""
 
 
-def belongs_into_transaction(sql: str) -> bool:
+def needs_transaction(sql: str) -> bool:
     """Whether a transaction is begun in front of it where none is open and none commits by itself."""
     verb = scan(sql).verb
     if verb in ("create", "drop", "rename"):
@@ -42,7 +42,7 @@ def belongs_into_transaction(sql: str) -> bool:
     return verb not in _OUTSIDE
 
 
-def check_reading(sql: str) -> None:
+def check_read_only_text(sql: str) -> None:
     """What the text alone tells of a statement on a read-only connection, before it is prepared.
 
     Raises:   ProgrammingError: it is no query.
@@ -52,7 +52,7 @@ def check_reading(sql: str) -> None:
         raise _refusal(sql)
 
 
-def check_reading_type(statement_type: int, sql: str) -> None:
+def check_read_only_type(statement_type: int, sql: str) -> None:
     """What the server's description tells of it, before it runs. A function that a query calls is not looked into.
 
     Raises:   ProgrammingError: it is no query.

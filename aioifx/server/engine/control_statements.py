@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Isolation, Logging
 from aioifx.server.sql.model.schema import Table
@@ -109,7 +109,7 @@ def _control_session(engine: Controlled, action: plans.Action) -> Outcome:
             engine.lock_table(table, exclusive=exclusive)
         case plans.UnlockTable():
             if engine.in_transaction:
-                raise SqlFault(-327)
+                raise SqlError(-327)
         case plans.DropRoutine(name=name):
             engine.settings.routines.remove(name)
         case plans.Nothing():

@@ -3,7 +3,7 @@
 House rules:
 1. An `Engine` is one session's. All of it runs in that session's thread, but for `interrupt`, `running` and `waiting`.
 2. Only one cursor at a time reads from SQLite; whatever runs settles it first (see cursors.py).
-3. What SQLite says reaches nobody: an error is a `SqlFault`, or a defect that the session logs.
+3. What SQLite says reaches nobody: an error is a `SqlError`, or a defect that the session logs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from aioifx.server.catalog import catalog
 from aioifx.server.engine.control_statements import Event, Outcome, control
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Planner, Statement
-from aioifx.server.engine.session_registry import Member, Roster
+from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
 from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.engine.workspace import Workspace
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import (
     BeginWork,
     CallRoutine,
@@ -66,8 +66,8 @@ class Engine:
     def __init__(
         self,
         databases: Databases,
-        roster: Roster,
-        member: Member,
+        roster: SessionRegistry,
+        member: SessionEntry,
         settings: Settings,
         *,
         delimident: bool = False,
@@ -86,7 +86,7 @@ class Engine:
         self._database_locale = database_locale
         self._current: Workspace | None = None
         self._planner = Planner(databases, settings, delimident=delimident)
-        self._fault: SqlFault | None = None
+        self._fault: SqlError | None = None
         self._interrupts = Interrupts()
         self._running = _Flag()
 
@@ -132,7 +132,7 @@ class Engine:
         database = self._databases.open(name.strip().lower())
         try:
             if not have_one_code_set(self._database_locale or self._databases.locale, database.locale):
-                raise SqlFault(-23197)
+                raise SqlError(-23197)
             self.close_database()
             self._current = Workspace(database, self._connect(database), self.manners, self._interrupts.take)
         except BaseException:
@@ -156,7 +156,7 @@ class Engine:
             raise
         return connection
 
-    def _note_fault(self, fault: SqlFault) -> None:
+    def _note_fault(self, fault: SqlError) -> None:
         """A function raised; SQLite will only say that one did."""
         self._fault = fault
 
@@ -181,7 +181,7 @@ class Engine:
     @property
     def _opened(self) -> Workspace:
         if self._current is None:
-            raise SqlFault(-349)
+            raise SqlError(-349)
         return self._current
 
     def interrupt(self, *, for_good: bool = False) -> None:
@@ -245,12 +245,12 @@ class Engine:
         plan = self._renewed(statement)
         match plan.action:
             case Query():
-                raise SqlFault(-260)
+                raise SqlError(-260)
             case CallRoutine() if not plan.returns_rows:
                 self._called(statement, plan.action, values)
                 return Outcome()
             case CallRoutine():
-                raise SqlFault(-260)
+                raise SqlError(-260)
             case Change():
                 return self._change(statement, plan.action, values)
             case IntoTemp():
@@ -291,11 +291,11 @@ class Engine:
         self, error: LockRefused | sqlite3.Error, sqlcode: int, token: str, isamcode: int | None = None
     ) -> Exception:
         if isinstance(error, LockRefused):
-            return SqlFault(sqlcode, isamcode or error.isamcode, token)
+            return SqlError(sqlcode, isamcode or error.isamcode, token)
         if self._fault is not None:
             return self._fault
         if is_busy(error):
-            return SqlFault(sqlcode, refused_by(error).isamcode, token)
+            return SqlError(sqlcode, refused_by(error).isamcode, token)
         return fault_of(error, None) or error
 
     def _change(self, statement: Statement, change: Change, values: Sequence[Value]) -> Outcome:
@@ -383,7 +383,7 @@ class Engine:
         current = self._opened
         try:
             return current.take_serial(name, value)
-        except SqlFault as fault:
+        except SqlError as fault:
             self._fault = fault
             raise
 
@@ -435,7 +435,7 @@ class Engine:
             except sqlite3.IntegrityError:
                 if step.duplicate is None:
                     raise
-                raise SqlFault(*step.duplicate) from None
+                raise SqlError(*step.duplicate) from None
         current.schema_changed()
 
     @contextmanager
@@ -471,14 +471,14 @@ class Engine:
         Raises:   SqlFault: -359, it is the current one; and as `Databases.drop`.
         """
         if self.database is not None and self.database.name == name:
-            raise SqlFault(-359)
+            raise SqlError(-359)
         if not (if_exists and name not in self.database_names):
             self._databases.drop(name)
 
     def need_no_transaction(self) -> None:
         """Raises:   SqlFault: -377, the current database cannot be left before its transaction ends."""
         if self._current is not None and self._current.transactions.used:
-            raise SqlFault(-377)
+            raise SqlError(-377)
 
     def set_option(self, name: str, value: str | None) -> None:
         """SET ENVIRONMENT and kin."""
@@ -497,7 +497,7 @@ class Engine:
         """
         transactions = self._opened.transactions
         if not transactions.open:
-            raise SqlFault(-524)
+            raise SqlError(-524)
         if exclusive:
             with self._faults(-289, table.name, -113):
                 transactions.lock()
@@ -566,7 +566,7 @@ class Engine:
             return self._kept(Cursor(results, name=name, hold=hold, scroll=scroll, independent=True))
         assert isinstance(query, Query)
         if scroll and query.for_update:
-            raise SqlFault(-526)
+            raise SqlError(-526)
         current = self._opened
         stored = numbered(query.sql, self._bound(statement, values))
         token = query.tables[0].name if query.tables else ""
@@ -598,7 +598,7 @@ class Engine:
             if cursor.scroll:
                 with self._faults(-244, token), self._interrupts.stopping():
                     cursor.settle()
-        except SqlFault:
+        except SqlError:
             self.close_cursor(cursor)
             raise
         return cursor
@@ -625,7 +625,7 @@ class Engine:
         try:
             with self._running, self._faults(-244, ""), self._interrupts.stopping():
                 return cursor.fetch(count)
-        except SqlFault:
+        except SqlError:
             self.close_cursor(cursor)
             cursor.released = True  # fetching on must not look like the end of the rows
             raise

@@ -7,7 +7,7 @@ from typing import Final
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.workspace import Workspace
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Plan, PlanKey, Query
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
@@ -86,7 +86,7 @@ class Planner:
         plan, before = self._plan(key, schema), statement.plan
         if (plan.type, plan.columns) != (before.type, before.columns):
             tables = plan.action.tables if isinstance(plan.action, Query) else ()
-            raise SqlFault(-710, token=tables[0].name if tables else "")
+            raise SqlError(-710, token=tables[0].name if tables else "")
         statement.follow(key, plan)
         return plan
 

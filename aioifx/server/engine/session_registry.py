@@ -8,7 +8,7 @@ from datetime import datetime
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class SessionEntry:
     """One session, as sysmaster:syssessions shows it."""
 
     session_id: int
@@ -19,23 +19,23 @@ class Member:
     database: str = ""
 
 
-class Roster:
+class SessionRegistry:
     """The sessions of one server; used by many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._members: dict[int, Member] = {}
+        self._members: dict[int, SessionEntry] = {}
         self._last_id = 0
 
-    def enter(self, user: str, host: str = "", process_id: int = 0) -> Member:
+    def enter(self, user: str, host: str = "", process_id: int = 0) -> SessionEntry:
         """A session begins; its number was never given before."""
         with self._lock:
             self._last_id += 1
-            member = Member(self._last_id, user, host, process_id)
+            member = SessionEntry(self._last_id, user, host, process_id)
             self._members[member.session_id] = member
             return member
 
-    def leave(self, member: Member) -> None:
+    def leave(self, member: SessionEntry) -> None:
         """A session has ended."""
         with self._lock:
             self._members.pop(member.session_id, None)
@@ -44,7 +44,7 @@ class Roster:
         """How many sessions there are."""
         return len(self._members)
 
-    def members(self) -> list[Member]:
+    def members(self) -> list[SessionEntry]:
         """All sessions, oldest first."""
         with self._lock:
             return list(self._members.values())

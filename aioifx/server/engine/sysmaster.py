@@ -8,7 +8,7 @@ from datetime import date
 from typing import Final, TypeAlias
 
 from aioifx.server.catalog import systables
-from aioifx.server.engine.session_registry import Roster
+from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sqlite.databases import Databases, LogMode
 
@@ -22,7 +22,7 @@ _FLAGS: Final = {LogMode.UNLOGGED: 0, LogMode.LOGGED: 1, LogMode.ANSI: 5}
 """sysdatabases.flags: 1 logged, 4 ANSI (documented: sysmaster, sysdatabases)."""
 
 
-def refresh(name: str, connection: sqlite3.Connection, databases: Databases, roster: Roster) -> None:
+def refresh(name: str, connection: sqlite3.Connection, databases: Databases, roster: SessionRegistry) -> None:
     """Fill the session's copy of one of `systables.SESSION_TABLES`, as of now."""
     table = systables.session_table(name)
     connection.execute(f"DELETE FROM {table}")
@@ -30,7 +30,7 @@ def refresh(name: str, connection: sqlite3.Connection, databases: Databases, ros
     connection.executemany(f"INSERT INTO {table} VALUES ({marks})", _MAKERS[name](databases, roster))
 
 
-def _sysdatabases(databases: Databases, roster: Roster) -> _Rows:
+def _sysdatabases(databases: Databases, roster: SessionRegistry) -> _Rows:
     return [
         (
             database.name,
@@ -48,11 +48,11 @@ def _sysdatabases(databases: Databases, roster: Roster) -> _Rows:
     ]
 
 
-def _sysdbslocale(databases: Databases, roster: Roster) -> _Rows:
+def _sysdbslocale(databases: Databases, roster: SessionRegistry) -> _Rows:
     return [(database.name, database.locale) for database in databases.all()]
 
 
-def _syssessions(databases: Databases, roster: Roster) -> _Rows:
+def _syssessions(databases: Databases, roster: SessionRegistry) -> _Rows:
     return [
         (
             member.session_id,
@@ -68,7 +68,7 @@ def _syssessions(databases: Databases, roster: Roster) -> _Rows:
     ]
 
 
-_MAKERS: Final[dict[str, Callable[[Databases, Roster], _Rows]]] = {
+_MAKERS: Final[dict[str, Callable[[Databases, SessionRegistry], _Rows]]] = {
     "sysdatabases": _sysdatabases,
     "sysdbslocale": _sysdbslocale,
     "syssessions": _syssessions,

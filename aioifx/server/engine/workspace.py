@@ -8,7 +8,7 @@ from functools import partial
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.cursors import Cursor
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.translate.sqlite_text import identifier
@@ -68,7 +68,7 @@ class Workspace:
         try:
             self.connection.execute(f"ATTACH ? AS {alias}", (str(database.path),))
         except sqlite3.OperationalError:
-            raise SqlFault(-999, token="more databases in one session") from None
+            raise SqlError(-999, token="more databases in one session") from None
         self.attached[alias] = database
         return alias
 
@@ -123,15 +123,15 @@ class Workspace:
         """
         cursor = next((c for c in self.cursors if c.name == change.cursor), None)
         if cursor is None:
-            raise SqlFault(-507, token=change.cursor)
+            raise SqlError(-507, token=change.cursor)
         if cursor.update_columns is None:
-            raise SqlFault(-290)
+            raise SqlError(-290)
         if cursor.rowid is None:
-            raise SqlFault(-266)
+            raise SqlError(-266)
         if cursor.update_columns:
             for column in change.update_columns:
                 if column not in cursor.update_columns:
-                    raise SqlFault(-364, token=column)
+                    raise SqlError(-364, token=column)
         return cursor.rowid
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ class Workspace:
         Raises:   SqlFault: -8315, the session has not had a number yet.
         """
         if tabid not in self.current_values:
-            raise SqlFault(-8315, token=self._sequence(tabid).name)
+            raise SqlError(-8315, token=self._sequence(tabid).name)
         return self.current_values[tabid]
 
     def _sequence(self, tabid: int) -> Table:

@@ -8,8 +8,8 @@ from typing import Final
 
 from aioifx.errors import DatabaseError, from_server
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.session_registry import Roster
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.engine.session_registry import SessionRegistry
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax.parser import split_script
 from aioifx.server.sqlite.databases import Databases, LogMode
@@ -18,7 +18,7 @@ _SHOWN: Final = 20
 """Lines of a statement that an error shows when the server names no place in it."""
 
 
-def run_script(script: str, database: str, databases: Databases, roster: Roster, user: str) -> None:
+def run_script(script: str, database: str, databases: Databases, roster: SessionRegistry, user: str) -> None:
     """Run the statements of *script*, which ``;`` ends, as *user* in *database*.
 
     Raises:   DatabaseError: a statement failed; `sql` is its text, `row_index` its place in the script, from 0. Nothing
@@ -34,7 +34,7 @@ def run_script(script: str, database: str, databases: Databases, roster: Roster,
         for index, (text, start) in enumerate(statements):
             try:
                 engine.execute(engine.prepare(text))
-            except SqlFault as fault:
+            except SqlError as fault:
                 raise _error(fault, index, text, script[: start + max(fault.offset - 1, 0)]) from None
         if engine.database is not None and engine.database.log_mode is LogMode.ANSI:
             engine.commit()  # a transaction is always open there, elsewhere every statement has committed itself
@@ -48,11 +48,11 @@ def _statements(script: str) -> Iterator[tuple[str, int]]:
         for statement in split_script(script):
             yield statement
             count += 1
-    except SqlFault as fault:
+    except SqlError as fault:
         raise _error(fault, count, script, script[: fault.offset - 1]) from None
 
 
-def _error(fault: SqlFault, index: int, text: str, before: str) -> DatabaseError:
+def _error(fault: SqlError, index: int, text: str, before: str) -> DatabaseError:
     """Args:     before: the script up to where it went wrong."""
     error = from_server(fault.sqlcode, fault.isamcode, offset=fault.offset, token=fault.token, sql=text)
     line = before.count("\n") + 1

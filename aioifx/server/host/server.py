@@ -14,12 +14,12 @@ from urllib.parse import quote
 from aioifx.channel import Channel
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
-from aioifx.server.engine.session_registry import Roster
+from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.seed import run_script
 from aioifx.server.protocol.context import FetchLimit, Identity
 from aioifx.server.protocol.oob import Watch
 from aioifx.server.protocol.row_blocks import LARGEST_PORTION
-from aioifx.server.protocol.session import READ_AHEAD, Rules, Session
+from aioifx.server.protocol.session import READ_AHEAD, LoginPolicy, Session
 from aioifx.server.protocol.stats import Counts, ServerStats
 from aioifx.server.sql.model.routines import Routine, Routines
 from aioifx.server.sql.model.settings import Version
@@ -144,14 +144,14 @@ class Server:
         self.options = options or ServerOptions()
         self._routines = Routines(self.options.routines)
         self._databases: Databases | None = None
-        self._roster = Roster()
+        self._roster = SessionRegistry()
         self._listener: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
         self._connections: set[_Accepted] = set()
         self._logins = 0
         self._ended = Counts()
         self._closing = False
-        self._rules = Rules(
+        self._rules = LoginPolicy(
             Identity(self.options.server_name or DEFAULT_NAME, Version().full, self.options.mask),
             self.options.user,
             self.options.password,

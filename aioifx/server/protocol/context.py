@@ -10,13 +10,13 @@ from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
 from aioifx.server.engine.control_statements import Event, Outcome
 from aioifx.server.engine.engine import Engine
-from aioifx.server.protocol.row_blocks import LARGEST_PORTION, Portions
-from aioifx.server.protocol.statement_table import Slot, Slots
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.protocol.row_blocks import LARGEST_PORTION, RowBlockWriter
+from aioifx.server.protocol.statement_table import Slot, StatementTable
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.sqltypes import Column
 from aioifx.wire import replies
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import OpenWarning
 from aioifx.wire.outbox import Outbox
 
@@ -54,7 +54,7 @@ class Identity:
     """The capability bits that it answers with."""
 
 
-class Desk:
+class SessionContext:
     """The state of one session, which the acts of its messages read and change."""
 
     def __init__(
@@ -69,10 +69,10 @@ class Desk:
         self.engine = engine
         self.identity = identity
         self.code_set = code_set
-        self.dialect = Dialect(encoding=code_set.codec)
+        self.capabilities = Capabilities(encoding=code_set.codec)
         self.fetch_limit = fetch_limit or FetchLimit()
         self.outbox = Outbox()
-        self.slots = Slots(statement_limit)
+        self.slots = StatementTable(statement_limit)
         self.slot: Slot | None = None
         """The statement that the messages are for, up to the next SQ_ID or the end of the group."""
         self.putting: Slot | None = None
@@ -93,7 +93,7 @@ class Desk:
         Raises:   SqlFault: -258, none.
         """
         if self.slot is None:
-            raise SqlFault(-258)
+            raise SqlError(-258)
         return self.slot
 
     def text(self, data: bytes) -> str:
@@ -104,7 +104,7 @@ class Desk:
         try:
             return self.code_set.decode(data)
         except DataError:
-            raise SqlFault(_NOT_TEXT) from None
+            raise SqlError(_NOT_TEXT) from None
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
@@ -113,9 +113,9 @@ class Desk:
         """Whether VARCHAR travels at its full width: by capability, or because SQ_INFO asked (observed: JDBC)."""
         return self.environment.get("IFX_PAD_VARCHAR") == "1"
 
-    def portions(self, columns: Sequence[Column], *, single: bool = False) -> Portions:
+    def portions(self, columns: Sequence[Column], *, single: bool = False) -> RowBlockWriter:
         """What writes rows of *columns* for this client."""
-        return Portions(
+        return RowBlockWriter(
             columns,
             self.code_set,
             padded_varchar=self.has_padded_varchar,
@@ -125,15 +125,15 @@ class Desk:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def put_fault(self, fault: SqlFault) -> None:
+    def put_fault(self, fault: SqlError) -> None:
         """SQ_ERR."""
         token = fault.token[:_LONGEST_TOKEN]
         error = replies.ServerError(fault.sqlcode, fault.isamcode, fault.offset, token)
-        replies.put_error(self.outbox, self.dialect, error)
+        replies.put_error(self.outbox, self.capabilities, error)
 
     def put_done(self, done: replies.Done) -> None:
         """SQ_DONE and SQ_COST, which come together (observed: 12.10 to 15)."""
-        replies.put_done(self.outbox, self.dialect, done)
+        replies.put_done(self.outbox, self.capabilities, done)
         self.outbox.raw(_COST)
 
     def put_outcome(self, outcome: Outcome, warnings: int = 0) -> None:
@@ -181,5 +181,5 @@ class Desk:
             self.close(slot)
 
 
-Act: TypeAlias = Callable[[Desk, Any], None]
+Handler: TypeAlias = Callable[[SessionContext, Any], None]
 """What a message does; its second argument is the message, of the type that the act stands for in a table."""

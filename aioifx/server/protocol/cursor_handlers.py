@@ -8,11 +8,11 @@ from typing import Final
 
 from aioifx.codecs.rows import RowDecoder
 from aioifx.server.engine.cursors import Cursor
-from aioifx.server.protocol.context import Act, Desk
+from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.insert_cursor import Insertion
-from aioifx.server.protocol.row_blocks import Portions
+from aioifx.server.protocol.row_blocks import RowBlockWriter
 from aioifx.server.protocol.statement_table import Slot
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Query, StatementType
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column, SqlType, TypeCode
@@ -21,27 +21,27 @@ from aioifx.wire import replies, requests
 # -- opening and closing -----------------------------------------------------------------------------------------------
 
 
-def name_cursor(desk: Desk, message: requests.CurName) -> None:
+def name_cursor(desk: SessionContext, message: requests.CurName) -> None:
     """SQ_CURNAME: what WHERE CURRENT OF says."""
     desk.here.cursor_name = desk.text(message.name)
 
 
-def make_hold(desk: Desk, message: requests.Hold) -> None:
+def make_hold(desk: SessionContext, message: requests.Hold) -> None:
     """SQ_HOLD, for the next opening."""
     desk.here.hold = True
 
 
-def make_scroll(desk: Desk, message: requests.Scroll) -> None:
+def make_scroll(desk: SessionContext, message: requests.Scroll) -> None:
     """SQ_SCROLL, for the next opening."""
     desk.here.scroll = True
 
 
-def make_autofree(desk: Desk, message: requests.AutoFree) -> None:
+def make_autofree(desk: SessionContext, message: requests.AutoFree) -> None:
     """SQ_AUTOFREE: the statement goes with its cursor."""
     desk.here.autofree = True
 
 
-def open_cursor(desk: Desk, message: requests.Open) -> None:
+def open_cursor(desk: SessionContext, message: requests.Open) -> None:
     """SQ_OPEN; what is open already is closed first (observed: JDBC opens again without closing)."""
     slot = desk.here
     desk.close(slot)
@@ -54,25 +54,25 @@ def open_cursor(desk: Desk, message: requests.Open) -> None:
         elif plan.type is StatementType.INSERT:
             _open_insert(desk, slot)
         else:
-            raise SqlFault(-363)
+            raise SqlError(-363)
     finally:
         slot.hold = slot.scroll = False
 
 
-def _open_insert(desk: Desk, slot: Slot) -> None:
+def _open_insert(desk: SessionContext, slot: Slot) -> None:
     desk.engine.check(slot.statement)
     _need_transaction(desk)
     slot.insertion = Insertion(desk.transactions, hold=slot.hold)
 
 
-def _need_transaction(desk: Desk) -> None:
+def _need_transaction(desk: SessionContext) -> None:
     """Raises:   SqlFault: -265, there are transactions, and none is open."""
     database = desk.engine.database
     if database and database.log_mode is not LogMode.UNLOGGED and not desk.engine.in_transaction:
-        raise SqlFault(-265)
+        raise SqlError(-265)
 
 
-def close_cursor(desk: Desk, message: requests.Close) -> None:
+def close_cursor(desk: SessionContext, message: requests.Close) -> None:
     """SQ_CLOSE; closing twice is no error."""
     slot = desk.here
     desk.close(slot)
@@ -83,7 +83,7 @@ def close_cursor(desk: Desk, message: requests.Close) -> None:
 # -- fetching ----------------------------------------------------------------------------------------------------------
 
 
-def fetch(desk: Desk, message: requests.Fetch) -> None:
+def fetch(desk: SessionContext, message: requests.Fetch) -> None:
     """SQ_NFETCH: rows, and with the last of them, and after them, SQ_DONE, whose count is that of the whole result.
 
     Source:   observed: informix-driver's rowcount after the last row, on 12.10, 14.10 and 15
@@ -94,7 +94,7 @@ def fetch(desk: Desk, message: requests.Fetch) -> None:
     cursor = _opened(slot)
     limit = desk.fetch_limit
     if limit.sqlcode and message.size > limit.size:
-        raise SqlFault(limit.sqlcode)
+        raise SqlError(limit.sqlcode)
     portions = _portions(desk, slot)
     rows, _, is_last = portions.take(lambda wanted: desk.engine.fetch(cursor, wanted), message.size)
     desk.outbox.raw(rows)
@@ -113,13 +113,13 @@ def _opened(slot: Slot) -> Cursor:
     Raises:   SqlFault: -259, none; -267, the end of a transaction closed it.
     """
     if slot.cursor is None:
-        raise SqlFault(-259)
+        raise SqlError(-259)
     if slot.cursor.released:
-        raise SqlFault(-267)
+        raise SqlError(-267)
     return slot.cursor
 
 
-def _portions(desk: Desk, slot: Slot) -> Portions:
+def _portions(desk: SessionContext, slot: Slot) -> RowBlockWriter:
     if slot.portions is None:
         plan = slot.statement.plan
         is_single = isinstance(plan.action, Query) and plan.action.for_update
@@ -127,7 +127,7 @@ def _portions(desk: Desk, slot: Slot) -> Portions:
     return slot.portions
 
 
-def scroll(desk: Desk, message: requests.ScrollFetch) -> None:
+def scroll(desk: SessionContext, message: requests.ScrollFetch) -> None:
     """SQ_SFETCH: row, row number, SQ_DONE; for the last row no SQ_DONE (observed: informix-driver).
 
     The row comes first for every kind: with the number first, JDBC cannot go back to a row after `last()` (observed).
@@ -135,7 +135,7 @@ def scroll(desk: Desk, message: requests.ScrollFetch) -> None:
     slot = desk.here
     cursor = _opened(slot)
     if not cursor.scroll:
-        raise SqlFault(-285)
+        raise SqlError(-285)
     slot.row = max(0, min(_target(slot.row, cursor.count, message), cursor.count + 1))
     stored = cursor.row(slot.row)
     if stored is None:
@@ -170,13 +170,13 @@ def _target(row: int, count: int, message: requests.ScrollFetch) -> int:
         case 6:
             return message.row if message.row >= 0 else count + 1 + message.row
         case _:
-            raise SqlFault(-999, token=f"FETCH {message.kind}")
+            raise SqlError(-999, token=f"FETCH {message.kind}")
 
 
 # -- the form of rows --------------------------------------------------------------------------------------------------
 
 
-def choose_types(desk: Desk, message: requests.RetType) -> None:
+def choose_types(desk: SessionContext, message: requests.RetType) -> None:
     """SQ_RET_TYPE, for results (1) or for the rows of SQ_PUT (0)."""
     slot = desk.here
     if message.direction == 0:
@@ -195,7 +195,7 @@ def _retyped(columns: Sequence[Column], types: Sequence[SqlType]) -> tuple[Colum
     if not types:
         return tuple(columns)
     if len(types) != len(columns):
-        raise SqlFault(-1260)
+        raise SqlError(-1260)
     return tuple(
         replace(column, type=_retyped_one(column.type, wanted))
         for column, wanted in zip(columns, types, strict=True)
@@ -207,7 +207,7 @@ def _retyped_one(described: SqlType, wanted: SqlType) -> SqlType:
         return SqlType(wanted.code, described.length)
     if wanted.code in (described.code, _TWINS.get(described.code)):
         return described
-    raise SqlFault(-1260)
+    raise SqlError(-1260)
 
 
 _TWINS: Final[dict[int, int]] = {
@@ -222,7 +222,7 @@ _TWINS: Final[dict[int, int]] = {
 # -- insert cursors ----------------------------------------------------------------------------------------------------
 
 
-def put(desk: Desk, message: requests.Put) -> None:
+def put(desk: SessionContext, message: requests.Put) -> None:
     """SQ_PUT: rows for an insert cursor, which are inserted together with those of the next SQ_PUT.
 
     Raises:   SqlFault: -259, no cursor is open; -267, the end of a transaction closed it; -265, it is a hold cursor
@@ -231,18 +231,18 @@ def put(desk: Desk, message: requests.Put) -> None:
     slot = desk.here
     insertion, plan = slot.insertion, slot.statement.plan
     if insertion is None:
-        raise SqlFault(-259)
+        raise SqlError(-259)
     if insertion.transaction != desk.transactions:
         if not insertion.hold:
-            raise SqlFault(-267)
+            raise SqlError(-267)
         _need_transaction(desk)
     if len(plan.parameters) != len(plan.columns):
-        raise SqlFault(-999, token="PUT")
+        raise SqlError(-999, token="PUT")
     insertion.put(message.rows)
     desk.putting = slot
 
 
-def flush(desk: Desk) -> None:
+def flush(desk: SessionContext) -> None:
     """Insert what SQ_PUT has brought, and tell how many rows: one SQ_DONE for all (observed: JDBC, put.json).
 
     Raises:   SqlFault: a row failed; those in front of it stay (documented, of insert cursors), those behind it and
@@ -257,11 +257,11 @@ def flush(desk: Desk) -> None:
     rows, is_cut = slot.insertion.take(slot.put_decoder)
     outcome = desk.engine.insert_rows(slot.statement, rows)
     if is_cut:
-        raise SqlFault(-415)
+        raise SqlError(-415)
     desk.put_outcome(outcome)
 
 
-ACTS: Final[dict[type, Act]] = {
+HANDLERS: Final[dict[type, Handler]] = {
     requests.CurName: name_cursor,
     requests.Hold: make_hold,
     requests.Scroll: make_scroll,

@@ -14,11 +14,11 @@ from typing import Final
 
 from aioifx.errors import ProtocolError
 from aioifx.server.protocol import cursor_handlers, session_handlers, statement_handlers
-from aioifx.server.protocol.context import Act, Desk
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.protocol.context import Handler, SessionContext
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 from aioifx.wire import replies
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.requests import Fetch, Request, ScrollFetch
 
 logger: Final = logging.getLogger("aioifx.server")
@@ -31,13 +31,13 @@ _FETCHES: Final = (Fetch, ScrollFetch)
 class Conversation:
     """One client's requests and their answers, behind its login."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SessionContext) -> None:
         self._desk = desk
 
     @property
-    def dialect(self) -> Dialect:
+    def capabilities(self) -> Capabilities:
         """How the next group is to be read."""
-        return self._desk.dialect
+        return self._desk.capabilities
 
     @property
     def ended(self) -> bool:
@@ -68,13 +68,13 @@ class Conversation:
             for message in group:
                 if isinstance(message, _FETCHES):
                     desk.engine.check_interrupt()  # the rows may lie ready, and nothing else would look
-                act = ACTS.get(type(message), statement_handlers.refuse)
+                act = HANDLERS.get(type(message), statement_handlers.refuse)
                 if desk.putting is not None and act is not cursor_handlers.put:
                     cursor_handlers.flush(desk)
                 act(desk, message)
             cursor_handlers.flush(desk)
             statement_handlers.finish(desk)
-        except SqlFault as fault:
+        except SqlError as fault:
             sqlcode = fault.sqlcode
             desk.put_fault(fault)
         except ProtocolError:
@@ -82,7 +82,7 @@ class Conversation:
         except Exception:
             logger.exception("a statement failed inside the server")
             sqlcode = _INTERNAL
-            desk.put_fault(SqlFault(_INTERNAL))
+            desk.put_fault(SqlError(_INTERNAL))
         finally:
             if desk.slot is not None and desk.slot.is_command:
                 desk.drop(desk.slot)
@@ -91,9 +91,9 @@ class Conversation:
         return sqlcode
 
 
-ACTS: Final[dict[type, Act]] = {
-    **session_handlers.ACTS,
-    **statement_handlers.ACTS,
-    **cursor_handlers.ACTS,
+HANDLERS: Final[dict[type, Handler]] = {
+    **session_handlers.HANDLERS,
+    **statement_handlers.HANDLERS,
+    **cursor_handlers.HANDLERS,
 }
 """What each message does."""

@@ -15,7 +15,7 @@ from typing import Final
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError, NotSupportedError
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.client_values import loader
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.sqltypes import Column, Row, TypeCode
@@ -40,7 +40,7 @@ FetchRows = Callable[[int], tuple[list[StoredRow], bool]]
 """How many rows are wanted -> the next rows in storage form, and whether they are the last."""
 
 
-class Portions:
+class RowBlockWriter:
     """Encodes one result; made when a cursor is fetched from for the first time, or in another form."""
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Portions:
         try:
             self._encoder = RowEncoder(columns, code_set, padded_varchar=padded_varchar)
         except NotSupportedError as error:
-            raise SqlFault(-999, token=str(error)) from None
+            raise SqlError(-999, token=str(error)) from None
         # The encoder pads CHAR anew: a blank less where text has more bytes here than in the database.
         loaders = [_UNPADDED if column.type.code in _PADDED else loader(column.type) for column in columns]
         self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
@@ -113,7 +113,7 @@ class Portions:
             return self._encoder.encode(self._loaded(rows))
         except DataError as error:
             logger.warning("a row cannot be sent: %s", error)
-            raise SqlFault(_TOO_LONG if self._is_in_code_set(rows) else _NOT_IN_CODE_SET) from None
+            raise SqlError(_TOO_LONG if self._is_in_code_set(rows) else _NOT_IN_CODE_SET) from None
 
     def _is_in_code_set(self, rows: list[StoredRow]) -> bool:
         try:
@@ -148,4 +148,4 @@ class Portions:
                 return position, count
 
 
-__all__ = ["LARGEST_PORTION", "FetchRows", "Portions"]
+__all__ = ["LARGEST_PORTION", "FetchRows", "RowBlockWriter"]

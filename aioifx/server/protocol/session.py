@@ -21,13 +21,13 @@ from aioifx.channel import Channel
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import ConnectError, ConnectionLost, DataError, InterfaceError, ProtocolError
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.session_registry import Member, Roster
-from aioifx.server.protocol.context import Desk, FetchLimit, Identity
+from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
+from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
 from aioifx.server.protocol.session_handlers import open_database
 from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.server.protocol.stats import Counts, SessionStats
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import Databases
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login_reply, read_login
@@ -65,7 +65,7 @@ _SERIAL_NUMBER: Final = b"Software Serial Number AAA#B000000"  # as in every acc
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LoginPolicy:
     """Who may log in, and what every session is told."""
 
     identity: Identity
@@ -85,14 +85,16 @@ class Rules:
 class Session:
     """One client, from login to goodbye."""
 
-    def __init__(self, rules: Rules, databases: Databases, roster: Roster, channel: Channel) -> None:
+    def __init__(
+        self, rules: LoginPolicy, databases: Databases, roster: SessionRegistry, channel: Channel
+    ) -> None:
         self._rules = rules
         self._databases = databases
         self._roster = roster
         self._channel = channel
         self.counts = Counts()
-        self._member: Member | None = None
-        self._desk: Desk | None = None
+        self._member: SessionEntry | None = None
+        self._desk: SessionContext | None = None
         self._engine: Engine | None = None
         self._thread: ThreadPoolExecutor | None = None
 
@@ -180,7 +182,7 @@ class Session:
         try:
             code_set = self._admit(login)
             conversation = await self._begin(login, code_set)
-        except SqlFault as fault:
+        except SqlError as fault:
             logger.info("login refused: %s", fault)
             self._reply(LoginReply(LoginType.REJECT, server=self._own_name, sqlcode=fault.sqlcode))
             return
@@ -212,14 +214,14 @@ class Session:
             client_code_set = code_set_of(environment.get("CLIENT_LOCALE") or _DEFAULT_LOCALE)
             code_set = code_set_of(environment.get("DB_LOCALE") or self._databases.locale)
         except InterfaceError:
-            raise SqlFault(_BAD_LOCALE) from None
+            raise SqlError(_BAD_LOCALE) from None
         for given, wanted in ((login.user, rules.user), (login.password, rules.password)):
             if wanted is not None and not _is_same(given, wanted, client_code_set):
-                raise SqlFault(_BAD_USER)
+                raise SqlError(_BAD_USER)
         if rules.only_own_name and login.server != self._own_name:
-            raise SqlFault(_BAD_SERVER)
+            raise SqlError(_BAD_SERVER)
         if len(self._roster) >= rules.max_sessions:
-            raise SqlFault(_NO_ROOM)
+            raise SqlError(_NO_ROOM)
         return code_set
 
     async def _begin(self, login: LoginRequest, code_set: CodeSet) -> Conversation:
@@ -241,7 +243,7 @@ class Session:
             delimident=environment.get("DELIMIDENT", "n").lower() not in ("n", "no", "0"),
             database_locale=environment.get("DB_LOCALE", ""),
         )
-        desk = Desk(
+        desk = SessionContext(
             self._engine,
             self._rules.identity,
             code_set,
@@ -288,7 +290,7 @@ class Session:
 
     def _expect(self, conversation: Conversation) -> asyncio.Future[list[Request]]:
         channel = self._channel
-        expected = channel.expect(read_request(channel.inbox, conversation.dialect))
+        expected = channel.expect(read_request(channel.inbox, conversation.capabilities))
         if not expected.done() and channel.is_open:
             channel.transport.resume_reading()
         return expected

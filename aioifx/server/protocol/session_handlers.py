@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioifx.server.protocol.context import Act, Desk
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.protocol.context import Handler, SessionContext
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import Database
 from aioifx.wire import replies, requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 
 
-def agree(desk: Desk, message: requests.Protocols) -> None:
+def agree(desk: SessionContext, message: requests.Protocols) -> None:
     """SQ_PROTOCOLS: the server answers with all that it can; in force is what both said."""
     mask = desk.identity.mask
-    desk.dialect = Dialect.agreed(message.mask, mask, desk.code_set.codec)
+    desk.capabilities = Capabilities.agreed(message.mask, mask, desk.code_set.codec)
     requests.put_protocols(desk.outbox, mask)
 
 
-def note(desk: Desk, message: requests.Info) -> None:
+def note(desk: SessionContext, message: requests.Info) -> None:
     """SQ_INFO."""
     for name, value in message.environment:
         desk.environment[name.decode("latin-1")] = value.decode("latin-1")
 
 
-def tell_version(desk: Desk, message: requests.Version) -> None:
+def tell_version(desk: SessionContext, message: requests.Version) -> None:
     """SQ_VERSION."""
-    replies.put_version(desk.outbox, desk.dialect, desk.identity.version)
+    replies.put_version(desk.outbox, desk.capabilities, desk.identity.version)
 
 
-def leave(desk: Desk, message: requests.Exit) -> None:
+def leave(desk: SessionContext, message: requests.Exit) -> None:
     """SQ_EXIT: rolled back and unlocked before it is acknowledged; no SQ_EOT behind it (observed: JDBC)."""
     desk.engine.close()
     desk.ended = True
@@ -39,70 +39,70 @@ def leave(desk: Desk, message: requests.Exit) -> None:
 # -- databases ---------------------------------------------------------------------------------------------------------
 
 
-def open_database(desk: Desk, name: str) -> Database:
+def open_database(desk: SessionContext, name: str) -> Database:
     """Open *name*, which may be followed by ``@server``.
 
     Raises:   SqlFault: -329, there is none; -23197, it has another code set than the client's DB_LOCALE.
     """
     name, _, server = name.partition("@")
     if server and server != desk.identity.name:
-        raise SqlFault(-908, token=server)
+        raise SqlError(-908, token=server)
     desk.close_all()
     return desk.engine.open_database(name)
 
 
-def choose_database(desk: Desk, message: requests.DbOpen) -> None:
+def choose_database(desk: SessionContext, message: requests.DbOpen) -> None:
     """SQ_DBOPEN."""
     if desk.has_fixed_database:
-        raise SqlFault(-759)
+        raise SqlError(-759)
     desk.put_opened(open_database(desk, desk.text(message.name)))
 
 
-def close_database(desk: Desk, message: requests.DbClose) -> None:
+def close_database(desk: SessionContext, message: requests.DbClose) -> None:
     """SQ_DBCLOSE."""
     desk.close_all()
     desk.engine.close_database()
 
 
-def list_databases(desk: Desk, message: requests.DbList) -> None:
+def list_databases(desk: SessionContext, message: requests.DbList) -> None:
     """SQ_DBLIST."""
-    replies.put_dblist(desk.outbox, desk.dialect, desk.engine.database_names)
+    replies.put_dblist(desk.outbox, desk.capabilities, desk.engine.database_names)
 
 
 # -- transactions ------------------------------------------------------------------------------------------------------
 
 
-def begin(desk: Desk, message: requests.Begin) -> None:
+def begin(desk: SessionContext, message: requests.Begin) -> None:
     """SQ_BEGIN."""
     desk.put_outcome(desk.engine.begin())
 
 
-def commit(desk: Desk, message: requests.Commit) -> None:
+def commit(desk: SessionContext, message: requests.Commit) -> None:
     """SQ_CMMTWORK."""
     desk.put_outcome(desk.engine.commit())
 
 
-def rollback(desk: Desk, message: requests.Rollback) -> None:
+def rollback(desk: SessionContext, message: requests.Rollback) -> None:
     """SQ_RBWORK."""
     desk.put_outcome(desk.engine.rollback())
 
 
-def set_savepoint(desk: Desk, message: requests.SetSavepoint) -> None:
+def set_savepoint(desk: SessionContext, message: requests.SetSavepoint) -> None:
     """The name is folded as an identifier is in SQL."""
     desk.put_outcome(desk.engine.set_savepoint(desk.text(message.name).lower(), message.unique))
 
 
-def release_savepoint(desk: Desk, message: requests.ReleaseSavepoint) -> None:
+def release_savepoint(desk: SessionContext, message: requests.ReleaseSavepoint) -> None:
     """Forget it and all later ones."""
     desk.put_outcome(desk.engine.release_savepoint(desk.text(message.name).lower()))
 
 
-def rollback_to_savepoint(desk: Desk, message: requests.RollbackSavepoint) -> None:
+def rollback_to_savepoint(desk: SessionContext, message: requests.RollbackSavepoint) -> None:
     """Undo what came behind it."""
     desk.put_outcome(desk.engine.rollback_to(desk.text(message.name).lower()))
 
 
-ACTS: Final[dict[type, Act]] = {
+HANDLERS: Final[dict[type, Handler]] = {
     requests.Protocols: agree,
     requests.Info: note,
     requests.Version: tell_version,

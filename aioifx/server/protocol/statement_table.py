@@ -10,8 +10,8 @@ from aioifx.codecs.rows import RowDecoder
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.insert_cursor import Insertion
-from aioifx.server.protocol.row_blocks import Portions
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.protocol.row_blocks import RowBlockWriter
+from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import SqlType, Value
 
 STATEMENT_LIMIT: Final = 4096
@@ -34,7 +34,7 @@ class Slot:
     scroll: bool = False
     autofree: bool = False
     cursor: Cursor | None = None
-    portions: Portions | None = None
+    portions: RowBlockWriter | None = None
     result_types: tuple[SqlType, ...] = ()
     """SQ_RET_TYPE for results; holds for later executions too (observed: JDBC sends it once)."""
     row: int = 0
@@ -47,7 +47,7 @@ class Slot:
 
 
 @dataclass(slots=True)
-class Slots:
+class StatementTable:
     """All statements of one session; the lowest free id is given out first."""
 
     limit: int = STATEMENT_LIMIT
@@ -63,7 +63,7 @@ class Slots:
         Raises:   SqlFault: -257, too many.
         """
         if len(self._used) >= self.limit:
-            raise SqlFault(-257)
+            raise SqlError(-257)
         statement_id = heappop(self._free) if self._free else len(self._used)
         slot = Slot(statement_id, statement, is_command)
         self._used[statement_id] = slot
@@ -77,7 +77,7 @@ class Slots:
         try:
             return self._used[statement_id]
         except KeyError:
-            raise SqlFault(-258) from None
+            raise SqlError(-258) from None
 
     def remove(self, slot: Slot) -> None:
         """Forget a statement; its id is free again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aioifx.errors import visible
 
 
-class SqlFault(Exception):
+class SqlError(Exception):
     """What Informix would answer: numbers, a name for the message, a place in the statement.
 
     sqlcode:  negative.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime import sqlite_functions
 from aioifx.server.sql.runtime.sqlite_extras import register_extras
@@ -25,7 +25,7 @@ _PRAGMAS: Final = (
 )
 
 
-def connect(path: Path, settings: Settings, on_fault: Callable[[SqlFault], None]) -> sqlite3.Connection:
+def connect(path: Path, settings: Settings, on_fault: Callable[[SqlError], None]) -> sqlite3.Connection:
     """Open *path* for the calling thread.
 
     Args:     settings: what the functions look at when they run.

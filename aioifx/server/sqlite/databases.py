@@ -16,7 +16,7 @@ from typing import Final
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import InterfaceError
 from aioifx.server.catalog import catalog
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.routines import Routines
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.connection import connect
@@ -148,11 +148,11 @@ class Databases:
                   InterfaceError: the locale's code set is unknown.
         """
         if not is_database_name(name):
-            raise SqlFault(-354, token=name)
+            raise SqlError(-354, token=name)
         locale = numbered_locale(locale) if locale else self.locale
         with self._lock:
             if name in self._known:
-                raise SqlFault(-330, -100, token=name)
+                raise SqlError(-330, -100, token=name)
             path = self._directory / f"{name}{_SUFFIX}"
             database = Database(name, path, log_mode, owner, date.today(), locale)
             _fill(database)
@@ -168,7 +168,7 @@ class Databases:
             try:
                 return self._known[name]
             except KeyError:
-                raise SqlFault(-329, -111, token=name) from None
+                raise SqlError(-329, -111, token=name) from None
 
     def open(self, name: str) -> Database:
         """The database of that name, counted as used until `leave`.
@@ -191,11 +191,11 @@ class Databases:
         Raises:   SqlFault: -329, there is none; -425, a session has it open; -389, it is the server's own.
         """
         if name == SYSMASTER:
-            raise SqlFault(-389)
+            raise SqlError(-389)
         database = self.find(name)
         with self._lock:
             if database.users:
-                raise SqlFault(-425, -107, token=name)
+                raise SqlError(-425, -107, token=name)
             del self._known[name]
             _remove(database.path)
 
@@ -210,7 +210,7 @@ class Databases:
 def _fill(database: Database) -> None:
     """Make the file, with the system catalog in it; nothing is left of one that fails."""
 
-    def raise_it(fault: SqlFault) -> None:
+    def raise_it(fault: SqlError) -> None:
         raise fault
 
     try:

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Verb
 from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Index, Schema, Table
 from aioifx.server.sql.translate.sqlite_ddl import TWIN, drop_index_steps, index_steps, physical_index
@@ -28,20 +28,20 @@ _PROBE: Final = "ifx_probe"
 _UNIQUE_KINDS: Final = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
 
 
-def fault_of(error: sqlite3.Error, change: Change | None) -> SqlFault | None:
+def fault_of(error: sqlite3.Error, change: Change | None) -> SqlError | None:
     """What the client is told; None for what must not have happened, and for foreign keys.
 
     Args:     change: what ran, when it was an INSERT, UPDATE or DELETE.
     """
     code: int = getattr(error, "sqlite_errorcode", 0) or 0
     if code & 0xFF == sqlite3.SQLITE_INTERRUPT:
-        return SqlFault(-213, -157)
+        return SqlError(-213, -157)
     if code & 0xFF == sqlite3.SQLITE_FULL:
-        return SqlFault(-271 if change and change.verb is Verb.INSERT else -346, -131)
+        return SqlError(-271 if change and change.verb is Verb.INSERT else -346, -131)
     if code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_RANGE):
         return _limit(str(error))
     if code == sqlite3.SQLITE_CONSTRAINT_TRIGGER and (raised := _RAISED.fullmatch(str(error))):
-        return SqlFault(int(raised[1]), token=raised[2])
+        return SqlError(int(raised[1]), token=raised[2])
     if change is not None and code == sqlite3.SQLITE_CONSTRAINT_UNIQUE:
         return _duplicate(change, str(error).partition(": ")[2])
     return None
@@ -60,10 +60,10 @@ _LIMITS: Final = {
 """Limits of SQLite by what its messages say of them (measured on 3.40): Informix has others."""
 
 
-def _limit(message: str) -> SqlFault | None:
+def _limit(message: str) -> SqlError | None:
     for words, (sqlcode, token) in _LIMITS.items():
         if words in message:
-            return SqlFault(sqlcode, token=token)
+            return SqlError(sqlcode, token=token)
     return None
 
 
@@ -72,15 +72,15 @@ def is_foreign_key(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
 
 
-def _duplicate(change: Change, about: str) -> SqlFault:
+def _duplicate(change: Change, about: str) -> SqlError:
     """-268 for a constraint's index, -239 or -346 for another; *about* names columns, or an index with expressions."""
     table = change.table
     index = _broken_index(table, about)
     constraint = table.constraint_of_index(index.name) if index else None
     if constraint is not None and constraint.kind in _UNIQUE_KINDS:
-        return SqlFault(-268, DUPLICATE, constraint.full_name)
+        return SqlError(-268, DUPLICATE, constraint.full_name)
     sqlcode = -346 if change.verb is Verb.UPDATE else -239
-    return SqlFault(sqlcode, DUPLICATE, index.name if index else table.name)
+    return SqlError(sqlcode, DUPLICATE, index.name if index else table.name)
 
 
 def _broken_index(table: Table, about: str) -> Index | None:
@@ -134,7 +134,7 @@ def updated_as_a_whole(
 
 def broken_reference(
     connection: sqlite3.Connection, change: Change, schema: Schema, again: Callable[[], object]
-) -> SqlFault:
+) -> SqlError:
     """Which referential constraint a statement breaks: it runs once more, its constraints deferred, and is undone.
 
     Args:     again: runs the statement.
@@ -145,7 +145,7 @@ def broken_reference(
         try:
             again()
         except sqlite3.Error as error:
-            return fault_of(error, change) or SqlFault(-691, NO_RECORD)
+            return fault_of(error, change) or SqlError(-691, NO_RECORD)
         return _first_broken(connection, change, schema)
     finally:
         connection.execute(f"ROLLBACK TO {_PROBE}")
@@ -153,16 +153,16 @@ def broken_reference(
         connection.execute("PRAGMA defer_foreign_keys=OFF")
 
 
-def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema) -> SqlFault:
+def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema) -> SqlError:
     table = change.table
     # Behind a DELETE a row without its parent was somebody's child before, though it be of the same table.
     own = () if change.verb is Verb.DELETE else table.foreign_keys
     for constraint in _broken(connection, table, own):
-        return SqlFault(-691, NO_RECORD, constraint.full_name)
+        return SqlError(-691, NO_RECORD, constraint.full_name)
     for reference in schema.references_to(table.tabid):
         for constraint in _broken(connection, reference.child, (reference.constraint,)):
-            return SqlFault(-692, token=constraint.full_name)
-    return SqlFault(-691, NO_RECORD)
+            return SqlError(-692, token=constraint.full_name)
+    return SqlError(-691, NO_RECORD)
 
 
 def _broken(

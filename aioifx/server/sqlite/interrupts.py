@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 
 INTERRUPTED: Final = -213, -157
 """SQLCODE and ISAM code of an interrupted statement (observed: 14.10)."""
@@ -59,7 +59,7 @@ class Interrupts:
         """Raises:   SqlFault: -213, the statement is to end."""
         if self._pending or self._for_good:
             self._pending = False
-            raise SqlFault(*INTERRUPTED)
+            raise SqlError(*INTERRUPTED)
 
     def stopping(self) -> AbstractContextManager[None]:
         """Around what SQLite may drop in the middle: reads, and writes that are a whole transaction."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
@@ -37,7 +37,7 @@ class Binders:
         """
         binders = self._binders
         if len(values) != len(binders):
-            raise SqlFault(_WRONG_COUNT)
+            raise SqlError(_WRONG_COUNT)
         return tuple(
             [
                 None if value is None else binder(value, settings)
@@ -47,7 +47,7 @@ class Binders:
 
     def bind_rows(
         self, rows: Sequence[Sequence[Value]], settings: Settings
-    ) -> tuple[list[tuple[Stored, ...]], SqlFault | None]:
+    ) -> tuple[list[tuple[Stored, ...]], SqlError | None]:
         """The same for many rows: those in front of the first that cannot be bound, and what is wrong with that."""
         try:
             columns = [
@@ -55,17 +55,17 @@ class Binders:
                 for binder, column in zip(self._binders, zip(*rows, strict=True), strict=True)
             ]
             return list(zip(*columns, strict=True)), None
-        except (SqlFault, ValueError):
+        except (SqlError, ValueError):
             return self._bound_in_front(rows, settings)
 
     def _bound_in_front(
         self, rows: Sequence[Sequence[Value]], settings: Settings
-    ) -> tuple[list[tuple[Stored, ...]], SqlFault | None]:
+    ) -> tuple[list[tuple[Stored, ...]], SqlError | None]:
         done: list[tuple[Stored, ...]] = []
         for row in rows:
             try:
                 done.append(self.bind(row, settings))
-            except SqlFault as fault:
+            except SqlError as fault:
                 return done, fault
         return done, None
 

@@ -16,7 +16,7 @@ from sqlite3 import Connection
 from typing import Final
 
 from aioifx.errors import DatabaseError
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
@@ -82,7 +82,7 @@ def _rows(
         for values in _as_rows(result) if storers else ():
             check()
             if len(values) != len(storers):
-                raise SqlFault(_WRONG_VALUES)
+                raise SqlError(_WRONG_VALUES)
             yield tuple(
                 None if value is None else store(value, settings)
                 for store, value in zip(storers, values, strict=True)
@@ -115,19 +115,19 @@ def _faults(routine: Routine) -> Generator[None, None, None]:
     """What a routine raises becomes a fault."""
     try:
         yield
-    except (SqlFault, GeneratorExit):
+    except (SqlError, GeneratorExit):
         raise
     except DatabaseError as error:
         raise _fault_of(error) from None
     except Exception as error:
         logger.exception("routine %s failed", routine.name)
-        raise SqlFault(_INTERNAL) from error
+        raise SqlError(_INTERNAL) from error
 
 
-def _fault_of(error: DatabaseError) -> SqlFault:
+def _fault_of(error: DatabaseError) -> SqlError:
     """The fault that a routine means: without a number it is -746, whose token is the text (documented)."""
     sqlcode = error.sqlcode or _RAISED
-    return SqlFault(sqlcode, error.isamcode, error.token or (str(error) if sqlcode == _RAISED else ""))
+    return SqlError(sqlcode, error.isamcode, error.token or (str(error) if sqlcode == _RAISED else ""))
 
 
 # -- in expressions ----------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def register_calls(connection: Connection, settings: Settings, on_fault: FaultSi
     def call(name: str, *arguments: Stored) -> Stored:
         routine = settings.routines.find(name)
         if routine is None:  # it was dropped while the statement ran
-            raise SqlFault(-674, token=name)
+            raise SqlError(-674, token=name)
         return _single(called(routine, arguments, settings).fetchmany(2))
 
     function: Callable[..., Stored] = guarded(call, on_fault)
@@ -151,6 +151,6 @@ def _single(rows: Sequence[StoredRow]) -> Stored:
     Raises:   SqlFault: -686, there are several. assumed: no row is NULL.
     """
     if len(rows) > 1:
-        raise SqlFault(_TWO_ROWS)
+        raise SqlError(_TWO_ROWS)
     value: Stored = rows[0][0] if rows else None
     return value

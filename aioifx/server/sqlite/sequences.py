@@ -10,7 +10,7 @@ import threading
 from sqlite3 import Connection
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table
 
 _PAST_MAXIMUM: Final = -8313
@@ -55,11 +55,11 @@ class Sequences:
             number = sequence.first if last is None else last + sequence.increment
             if number > sequence.maximum:
                 if not sequence.cycles:
-                    raise SqlFault(_PAST_MAXIMUM, token=table.name)
+                    raise SqlError(_PAST_MAXIMUM, token=table.name)
                 number = sequence.minimum
             elif number < sequence.minimum:
                 if not sequence.cycles:
-                    raise SqlFault(_PAST_MINIMUM, token=table.name)
+                    raise SqlError(_PAST_MINIMUM, token=table.name)
                 number = sequence.maximum
             self._last[key] = number
             self._unsaved.add(key)

@@ -10,7 +10,7 @@ import threading
 from sqlite3 import Connection
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table
 from aioifx.sqltypes import TypeCode
 
@@ -53,7 +53,7 @@ class Serials:
         Raises:   SqlFault: -391, NULL; -1215 or -1284, there is no next number.
         """
         if value is None:
-            raise SqlFault(-391, token=name)
+            raise SqlError(-391, token=name)
         key = table.tabid, name
         column = table.column(name)
         limit, sqlcode = _LIMITS[column.type.code if column else TypeCode.SERIAL]
@@ -61,7 +61,7 @@ class Serials:
             last = self._last.get(key, 0)
             number = value or last + 1
             if number > limit:
-                raise SqlFault(sqlcode)
+                raise SqlError(sqlcode)
             if number > last:
                 self._last[key] = number
                 self._unsaved.add(key)

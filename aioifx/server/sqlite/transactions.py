@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.server.sqlite.write_lock import LOCKED, LockRefused
@@ -43,7 +43,7 @@ class _Savepoint:
 
 
 @dataclass(slots=True)
-class _Terms:
+class _TransactionOptions:
     """What SET TRANSACTION said of the transaction that is open."""
 
     isolation: Isolation | None = None
@@ -55,7 +55,7 @@ class _Work:
     """An open transaction."""
 
     savepoints: list[_Savepoint] = field(default_factory=list[_Savepoint])
-    terms: _Terms | None = None
+    terms: _TransactionOptions | None = None
     used: bool = False
     """Whether a statement has run in it."""
     is_writer: bool = False
@@ -96,7 +96,7 @@ class Transactions:
         return self._work is not None and (self._work.used or not self._ansi)
 
     @property
-    def _terms(self) -> _Terms | None:
+    def _terms(self) -> _TransactionOptions | None:
         work = self._work
         return work.terms if work else None
 
@@ -134,7 +134,7 @@ class Transactions:
         """
         self._need_log()
         if self._work is not None:
-            raise SqlFault(-535)
+            raise SqlError(-535)
         self._work = _Work()
 
     def commit(self) -> None:
@@ -167,12 +167,12 @@ class Transactions:
 
     def _need_log(self) -> None:
         if self._database.log_mode is LogMode.UNLOGGED:
-            raise SqlFault(-256)
+            raise SqlError(-256)
 
     def _need_work(self) -> _Work:
         self._need_log()
         if self._work is None:
-            raise SqlFault(-255)
+            raise SqlError(-255)
         return self._work
 
     def set_terms(self, isolation: Isolation | None, read_only: bool | None) -> None:
@@ -182,10 +182,10 @@ class Transactions:
         """
         work = self._need_work()
         if work.used:
-            raise SqlFault(-876)
+            raise SqlError(-876)
         if work.terms is not None:
-            raise SqlFault(-877)
-        work.terms = _Terms(isolation, bool(read_only))
+            raise SqlError(-877)
+        work.terms = _TransactionOptions(isolation, bool(read_only))
 
     # -- savepoints ----------------------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Transactions:
         work = self._need_work()
         for known in [point for point in work.savepoints if point.name == name]:
             if unique or known.unique:
-                raise SqlFault(-743, token=name)
+                raise SqlError(-743, token=name)
             work.savepoints.remove(known)  # SQLite keeps the mark, where it does no harm
         self._marks += 1
         savepoint = _Savepoint(name, unique, f"ifx_mark_{self._marks}")
@@ -266,7 +266,7 @@ class Transactions:
         if work is not None:
             work.used = True
             if self.read_only and shared:
-                raise SqlFault(-878)
+                raise SqlError(-878)
             self.lock()
             try:
                 if alone:
@@ -351,4 +351,4 @@ def _find(work: _Work, name: str) -> int:
     for index in range(len(work.savepoints) - 1, -1, -1):
         if name in ("", work.savepoints[index].name):
             return index
-    raise SqlFault(-278, token=name)
+    raise SqlError(-278, token=name)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 
 LOCKED = -107
@@ -77,7 +77,7 @@ class WriterLock:
         deadline = None if wait is None else monotonic() + wait
         while self._holder is not None or self._queue[0] is not owner:
             if interrupted():
-                raise SqlFault(*INTERRUPTED)
+                raise SqlError(*INTERRUPTED)
             if self._holder is None or self._brief or deadline is None:
                 self._changed.wait()
                 continue

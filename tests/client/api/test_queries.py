@@ -353,7 +353,7 @@ async def test_a_limit_of_a_call_is_in_force_instead_of_the_connections(server: 
 async def test_the_wait_for_others_counts(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn:
         other = asyncio.create_task(conn.fetchval(ENDLESS))
-        await eventually(lambda: conn._session.line.is_in_use)
+        await eventually(lambda: conn._session.line.is_acquired)
         with pytest.raises(
             QueryTimeout, match=r"the connection was not free within 0\.05 s; nothing was sent"
         ):
@@ -532,7 +532,7 @@ async def test_cancel_between_two_requests_of_a_call_interrupts_the_next_one(ser
         conn.cancel()
         with pytest.raises(QueryCanceled):
             await statement.fetch_all((), tuple_row)
-        statement.put_down()
+        statement.release_later()
 
 
 async def test_cancel_drops_a_connection_whose_server_does_not_end_the_statement(server: Server) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aioifx.client.bulk import batches
 from aioifx.client.bulk.batches import Block, Blocks, check_block
-from aioifx.client.bulk.sources import feed_of
+from aioifx.client.bulk.sources import open_source
 from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
@@ -34,7 +34,7 @@ class Widths:
 
 
 async def all_blocks(widths: Sequence[int], rows: int | None = None) -> list[Block]:
-    feed = feed_of([(width,) for width in widths], None)
+    feed = open_source([(width,) for width in widths], None)
     await feed.begin()
     making = Blocks(feed, cast(InsertCursor, Widths()), rows)
     made: list[Block] = []
@@ -97,6 +97,6 @@ async def test_an_error_of_the_rows_source_comes_through() -> None:
         yield (1,)
         raise ZeroDivisionError
 
-    making = Blocks(feed_of(broken(), None), cast(InsertCursor, Widths()))
+    making = Blocks(open_source(broken(), None), cast(InsertCursor, Widths()))
     with pytest.raises(ZeroDivisionError):
         await making.make()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.bulk.sources import Feed, feed_of
+from aioifx.client.bulk.sources import SourceReader, open_source
 from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
@@ -31,7 +31,7 @@ async def arriving(*items: Any) -> AsyncIterator[Any]:
         yield item
 
 
-async def all_of(feed: Feed, at_a_time: int = 2) -> list[Row]:
+async def all_of(feed: SourceReader, at_a_time: int = 2) -> list[Row]:
     """Every row; each take but the last gives as many as it is asked for."""
     rows: list[Row] = []
     while taken := await feed.take(at_a_time):
@@ -70,7 +70,7 @@ async def test_every_source_gives_its_rows_as_many_at_a_time_as_asked(
     kind: str, at_a_time: int, tmp_path: Path
 ) -> None:
     source, form = sources(tmp_path)[kind]
-    feed = feed_of(source, form)
+    feed = open_source(source, form)
     assert await feed.begin() == 2
     feed.fit(COLUMNS)
     assert await all_of(feed, at_a_time) == VALUES
@@ -81,7 +81,9 @@ async def test_every_source_gives_its_rows_as_many_at_a_time_as_asked(
 @pytest.mark.parametrize("source", [[], arriving(), b"", "async"])
 async def test_without_rows_there_is_no_first_one(source: Any) -> None:
     text = isinstance(source, (bytes, str))
-    feed = feed_of(([source] if source == b"" else arriving()) if text else source, UNLOAD if text else None)
+    feed = open_source(
+        ([source] if source == b"" else arriving()) if text else source, UNLOAD if text else None
+    )
     assert await feed.begin() is None
     feed.fit(COLUMNS)
     assert await feed.take(5) == []
@@ -90,7 +92,7 @@ async def test_without_rows_there_is_no_first_one(source: Any) -> None:
 @pytest.mark.parametrize("kind", [list, arriving])
 async def test_a_header_names_the_columns(kind: Any) -> None:
     text = "id, name\n1,one\n2,\n"
-    feed = feed_of([text] if kind is list else arriving(text), CsvFormat(header=True))
+    feed = open_source([text] if kind is list else arriving(text), CsvFormat(header=True))
     assert await feed.begin() == 2
     assert feed.names == ("id", "name")
     feed.fit(COLUMNS)
@@ -101,7 +103,7 @@ async def test_a_header_names_the_columns(kind: Any) -> None:
 @pytest.mark.parametrize("header", [False, True])
 async def test_text_that_is_no_value_is_named_by_record_and_row(kind: Any, header: bool) -> None:
     text = ("id,name\n" if header else "") + "1,one\n2,two\nx,three\n"
-    feed = feed_of([text] if kind is list else arriving(text), CsvFormat(header=header))
+    feed = open_source([text] if kind is list else arriving(text), CsvFormat(header=header))
     await feed.begin()
     feed.fit(COLUMNS)
     with pytest.raises(DataError, match=rf"^record {3 + header}, line {3 + header}: column 'id'") as caught:
@@ -113,7 +115,7 @@ async def test_text_that_is_no_value_is_named_by_record_and_row(kind: Any, heade
 @pytest.mark.parametrize("good", [0, 1, 4])
 async def test_text_in_no_format_is_named_by_record_and_row(kind: Any, good: int) -> None:
     text = "1,one\n" * good + '1,"open'
-    feed = feed_of([text] if kind is list else arriving(text), CsvFormat())
+    feed = open_source([text] if kind is list else arriving(text), CsvFormat())
     with pytest.raises(DataError, match=f"^record {good + 1}, line {good + 1} is cut short") as caught:
         await feed.begin()
         feed.fit(COLUMNS)
@@ -123,7 +125,7 @@ async def test_text_in_no_format_is_named_by_record_and_row(kind: Any, good: int
 
 
 async def test_dates_are_written_as_dbdate_says() -> None:
-    feed = feed_of(["31.01.2026|\n"], UNLOAD, "DMY4.")
+    feed = open_source(["31.01.2026|\n"], UNLOAD, "DMY4.")
     await feed.begin()
     feed.fit([Column("day", SqlType(TypeCode.DATE, 4))])
     ((day,),) = await feed.take(1)
@@ -136,7 +138,7 @@ async def test_a_row_is_taken_as_it_is_when_it_comes() -> None:
         for row[0] in range(3):
             yield row
 
-    feed = feed_of(reused(), None)
+    feed = open_source(reused(), None)
     await feed.begin()
     assert await feed.take(5) == [(0,), (1,), (2,)]
 
@@ -144,7 +146,7 @@ async def test_a_row_is_taken_as_it_is_when_it_comes() -> None:
 @pytest.mark.parametrize("bad", ["ab", b"ab", {"a": 1}, {1, 2}, 5, None])
 @pytest.mark.parametrize("kind", [list, arriving])
 async def test_what_is_no_row_is_named(bad: Any, kind: Any) -> None:
-    feed = feed_of([(1,), bad] if kind is list else arriving((1,), bad), None)
+    feed = open_source([(1,), bad] if kind is list else arriving((1,), bad), None)
     await feed.begin()
     with pytest.raises(InterfaceError, match=r"^row 1 must be a sequence"):
         await feed.take(5)
@@ -153,19 +155,19 @@ async def test_what_is_no_row_is_named(bad: Any, kind: Any) -> None:
 @pytest.mark.parametrize("source", [Path("rows.unl"), io.StringIO("1|\n")])
 def test_a_file_needs_a_format(source: Any) -> None:
     with pytest.raises(InterfaceError, match="format: must be given"):
-        feed_of(source, None)
+        open_source(source, None)
 
 
 @pytest.mark.parametrize("source", ["text", b"text", {"a": 1}, 5])
 def test_what_holds_no_rows_is_refused(source: Any) -> None:
     with pytest.raises(InterfaceError, match="rows must be an iterable"):
-        feed_of(source, None)
+        open_source(source, None)
 
 
 @pytest.mark.parametrize("source", ["1|\n", 5])
 async def test_what_holds_no_text_is_refused(source: Any) -> None:
     with pytest.raises(InterfaceError):
-        await feed_of(source, UNLOAD).begin()
+        await open_source(source, UNLOAD).begin()
 
 
 async def test_a_file_is_read_in_another_thread() -> None:
@@ -175,7 +177,7 @@ async def test_a_file_is_read_in_another_thread() -> None:
             return super().read(size)
 
     threads: set[threading.Thread] = set()
-    feed = feed_of(File(TEXT), UNLOAD)
+    feed = open_source(File(TEXT), UNLOAD)
     await feed.begin()
     feed.fit(COLUMNS)
     assert await all_of(feed) == VALUES
@@ -185,7 +187,7 @@ async def test_a_file_is_read_in_another_thread() -> None:
 async def test_a_file_of_ours_is_closed_when_nobody_wants_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "rows.unl"
     path.write_text(TEXT * 10_000, "utf-8")
-    feed = feed_of(path, UNLOAD)
+    feed = open_source(path, UNLOAD)
     await feed.begin()
     feed.close()
     feed.fit(COLUMNS)
@@ -203,7 +205,7 @@ async def test_to_close_while_a_thread_reads_is_no_error() -> None:
         go_on.wait(10)
         yield "2|two|\n"
 
-    feed = feed_of(chunks(), UNLOAD)
+    feed = open_source(chunks(), UNLOAD)
     await feed.begin()
     feed.fit(COLUMNS)
     take = asyncio.ensure_future(feed.take(2))

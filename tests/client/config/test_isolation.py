@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.config.isolation import isolation_words, lock_mode_words
+from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.errors import InterfaceError
 
 
@@ -16,18 +16,18 @@ from aioifx.errors import InterfaceError
     [(None, ""), (0, "not wait"), (1, "wait 1"), (32767, "wait 32767"), (-1, "wait"), (math.inf, "wait")],
 )
 def test_seconds_have_their_words(seconds: Any, words: str) -> None:
-    assert lock_mode_words(seconds) == words
+    assert lock_mode_clause(seconds) == words
 
 
 @pytest.mark.parametrize("seconds", [-2, 32768, 0.5, True, "1", math.nan, -math.inf])
 def test_other_seconds_are_refused_by_name(seconds: Any) -> None:
     with pytest.raises(InterfaceError, match=r"^lock_wait: "):
-        lock_mode_words(seconds)
+        lock_mode_clause(seconds)
 
 
 def test_levels_have_their_words_and_everything_else_is_refused_by_name() -> None:
-    assert isolation_words(None) == ""
-    assert isolation_words("last_committed") == isolation_words("committed_read_last_committed")
+    assert isolation_clause(None) == ""
+    assert isolation_clause("last_committed") == isolation_clause("committed_read_last_committed")
     for wrong in ("DIRTY_READ", "serializable", "", 1, ["dirty_read"]):
         with pytest.raises(InterfaceError, match=r"^isolation: must be one of dirty_read, "):
-            isolation_words(wrong)
+            isolation_clause(wrong)

@@ -22,8 +22,8 @@ import aioifx.server
 from aioifx import Connection
 from aioifx.client.config.options import parse_dsn
 from aioifx.client.connect.connect import open_connection
-from aioifx.client.connect.login import Attempt
-from aioifx.client.connect.transport import Staggered
+from aioifx.client.connect.login import LoginAttempt
+from aioifx.client.connect.transport import StaggeredRace
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
@@ -126,9 +126,9 @@ class _AsJdbc:
 
     def __init__(self, data: bytes) -> None:
         self._theirs = login_request(data)
-        self._ours = Attempt._login_request
+        self._ours = LoginAttempt._login_request
 
-    def __call__(self, attempt: Attempt, password: str) -> LoginRequest:
+    def __call__(self, attempt: LoginAttempt, password: str) -> LoginRequest:
         theirs, ours = self._theirs, self._ours(attempt, password)
         unsaid = {b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE"} - dict(theirs.environment).keys()
         return ours._replace(
@@ -145,7 +145,7 @@ def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Turn]) -> None:
     data = script[0][0]
     assert isinstance(data, bytes)
     patched = _AsJdbc(data)
-    monkeypatch.setattr(Attempt, "_login_request", lambda attempt, password: patched(attempt, password))
+    monkeypatch.setattr(LoginAttempt, "_login_request", lambda attempt, password: patched(attempt, password))
 
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
@@ -469,9 +469,9 @@ async def test_layouts_follow_the_mask(mask: str) -> None:
     peer = Peer([(None, accepted()), ("Protocols", agreed(mask)), ("Info", EOT), GOODBYE], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, database="")) as conn:
-            dialect = conn._session.dialect
-            assert dialect.long_rowid == dialect.long_tuple == mask.endswith("ff")
-            assert dialect.long_text == (len(mask) == 18)
+            capabilities = conn._session.capabilities
+            assert capabilities.long_rowid == capabilities.long_tuple == mask.endswith("ff")
+            assert capabilities.long_text == (len(mask) == 18)
 
 
 # -- no SQLI at all ---------------------------------------------------------------------------------------------------
@@ -1030,13 +1030,13 @@ async def test_a_connection_whose_caller_is_cancelled_at_the_last_moment_is_clos
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """While the attempts at the other hosts are given up."""
-    close = Staggered.close
+    close = StaggeredRace.close
 
-    async def cancelled(race: Staggered[Any]) -> None:
+    async def cancelled(race: StaggeredRace[Any]) -> None:
         await close(race)
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(Staggered, "close", cancelled)
+    monkeypatch.setattr(StaggeredRace, "close", cancelled)
     async with serve() as server:
         host = f"127.0.0.1:{server.port},127.0.0.1:{server.port}"
         with pytest.raises(asyncio.CancelledError):

@@ -12,7 +12,7 @@ import pytest
 import aioifx
 import aioifx.server
 from aioifx.client.connect import locales
-from aioifx.client.connect.login import Attempt
+from aioifx.client.connect.login import LoginAttempt
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, DataError, LocaleError
 from aioifx.server import Server, ServerOptions
@@ -204,7 +204,7 @@ IGNORED = [*login(warnings=LOGGED | OpenWarning.LOCALE_IGNORED), GOODBYE]
 async def found(answer: str, monkeypatch: pytest.MonkeyPatch, *peers: Peer, **options: Any) -> str:
     """Connect to servers that ignore the locale; which code set the connection has."""
 
-    async def asked(attempt: Attempt, password: str) -> str:
+    async def asked(attempt: LoginAttempt, password: str) -> str:
         return answer
 
     monkeypatch.setattr(locales, "_asked", asked)

@@ -14,7 +14,7 @@ import trustme
 import aioifx
 from aioifx.client.config.addresses import Address
 from aioifx.client.config.options import ConnectOptions
-from aioifx.client.connect.login import Attempt
+from aioifx.client.connect.login import LoginAttempt
 from aioifx.errors import AuthenticationError, ConnectError
 from aioifx.wire.handshake import LoginRequest, read_login
 from aioifx.wire.opcodes import LoginType
@@ -207,7 +207,7 @@ async def test_an_attempt_that_is_dropped_closes_its_line() -> None:
     peer = Peer(with_login=True)
     async with listening(peer) as listener:
         options = ConnectOptions(host="127.0.0.1", server="ol", user="usr")
-        attempt = Attempt(options, Address("127.0.0.1", listener.port, "ol"))
+        attempt = LoginAttempt(options, Address("127.0.0.1", listener.port, "ol"))
         assert "not tried" in str(attempt.too_late(1))
         assert await attempt.reach() is attempt
         attempt.drop()

@@ -14,7 +14,7 @@ import pytest
 
 from aioifx.channel import Channel
 from aioifx.client.config.addresses import Address
-from aioifx.client.connect.transport import Staggered, reach
+from aioifx.client.connect.transport import StaggeredRace, reach
 from aioifx.errors import ConnectError
 from tests.scripted import Peer, listening, pipe, until
 
@@ -34,7 +34,7 @@ class Runs:
         self.ends: list[asyncio.Future[int]] = [
             asyncio.get_running_loop().create_future() for _ in range(count)
         ]
-        self.race = Staggered([self._start(at) for at in range(count)], delay, self.discarded.append)
+        self.race = StaggeredRace([self._start(at) for at in range(count)], delay, self.discarded.append)
 
     def _start(self, at: int) -> Callable[[], Any]:
         async def attempt() -> int:

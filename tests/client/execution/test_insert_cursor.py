@@ -17,7 +17,7 @@ from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 from aioifx.wire import requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import C1, EOT, FLAG, PREPARE, Turn, close, column, described, done, error, takes, talking
@@ -48,7 +48,7 @@ def puts(messages: bytes | bytearray) -> list[requests.Put]:
     """SQ_PUT messages, read as a server reads them."""
     inbox = Inbox()
     inbox.feed(bytes(messages) + EOT)
-    reading = requests.read_request(inbox, Dialect())
+    reading = requests.read_request(inbox, Capabilities())
     try:
         reading.send(None)
     except StopIteration as stop:
@@ -59,7 +59,7 @@ def puts(messages: bytes | bytearray) -> list[requests.Put]:
 
 async def test_rows_of_one_size_go_into_one_message() -> None:
     async with inserting(C1, CODE) as cursor:
-        assert cursor.one_size
+        assert cursor.fixed_width
         data = cursor.encode([(1, "a"), (2, None)], 0) + cursor.encode([(3, "abc")], 2)
         (put,) = puts(cursor.messages(data, 3))
     assert put == requests.Put(7, (b"\0\0\0\1a  ", b"\0\0\0\2\0  ", b"\0\0\0\3abc"))
@@ -67,7 +67,7 @@ async def test_rows_of_one_size_go_into_one_message() -> None:
 
 async def test_rows_of_many_sizes_have_a_message_each() -> None:
     async with inserting(C1, NAME) as cursor:
-        assert not cursor.one_size
+        assert not cursor.fixed_width
         data = cursor.encode([(1, "a"), (2, None)], 0) + cursor.encode([(3, "")], 2)
         assert cursor.messages(data, 3) == data
     assert puts(data) == [

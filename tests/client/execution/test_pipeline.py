@@ -623,7 +623,7 @@ async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said
             for _ in range(5):
                 await asyncio.sleep(0)
         assert sent == [1, 2, 3]
-        assert not conn._session.line.in_doubt
+        assert not conn._session.line.interrupt_unconfirmed
 
 
 async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:

@@ -24,7 +24,7 @@ from aioifx.errors import (
     ProtocolError,
 )
 from aioifx.sqltypes import Row
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import Op, StatementType
 from tests.scripted import (
     C1,
@@ -217,15 +217,15 @@ CASES = [
 @any_chunks
 @pytest.mark.parametrize("case", CASES, ids=repr)
 async def test_what_we_send_is_what_jdbc_sent(case: Moves, chunks: Chunking, read_ahead: bool) -> None:
-    sql, dialect = _said(case)
+    sql, capabilities = _said(case)
     async with (
         talking(
             case.changed(played(case.file, case.case)),
             chunks=chunks,
             warnings=case.warnings,
             read_ahead=read_ahead,
-            dialect=dialect,
-            peer_dialect=dialect,
+            capabilities=capabilities,
+            peer_dialect=capabilities,
         ) as (conn, _),
         conn.cursor(scroll=True) as cursor,
     ):
@@ -234,11 +234,11 @@ async def test_what_we_send_is_what_jdbc_sent(case: Moves, chunks: Chunking, rea
         assert [row and row[0] for row in rows] == case.numbers
 
 
-def _said(case: Moves) -> tuple[str, Dialect]:
+def _said(case: Moves) -> tuple[str, Capabilities]:
     """The SQL text of a recorded case, and the layouts in force."""
     found = next(f for f in frames(case.file) if f.case == case.case and f.means.startswith("SQ_PREPARE"))
     size = unpack(">i", found.data[4:8])[0]
-    return found.data[8 : 8 + size].decode(), found.dialect
+    return found.data[8 : 8 + size].decode(), found.capabilities
 
 
 @buffered_or_not

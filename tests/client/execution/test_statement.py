@@ -28,7 +28,7 @@ from aioifx.errors import (
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import SqlType, TypeCode
 from aioifx.wire import requests
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import read_reply
@@ -672,28 +672,28 @@ async def test_a_query_that_is_executed_has_its_rows_counted() -> None:
 
 
 async def test_short_layouts_are_used_where_the_server_has_no_others() -> None:
-    dialect = Dialect(long_text=False, bigint=False)
+    capabilities = Capabilities(long_text=False, bigint=False)
     async with talking(
         (
             bytes.fromhex("0002 0000 0010") + b"select c1 from t" + bytes.fromhex("0016 0031 000c"),
-            described(3, C1, dialect=dialect),
+            described(3, C1, capabilities=capabilities),
         ),
         (None, ints(5) + done(1) + EOT),
         closing(3),
-        dialect=dialect,
-        peer_dialect=dialect,
+        capabilities=capabilities,
+        peer_dialect=capabilities,
     ) as (conn, _):
         assert await conn.fetch("select c1 from t") == [(5,)]
 
 
 async def test_wide_dones_and_describes_are_read_where_both_ends_have_bits_69_and_70() -> None:
-    dialect = Dialect(long_tuple=True, long_rowid=True)
+    capabilities = Capabilities(long_tuple=True, long_rowid=True)
     async with talking(
-        (PREPARE, described(3, C1, row_size=100_000, dialect=dialect)),
-        (opening(3, 100_000), ints(5) + done(2**40, dialect=dialect) + EOT),
+        (PREPARE, described(3, C1, row_size=100_000, capabilities=capabilities)),
+        (opening(3, 100_000), ints(5) + done(2**40, capabilities=capabilities) + EOT),
         closing(3),
-        dialect=dialect,
-        peer_dialect=dialect,
+        capabilities=capabilities,
+        peer_dialect=capabilities,
     ) as (conn, _):
         assert await conn.fetch("select c1 from t") == [(5,)]
 
@@ -791,13 +791,13 @@ async def test_an_insert_that_describes_columns_returns_no_rows() -> None:
 
 
 async def test_the_columns_of_an_insert_describe_its_parameters_when_the_server_does_not() -> None:
-    dialect = Dialect(describe_input=False)
+    capabilities = Capabilities(describe_input=False)
     async with talking(
         (PREPARE, described(1, column("a", TypeCode.SMALLINT, 2), kind=StatementType.INSERT)),
         (bytes.fromhex("0004 0001 0005 0001 0001 0000 0500 0007 0007 000c"), done(1) + EOT),
         release(1),
-        dialect=dialect,
-        peer_dialect=dialect,
+        capabilities=capabilities,
+        peer_dialect=capabilities,
     ) as (conn, _):
         assert (await conn.execute("insert into t values(?)", 7)).rowcount == 1
 
@@ -961,10 +961,10 @@ async def test_a_bad_value_before_the_end_of_rows_closes_the_cursor() -> None:
 @pytest.mark.parametrize("case", ["ret_type_owner", "ret_type_no_owner"])
 def test_the_forms_that_are_asked_for_name_the_owners_that_were_described(case: str) -> None:
     _, prepared, _, _, asked, *_ = [frame.data for frame in frames("owners15") if frame.case == case]
-    described, _ = feed(lambda inbox: read_reply(inbox, Dialect()), [prepared])
+    described, _ = feed(lambda inbox: read_reply(inbox, Capabilities()), [prepared])
     assert described.description is not None
     outbox = Outbox()
-    requests.put_ret_type(outbox, Dialect(), _wanted(described.description.columns))
+    requests.put_ret_type(outbox, Capabilities(), _wanted(described.description.columns))
     assert outbox.take() == asked[4:].removesuffix(b"\0\x09\0\0\x20\0\0\0" + EOT)
 
 

@@ -178,7 +178,7 @@ async def test_an_outage_counts_once_however_many_wait_for_it(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However slow the machine is, ten have failed before that.
-    monkeypatch.setattr(state, "FIRST_DELAY", 2.0)
+    monkeypatch.setattr(state, "BACKOFF_MIN", 2.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]
@@ -235,7 +235,7 @@ async def test_a_close_that_may_not_wait_drops_what_is_lent(server: Server) -> N
     with pytest.raises(ConnectionLost):
         await conn.ping()
     await pool.release(conn)
-    await eventually(lambda: not pool._keeper._closings)
+    await eventually(lambda: not pool._manager._closings)
     assert_shut(pool)
 
 
@@ -295,7 +295,7 @@ async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str)
         await pool.release(conn)
     for outcome in await asyncio.gather(*others, return_exceptions=True):
         assert outcome is None or isinstance(outcome, PoolClosed)
-    await eventually(lambda: not pool._keeper._closings)
+    await eventually(lambda: not pool._manager._closings)
     assert_shut(pool)
     await eventually(lambda: not server.stats.sessions)
 
@@ -333,7 +333,7 @@ def test_a_pool_whose_event_loop_is_gone_does_no_harm() -> None:
     async def begin() -> Pool:
         async with serve(ServerOptions()) as server:
             pool = await create_pool(server.dsn, min_size=0)
-            pool._keeper.lending.limits.max_lifetime = 0
+            pool._manager.lending.limits.max_lifetime = 0
             return pool
 
     pool = asyncio.run(begin())

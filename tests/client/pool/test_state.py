@@ -12,38 +12,38 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from aioifx.client.pool.state import (
-    MAX_DELAY,
-    PATIENCE,
+    BACKOFF_MAX,
+    FAILURES_UNTIL_DOWN,
     PROBE_DELAY,
     Action,
+    Assign,
     Close,
-    Lend,
-    Lending,
     Limits,
     Open,
-    Refuse,
+    PoolState,
+    Reject,
     Slot,
 )
 from tests.sampling import examples
 
-Pool = Lending[str, int]
+Pool = PoolState[str, int]
 
 
 def lending(**limits: Any) -> Pool:
-    return Lending(Limits(**{"min_size": 0, "max_size": 2, **limits}), spread=lambda: 0.0)
+    return PoolState(Limits(**{"min_size": 0, "max_size": 2, **limits}), spread=lambda: 0.0)
 
 
 def lent(actions: list[Action[str, int]]) -> dict[int, str]:
-    return {action.waiter: action.slot.connection for action in actions if isinstance(action, Lend)}
+    return {action.waiter: action.slot.connection for action in actions if isinstance(action, Assign)}
 
 
 def slot_of(actions: list[Action[str, int]]) -> Slot[str]:
-    (slot,) = [action.slot for action in actions if isinstance(action, Lend)]
+    (slot,) = [action.slot for action in actions if isinstance(action, Assign)]
     return slot
 
 
 def refused(actions: list[Action[str, int]]) -> dict[int, str]:
-    return {action.waiter: action.reason for action in actions if isinstance(action, Refuse)}
+    return {action.waiter: action.reason for action in actions if isinstance(action, Reject)}
 
 
 def closed(actions: list[Action[str, int]]) -> list[str]:
@@ -108,10 +108,10 @@ def test_one_that_has_been_idle_for_long_is_to_be_checked() -> None:
     pool = lending(check_after_idle=30)
     with_idle(pool, "a")
     (fresh,) = pool.wait(1, 30)
-    assert isinstance(fresh, Lend) and not fresh.check
+    assert isinstance(fresh, Assign) and not fresh.check
     pool.give_back(fresh.slot, 40, sound=True)
     (stale,) = pool.wait(2, 71)
-    assert isinstance(stale, Lend) and stale.check
+    assert isinstance(stale, Assign) and stale.check
 
 
 def test_who_was_lent_a_dead_one_is_the_next() -> None:
@@ -141,7 +141,7 @@ def test_a_lent_connection_that_is_too_old_is_closed_when_it_comes_back() -> Non
 
 def test_lifetimes_differ_by_a_tenth_at_most() -> None:
     numbers = iter((0.0, 0.5, 1.0))
-    pool: Pool = Lending(Limits(0, 3, max_lifetime=100), spread=lambda: next(numbers))
+    pool: Pool = PoolState(Limits(0, 3, max_lifetime=100), spread=lambda: next(numbers))
     with_idle(pool, "a", "b", "c")
     assert [slot.dies for slot in pool.idle] == [100, 95, 90]
 
@@ -149,7 +149,7 @@ def test_lifetimes_differ_by_a_tenth_at_most() -> None:
 def test_those_that_nobody_needs_are_closed_down_to_the_least_size() -> None:
     pool = lending(min_size=1, max_size=3, max_idle=300)
     with_idle(pool, "a", "b", "c")
-    assert pool.next_look(0) == 300
+    assert pool.next_deadline(0) == 300
     assert closed(pool.decide(300)) == ["a", "b"]
     assert [slot.connection for slot in pool.idle] == ["c"]
 
@@ -157,7 +157,7 @@ def test_those_that_nobody_needs_are_closed_down_to_the_least_size() -> None:
 def test_without_limits_nothing_is_due_by_the_time_alone() -> None:
     pool = lending(max_idle=0, max_lifetime=0)
     with_idle(pool, "a", "b")
-    assert pool.next_look(0) is None
+    assert pool.next_deadline(0) is None
     assert pool.decide(1e9) == []
 
 
@@ -173,29 +173,29 @@ def test_a_server_that_is_down_is_tried_again_later_and_later() -> None:
     delays, now = [], 0.0
     for _ in range(12):
         pool.failed(OSError("down"), now)
-        look = pool.next_look(now)
+        look = pool.next_deadline(now)
         assert look is not None
         assert pool.decide((now + look) / 2) == []
         delays.append(look - now)
         now = look
         assert pool.decide(now) == [Open()]
     assert delays == sorted(delays)
-    assert delays[-1] == MAX_DELAY
+    assert delays[-1] == BACKOFF_MAX
 
 
 def test_who_waits_for_a_server_that_is_down_goes_on_waiting_and_has_it_tried_soon() -> None:
     pool = lending()
     now, actions = 0.0, pool.wait(1, 0)
-    for _ in range(4 * PATIENCE):
+    for _ in range(4 * FAILURES_UNTIL_DOWN):
         assert actions == [Open()]
         assert pool.failed(OSError("down"), now) == []
-        look = pool.next_look(now)
+        look = pool.next_deadline(now)
         assert look is not None and look - now <= PROBE_DELAY + 1e-9
         now, actions = look, pool.decide(look)
     assert pool.is_down
     assert pool.wait(2, now) == [], "one try at a time"
     assert lent(pool.opened("a", now)) == {1: "a"}
-    assert pool.next_look(now) != now
+    assert pool.next_deadline(now) != now
 
 
 @pytest.mark.parametrize("outage", [1.0, 6.0, 15.0, 3600.0])
@@ -206,7 +206,7 @@ def test_a_server_that_is_back_is_used_within_a_second(
 ) -> None:
     """The pool's clock is this test's: a try fails until the outage is over."""
     dice = random.Random(outage)
-    pool: Pool = Lending(Limits(min_size=min_size, max_size=4), dice.random)
+    pool: Pool = PoolState(Limits(min_size=min_size, max_size=4), dice.random)
     now, tries = 0.0, 0
     served: dict[int, str] = {}
     actions = pool.wait(1, now) if is_waiting else pool.decide(now)
@@ -217,14 +217,14 @@ def test_a_server_that_is_back_is_used_within_a_second(
             actions = pool.failed(OSError("down"), now) if now < outage else pool.opened("a", now)
             served = lent(actions)
             continue
-        look = pool.next_look(now)
+        look = pool.next_deadline(now)
         if not is_waiting and (look is None or look > outage) and 1 not in pool.waiting:
             now = max(now, outage)
             actions = pool.wait(1, now)
         else:
             assert look is not None
             now, actions = look, pool.decide(look)
-        if Lend in map(type, actions):
+        if Assign in map(type, actions):
             served = lent(actions)
     assert served == {1: "a"}
     assert now - outage < 1.0
@@ -234,7 +234,7 @@ def test_a_server_that_is_back_is_used_within_a_second(
 def test_a_failure_that_another_try_does_not_mend_is_told_to_all_who_come() -> None:
     pool = lending()
     pool.wait(1, 0)
-    assert refused(pool.failed(OSError("wrong password"), 0, hopeless=True)) == {
+    assert refused(pool.failed(OSError("wrong password"), 0, permanent=True)) == {
         1: "the server cannot be reached"
     }
     assert refused(pool.wait(2, 0.01)) == {2: "the server cannot be reached"}
@@ -244,16 +244,16 @@ def test_a_delay_that_is_over_when_the_timer_is_set_is_not_forgotten() -> None:
     pool = lending()
     pool.wait(1, 0)
     assert pool.failed(OSError("down"), 0) == []
-    assert pool.next_look(5) == 5
+    assert pool.next_deadline(5) == 5
     assert pool.decide(5) == [Open()]
-    assert pool.next_look(5) is None
+    assert pool.next_deadline(5) is None
 
 
 def test_a_hopeless_failure_is_told_at_once() -> None:
     pool = lending()
     pool.wait(1, 0)
-    actions = pool.failed(PermissionError("wrong password"), 0, hopeless=True)
-    (refusal,) = [action for action in actions if isinstance(action, Refuse)]
+    actions = pool.failed(PermissionError("wrong password"), 0, permanent=True)
+    (refusal,) = [action for action in actions if isinstance(action, Reject)]
     assert isinstance(refusal.cause, PermissionError)
 
 
@@ -262,7 +262,7 @@ def test_waiters_stay_while_something_is_lent_that_may_come_back() -> None:
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 0))
     pool.wait(2, 0)
-    assert refused(pool.failed(OSError("down"), 0, hopeless=True)) == {}
+    assert refused(pool.failed(OSError("down"), 0, permanent=True)) == {}
     assert lent(pool.give_back(slot, 1, sound=True)) == {2: "a"}
 
 
@@ -292,7 +292,7 @@ def test_a_closed_pool_lends_nothing() -> None:
     assert refused(pool.close()) == {2: "the pool is closed"}
     assert refused(pool.wait(3, 0)) == {3: "the pool is closed"}
     assert closed(pool.give_back(slot, 1, sound=True)) == ["a"]
-    assert pool.next_look(1) is None
+    assert pool.next_deadline(1) is None
 
 
 def test_tries_side_by_side_fail_as_one() -> None:
@@ -301,7 +301,7 @@ def test_tries_side_by_side_fail_as_one() -> None:
         assert pool.wait(waiter, 0) == [Open()]
     for _ in range(10):
         assert refused(pool.failed(OSError("down"), 0)) == {}
-    assert pool.next_look(0) == pytest.approx(0.1)
+    assert pool.next_deadline(0) == pytest.approx(0.1)
 
 
 def test_a_server_may_be_down_for_days() -> None:
@@ -310,7 +310,7 @@ def test_a_server_may_be_down_for_days() -> None:
     for _ in range(3000):
         assert actions == [Open()]
         pool.failed(OSError("down"), now)
-        now = pool.next_look(now) or now
+        now = pool.next_deadline(now) or now
         actions = pool.decide(now)
     pool.opened("a", now)
     assert lent(pool.wait(1, now)) == {1: "a"}
@@ -321,7 +321,7 @@ def test_who_waits_is_told_when_the_last_connection_to_a_server_that_is_down_goe
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 0))
     pool.wait(2, 0)
-    assert refused(pool.failed(OSError("down"), 0, hopeless=True)) == {}
+    assert refused(pool.failed(OSError("down"), 0, permanent=True)) == {}
     assert refused(pool.give_back(slot, 0, sound=False)) == {2: "the server cannot be reached"}
     pool.lent.add(slot)
     pool.give_back(slot, 0, sound=False)
@@ -350,7 +350,7 @@ def test_one_that_ends_before_anybody_has_had_it_is_replaced_a_little_later() ->
     actions = pool.ended("a", 1)
     assert closed(actions) == ["a"]
     assert Open() not in actions
-    look = pool.next_look(1)
+    look = pool.next_deadline(1)
     assert look is not None and pool.decide(look) == [Open()]
 
 
@@ -368,7 +368,7 @@ def test_what_nobody_has_used_was_idle_all_the_time() -> None:
     slot = slot_of(pool.wait(1, 25))
     pool.give_back(slot, 25, sound=True, used=False)
     (lend,) = pool.wait(2, 31)
-    assert isinstance(lend, Lend) and lend.check
+    assert isinstance(lend, Assign) and lend.check
 
 
 class Model(RuleBasedStateMachine):
@@ -382,7 +382,7 @@ class Model(RuleBasedStateMachine):
         self.limits = Limits(
             min_size=1, max_size=3, max_waiting=4, max_lifetime=50, max_idle=20, check_after_idle=5
         )
-        self.pool: Lending[int, int] = Lending(self.limits, spread=lambda: 0.5)
+        self.pool: PoolState[int, int] = PoolState(self.limits, spread=lambda: 0.5)
         self.to_open = 0
         self.open: set[int] = set()
         self.held: dict[int, Slot[int]] = {}
@@ -394,7 +394,7 @@ class Model(RuleBasedStateMachine):
             match action:
                 case Open():
                     self.to_open += 1
-                case Lend(waiter, slot, _):
+                case Assign(waiter, slot, _):
                     assert slot.connection in self.open
                     assert waiter == self.queue[0], "somebody was overtaken"
                     self.queue.pop(0)
@@ -403,7 +403,7 @@ class Model(RuleBasedStateMachine):
                 case Close(slot):
                     assert slot not in self.held.values()
                     self.open.remove(slot.connection)
-                case Refuse(waiter):
+                case Reject(waiter):
                     self.queue.remove(waiter)
 
     @rule()
@@ -442,10 +442,10 @@ class Model(RuleBasedStateMachine):
         self.perform(self.pool.opened(name, self.now))
 
     @precondition(lambda self: self.to_open)
-    @rule(hopeless=st.booleans())
-    def fail_to_open(self, hopeless: bool) -> None:
+    @rule(permanent=st.booleans())
+    def fail_to_open(self, permanent: bool) -> None:
         self.to_open -= 1
-        self.perform(self.pool.failed(OSError("down"), self.now, hopeless=hopeless))
+        self.perform(self.pool.failed(OSError("down"), self.now, permanent=permanent))
 
     @precondition(lambda self: self.to_open)
     @rule()
@@ -489,7 +489,7 @@ class Model(RuleBasedStateMachine):
     def whoever_waits_has_something_to_hope_for(self) -> None:
         pool = self.pool
         if pool.waiting:
-            assert pool.lent or pool.opening or pool.next_look(self.now) is not None
+            assert pool.lent or pool.opening or pool.next_deadline(self.now) is not None
 
     def teardown(self) -> None:
         self.perform(self.pool.close())

@@ -41,7 +41,7 @@ async def conversing(*script: Turn) -> AsyncIterator[tuple[Conversation, Peer]]:
     conversation = Conversation(channel, DIALECT)
     try:
         yield conversation, peer
-        await until(lambda: conversation.line.is_free or not conversation.is_open)
+        await until(lambda: conversation.line.is_idle or not conversation.is_open)
     finally:
         channel.abort()
         await channel.wait_closed()
@@ -102,7 +102,7 @@ async def test_a_statement_is_put_down_without_waiting_and_its_errors_are_ignore
 ) -> None:
     answered: list[Turn] = [(request, error(-267) + EOT) for request, _ in script]
     async with conversing(*answered, ("Commit", done() + EOT)) as (conversation, _):
-        conversation.put_down(7, cursor=cursor, release=released)
+        conversation.release_later(7, cursor=cursor, release=released)
         async with conversation.bare_turn():
             await conversation.exchange(commit())
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.channel import Channel
-from aioifx.client.session.dispatcher import INTERRUPT, INTERRUPTED, Chore, Line, Stats, Ticket
+from aioifx.client.session.dispatcher import INTERRUPT, INTERRUPTED, Cleanup, Dispatcher, InFlight, Stats
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
@@ -62,7 +62,7 @@ class Rig:
         self.has_socket = True
         self.on_urgent: Callable[[], None] = lambda: None
         self.stats = Stats()
-        self.line = Line(
+        self.line = Dispatcher(
             self.channel, self.stats, lambda: self.reader, self.told, lambda: self.chore(PROBE), **options
         )
 
@@ -83,27 +83,27 @@ class Rig:
 
     def told(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
-            self.line.was_interrupted()
+            self.line.interrupt_acknowledged()
 
-    def submit(self, name: str, *, running: bool = True, **more: Any) -> Ticket[Reply]:
+    def submit(self, name: str, *, running: bool = True, **more: Any) -> InFlight[Reply]:
         return self.line.submit(name.encode() + EOT, self.reader, told=self.told, running=running, **more)
 
-    def chore(self, name: str, **more: Any) -> Chore:
+    def chore(self, name: str, **more: Any) -> Cleanup:
         def put(outbox: Outbox) -> None:
             outbox.raw(name.encode())
 
-        return Chore(put, **more)
+        return Cleanup(put, **more)
 
     def answer(self, data: bytes = FINE) -> None:
         self.channel.data_received(data)
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        await self.line.take_turn()
+        await self.line.acquire_turn()
         try:
             yield
         finally:
-            self.line.give_turn()
+            self.line.release_turn()
 
     async def call(self, *names: str, running: bool = True) -> list[Reply]:
         """A whole call: its requests leave at once, and are waited for in order."""
@@ -170,7 +170,7 @@ async def test_a_task_that_has_the_turn_is_refused_another_one(rigged: Rigged) -
     rig = rigged()
     async with rig.turn():
         with pytest.raises(InterfaceError, match="holds the connection already"):
-            await rig.line.take_turn()
+            await rig.line.acquire_turn()
     async with rig.turn():
         pass
 
@@ -179,12 +179,12 @@ async def test_a_turn_that_was_taken_at_once_is_refused_to_its_own_task_when_it_
     rigged: Rigged,
 ) -> None:
     rig = rigged()
-    assert rig.line.turn_now()
-    assert not rig.line.turn_now()
+    assert rig.line.try_acquire()
+    assert not rig.line.try_acquire()
     rig.line.sign()
     with pytest.raises(InterfaceError, match="holds the connection already"):
-        await rig.line.take_turn()
-    rig.line.give_turn()
+        await rig.line.acquire_turn()
+    rig.line.release_turn()
     async with rig.turn():
         pass
 
@@ -219,7 +219,7 @@ async def test_an_answer_that_came_leaves_nothing_to_abandon(rigged: Rigged) -> 
         waiting = rig.line.answer(rig.submit("a"))
         rig.answer()
         assert (await waiting).done is not None
-    assert rig.line.is_free
+    assert rig.line.is_idle
     assert rig.urgent == 0
 
 
@@ -275,25 +275,25 @@ async def test_a_turn_begins_when_every_chore_is_done_also_one_that_was_put_down
 
 async def test_it_is_free_when_nothing_is_out_and_nobody_has_or_wants_the_turn(rigged: Rigged) -> None:
     rig = rigged()
-    assert rig.line.is_free
+    assert rig.line.is_idle
     free: list[bool] = []
 
     async def twice() -> None:
         async with rig.turn():
-            free.append(rig.line.is_free)
+            free.append(rig.line.is_idle)
             await settle()
-        free.append(rig.line.is_free)  # whoever waited has not woken up yet
+        free.append(rig.line.is_idle)  # whoever waited has not woken up yet
 
     await asyncio.gather(twice(), twice())
     assert free == [False, False, False, True]
-    assert rig.line.is_free
+    assert rig.line.is_idle
     rig.line.later(rig.chore("close"))
-    assert not rig.line.is_free
+    assert not rig.line.is_idle
     rig.answer()
     await settle()
-    assert rig.line.is_free
+    assert rig.line.is_idle
     rig.channel.abort()
-    assert not rig.line.is_free
+    assert not rig.line.is_idle
 
 
 async def test_everybody_who_waits_is_told_of_the_end(rigged: Rigged) -> None:
@@ -305,7 +305,7 @@ async def test_everybody_who_waits_is_told_of_the_end(rigged: Rigged) -> None:
     assert [type(error) for error in told] == [ConnectionLost] * 3
     assert all("the cable" in str(error) for error in told)
     with pytest.raises(ConnectionLost, match="the cable"):
-        await rig.line.take_turn()
+        await rig.line.acquire_turn()
 
 
 async def test_behind_good_bye_nothing_is_sent(rigged: Rigged) -> None:
@@ -317,7 +317,7 @@ async def test_behind_good_bye_nothing_is_sent(rigged: Rigged) -> None:
             rig.submit("a")
     rig.line.later(rig.chore("release"))
     with pytest.raises(ConnectionLost, match="being closed"):
-        await rig.line.take_turn()
+        await rig.line.acquire_turn()
     assert rig.sent == []
 
 
@@ -401,7 +401,7 @@ async def test_a_chore_leaves_at_once_when_nobody_has_the_turn(rigged: Rigged) -
     assert rig.sent == ["close", "release"]
     rig.answer()
     await settle()
-    assert rig.line.is_free
+    assert rig.line.is_idle
     assert rig.stats.round_trips == 2
 
 
@@ -443,7 +443,7 @@ async def test_whether_a_chore_is_needed_is_asked_when_its_time_has_come(rigged:
     assert rig.sent == ["close", "release"]
     rig.answer()
     await settle()
-    assert rig.line.is_free
+    assert rig.line.is_idle
 
 
 async def test_chores_of_which_none_is_needed_hold_up_nobody(rigged: Rigged) -> None:
@@ -499,7 +499,7 @@ async def test_with_pipelining_who_wants_it_settled_waits_for_every_chore(rigged
     rig = rigged(pipelining=True)
     async with rig.turn():
         rig.line.later(rig.chore("close"), rig.chore("release"))
-    task = asyncio.ensure_future(rig.line.take_turn(settled=True))
+    task = asyncio.ensure_future(rig.line.acquire_turn(settled=True))
     await settle()
     assert rig.sent == ["close"]
     rig.answer(EOT)
@@ -508,7 +508,7 @@ async def test_with_pipelining_who_wants_it_settled_waits_for_every_chore(rigged
     assert not task.done()
     rig.answer(EOT)
     await task
-    rig.line.give_turn()
+    rig.line.release_turn()
 
 
 async def test_with_pipelining_an_answer_that_is_being_interrupted_is_waited_for_all_the_same(
@@ -553,7 +553,7 @@ async def test_a_cancelled_call_that_runs_a_statement_is_interrupted_once(rigged
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
     assert rig.sent == ["a", "!"]
 
 
@@ -563,7 +563,7 @@ async def test_one_that_runs_no_statement_is_not_interrupted(rigged: Rigged) -> 
     assert rig.sent == ["prepare"]
     rig.answer()
     await settle()
-    assert rig.line.is_free and rig.sent == ["prepare"]
+    assert rig.line.is_idle and rig.sent == ["prepare"]
 
 
 async def test_one_whose_answer_has_come_is_not_interrupted(rigged: Rigged) -> None:
@@ -571,7 +571,7 @@ async def test_one_whose_answer_has_come_is_not_interrupted(rigged: Rigged) -> N
     task = await rig.begin("a")
     rig.answer()
     await cancelled(task)
-    assert rig.sent == ["a"] and rig.line.is_free
+    assert rig.sent == ["a"] and rig.line.is_idle
 
 
 async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
@@ -583,7 +583,7 @@ async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
     assert rig.sent == ["a"]
     rig.answer()
     await settle()
-    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
 
 
 async def test_of_several_requests_each_is_interrupted_when_the_one_before_has_said_so(
@@ -597,7 +597,7 @@ async def test_of_several_requests_each_is_interrupted_when_the_one_before_has_s
         rig.answer(HIT)
     await settle()
     assert rig.urgent == 3
-    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
 
 
 async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sent_again(
@@ -611,7 +611,7 @@ async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sen
     rig.answer(HIT)
     await settle()
     assert rig.sent == ["a", "b", "!"]
-    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
 
 
 async def test_what_is_not_abandoned_is_never_interrupted(rigged: Rigged) -> None:
@@ -626,7 +626,7 @@ async def test_what_is_not_abandoned_is_never_interrupted(rigged: Rigged) -> Non
         assert rig.urgent == 1
         rig.answer(HIT)
     await settle()
-    assert rig.line.is_free
+    assert rig.line.is_idle
 
 
 async def test_a_byte_that_nothing_has_answered_is_followed_by_a_probe_before_anything_else(
@@ -641,10 +641,10 @@ async def test_a_byte_that_nothing_has_answered_is_followed_by_a_probe_before_an
     rig.answer(FINE)
     await settle()
     assert rig.sent == ["a", "!", PROBE]
-    assert rig.line.in_doubt
+    assert rig.line.interrupt_unconfirmed
     rig.answer(HIT)
     await settle()
-    assert not rig.line.in_doubt
+    assert not rig.line.interrupt_unconfirmed
     assert rig.sent == ["a", "!", PROBE, "close"]
     rig.answer()
     await settle()
@@ -660,12 +660,12 @@ async def test_a_probe_that_was_not_hit_leaves_doubt_until_something_is(rigged: 
     await settle()
     rig.answer(FINE)
     await settle()
-    assert rig.line.in_doubt and rig.line.is_free  # the caller may go on; it is told
+    assert rig.line.interrupt_unconfirmed and rig.line.is_idle  # the caller may go on; it is told
     task = await rig.begin("b")
     assert rig.sent == ["a", "!", PROBE, "b"]
     rig.answer(HIT)
     await task
-    assert not rig.line.in_doubt
+    assert not rig.line.interrupt_unconfirmed
 
 
 async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) -> None:
@@ -675,7 +675,7 @@ async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) ->
     rig.answer(FINE)
     await settle()
     assert rig.sent == ["a"]
-    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
 
 
 async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged: Rigged) -> None:
@@ -685,7 +685,7 @@ async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged
     await settle()
     assert rig.sent == ["a", "!"]
     with pytest.raises(ConnectionLost):
-        await rig.line.take_turn()
+        await rig.line.acquire_turn()
 
 
 # -- cancel_timeout ---------------------------------------------------------------------------------------------------
@@ -720,7 +720,7 @@ async def test_an_answer_in_time_stops_that_clock(rigged: Rigged) -> None:
     passed = loop.create_future()
     loop.call_later(0.02, passed.set_result, None)  # a clock that ends behind the one that must not
     await passed
-    assert rig.line.is_free
+    assert rig.line.is_idle
 
 
 async def test_with_cancel_timeout_0_the_connection_is_dropped_at_once_and_no_byte_is_sent(
@@ -741,7 +741,7 @@ async def test_an_answer_that_nobody_wants_but_may_end_by_itself_has_no_clock(ri
     assert rig.line.is_open and rig.sent == ["a"]
     rig.answer()
     await settle()
-    assert rig.line.is_free
+    assert rig.line.is_idle
 
 
 # -- command_timeout --------------------------------------------------------------------------------------------------
@@ -754,7 +754,7 @@ async def test_a_call_that_does_not_get_its_turn_in_time_has_sent_nothing(rigged
         with pytest.raises(QueryTimeout, match=r"not free within 0\.01 s; nothing was sent") as caught:
             await waiting
         assert isinstance(caught.value, TimeoutError)
-    assert rig.sent == [] and rig.line.is_free
+    assert rig.sent == [] and rig.line.is_idle
 
 
 async def test_one_that_waits_for_what_another_has_left_behind_neither(rigged: Rigged) -> None:
@@ -764,7 +764,7 @@ async def test_one_that_waits_for_what_another_has_left_behind_neither(rigged: R
         await rig.call("b")
     rig.answer()
     await settle()
-    assert rig.sent == ["close"] and rig.line.is_free
+    assert rig.sent == ["close"] and rig.line.is_idle
 
 
 async def test_one_whose_answer_does_not_come_in_time_is_interrupted(rigged: Rigged) -> None:
@@ -777,7 +777,7 @@ async def test_one_whose_answer_does_not_come_in_time_is_interrupted(rigged: Rig
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
 
 
 async def test_one_that_runs_no_statement_only_gives_up(rigged: Rigged) -> None:
@@ -811,7 +811,7 @@ async def test_one_that_waits_without_the_turn_has_a_clock_of_its_own(rigged: Ri
         await rig.line.wait(ahead)
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_free
+    assert rig.line.is_idle
 
 
 async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> None:
@@ -827,7 +827,7 @@ async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> 
                 await rig.line.wait(ticket)
                 assert ticket.deadline is not None
                 deadlines.append(ticket.deadline)
-            rig.line.restart_clock()
+            rig.line.extend_deadline()
     first, same, later, _ = deadlines
     assert begun + 60 <= first <= taken + 60
     assert first == same < later
@@ -861,7 +861,7 @@ async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(r
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_free and not rig.line.in_doubt
+    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
 
 
 async def test_behind_the_end_no_clock_goes_on(rigged: Rigged) -> None:
@@ -871,7 +871,7 @@ async def test_behind_the_end_no_clock_goes_on(rigged: Rigged) -> None:
     with pytest.raises(ConnectionLost):
         await task
     scheduled = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
-    assert [timer for timer in scheduled if not timer.cancelled() and "Line" in repr(timer)] == []
+    assert [timer for timer in scheduled if not timer.cancelled() and "Dispatcher" in repr(timer)] == []
 
 
 async def test_a_users_own_timeout_stays_a_timeout_of_his(rigged: Rigged) -> None:
@@ -967,7 +967,7 @@ async def _played_through(data: st.DataObject, rig: Rig) -> None:
             server.answer("late")
         await settle()
         _check(rig, server)
-    assert rig.line.is_free and not server.busy
+    assert rig.line.is_idle and not server.busy
     for task in calls.values():
         if not task.cancelled():
             assert all(reply.error is None for reply in await task)

@@ -509,7 +509,7 @@ async def test_bytes_that_nobody_asked_for_are_never_taken_for_an_answer(
 async def test_an_idle_connection_does_not_hoard_what_nobody_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(aioifx.channel, "MAX_UNASKED", 1000)
+    monkeypatch.setattr(aioifx.channel, "MAX_UNSOLICITED", 1000)
     async with talking() as (conn, peer):
         for _ in range(11):
             peer.send(bytes(100))
@@ -759,7 +759,7 @@ def time_is_up(conn: Connection) -> None:
     """Let what is waited for have taken longer than command_timeout."""
     line = conn._session.line
     line._out[0].deadline = 0.0
-    line._ring()
+    line._on_timer()
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["cut", "late"])

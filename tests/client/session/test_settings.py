@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.client.config.isolation import ISOLATIONS
-from aioifx.client.session.settings import Manners, Wish
+from aioifx.client.session.settings import Manners, Override
 
 
 def settled(manners: Manners) -> list[str]:
@@ -145,7 +145,7 @@ def test_a_statement_behind_all_that_was_due_always_finds_what_is_wanted(
 ) -> None:
     manners = Manners()
     in_force = base = "committed read"
-    wishes: list[Wish] = []
+    wishes: list[Override] = []
     for step, level in steps:
         if step == "wish":
             wishes.append(manners.wish(level, ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.client.sql.statement_rules import belongs_into_transaction, check_reading, check_reading_type
+from aioifx.client.sql.statement_rules import check_read_only_text, check_read_only_type, needs_transaction
 from aioifx.errors import ProgrammingError
 from aioifx.wire.opcodes import StatementType
 
@@ -33,7 +33,7 @@ from aioifx.wire.opcodes import StatementType
 def test_what_ends_or_begins_a_transaction_or_has_none_does_not_belong_into_one(
     sql: str, belongs: bool
 ) -> None:
-    assert belongs_into_transaction(sql) is belongs
+    assert needs_transaction(sql) is belongs
 
 
 READING = [
@@ -67,25 +67,25 @@ CHANGING = [
 
 @pytest.mark.parametrize(("sql", "kind"), READING)
 def test_queries_and_what_changes_the_session_alone_pass(sql: str, kind: int) -> None:
-    check_reading(sql)
-    check_reading_type(kind, sql)
+    check_read_only_text(sql)
+    check_read_only_type(kind, sql)
 
 
 @pytest.mark.parametrize(("sql", "kind"), CHANGING)
 def test_everything_else_is_refused_by_text_and_by_type(sql: str, kind: int) -> None:
-    for check in (lambda: check_reading(sql), lambda: check_reading_type(kind, sql)):
+    for check in (lambda: check_read_only_text(sql), lambda: check_read_only_type(kind, sql)):
         with pytest.raises(ProgrammingError, match="the connection is read-only") as caught:
             check()
         assert (caught.value.sqlcode, caught.value.sql) == (-878, sql)
 
 
 def test_what_the_server_calls_something_else_is_refused_though_its_text_looks_like_a_query() -> None:
-    check_reading("select a from t into temp x")
+    check_read_only_text("select a from t into temp x")
     with pytest.raises(ProgrammingError):
-        check_reading_type(StatementType.SELECT_INTO_TEMP, "select a from t into temp x")
+        check_read_only_type(StatementType.SELECT_INTO_TEMP, "select a from t into temp x")
 
 
 def test_a_text_without_a_verb_is_left_to_the_server() -> None:
-    check_reading("?")
+    check_read_only_text("?")
     with pytest.raises(ProgrammingError):
-        check_reading_type(StatementType.INSERT, "?")
+        check_read_only_type(StatementType.INSERT, "?")

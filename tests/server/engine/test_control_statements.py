@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from aioifx.server.engine.control_statements import Event, Outcome, control
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Isolation, Logging
 from aioifx.server.sql.model.schema import Table
@@ -77,7 +77,7 @@ def test_manners_are_set_for_the_session() -> None:
 def test_a_table_is_not_unlocked_inside_a_transaction() -> None:
     engine: Any = Recorder()
     engine.in_transaction = True
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         control(engine, plans.UnlockTable(TABLE))
     assert raised.value.sqlcode == -327
 

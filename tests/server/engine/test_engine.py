@@ -13,9 +13,9 @@ import aioifx
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.control_statements import Event
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.session_registry import Roster
+from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.server import running
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Isolation, StatementType, Step
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
@@ -33,8 +33,8 @@ def engine(home: House) -> Engine:
     return home.engine()
 
 
-def fault_of(engine: Engine, text: str, *values: object) -> SqlFault:
-    with pytest.raises(SqlFault) as raised:
+def fault_of(engine: Engine, text: str, *values: object) -> SqlError:
+    with pytest.raises(SqlError) as raised:
         statement = engine.prepare(text)
         if statement.plan.returns_rows:
             cursor = engine.open(statement, values)
@@ -96,8 +96,8 @@ def test_a_query_cannot_be_executed_without_a_cursor(engine: Engine) -> None:
     assert fault_of_execution(engine, "SELECT tabid FROM systables").sqlcode == -260
 
 
-def fault_of_execution(engine: Engine, text: str) -> SqlFault:
-    with pytest.raises(SqlFault) as raised:
+def fault_of_execution(engine: Engine, text: str) -> SqlError:
+    with pytest.raises(SqlError) as raised:
         engine.execute(engine.prepare(text))
     return raised.value
 
@@ -205,7 +205,7 @@ def test_current_is_the_same_throughout_a_statement(home: House) -> None:
 def test_without_a_database_nothing_is_found(home: House) -> None:
     engine = home.engine(database="")
     assert fault_of(engine, "SELECT tabid FROM systables").sqlcode in (-206, -349)
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         engine.begin()
     assert raised.value.sqlcode == -349
 
@@ -330,7 +330,7 @@ def test_a_prepared_statement_follows_the_schema_while_its_description_holds(hom
     assert two.execute(insert, (1,)).rows == 1
     run(one, "ALTER TABLE t ADD (b INTEGER)")
     assert two.execute(insert, (2,)).rows == 1
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         two.open(select)
     assert raised.value.sqlcode == -710
 
@@ -510,17 +510,17 @@ def test_a_session_that_waits_can_be_interrupted(home: House) -> None:
     database = one.database
     assert database is not None
     ready: list[Engine] = []
-    seen: list[SqlFault] = []
+    seen: list[SqlError] = []
 
     def write() -> None:
-        two = Engine(home.databases, home.roster, Roster().enter("bert"), Settings())
+        two = Engine(home.databases, home.roster, SessionRegistry().enter("bert"), Settings())
         two.open_database("demo")
         run(two, "SET LOCK MODE TO WAIT")
         ready.append(two)
-        with pytest.raises(SqlFault) as raised:
+        with pytest.raises(SqlError) as raised:
             run(two, "INSERT INTO t VALUES (2)")
         seen.append(raised.value)
-        seen.extend([] if query(two, "SELECT a FROM t") else [SqlFault(0)])
+        seen.extend([] if query(two, "SELECT a FROM t") else [SqlError(0)])
         two.close()
 
     thread = threading.Thread(target=write)
@@ -609,7 +609,7 @@ def test_a_scroll_cursor_is_a_snapshot(filled: Engine) -> None:
     run(filled, "DELETE FROM t")
     assert cursor.count == 10
     assert [cursor.row(n) for n in (10, 1, 11)] == [(10,), (1,), None]
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         filled.open(filled.prepare("SELECT a FROM t FOR UPDATE"), scroll=True)
     assert raised.value.sqlcode == -526
 
@@ -640,7 +640,7 @@ def test_where_current_of_needs_a_cursor_for_update(filled: Engine) -> None:
 def test_an_error_in_a_later_row_comes_when_that_row_is_fetched(filled: Engine) -> None:
     cursor = filled.open(filled.prepare("SELECT 10 / (a - 5) FROM t"))
     assert len(filled.fetch(cursor, 2)[0]) == 2
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         filled.fetch(cursor, 3)
     assert raised.value.sqlcode == -1202
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(10),)]
@@ -662,7 +662,7 @@ def test_a_long_query_can_be_interrupted(filled: Engine) -> None:
         done.set()
         thread.join()
     assert codes(fault) == (-213, -157, "")
-    with contextlib.suppress(SqlFault):
+    with contextlib.suppress(SqlError):
         query(
             filled, "SELECT 1 FROM t"
         )  # hit by an interrupt that came too late for the long one, if one did

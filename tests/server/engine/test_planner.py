@@ -7,7 +7,7 @@ import pytest
 from aioifx.server.engine import planner
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.planner import Statement
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
@@ -97,7 +97,7 @@ def test_a_statement_prepared_in_another_database_is_looked_up_again(home: House
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "DATABASE sysmaster")
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         engine.open(statement)
     assert raised.value.sqlcode == -206
     run(engine, "DATABASE demo")
@@ -126,7 +126,7 @@ def outcome_of(engine: Engine, statement: Statement) -> int:
             engine.close_cursor(engine.open(statement))
         else:
             engine.execute(statement)
-    except SqlFault as fault:
+    except SqlError as fault:
         return fault.sqlcode
     return 0
 

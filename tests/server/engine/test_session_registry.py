@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from aioifx.server.engine.session_registry import Roster
+from aioifx.server.engine.session_registry import SessionRegistry
 
 
 def test_numbers_are_never_given_twice() -> None:
-    roster = Roster()
+    roster = SessionRegistry()
     first = roster.enter("anna", "desk", 12)
     second = roster.enter("bert")
     roster.leave(first)
@@ -14,7 +14,7 @@ def test_numbers_are_never_given_twice() -> None:
 
 
 def test_leaving_twice_does_no_harm() -> None:
-    roster = Roster()
+    roster = SessionRegistry()
     member = roster.enter("anna")
     roster.leave(member)
     roster.leave(member)

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from aioifx.server.catalog import catalog, systables
-from aioifx.server.engine.session_registry import Roster
+from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.sqlite.databases import Databases, LogMode
 
@@ -34,7 +34,7 @@ def test_databases_are_shown_with_their_log_modes(connection: sqlite3.Connection
     for name, mode in (("c", LogMode.ANSI), ("a", LogMode.LOGGED), ("b", LogMode.UNLOGGED)):
         databases.create(name, mode, "anna")
     for _ in range(2):  # a second look replaces the first
-        refresh("sysdatabases", connection, databases, Roster())
+        refresh("sysdatabases", connection, databases, SessionRegistry())
     shown = rows(connection, "sysdatabases")
     assert [(row["name"], row["is_logging"], row["is_ansi"], row["owner"]) for row in shown] == [
         ("a", 1, 0, "anna"),
@@ -48,13 +48,13 @@ def test_databases_are_shown_with_their_log_modes(connection: sqlite3.Connection
 def test_databases_are_shown_with_their_locales(connection: sqlite3.Connection) -> None:
     databases = Databases(locale="en_US.utf8")
     databases.create("stores", LogMode.LOGGED, "anna")
-    refresh("sysdbslocale", connection, databases, Roster())
+    refresh("sysdbslocale", connection, databases, SessionRegistry())
     assert rows(connection, "sysdbslocale") == [{"dbs_dbsname": "stores", "dbs_collate": "en_US.57372"}]
     databases.close()
 
 
 def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> None:
-    databases, roster = Databases(), Roster()
+    databases, roster = Databases(), SessionRegistry()
     anna = roster.enter("anna", "desk", 12)
     roster.enter("bert")
     refresh("syssessions", connection, databases, roster)

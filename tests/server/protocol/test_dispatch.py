@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from aioifx.server.protocol.context import Desk
+from aioifx.server.protocol.context import SessionContext
 from aioifx.wire import requests
 from aioifx.wire.requests import Request
 from tests.server.talking import (
@@ -54,7 +54,7 @@ def test_pipelined_groups_are_answered_in_order_whatever_fails(item: Talk) -> No
 def test_a_defect_is_minus_768_and_the_session_goes_on(
     item: Talk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(desk: Desk, message: Request) -> None:
+    def broken(desk: SessionContext, message: Request) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
@@ -67,7 +67,7 @@ def test_a_defect_is_minus_768_and_the_session_goes_on(
 def _actions() -> dict[type, Callable[..., Any]]:
     from aioifx.server.protocol import dispatch
 
-    return dispatch.ACTS
+    return dispatch.HANDLERS
 
 
 def test_an_empty_group_is_answered_by_an_empty_one(home: House) -> None:

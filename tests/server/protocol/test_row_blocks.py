@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
-from aioifx.server.protocol.row_blocks import Portions
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.protocol.row_blocks import RowBlockWriter
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 
@@ -22,8 +22,8 @@ COLUMNS = (
 FIXED = (Column("n", SqlType(TypeCode.INTEGER, 4)), Column("b", SqlType(TypeCode.BIGINT, 8)))
 
 
-def portions(columns: tuple[Column, ...] = COLUMNS, *, single: bool = False) -> Portions:
-    return Portions(columns, LATIN_1, padded_varchar=False, single=single)
+def portions(columns: tuple[Column, ...] = COLUMNS, *, single: bool = False) -> RowBlockWriter:
+    return RowBlockWriter(columns, LATIN_1, padded_varchar=False, single=single)
 
 
 def source(rows: list[StoredRow]) -> Callable[[int], tuple[list[StoredRow], bool]]:
@@ -69,7 +69,7 @@ def test_rows_of_fixed_width_fill_the_buffer_to_the_last_row() -> None:
 
 
 def test_a_portion_is_no_larger_than_the_server_bears() -> None:
-    made = Portions(FIXED, LATIN_1, padded_varchar=False, single=False, largest=3 * 20)
+    made = RowBlockWriter(FIXED, LATIN_1, padded_varchar=False, single=False, largest=3 * 20)
     assert made.take(source([(n, n) for n in range(100)]), 2**31 - 1)[1:] == (3, False)
 
 
@@ -102,7 +102,7 @@ def test_stored_forms_become_values() -> None:
 
 
 def test_text_outside_the_clients_code_set_is_an_error_and_no_question_mark() -> None:
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         portions().take(source([(1, "\N{EURO SIGN}", None)]), 4096)
     assert raised.value.sqlcode == -23103
 
@@ -112,25 +112,25 @@ def test_widths_are_those_of_full_columns() -> None:
 
 
 def test_a_type_that_is_not_served_is_refused_by_name() -> None:
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         portions((Column("picture", SqlType(TypeCode.BYTE, 56)),))
     assert raised.value.sqlcode == -999
     assert "picture" in raised.value.token
 
 
 def test_char_is_padded_in_the_code_set_of_the_client() -> None:
-    made = Portions(
+    made = RowBlockWriter(
         (Column("c", SqlType(TypeCode.CHAR, 7)),),
         code_set_of("en_US.utf8"),
         padded_varchar=False,
         single=False,
     )
     assert made.encode([("Müller",), ("Müller ",), ("a",), ("",)]).count(b"M\xc3\xbcller") == 2
-    with pytest.raises(SqlFault):
+    with pytest.raises(SqlError):
         made.encode([("Müllers",)])
 
 
 def test_text_that_is_too_long_for_its_type_is_told_from_text_that_is_no_text() -> None:
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         portions().take(source([(1, "x" * 300, None)]), 4096)
     assert raised.value.sqlcode == -881

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-from aioifx.channel import MAX_UNASKED, Channel
+from aioifx.channel import MAX_UNSOLICITED, Channel
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectionLost
@@ -21,17 +21,17 @@ from aioifx.server.protocol.dispatch import Conversation
 from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import requests
-from aioifx.wire.capabilities import OFFER, SERVER_MASK, Dialect
+from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, in_runs, read_reply
+from aioifx.wire.replies import Reply, read_in_runs, read_reply
 from tests.server.talking import LATIN_1, until
 
 T = TypeVar("T")
 
-PROTOCOLS = b"\x00\x7e\x00\x09" + OFFER + b"\x00\x00\x0c"
+PROTOCOLS = b"\x00\x7e\x00\x09" + OFFERED + b"\x00\x00\x0c"
 NUMBER = (Column("n", SqlType(TypeCode.INTEGER, 4)),)
 
 
@@ -40,15 +40,15 @@ class Caller:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.dialect = Dialect()
+        self.capabilities = Capabilities()
         self.outbox = Outbox()
 
     async def read(self, parser: Parser[T]) -> T:
         return await asyncio.wait_for(self.channel.expect(parser), 20)
 
     async def reply(self, columns: Sequence[Column] = NUMBER) -> Reply:
-        rows = in_runs(RowDecoder(columns, LATIN_1))
-        return await self.read(read_reply(self.channel.inbox, self.dialect, rows))
+        rows = read_in_runs(RowDecoder(columns, LATIN_1))
+        return await self.read(read_reply(self.channel.inbox, self.capabilities, rows))
 
     def send(self, data: bytes = b"") -> None:
         self.channel.send(self.outbox.take() + data)
@@ -63,14 +63,14 @@ class Caller:
         assert (await self.login()).type == LoginType.ACCEPT
         self.send(PROTOCOLS)
         await self.reply()
-        self.dialect = Dialect.agreed(OFFER, SERVER_MASK)
+        self.capabilities = Capabilities.agreed(OFFERED, SERVER_MASK)
         requests.put_dbopen(self.outbox, database)
         requests.put_eot(self.outbox)
         self.send()
         assert (await self.reply()).error is None
 
     def put_command(self, text: str) -> None:
-        requests.put_command(self.outbox, self.dialect, text.encode())
+        requests.put_command(self.outbox, self.capabilities, text.encode())
         requests.put_eot(self.outbox)
 
     def interrupt(self) -> None:
@@ -80,7 +80,7 @@ class Caller:
             beside.send(b"B", socket.MSG_OOB)
 
     async def prepare(self, text: str) -> int:
-        requests.put_prepare(self.outbox, self.dialect, text.encode(), 0)
+        requests.put_prepare(self.outbox, self.capabilities, text.encode(), 0)
         requests.put_eot(self.outbox)
         self.send()
         reply = await self.reply()
@@ -307,8 +307,8 @@ async def test_no_turn_of_the_loop_reads_more_than_a_batch(
         if counting:
             loop.call_soon(count_turns)
 
-    async def counted(inbox: Inbox, dialect: Dialect) -> list[requests.Request]:
-        group = await requests.read_request(inbox, dialect)
+    async def counted(inbox: Inbox, capabilities: Capabilities) -> list[requests.Request]:
+        group = await requests.read_request(inbox, capabilities)
         read_in[turn] += 1
         return group
 
@@ -358,7 +358,7 @@ async def test_a_client_may_send_far_more_than_lies_here_unread(server: Server) 
         await one.command("BEGIN WORK")
         await one.command("LOCK TABLE t IN EXCLUSIVE MODE")
         await two.command("SET LOCK MODE TO WAIT")
-        count = 2 * MAX_UNASKED // session.READ_AHEAD
+        count = 2 * MAX_UNSOLICITED // session.READ_AHEAD
         for _ in range(count):
             two.put_command("INSERT INTO t VALUES (1) --" + "x" * session.READ_AHEAD)
         two.send()
@@ -379,7 +379,7 @@ async def test_everything_up_to_the_database_may_be_said_at_once(server: Server)
         caller.outbox.data[:0] = PROTOCOLS
         caller.send()
         assert (await caller.reply()).mask == SERVER_MASK
-        caller.dialect = Dialect.agreed(OFFER, SERVER_MASK)
+        caller.capabilities = Capabilities.agreed(OFFERED, SERVER_MASK)
         assert (await caller.reply()).error is None
         opened = await caller.reply()
         assert opened.done is not None
@@ -391,7 +391,7 @@ async def test_reading_goes_on_while_nobody_takes_the_answers(server: Server) ->
         await caller.begin()
         await caller.command("CREATE TABLE t (n INTEGER, pad CHAR(30000))")
         await caller.command("INSERT INTO t VALUES (1, 'x')")
-        requests.put_prepare(caller.outbox, caller.dialect, b"SELECT n, pad FROM t", 0)
+        requests.put_prepare(caller.outbox, caller.capabilities, b"SELECT n, pad FROM t", 0)
         requests.put_eot(caller.outbox)
         caller.send()
         assert (await caller.reply()).error is None
@@ -500,7 +500,7 @@ async def test_very_many_statements_are_too_many(server: Server) -> None:
     async with calling(server) as caller:
         await caller.begin()
         for _ in range(STATEMENT_LIMIT + 1):
-            requests.put_prepare(caller.outbox, caller.dialect, b"SELECT tabid FROM systables", 0)
+            requests.put_prepare(caller.outbox, caller.capabilities, b"SELECT tabid FROM systables", 0)
             requests.put_eot(caller.outbox)
         caller.send()
         codes = [(await caller.reply()).error for _ in range(STATEMENT_LIMIT + 1)]

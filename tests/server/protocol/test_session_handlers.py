@@ -27,13 +27,13 @@ SEVEN_BYTES = bytes.fromhex("fffc7ffc3c8c8a")
 def test_capabilities_are_the_servers_and_layouts_follow_both_sides(home: House) -> None:
     talk = Talk(home.engine(""))
     assert talk.say(requests.Protocols(EIGHT_BYTES)).mask == SERVER_MASK
-    assert not talk.conversation.dialect.long_tuple
-    assert not talk.conversation.dialect.long_rowid
-    assert talk.conversation.dialect.long_text
+    assert not talk.conversation.capabilities.long_tuple
+    assert not talk.conversation.capabilities.long_rowid
+    assert talk.conversation.capabilities.long_text
     talk.say(requests.Protocols(SEVEN_BYTES))
-    assert not talk.conversation.dialect.long_text
+    assert not talk.conversation.capabilities.long_text
     talk.say(requests.Protocols(EIGHT_BYTES + b"\x06"))
-    assert talk.conversation.dialect.long_rowid
+    assert talk.conversation.capabilities.long_rowid
 
 
 @pytest.mark.parametrize("offer", [SEVEN_BYTES, EIGHT_BYTES, EIGHT_BYTES + b"\x06", b""])

@@ -8,8 +8,8 @@ import pytest
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.insert_cursor import Insertion
-from aioifx.server.protocol.statement_table import Slots
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.protocol.statement_table import StatementTable
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Nothing, Plan, PlanKey, StatementType
 
 
@@ -19,7 +19,7 @@ def statement() -> Statement:
 
 
 def test_ids_count_from_zero_and_the_lowest_free_one_comes_first() -> None:
-    slots = Slots()
+    slots = StatementTable()
     made = [slots.add(statement()) for _ in range(4)]
     assert [slot.statement_id for slot in made] == [0, 1, 2, 3]
     slots.remove(made[2])
@@ -28,18 +28,18 @@ def test_ids_count_from_zero_and_the_lowest_free_one_comes_first() -> None:
 
 
 def test_an_unknown_or_freed_id_is_minus_258() -> None:
-    slots = Slots()
+    slots = StatementTable()
     slot = slots.add(statement())
     assert slots.find(0) is slot
     slots.remove(slot)
     for statement_id in (0, 1, -1):
-        with pytest.raises(SqlFault) as raised:
+        with pytest.raises(SqlError) as raised:
             slots.find(statement_id)
         assert raised.value.sqlcode == -258
 
 
 def test_removing_a_statement_twice_frees_its_id_once() -> None:
-    slots = Slots()
+    slots = StatementTable()
     slot = slots.add(statement())
     slots.remove(slot)
     slots.remove(slot)
@@ -47,10 +47,10 @@ def test_removing_a_statement_twice_frees_its_id_once() -> None:
 
 
 def test_too_many_statements_are_minus_257() -> None:
-    slots = Slots(limit=2)
+    slots = StatementTable(limit=2)
     slots.add(statement())
     second = slots.add(statement())
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         slots.add(statement())
     assert raised.value.sqlcode == -257
     slots.remove(second)
@@ -60,7 +60,7 @@ def test_too_many_statements_are_minus_257() -> None:
 
 
 def test_open_cursors_are_counted() -> None:
-    slots = Slots()
+    slots = StatementTable()
     for _ in range(4):
         slots.add(statement())
     assert slots.open_cursors == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import type_number
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
@@ -94,6 +94,6 @@ def fault_of(call: Callable[..., object], *arguments: object) -> int | None:
     """The SQLCODE of the fault that a call raises; None when it raises none."""
     try:
         call(*arguments)
-    except SqlFault as fault:
+    except SqlError as fault:
         return fault.sqlcode
     return None

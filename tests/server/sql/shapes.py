@@ -11,7 +11,7 @@ from dataclasses import fields
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import Qualifier, SqlType, Unit
@@ -106,7 +106,7 @@ def condition_shape(text: str) -> str:
 def fault_of(marked: str) -> tuple[int, str]:
     """SQLCODE and token of the fault that a text raises, which must point at the place marked with ``^``."""
     place = marked.index("^")
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         parse(marked.replace("^", ""))
     assert caught.value.offset == place + 1
     assert caught.value.isamcode == 0

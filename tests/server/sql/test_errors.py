@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 
 
 def test_a_fault_has_its_codes_its_token_and_its_place() -> None:
-    fault = SqlFault(-206, -111, "nowhere", 15)
+    fault = SqlError(-206, -111, "nowhere", 15)
     assert (fault.sqlcode, fault.isamcode, fault.token, fault.offset) == (-206, -111, "nowhere", 15)
 
 
 def test_a_fault_says_only_what_it_knows() -> None:
-    assert str(SqlFault(-206, -111, "nowhere", 15)) == "SQLCODE -206, ISAM -111, 'nowhere', offset 15"
-    assert str(SqlFault(-1202)) == "SQLCODE -1202"
+    assert str(SqlError(-206, -111, "nowhere", 15)) == "SQLCODE -206, ISAM -111, 'nowhere', offset 15"
+    assert str(SqlError(-1202)) == "SQLCODE -1202"

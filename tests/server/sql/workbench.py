@@ -7,7 +7,7 @@ from datetime import datetime
 
 from aioifx.server.catalog import catalog
 from aioifx.server.engine.engine import numbered
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Table
@@ -38,7 +38,7 @@ class Workbench:
         self.connection.execute("PRAGMA foreign_keys=ON")
         self.delimident = False
         self.settings = Settings(user="ann", database="stores", now=NOW)
-        self._faults: list[SqlFault] = []
+        self._faults: list[SqlError] = []
         self._serials: dict[tuple[int, str], int] = {}
         self._target: Table | None = None
         sqlite_functions.register(self.connection, self.settings, self._faults.append)
@@ -74,7 +74,7 @@ class Workbench:
         """SQLCODE, token and offset of the fault that the statement ends with."""
         try:
             self.run(text, *values)
-        except SqlFault as fault:
+        except SqlError as fault:
             return fault.sqlcode, fault.token, fault.offset
         raise AssertionError(f"no fault from {text}")
 
@@ -112,7 +112,7 @@ class Workbench:
                 except sqlite3.IntegrityError:
                     if step.duplicate is None:
                         raise
-                    raise SqlFault(*step.duplicate) from None
+                    raise SqlError(*step.duplicate) from None
                 except sqlite3.OperationalError as error:
                     raise self._told(error, None) from None
         except BaseException:

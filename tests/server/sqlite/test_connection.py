@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.connection import connect
 
@@ -21,7 +21,7 @@ def test_translated_sql_finds_its_functions_and_the_settings(tmp_path: Path) -> 
 
 
 def test_what_a_function_raised_is_told_before_sqlite_forgets_it(tmp_path: Path) -> None:
-    faults: list[SqlFault] = []
+    faults: list[SqlError] = []
     with closing(connect(tmp_path / "a.sqlite", Settings(), faults.append)) as connection:
         for text, sqlcode in (
             ("SELECT ifx_div(1, 0, 131076)", -1202),

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from aioifx.errors import InterfaceError
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import Databases, LogMode, numbered_locale
 
 
-def sqlcode_of(raised: pytest.ExceptionInfo[SqlFault]) -> int:
+def sqlcode_of(raised: pytest.ExceptionInfo[SqlError]) -> int:
     return raised.value.sqlcode
 
 
@@ -65,11 +65,11 @@ def test_a_file_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
 def test_names_that_exist_or_are_none_are_refused() -> None:
     databases = Databases()
     databases.create("shop", LogMode.LOGGED, "anna")
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         databases.create("shop", LogMode.LOGGED, "anna")
     assert (raised.value.sqlcode, raised.value.isamcode, raised.value.token) == (-330, -100, "shop")
     for name in ("../shop", "", "Shop", "a b", "1st"):
-        with pytest.raises(SqlFault) as raised:
+        with pytest.raises(SqlError) as raised:
             databases.create(name, LogMode.LOGGED, "anna")
         assert sqlcode_of(raised) == -354
     databases.close()
@@ -81,7 +81,7 @@ def test_a_database_in_use_or_the_servers_own_is_not_dropped() -> None:
     databases.create("shop", LogMode.LOGGED, "anna")
     database = databases.open("shop")
     for name, sqlcode in (("shop", -425), ("sysmaster", -389), ("missing", -329)):
-        with pytest.raises(SqlFault) as raised:
+        with pytest.raises(SqlError) as raised:
             databases.drop(name)
         assert sqlcode_of(raised) == sqlcode
     databases.leave(database)

@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.engine import engine as engines
 from aioifx.server.engine.engine import Engine
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.interrupts import Interrupts
@@ -55,7 +55,7 @@ def interrupted(engine: Engine, text: str, looks: int) -> None:
     """Run *text*, which ends with -213 on the way."""
     statement = engine.prepare(text)
     interrupts_of(engine).expect(looks)
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         engine.execute(statement)
     assert codes(raised.value) == (-213, -157, "")
     assert not interrupts_of(engine).pending
@@ -118,7 +118,7 @@ def test_the_transaction_around_an_interrupted_change_survives(
     run(engine, "ROLLBACK TO SAVEPOINT p")
     other = home.engine()
     run(other, "SET LOCK MODE TO NOT WAIT")
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         run(other, "INSERT INTO t (a) VALUES (9)")
     assert raised.value.sqlcode == -271
     run(engine, "COMMIT WORK")
@@ -196,7 +196,7 @@ def test_a_violation_in_a_transaction_is_told_and_undone(engine: Engine) -> None
         ("INSERT INTO u SELECT a + 1000, a FROM n", (-530, 0, "anna.ck")),
         ("INSERT INTO u SELECT 1 / (a - 9), 0 FROM n", (-1202, 0, "")),
     ):
-        with pytest.raises(SqlFault) as raised:
+        with pytest.raises(SqlError) as raised:
             run(engine, text)
         assert codes(raised.value) == told
         assert query(engine, "SELECT k FROM u") == [(50,)]
@@ -209,7 +209,7 @@ def test_when_nobody_is_there_even_one_subquery_is_dropped_and_nothing_stays(
     run(engine, "INSERT INTO t (a) VALUES (7)")
     statement = engine.prepare("UPDATE n SET a = 0 WHERE a < (SELECT COUNT(*) FROM n x, n y, n z, n u, n v)")
     interrupts_of(engine).expect(IN_THE_MIDDLE, for_good=True)
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         engine.execute(statement)
     assert codes(raised.value) == (-213, -157, "")
     engine.close()

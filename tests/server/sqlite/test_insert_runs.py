@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sqlite.insert_runs import insert_each
 from aioifx.server.sqlite.interrupts import Interrupts
@@ -35,12 +35,12 @@ def test_rows_in_front_of_the_first_that_fails_stay(rows: list[tuple[Stored, ...
 
     def again(row: tuple[Stored, ...]) -> None:
         assert row == rows[first_twice]
-        raise SqlFault(-268)
+        raise SqlError(-268)
 
     try:
         insert_each(connection, INSERT, rows, Interrupts(), again)
         assert first_twice == len(rows)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode == -268
     assert [(number,) for number in numbers(connection)] == rows[:first_twice]
     connection.close()
@@ -67,7 +67,7 @@ def test_an_interrupt_ends_it_between_two_rows(connection: sqlite3.Connection) -
     def again(row: tuple[Stored, ...]) -> None:
         raise AssertionError(row)
 
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         insert_each(connection, INSERT, Rows(), interrupts, again)
     assert caught.value.sqlcode == -213
     assert numbers(connection) == [1, 2]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import Interrupts
 
 
@@ -29,7 +29,7 @@ def test_several_wishes_count_as_one(interrupts: Interrupts) -> None:
 def test_a_check_ends_one_statement_with_minus_213(interrupts: Interrupts) -> None:
     interrupts.check()
     interrupts.request()
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         interrupts.check()
     assert (raised.value.sqlcode, raised.value.isamcode) == (-213, -157)
     interrupts.check()
@@ -40,7 +40,7 @@ def test_what_is_for_good_ends_everything(interrupts: Interrupts) -> None:
     assert interrupts.for_good
     for _ in range(3):
         assert interrupts.take()
-        with pytest.raises(SqlFault):
+        with pytest.raises(SqlError):
             interrupts.check()
 
 

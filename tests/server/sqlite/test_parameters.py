@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.parameters import bind
@@ -41,19 +41,19 @@ def test_what_is_chosen_once_binds_as_what_is_chosen_each_time(values: tuple[Val
     ("values", "sqlcode"), [((), -254), ((1, 2), -254), (("x",), -1213), ((2**31,), -1215)]
 )
 def test_what_cannot_be_bound_is_a_fault(values: tuple[Value, ...], sqlcode: int) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         Binders(PARAMETERS[:1]).bind(values, SETTINGS)
     assert caught.value.sqlcode == sqlcode
 
 
 def test_a_whole_number_is_not_made_of_a_broken_one() -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         Binders(PARAMETERS[5:]).bind((2.5,), SETTINGS)
     assert caught.value.sqlcode == -415
 
 
 def test_a_type_that_is_not_stored_is_a_fault() -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         Binders((Parameter(SqlType(TypeCode.BYTE, 56)),))
     assert caught.value.sqlcode == -1260
 

@@ -11,7 +11,7 @@ import pytest
 import aioifx
 from aioifx.errors import DatabaseError
 from aioifx.server import Routine, ServerOptions, running, serve
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.routine_calls import called
 from aioifx.wire import requests
@@ -49,7 +49,7 @@ def test_a_value_a_tuple_or_an_iterable_of_them_makes_the_rows(
 
 @pytest.mark.parametrize("result", [(1,), 1, None, [(1, 2), (3, 4, 5)]])
 def test_a_row_of_another_width_than_registered_is_an_error(result: object) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         called(Routine("f", [], ["INT", "INT"], lambda: result), (), Settings()).fetchmany(99)
     assert caught.value.sqlcode == -655
 
@@ -70,7 +70,7 @@ def test_arguments_arrive_as_python_values() -> None:
         (DatabaseError("no more stock"), (-746, 0, "no more stock")),
         (DatabaseError("", sqlcode=-268, isamcode=-100, token="ann.u1"), (-268, -100, "ann.u1")),
         (DatabaseError("locked", sqlcode=-244, isamcode=-107), (-244, -107, "")),
-        (SqlFault(-271, -154, "t"), (-271, -154, "t")),
+        (SqlError(-271, -154, "t"), (-271, -154, "t")),
     ],
 )
 def test_an_error_that_a_routine_raises_reaches_the_client(
@@ -82,7 +82,7 @@ def test_an_error_that_a_routine_raises_reaches_the_client(
     register(home, "fail", ["INT"], ["INT"], fail)
     engine = home.engine()
     for text in ("EXECUTE FUNCTION fail(1)", "SELECT fail(tabid) FROM systables"):
-        with pytest.raises(SqlFault) as caught:
+        with pytest.raises(SqlError) as caught:
             query(engine, text)
         assert codes(caught.value) == fault
 
@@ -92,7 +92,7 @@ def test_a_defect_of_a_routine_is_logged_and_told_as_internal(
 ) -> None:
     register(home, "broken", [], ["INT"], lambda: {"a": 1}["nothing"])
     engine = home.engine()
-    with caplog.at_level(logging.ERROR, "aioifx.server"), pytest.raises(SqlFault) as caught:
+    with caplog.at_level(logging.ERROR, "aioifx.server"), pytest.raises(SqlError) as caught:
         query(engine, "EXECUTE FUNCTION broken()")
     assert caught.value.sqlcode == -768
     assert "routine broken failed" in caplog.text
@@ -101,7 +101,7 @@ def test_a_defect_of_a_routine_is_logged_and_told_as_internal(
 
 def test_a_result_that_its_type_cannot_hold_is_an_error(home: House) -> None:
     register(home, "wide", [], ["SMALLINT"], lambda: 40_000)
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         query(home.engine(), "EXECUTE FUNCTION wide()")
     assert caught.value.sqlcode == -1214
 
@@ -140,7 +140,7 @@ def test_a_scroll_cursor_has_the_rows_of_a_routine_by_number(home: House) -> Non
 
 def test_a_procedure_with_results_is_not_executed_without_a_cursor(home: House) -> None:
     register(home, "f", [], ["INT"], lambda: 1)
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         run(home.engine(), "EXECUTE PROCEDURE f()")
     assert caught.value.sqlcode == -260
 
@@ -152,7 +152,7 @@ def test_several_rows_where_one_value_is_meant_are_an_error_and_none_is_null(hom
         (None,),
         (0,),
     ]
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         query(engine, "SELECT upto(tabid) FROM systables WHERE tabid = 3")
     assert caught.value.sqlcode == -686
 
@@ -164,11 +164,11 @@ def test_a_routine_registered_anew_or_dropped_means_what_it_means_now(home: Hous
     register(home, "f", [], ["INT"], lambda: 2)
     assert engine.fetch(engine.open(statement), 9) == ([(2,)], True)
     register(home, "f", [], ["CHAR(1)"], lambda: "x")
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         engine.open(statement)
     assert caught.value.sqlcode == -710
     run(engine, "DROP FUNCTION f")
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         engine.open(statement)
     assert caught.value.sqlcode == -674
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import SequenceDef, Table, TableKind
 from aioifx.server.sqlite.sequences import Sequences
 
@@ -20,12 +20,12 @@ def sequence(
 def test_numbers_go_up_or_down_to_the_limit() -> None:
     up = Sequences()
     assert [up.take(sequence()) for _ in range(3)] == [1, 2, 3]
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         up.take(sequence())
     assert (raised.value.sqlcode, raised.value.token) == (-8313, "s")
     down = Sequences()
     assert [down.take(sequence(-2, start=3)) for _ in range(2)] == [3, 1]
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         down.take(sequence(-2, start=3))
     assert raised.value.sqlcode == -8314
 

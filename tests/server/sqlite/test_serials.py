@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table
 from aioifx.server.sqlite.serials import Serials
 from aioifx.sqltypes import SqlType, TypeCode
@@ -62,7 +62,7 @@ def test_saved_counters_are_read_again(connection: sqlite3.Connection) -> None:
 
 
 def test_null_takes_no_number() -> None:
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         Serials().take(table(), "k", None)
     assert (raised.value.sqlcode, raised.value.token) == (-391, "k")
 
@@ -78,7 +78,7 @@ def test_null_takes_no_number() -> None:
 def test_there_is_a_last_number(code: TypeCode, last: int, sqlcode: int) -> None:
     serials = Serials()
     assert serials.take(table(code=code), "k", last) == last
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         serials.take(table(code=code), "k", 0)
     assert raised.value.sqlcode == sqlcode
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.server.sqlite.transactions import Manners, Transactions
@@ -60,7 +60,7 @@ def party(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MakeParty]
 
 
 def sqlcode_of(work: Callable[[], object]) -> int:
-    with pytest.raises(SqlFault) as raised:
+    with pytest.raises(SqlError) as raised:
         work()
     return raised.value.sqlcode
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.write_lock import LOCKED, TIMED_OUT, LockRefused, WriterLock
 
 
@@ -131,7 +131,7 @@ def test_an_interrupted_waiter_gives_up_with_minus_213() -> None:
     interrupted.set()
     lock.wake()
     thread.join()
-    assert isinstance(outcome[0], SqlFault)
+    assert isinstance(outcome[0], SqlError)
     assert (outcome[0].sqlcode, outcome[0].isamcode) == (-213, -157)
     assert lock.waiting == 0
 

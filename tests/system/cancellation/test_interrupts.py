@@ -13,7 +13,7 @@ import trustme
 
 import aioifx
 from aioifx import Connection
-from aioifx.channel import Expected
+from aioifx.channel import PendingReply
 from aioifx.client.session.dispatcher import INTERRUPT
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
@@ -83,7 +83,7 @@ async def test_a_cancelled_query_ends_at_the_server_and_its_connection_goes_on(p
         async with asyncio.timeout(20):
             assert await conn.fetchval("select count(*) from number") == 200
         assert place.server.stats.interrupts == 1
-        assert not conn._session.line.in_doubt
+        assert not conn._session.line.interrupt_unconfirmed
 
 
 async def test_a_cancelled_wait_for_a_lock_leaves_the_transaction_open_and_nothing_of_its_statement(
@@ -176,7 +176,7 @@ def late(conn: Connection, server: Server) -> None:
         for data in held:
             channel.send(data)
 
-    def held_back(expected: Expected[Any], request: bytes | bytearray) -> None:
+    def held_back(expected: PendingReply[Any], request: bytes | bytearray) -> None:
         held.append(request)
         ask(expected, b"")
 
@@ -199,7 +199,7 @@ async def test_a_byte_that_comes_too_late_hits_the_probe_and_no_statement_of_the
             assert await conn.fetchval("select count(*) from number") == 200
         assert await conn.fetch("select id from spot order by id") == [(1,), (2,)]  # it had run to its end
         assert place.server.stats.interrupts == 1
-        assert not conn._session.line.in_doubt  # the probe was hit
+        assert not conn._session.line.interrupt_unconfirmed  # the probe was hit
 
 
 async def test_a_server_that_does_not_answer_in_time_loses_the_connection(place: Place) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from aioifx.server.protocol import session
-from aioifx.server.protocol.context import Desk
+from aioifx.server.protocol.context import SessionContext
 from aioifx.server.protocol.dispatch import Conversation
 from aioifx.wire.requests import Request
 
@@ -197,7 +197,7 @@ class HostileConversation(Conversation):
     plans: Final[dict[str, Plan]] = {}
     """By user."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SessionContext) -> None:
         super().__init__(desk)
         self._user = desk.engine.settings.user
 

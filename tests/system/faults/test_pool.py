@@ -81,7 +81,7 @@ async def house() -> AsyncIterator[House]:
 
 
 def check_invariants(pool: Pool) -> None:
-    stats, lending = pool.stats, pool._keeper.lending
+    stats, lending = pool.stats, pool._manager.lending
     assert stats.size + stats.opening <= MOST
     assert stats.size == stats.idle + stats.in_use
     assert not set(lending.idle) & lending.lent
@@ -176,7 +176,7 @@ async def test_idle_connections_that_are_lost_are_replaced_before_they_are_lent(
         links = list(house.proxy.links)
         for link in links:
             link.arm(Fault(kind, Way.TO_CLIENT, 0))  # comes about with the first answer
-        for slot in pool._keeper.lending.idle:
+        for slot in pool._manager.lending.idle:
             slot.idle_since -= 100
         for _ in range(2 * MOST):
             assert await pool.fetchval("select name from thing where id = ?", 2) == NAMES[1][1]

@@ -12,7 +12,7 @@ from typing import Any
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Description, Done, put_describe, put_done, put_eot
 from tests.wire.frames import JDBC_FILES, Frame, frames
@@ -56,11 +56,11 @@ def every_type() -> bytes:
     columns = tuple(Column(f"c{number}", sqltype) for number, (sqltype, _) in enumerate(TYPES))
     encoder = RowEncoder(columns, code_set_of("en_US.8859-1"))
     outbox = Outbox()
-    put_describe(outbox, Dialect(), Description(2, 1, columns, 400))
+    put_describe(outbox, Capabilities(), Description(2, 1, columns, 400))
     put_eot(outbox)
     row = tuple(value for _, value in TYPES)
     outbox.raw(encoder.encode([row, tuple(None for _ in row), row]))
-    put_done(outbox, Dialect(), Done(0, 3))
+    put_done(outbox, Capabilities(), Done(0, 3))
     put_eot(outbox)
     return outbox.take()
 

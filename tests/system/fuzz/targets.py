@@ -11,17 +11,17 @@ from typing import Final
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ConnectError, ConnectionLost, NotSupportedError, ProtocolError
-from aioifx.wire.batch_replies import Executions, read_executions
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.batch_replies import BatchTally, read_executions
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import read_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
-from aioifx.wire.replies import Reply, in_runs, read_reply
+from aioifx.wire.replies import Reply, read_in_runs, read_reply
 from aioifx.wire.requests import read_request
 
 DIALECTS: Final = (
-    Dialect(),
-    Dialect(long_tuple=True, long_rowid=True),
-    Dialect(
+    Capabilities(),
+    Capabilities(long_tuple=True, long_rowid=True),
+    Capabilities(
         bigint=False,
         long_text=False,
         long_tuple=False,
@@ -63,16 +63,16 @@ def login_request(data: bytes) -> None:
 
 def reply(data: bytes) -> None:
     """One reply without rows, in every layout: describe, done, errors, large objects."""
-    for dialect in DIALECTS:
+    for capabilities in DIALECTS:
         inbox = Inbox()
-        step(read_reply(inbox, dialect), inbox, data)
+        step(read_reply(inbox, capabilities), inbox, data)
 
 
 def query(data: bytes) -> None:
     """A description, and rows that are decoded by it."""
-    for dialect in DIALECTS:
+    for capabilities in DIALECTS:
         inbox = Inbox()
-        prepared = step(read_reply(inbox, dialect), inbox, data)
+        prepared = step(read_reply(inbox, capabilities), inbox, data)
         if not isinstance(prepared, Reply) or prepared.description is None:
             continue
         try:
@@ -80,21 +80,21 @@ def query(data: bytes) -> None:
         except NotSupportedError:
             continue
         rest = Inbox()
-        step(read_reply(rest, dialect, in_runs(decoder)), rest, bytes(inbox.data[inbox.pos :]))
+        step(read_reply(rest, capabilities, read_in_runs(decoder)), rest, bytes(inbox.data[inbox.pos :]))
 
 
 def executions(data: bytes) -> None:
     """The replies to a pipeline, which are counted."""
-    for dialect in DIALECTS:
+    for capabilities in DIALECTS:
         inbox = Inbox()
-        step(read_executions(inbox, dialect, 3, Executions(), lambda _: None), inbox, data)
+        step(read_executions(inbox, capabilities, 3, BatchTally(), lambda _: None), inbox, data)
 
 
 def request(data: bytes) -> None:
     """One group of a client's, in every layout."""
-    for dialect in DIALECTS:
+    for capabilities in DIALECTS:
         inbox = Inbox()
-        step(read_request(inbox, dialect), inbox, data)
+        step(read_request(inbox, capabilities), inbox, data)
 
 
 REPLIES: Final[tuple[Callable[[bytes], None], ...]] = (login_reply, reply, query, executions)

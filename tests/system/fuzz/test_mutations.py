@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire.capabilities import Dialect
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Description, put_describe, read_reply
 from tests.feeding import feed
@@ -140,21 +140,21 @@ WIDE = [
 
 @pytest.mark.parametrize("sqltype", WIDE, ids=lambda sqltype: f"{sqltype.code}-{sqltype.length:x}")
 def test_a_type_of_impossible_length_is_a_protocol_error(sqltype: SqlType) -> None:
-    for dialect in targets.DIALECTS:
+    for capabilities in targets.DIALECTS:
         outbox = Outbox()
-        put_describe(outbox, dialect, Description(2, 1, (Column("c", sqltype),), 4))
+        put_describe(outbox, capabilities, Description(2, 1, (Column("c", sqltype),), 4))
         data = outbox.take() + b"\0\x0c"
         with pytest.raises(ProtocolError, match="length"):
-            feed(lambda inbox, dialect=dialect: read_reply(inbox, dialect), [data])  # type: ignore[misc]
+            feed(lambda inbox, capabilities=capabilities: read_reply(inbox, capabilities), [data])  # type: ignore[misc]
 
 
 def test_a_row_of_impossible_size_is_a_protocol_error() -> None:
     """It would lift the limit of every fetch."""
     outbox = Outbox()
-    dialect = Dialect(long_tuple=True)
-    put_describe(outbox, dialect, Description(2, 1, (), 0x7FFFFFFF))
+    capabilities = Capabilities(long_tuple=True)
+    put_describe(outbox, capabilities, Description(2, 1, (), 0x7FFFFFFF))
     with pytest.raises(ProtocolError, match="rows of"):
-        feed(lambda inbox: read_reply(inbox, dialect), [outbox.take() + b"\0\x0c"])
+        feed(lambda inbox: read_reply(inbox, capabilities), [outbox.take() + b"\0\x0c"])
 
 
 REPEATED = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 from aioifx.errors import InterfaceError
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import form_of
 from aioifx.server.sql.syntax.parser import parse_type_text
 from aioifx.sqltypes import SqlType
@@ -60,7 +60,7 @@ class Routine:
 def _type(routine: str, text: str) -> SqlType:
     try:
         type_ = parse_type_text(text)
-    except SqlFault as fault:
+    except SqlError as fault:
         raise InterfaceError(f"routine {routine}: {text!r} is not a type ({fault})") from None
     if form_of(type_) is None:
         raise InterfaceError(f"routine {routine}: values of type {text} are not served")

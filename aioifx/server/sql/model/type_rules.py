@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Final
 
 from aioifx.server.sql.builtin_types import boolean, lvarchar
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
 SMALLINT: Final = SqlType(TypeCode.SMALLINT, 2)
@@ -116,9 +116,9 @@ def require_columns(count: int, offset: int) -> None:
               served.
     """
     if count > ROW_LIMIT:
-        raise SqlFault(-528, offset=offset)
+        raise SqlError(-528, offset=offset)
     if count > _SERVED_COLUMNS:
-        raise SqlFault(-999, token=f"more than {_SERVED_COLUMNS} columns", offset=offset)
+        raise SqlError(-999, token=f"more than {_SERVED_COLUMNS} columns", offset=offset)
 
 
 def char(size: int) -> SqlType:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import ClassVar, Protocol
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.decimals import (
     ARITHMETIC,
@@ -166,7 +166,7 @@ class IntervalSum:
     def _checked(self, amount: int) -> int:
         if abs(amount) < 2**63:
             return amount
-        raise SqlFault(-1265)
+        raise SqlError(-1265)
 
 
 class IntervalAverage(IntervalSum):
@@ -191,7 +191,7 @@ class Single:
         """One more row."""
         self.count += 1
         if self.count > 1:
-            raise SqlFault(-284)
+            raise SqlError(-284)
         self.only = value
 
     def finalize(self) -> Stored:

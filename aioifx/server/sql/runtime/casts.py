@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import (
     INTERVAL_FORMS,
@@ -61,7 +61,7 @@ def converter(source: int, target: int) -> Converter:
     route = _ROUTES.get(forms)
     if route is not None:
         return route(source_type, target_type)
-    raise SqlFault(-1266 if INTERVAL_FORMS.issuperset(forms) else _NO_CONVERSION)
+    raise SqlError(-1266 if INTERVAL_FORMS.issuperset(forms) else _NO_CONVERSION)
 
 
 @lru_cache(maxsize=4096)
@@ -76,7 +76,7 @@ def assigner(source: int, target: int) -> Converter:
 
     def assign(value: Value, settings: Settings) -> Stored:
         if settings.string_truncate_error and byte_length(value.rstrip(" "), settings.code_set) > limit:
-            raise SqlFault(-1279)
+            raise SqlError(-1279)
         return convert_value(value, settings)
 
     return assign
@@ -112,7 +112,7 @@ def _text_maker(number: int) -> Callable[[Value, Settings], str]:
         case _:
             if sql_type.code == TypeCode.NULL:
                 return lambda value, settings: str(value)
-            raise SqlFault(_NO_CONVERSION)
+            raise SqlError(_NO_CONVERSION)
 
 
 def _unchanged(value: Value, settings: Settings) -> Stored:
@@ -143,7 +143,7 @@ def _to_text(source: SqlType, target: SqlType) -> Converter:
     def convert_value(value: Value, settings: Settings) -> Stored:
         text = show(value, settings)
         if len(text) > size:
-            raise SqlFault(_DOES_NOT_FIT)
+            raise SqlError(_DOES_NOT_FIT)
         return text
 
     return convert_value
@@ -164,7 +164,7 @@ def _text_to_boolean(source: SqlType, target: SqlType) -> Converter:
         text: str = value.rstrip(" ")
         if text in ("t", "f"):  # assumed: capitals and digits are refused, by this number
             return text
-        raise SqlFault(_NO_CONVERSION)
+        raise SqlError(_NO_CONVERSION)
 
     return read
 
@@ -284,7 +284,7 @@ def comparer(left: int, right: int) -> Comparer:
         return _by_conversion(left_type, right_type, _readable(right_type))
     if second in TEXT_FORMS and first is not None:
         return _by_conversion(left_type, right_type, _readable(left_type))
-    raise SqlFault(-1266 if INTERVAL_FORMS.issuperset((first, second)) else _NO_CONVERSION)
+    raise SqlError(-1266 if INTERVAL_FORMS.issuperset((first, second)) else _NO_CONVERSION)
 
 
 _DAY_OR_NUMBER: Final = NUMBER_FORMS | {Form.DATE}

@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings, Version
 from aioifx.server.sql.model.storage import Form, Stored, form_of, type_number
 from aioifx.server.sql.runtime import datetimes
@@ -70,7 +70,7 @@ def natural(value: Value, settings: Settings) -> tuple[Stored, SqlType]:
 
 
 def _refused(value: Value, settings: Settings) -> tuple[Stored, SqlType]:
-    raise SqlFault(_IMPOSSIBLE)
+    raise SqlError(_IMPOSSIBLE)
 
 
 def _natural_null(value: None, settings: Settings) -> tuple[Stored, SqlType]:
@@ -87,21 +87,21 @@ def _natural_int(value: int, settings: Settings) -> tuple[Stored, SqlType]:
     if abs(value) <= RANGES[TypeCode.BIGINT].highest:
         return value, _BIGINT
     if abs(value) >= 10**126:
-        raise SqlFault(-1226)
+        raise SqlError(-1226)
     return str(value), _DECIMAL
 
 
 def _natural_float(value: float, settings: Settings) -> tuple[Stored, SqlType]:
     if value - value == 0:  # neither infinite nor NaN
         return value, _FLOAT
-    raise SqlFault(_IMPOSSIBLE)
+    raise SqlError(_IMPOSSIBLE)
 
 
 def _natural_decimal(value: Decimal, settings: Settings) -> tuple[Stored, SqlType]:
     if not value.is_finite():
-        raise SqlFault(_IMPOSSIBLE)
+        raise SqlError(_IMPOSSIBLE)
     if value and abs(value.adjusted()) > 400:  # beyond every type; and its digits would fill memory
-        raise SqlFault(-1226)
+        raise SqlError(-1226)
     return decimal_text(value), _DECIMAL
 
 
@@ -116,13 +116,13 @@ def _natural_date(value: date, settings: Settings) -> tuple[Stored, SqlType]:
 
 def _natural_datetime(value: datetime, settings: Settings) -> tuple[Stored, SqlType]:
     if value.tzinfo is not None:
-        raise SqlFault(_IMPOSSIBLE)
+        raise SqlError(_IMPOSSIBLE)
     return full_form(value), _datetime_type(YEAR_TO_FRACTION)
 
 
 def _natural_time(value: time, settings: Settings) -> tuple[Stored, SqlType]:
     if value.tzinfo is not None:
-        raise SqlFault(_IMPOSSIBLE)
+        raise SqlError(_IMPOSSIBLE)
     return value.isoformat("microseconds")[:14], _datetime_type(HOUR_TO_FRACTION)
 
 
@@ -178,7 +178,7 @@ def storer(sql_type: SqlType) -> Storer:
     """What stores Python values in a column of a type; -1260 for a type that this server does not store."""
     form = form_of(sql_type)
     if form is None:
-        raise SqlFault(-1260)
+        raise SqlError(-1260)
     target = type_number(sql_type)
 
     def assign(value: Value, settings: Settings) -> Stored:
@@ -187,8 +187,8 @@ def storer(sql_type: SqlType) -> Storer:
             return None
         try:
             convert_value = assigner(type_number(natural_type), target)
-        except SqlFault as fault:
-            raise SqlFault(_IMPOSSIBLE if fault.sqlcode == -1260 else fault.sqlcode) from None
+        except SqlError as fault:
+            raise SqlError(_IMPOSSIBLE if fault.sqlcode == -1260 else fault.sqlcode) from None
         return convert_value(stored, settings)
 
     return _with_fast_path(form, sql_type, assign)
@@ -276,7 +276,7 @@ def loader(sql_type: SqlType, code_set: str = DEFAULT_CODE_SET) -> Loader | None
         case None:
             if sql_type.code == TypeCode.NULL:
                 return None
-            raise SqlFault(-1260)
+            raise SqlError(-1260)
 
 
 def _decimal_loader(scale: int | None) -> Loader:

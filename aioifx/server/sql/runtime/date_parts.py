@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored, numbered_type
 from aioifx.server.sql.runtime import dates, datetimes
@@ -41,7 +41,7 @@ def _needs(number: int, first: Unit, last: Unit) -> Qualifier:
     """The qualifier of a type; -1266 when it lacks fields."""
     qualifier = qualifier_of(numbered_type(number))
     if qualifier.first > first or qualifier.last < last:
-        raise SqlFault(-1266)
+        raise SqlError(-1266)
     return qualifier
 
 
@@ -94,7 +94,7 @@ def _moved(value: Value, number: int, settings: Settings, change: Callable[[date
     moment = moment_of(value, number, settings)
     target = change(moment.date())
     if target is None:
-        raise SqlFault(_OUT_OF_RANGE)
+        raise SqlError(_OUT_OF_RANGE)
     return _stored(datetime.combine(target, moment.time()), number)
 
 
@@ -122,7 +122,7 @@ def next_day(settings: Settings, value: Value, number: int, name: str | None) ->
         return None
     wanted = _WEEKDAYS.get(name.strip(" ").upper()[:3])
     if wanted is None:
-        raise SqlFault(_BAD_NAME)
+        raise SqlError(_BAD_NAME)
 
     def change(each: date) -> date | None:
         ahead = timedelta((wanted - each.isoweekday() - 1) % 7 + 1)
@@ -163,7 +163,7 @@ def _start(moment: datetime, part: str) -> datetime:
         case "MI":
             return moment.replace(second=0, microsecond=0)
         case _:
-            raise SqlFault(_BAD_NAME)
+            raise SqlError(_BAD_NAME)
 
 
 def _next_start(start: datetime, part: str) -> datetime:
@@ -200,7 +200,7 @@ def truncate_date(settings: Settings, value: Value, number: int, part: str | Non
     try:
         return _stored(_start(moment_of(value, number, settings), part.strip(" ").upper()), number)
     except OverflowError:
-        raise SqlFault(_OUT_OF_RANGE) from None
+        raise SqlError(_OUT_OF_RANGE) from None
 
 
 def round_date(settings: Settings, value: Value, number: int, part: str | None = "DD") -> Stored:
@@ -213,4 +213,4 @@ def round_date(settings: Settings, value: Value, number: int, part: str | None =
         start = _start(moment, name)
         return _stored(_next_start(start, name) if _rounds_up(moment, start, name) else start, number)
     except (OverflowError, ValueError):
-        raise SqlFault(_OUT_OF_RANGE) from None
+        raise SqlError(_OUT_OF_RANGE) from None

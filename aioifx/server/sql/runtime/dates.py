@@ -8,7 +8,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 
 _DAY_ZERO: Final = date(1899, 12, 31).toordinal()
@@ -33,7 +33,7 @@ def date_format(dbdate: str) -> DateFormat:
     match = _DBDATE.fullmatch(dbdate.upper())
     order = re.sub("[24]", "", match[1]) if match else ""
     if match is None or sorted(order) != ["D", "M", "Y"]:
-        raise SqlFault(-1212)
+        raise SqlError(-1212)
     separator = match[2] or "/"
     return DateFormat(order, 2 if "Y2" in match[1] else 4, "" if separator == "0" else separator)
 
@@ -47,24 +47,24 @@ def date_of(days: int) -> date:
     """The date that a stored form means; -1210 outside the years 1 to 9999."""
     if FIRST_DAY <= days <= LAST_DAY:
         return date.fromordinal(days + _DAY_ZERO)
-    raise SqlFault(-1210)
+    raise SqlError(-1210)
 
 
 def checked_days(days: int) -> int:
     """The number itself if it is a date; -1210 otherwise."""
     if FIRST_DAY <= days <= LAST_DAY:
         return days
-    raise SqlFault(-1210)
+    raise SqlError(-1210)
 
 
 def date_from_parts(year: int, month: int, day: int) -> date:
     """The date of three numbers; -1204, -1205, -1206 name the one that is wrong."""
     if not 1 <= year <= 9999:
-        raise SqlFault(-1204)
+        raise SqlError(-1204)
     if not 1 <= month <= 12:
-        raise SqlFault(-1205)
+        raise SqlError(-1205)
     if not 1 <= day <= monthrange(year, month)[1]:
-        raise SqlFault(-1206)
+        raise SqlError(-1206)
     return date(year, month, day)
 
 
@@ -90,7 +90,7 @@ def parse_date(text: str, settings: Settings) -> int:
             parts.append(text[pos : pos + size])
             pos += size
     if len(parts) != 3 or not all(part.isdigit() and len(part) <= 4 for part in parts):
-        raise SqlFault(-1218)
+        raise SqlError(-1218)
     by_name = dict(zip(form.order, parts, strict=True))
     month, day = int(by_name["M"]), int(by_name["D"])
     year = by_name["Y"]

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
@@ -71,7 +71,7 @@ class Piece(NamedTuple):
 def pieces(pattern: str) -> tuple[Piece, ...]:
     """A format taken apart; -999 with the directive for one that is not known, or when there is none at all."""
     if "%" not in pattern:  # such as 'YYYY-MM-DD', another family of formats
-        raise SqlFault(_NOT_IMPLEMENTED, token=pattern)
+        raise SqlError(_NOT_IMPLEMENTED, token=pattern)
     return tuple(_pieces(pattern))
 
 
@@ -80,7 +80,7 @@ def _pieces(pattern: str) -> Iterator[Piece]:
     while pos < len(pattern):
         match = _DIRECTIVE.match(pattern, pos)
         if match is None:  # a lone % at the end
-            raise SqlFault(_NOT_IMPLEMENTED, token="%")
+            raise SqlError(_NOT_IMPLEMENTED, token="%")
         pos = match.end()
         directive = match[1]
         if directive is None:
@@ -90,7 +90,7 @@ def _pieces(pattern: str) -> Iterator[Piece]:
         elif directive in _SHOWN or directive.startswith("F"):
             yield Piece(directive)
         else:
-            raise SqlFault(_NOT_IMPLEMENTED, token=match[0])
+            raise SqlError(_NOT_IMPLEMENTED, token=match[0])
 
 
 def format_moment(moment: datetime, pattern: str) -> str:
@@ -144,7 +144,7 @@ def _reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
             names.append(piece.directive)
             expression += f"({_READ[piece.directive]})"
         else:
-            raise SqlFault(_NOT_IMPLEMENTED, token=f"%{piece.directive}")
+            raise SqlError(_NOT_IMPLEMENTED, token=f"%{piece.directive}")
     return re.compile(expression, re.ASCII | re.IGNORECASE), tuple(names)
 
 
@@ -156,12 +156,12 @@ def parse_moment(text: str, pattern: str, now: datetime) -> datetime:
     expression, names = _reader(pattern)
     match = expression.fullmatch(text.strip(" "))
     if match is None:
-        raise SqlFault(_NO_MATCH)
+        raise SqlError(_NO_MATCH)
     fields = dict(zip(names, match.groups(), strict=True))
     try:
         return datetime(*_day(fields, now), *_time(fields))
     except ValueError:
-        raise SqlFault(-1263) from None
+        raise SqlError(-1263) from None
 
 
 def _day(fields: dict[str, str], now: datetime) -> tuple[int, int, int]:

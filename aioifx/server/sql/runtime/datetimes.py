@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.dates import add_months, date_of, days_of, full_year
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
@@ -73,7 +73,7 @@ def qualifier_of(sql_type: SqlType) -> Qualifier:
     if sql_type.code == TypeCode.DATE:
         return YEAR_TO_DAY
     if sql_type.code != TypeCode.DATETIME:
-        raise SqlFault(-1266)
+        raise SqlError(-1266)
     return Qualifier.from_encoded(sql_type.length)
 
 
@@ -90,7 +90,7 @@ def extended(text: str, source: Qualifier, settings: Settings) -> str:
         full = full_form(settings.now)[: place.start] + full
         # The current month may lack the day that the value has
         if _parsed_day(full) is None:
-            raise SqlFault(-1267)
+            raise SqlError(-1267)
     return full
 
 
@@ -124,11 +124,11 @@ def parse_datetime(text: str, qualifier: Qualifier, settings: Settings) -> str:
         while end < len(text) and text[end] in "0123456789":
             end += 1
         if end == pos:
-            raise SqlFault(-1262 if end < len(text) else -1263)
+            raise SqlError(-1262 if end < len(text) else -1263)
         values[unit] = text[pos:end]
         pos = end
     if pos < len(text):
-        raise SqlFault(-1264)
+        raise SqlError(-1264)
     return _assembled(values, qualifier, settings)
 
 
@@ -137,7 +137,7 @@ def _behind_mark(text: str, pos: int, unit: Unit, optional: bool) -> int:
         return pos + 1
     if optional:
         return pos
-    raise SqlFault(-1263 if pos >= len(text) else -1262)
+    raise SqlError(-1263 if pos >= len(text) else -1262)
 
 
 def _assembled(values: dict[Unit, str], qualifier: Qualifier, settings: Settings) -> str:
@@ -148,7 +148,7 @@ def _assembled(values: dict[Unit, str], qualifier: Qualifier, settings: Settings
             parts.append("." + f"{digits:0<5}"[: qualifier.scale])
             continue
         if len(digits) > (4 if unit == Unit.YEAR else 2):
-            raise SqlFault(-1261 if unit == qualifier.first else -1263)
+            raise SqlError(-1261 if unit == qualifier.first else -1263)
         if unit == Unit.YEAR:
             month, day = int(values.get(Unit.MONTH, "1")), int(values.get(Unit.DAY, "1"))
             number = full_year(digits, month, day, settings)
@@ -156,7 +156,7 @@ def _assembled(values: dict[Unit, str], qualifier: Qualifier, settings: Settings
             number = int(digits)
         lowest = 1 if unit <= Unit.DAY else 0
         if not lowest <= number <= _HIGHEST[unit]:
-            raise SqlFault(-1263)
+            raise SqlError(-1263)
         numbers[unit] = number
         parts.append(f"{_MARKS[unit] if parts else ''}{number:0{4 if unit == Unit.YEAR else 2}d}")
     check_day(numbers.get(Unit.YEAR), numbers.get(Unit.MONTH), numbers.get(Unit.DAY))
@@ -169,7 +169,7 @@ def check_day(year: int | None, month: int | None, day: int | None) -> None:
         try:
             date(2000 if year is None else year, month, day)
         except ValueError:
-            raise SqlFault(-1263) from None
+            raise SqlError(-1263) from None
 
 
 def add_ticks(text: str, qualifier: Qualifier, ticks: int, settings: Settings) -> str:
@@ -178,7 +178,7 @@ def add_ticks(text: str, qualifier: Qualifier, ticks: int, settings: Settings) -
     try:
         moved = datetime.fromisoformat(full) + ticks * TICK
     except OverflowError:
-        raise SqlFault(-1267) from None
+        raise SqlError(-1267) from None
     return _back(full_form(moved), full, qualifier)
 
 
@@ -187,7 +187,7 @@ def add_month_count(text: str, qualifier: Qualifier, months: int, settings: Sett
     full = extended(text, qualifier, settings)
     moved = add_months(date.fromisoformat(full[:10]), months)
     if moved is None:
-        raise SqlFault(-1267)
+        raise SqlError(-1267)
     return _back(moved.isoformat() + full[10:], full, qualifier)
 
 
@@ -198,7 +198,7 @@ def _back(moved: str, full: str, qualifier: Qualifier) -> str:
     """
     place = span(qualifier)
     if moved[: place.start] != full[: place.start]:
-        raise SqlFault(-1267)
+        raise SqlError(-1267)
     return moved[place]
 
 
@@ -208,7 +208,7 @@ def check_fields(moment: Qualifier, interval: Qualifier) -> None:
     A leading field in front of the DATETIME's is refused alike. assumed: the server refuses it too.
     """
     if interval.last > moment.last or interval.first < moment.first:
-        raise SqlFault(-1266)
+        raise SqlError(-1266)
 
 
 def difference(left: str, first: Qualifier, right: str, second: Qualifier, settings: Settings) -> int:

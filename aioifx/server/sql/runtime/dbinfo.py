@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.datetimes import full_form
@@ -50,7 +50,7 @@ def dbinfo_about(settings: Settings, option: str | None, argument: Value) -> Sto
         case "utc_to_datetime":
             return None if argument is None else _local_time(whole(argument))
         case _:
-            raise SqlFault(-728)
+            raise SqlError(-728)
 
 
 def user(settings: Settings) -> Stored:
@@ -70,7 +70,7 @@ def _name(option: Value) -> str:
 def _answer(table: Mapping[str, Callable[[Settings], Stored]], option: Value, settings: Settings) -> Stored:
     answer = table.get(_name(option))
     if answer is None:
-        raise SqlFault(-728)
+        raise SqlError(-728)
     return answer(settings)
 
 
@@ -78,4 +78,4 @@ def _local_time(seconds: int) -> str:
     try:
         return full_form(datetime.fromtimestamp(seconds))[:19]
     except (ValueError, OverflowError, OSError):
-        raise SqlFault(-1267) from None
+        raise SqlError(-1267) from None

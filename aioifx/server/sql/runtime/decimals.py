@@ -10,7 +10,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, DivisionByZero,
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 
 MAX_DIGITS: Final = 32
 MAX_EXPONENT: Final = 125
@@ -44,7 +44,7 @@ def parse_decimal(text: str) -> Decimal:
     """The number that a text is, blanks around it allowed; -1213 if it is none."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise SqlFault(-1213)
+        raise SqlError(-1213)
     return Decimal(match[1])
 
 
@@ -54,10 +54,10 @@ def decimal_of(stored: int | float | str) -> Decimal:
         try:
             number = Decimal(stored)
         except InvalidOperation:
-            raise SqlFault(-1213) from None
+            raise SqlError(-1213) from None
         if number.is_finite():
             return number
-        raise SqlFault(-1213)
+        raise SqlError(-1213)
     return Decimal(stored) if isinstance(stored, int) else Decimal(repr(stored))
 
 
@@ -76,13 +76,13 @@ def fit_decimal(number: Decimal, precision: int, scale: int | None) -> Decimal:
         if not fitted or fitted.adjusted() < MIN_EXPONENT:
             return Decimal(0)
         if fitted.adjusted() > MAX_EXPONENT:
-            raise SqlFault(-1226)
+            raise SqlError(-1226)
         return fitted
     if number and number.adjusted() >= MAX_DIGITS:
-        raise SqlFault(-1226)
+        raise SqlError(-1226)
     fitted = round_decimal(number, scale)
     if fitted and fitted.adjusted() >= precision - scale:
-        raise SqlFault(-1226)
+        raise SqlError(-1226)
     return fitted
 
 

@@ -7,7 +7,7 @@ from decimal import ROUND_DOWN, Decimal
 from functools import lru_cache
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import numbered_type
 from aioifx.server.sql.runtime.decimals import EXACT, decimal_of
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit
@@ -37,7 +37,7 @@ _MARKS: Final = {
 def interval_qualifier(sql_type: SqlType) -> Qualifier:
     """The fields of an INTERVAL; -1266 for other types."""
     if sql_type.code != TypeCode.INTERVAL:
-        raise SqlFault(-1266)
+        raise SqlError(-1266)
     return Qualifier.from_encoded(sql_type.length)
 
 
@@ -54,7 +54,7 @@ def fit_interval(amount: int, qualifier: Qualifier) -> int:
     """Months or ticks cut to the last unit; -1265 when the leading field has too few digits for them."""
     _, limit = _limits(qualifier)
     if abs(amount) >= limit:
-        raise SqlFault(-1265)
+        raise SqlError(-1265)
     return _without_smaller(amount, qualifier)
 
 
@@ -97,16 +97,16 @@ def parse_interval(text: str, qualifier: Qualifier) -> int:
             if text.startswith(_MARKS[unit], pos):
                 pos += 1
             elif not leading:
-                raise SqlFault(-1263 if pos >= len(text) else -1262)
+                raise SqlError(-1263 if pos >= len(text) else -1262)
         end = pos
         while end < len(text) and text[end] in "0123456789":
             end += 1
         if end == pos:
-            raise SqlFault(-1262 if end < len(text) else -1263)
+            raise SqlError(-1262 if end < len(text) else -1263)
         amount += _field(text[pos:end], unit, qualifier)
         pos = end
     if pos < len(text):
-        raise SqlFault(-1264)
+        raise SqlError(-1264)
     return -amount if negative else amount
 
 
@@ -115,9 +115,9 @@ def _field(digits: str, unit: Unit, qualifier: Qualifier) -> int:
         return int(f"{digits[: qualifier.scale]:0<5}")
     if unit == qualifier.first:
         if len(digits.lstrip("0")) > qualifier.leading:
-            raise SqlFault(-1261)
+            raise SqlError(-1261)
     elif len(digits) > 2 or int(digits) > _HIGHEST[unit]:
-        raise SqlFault(-1263)
+        raise SqlError(-1263)
     return int(digits) * _SIZE[unit]
 
 
@@ -158,13 +158,13 @@ def divide_interval(amount: int | None, divisor: int | float | str | None, resul
         return None
     number = decimal_of(divisor)
     if not number:
-        raise SqlFault(-1202)
+        raise SqlError(-1202)
     return _cut(EXACT.divide(Decimal(amount), number), result)
 
 
 def _cut(amount: Decimal, result: int) -> int:
     if amount and amount.adjusted() > 30:  # far beyond any leading field; and int() of it would be huge
-        raise SqlFault(-1265)
+        raise SqlError(-1265)
     return fit_interval(int(amount.to_integral_value(ROUND_DOWN)), interval_qualifier(numbered_type(result)))
 
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.decimals import round_decimal
 
 _DIGITS: Final = "*&#<"
@@ -47,7 +47,7 @@ def _mask(text: str) -> _Mask:
     symbols = {character for character in before if character in _SYMBOLS}
     capacity = sum(character in _DIGITS + _SYMBOLS for character in before) - len(symbols)
     if capacity < 1 and not decimals:
-        raise SqlFault(-999, token=text)
+        raise SqlError(-999, token=text)
     return _Mask(before, bool(point), decimals, rest[decimals:] if point else rest, capacity)
 
 

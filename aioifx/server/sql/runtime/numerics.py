@@ -17,7 +17,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Form, Stored, form_of, numbered_type
 from aioifx.server.sql.runtime.decimals import (
     ARITHMETIC,
@@ -51,7 +51,7 @@ class Range:
         """The number, or the fault that says it is too large."""
         if -self.highest <= number <= self.highest:
             return number
-        raise SqlFault(self.sqlcode)
+        raise SqlError(self.sqlcode)
 
 
 _SMALLINT: Final = Range(16, -1214)
@@ -80,16 +80,16 @@ def float_of(number: Number) -> float:
     try:
         return checked_float(float(number))
     except OverflowError:
-        raise SqlFault(_FLOAT_TOO_LARGE) from None
+        raise SqlError(_FLOAT_TOO_LARGE) from None
     except ValueError:
-        raise SqlFault(-1213) from None
+        raise SqlError(-1213) from None
 
 
 def checked_float(number: float) -> float:
     """The number, if it is finite; SQL has neither infinity nor NaN."""
     if math.isfinite(number):
         return number
-    raise SqlFault(_FLOAT_TOO_LARGE)
+    raise SqlError(_FLOAT_TOO_LARGE)
 
 
 def smallfloat(number: float) -> float:
@@ -97,7 +97,7 @@ def smallfloat(number: float) -> float:
     try:
         rounded: float = struct.unpack("=f", struct.pack("=f", number))[0]
     except OverflowError:
-        raise SqlFault(_SMALLFLOAT_TOO_LARGE) from None
+        raise SqlError(_SMALLFLOAT_TOO_LARGE) from None
     return rounded
 
 
@@ -127,7 +127,7 @@ def decimal_fitter(result: int) -> Callable[[Decimal], Number]:
     if form is Form.FLOAT:
         rounded = smallfloat if sql_type.code == TypeCode.SMALLFLOAT else checked_float
         return lambda number: rounded(float(number))
-    raise SqlFault(-1260)
+    raise SqlError(-1260)
 
 
 @lru_cache(maxsize=512)
@@ -175,7 +175,7 @@ def _binary(simple: Callable[[Value, Value], Value], exact: Callable[[Decimal, D
 
 def _divide(left: Value, right: Value) -> Value:
     if not right:
-        raise SqlFault(-1202)
+        raise SqlError(-1202)
     if type(left) is not int:
         return left / right
     quotient = abs(left) // abs(right)
@@ -184,13 +184,13 @@ def _divide(left: Value, right: Value) -> Value:
 
 def _divide_decimals(left: Decimal, right: Decimal) -> Decimal:
     if not right:
-        raise SqlFault(-1202)
+        raise SqlError(-1202)
     return ARITHMETIC.divide(left, right)
 
 
 def _remainder(left: Value, right: Value) -> Value:
     if not right:
-        raise SqlFault(-1202)
+        raise SqlError(-1202)
     rest = abs(left) % abs(right)
     return -rest if left < 0 else rest
 
@@ -198,7 +198,7 @@ def _remainder(left: Value, right: Value) -> Value:
 def _remainder_decimals(left: Decimal, right: Decimal) -> Decimal:
     divisor = right.to_integral_value(ROUND_DOWN)
     if not divisor:
-        raise SqlFault(-1202)
+        raise SqlError(-1202)
     return EXACT.remainder(left.to_integral_value(ROUND_DOWN), divisor)
 
 
@@ -250,9 +250,9 @@ def maths(function: Callable[..., float]) -> Callable[..., Stored]:
         try:
             return checked_float(function(*map(float_of, numbers)))
         except ValueError:
-            raise SqlFault(_MATHS_DOMAIN) from None
+            raise SqlError(_MATHS_DOMAIN) from None
         except OverflowError:
-            raise SqlFault(_FLOAT_TOO_LARGE) from None
+            raise SqlError(_FLOAT_TOO_LARGE) from None
 
     return compute
 

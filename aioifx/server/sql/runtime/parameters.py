@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import TEXT_FORMS, Stored, form_of
@@ -26,7 +26,7 @@ def bind(parameters: Sequence[Parameter], values: Sequence[Value], settings: Set
     Raises:   SqlFault: -254 their number is another, -415 and kin a value cannot be of the type.
     """
     if len(values) != len(parameters):
-        raise SqlFault(_WRONG_COUNT)
+        raise SqlError(_WRONG_COUNT)
     return tuple(
         bound(parameter, value, settings) for parameter, value in zip(parameters, values, strict=True)
     )
@@ -48,7 +48,7 @@ def bound(parameter: Parameter, value: Value, settings: Settings) -> Stored:
 def _whole(value: Value, type_: SqlType, settings: Settings) -> Stored:
     """An operand of integer arithmetic: rounding it would make another sum."""
     if isinstance(value, float | Decimal) and value != int(value):
-        raise SqlFault(_CONVERSION_FAILED)
+        raise SqlError(_CONVERSION_FAILED)
     return store(value, type_, settings)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 
 BACKSLASH: Final = "\\"
 
@@ -51,7 +51,7 @@ def _matches_test(pattern: str, escape: str) -> _Test:
 def _checked(escape: str) -> str:
     if len(escape) == 1:
         return escape
-    raise SqlFault(-201, token="ESCAPE")  # assumed: the number for an escape that is not one character
+    raise SqlError(-201, token="ESCAPE")  # assumed: the number for an escape that is not one character
 
 
 def _compiled(tokens: list[str]) -> _Test:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.sqlite_functions import FaultSink, Function, FunctionSpec, guarded
 from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, NOT_NULL, Qualifier, TypeCode, Unit
@@ -17,7 +17,7 @@ from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, NOT_NULL, Quali
 def required(value: Stored, column: str, sqlcode: int) -> Stored:
     """``ifx_required``: the value, which must not be NULL."""
     if value is None:
-        raise SqlFault(sqlcode, token=column)
+        raise SqlError(sqlcode, token=column)
     return value
 
 
@@ -27,7 +27,7 @@ def count(value: Stored) -> Stored:
     assumed: -415 for NULL and negative ones; no rows would be a plausible answer.
     """
     if not isinstance(value, int) or value < 0:
-        raise SqlFault(-415)
+        raise SqlError(-415)
     return value
 
 

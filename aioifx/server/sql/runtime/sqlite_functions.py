@@ -93,7 +93,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored, numbered_type
 from aioifx.server.sql.runtime import (
@@ -114,7 +114,7 @@ from aioifx.sqltypes import Value
 Function: TypeAlias = Callable[..., Stored]
 """What SQLite calls with stored values; those that need them get the session's settings in front."""
 
-FaultSink: TypeAlias = Callable[[SqlFault], None]
+FaultSink: TypeAlias = Callable[[SqlError], None]
 
 _INTERNAL_ERROR: Final = -768
 
@@ -177,7 +177,7 @@ def guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
     def run(*arguments: Value) -> Stored:
         try:
             return call(*arguments)
-        except SqlFault as fault:
+        except SqlError as fault:
             on_fault(fault)
             raise
         except Exception as error:
@@ -186,9 +186,9 @@ def guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
     return run
 
 
-def _internal(error: Exception, on_fault: FaultSink) -> SqlFault:
+def _internal(error: Exception, on_fault: FaultSink) -> SqlError:
     """What is told when a function of ours is wrong: no client should see, and no session end by, a traceback."""
-    fault = SqlFault(_INTERNAL_ERROR)
+    fault = SqlError(_INTERNAL_ERROR)
     fault.__cause__ = error
     on_fault(fault)
     return fault
@@ -263,7 +263,7 @@ def _and_not(left: int, right: int) -> int:
 
 
 def _raise(sqlcode: int, token: str = "") -> Stored:
-    raise SqlFault(sqlcode, token=token)
+    raise SqlError(sqlcode, token=token)
 
 
 # --- the tables -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 
 _NOT_IN_CODE_SET: Final = -23103
 _TOO_LONG: Final = -881
@@ -27,7 +27,7 @@ def encoded(text: str, code_set: str) -> bytes:
     try:
         return text.encode(code_set)
     except UnicodeEncodeError:
-        raise SqlFault(_NOT_IN_CODE_SET) from None
+        raise SqlError(_NOT_IN_CODE_SET) from None
 
 
 def byte_length(text: str, code_set: str) -> int:
@@ -55,7 +55,7 @@ def subscript(text: str | None, first: int, last: int, code_set: str) -> str | N
     if text is None:
         return None
     if not 1 <= first <= last:
-        raise SqlFault(-306)
+        raise SqlError(-306)
     if text.isascii():
         return text[first - 1 : last]
     result: list[str] = []
@@ -146,7 +146,7 @@ def trim_trailing(text: str | None, characters: str | None = " ") -> str | None:
 def _require_length(count: int) -> None:
     """Raises:   SqlFault: -881, the result would be longer than LVARCHAR."""
     if count > _LONGEST:
-        raise SqlFault(_TOO_LONG)
+        raise SqlError(_TOO_LONG)
 
 
 def _filling(filler: str, count: int) -> str:
@@ -280,8 +280,8 @@ def character(code: int | None, code_set: str) -> str | None:
     if code is None:
         return None
     if not 0 <= code <= 255:
-        raise SqlFault(-1226)
+        raise SqlError(-1226)
     try:
         return bytes((code,)).decode(code_set)
     except UnicodeDecodeError:
-        raise SqlFault(_NOT_IN_CODE_SET) from None
+        raise SqlError(_NOT_IN_CODE_SET) from None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.nodes import Expression, Name, Parameter, QualifiedName, Query
 from aioifx.server.sql.syntax.tokens import Kind, Token
 
@@ -190,13 +190,13 @@ class TokenStream:
         """Leave it again."""
         self._depth -= levels
 
-    def refusal(self, token: Token | None = None) -> SqlFault:
+    def refusal(self, token: Token | None = None) -> SqlError:
         """The fault for a token that cannot stand where it stands; the next one unless another is given."""
-        return SqlFault(SYNTAX_ERROR, offset=(token or self.token).offset)
+        return SqlError(SYNTAX_ERROR, offset=(token or self.token).offset)
 
-    def unsupported(self, keyword: str, token: Token | None = None) -> SqlFault:
+    def unsupported(self, keyword: str, token: Token | None = None) -> SqlError:
         """The fault for Informix SQL that is known but not executed."""
-        return SqlFault(NOT_IMPLEMENTED, token=keyword, offset=(token or self.token).offset)
+        return SqlError(NOT_IMPLEMENTED, token=keyword, offset=(token or self.token).offset)
 
 
 def _closers(tokens: list[Token]) -> dict[int, int]:

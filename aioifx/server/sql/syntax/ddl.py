@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
 from aioifx.server.sql.syntax.cursor import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.nodes import (
@@ -156,7 +156,7 @@ def parse_rename(s: TokenStream) -> Statement:
     return RenameObject(offset, kind, name, s.name())
 
 
-def _not_executed(s: TokenStream, verb: str) -> SqlFault:
+def _not_executed(s: TokenStream, verb: str) -> SqlError:
     """The fault for what follows the verb: -999 for what Informix knows, else -201."""
     for words in _NOT_EXECUTED:
         if s.at(*words):

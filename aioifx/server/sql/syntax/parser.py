@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
 from aioifx.server.sql.syntax.cursor import NOT_IMPLEMENTED, Grammar, TokenStream
 from aioifx.server.sql.syntax.ddl import OBJECTS
@@ -95,7 +95,7 @@ def _require_height(statement: Statement) -> None:
         level = [child for node in level for child in children(node)]
         if not level:
             return
-    raise SqlFault(NOT_IMPLEMENTED, token="NESTING", offset=level[0].offset)
+    raise SqlError(NOT_IMPLEMENTED, token="NESTING", offset=level[0].offset)
 
 
 # --- Scripts -----------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.cursor import TokenStream, parse_database_prefix, parse_owner
 from aioifx.server.sql.syntax.nodes import (
     CommonTable,
@@ -71,7 +71,7 @@ def parse_subquery(s: TokenStream) -> Query:
     start = s.token
     query = parse_query(s)
     if _is_limited(query):
-        raise SqlFault(LIMIT_NOT_ALLOWED, offset=start.offset)
+        raise SqlError(LIMIT_NOT_ALLOWED, offset=start.offset)
     return query
 
 

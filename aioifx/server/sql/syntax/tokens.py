@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 
 
 class Kind(Enum):
@@ -101,7 +101,7 @@ def tokens_of(text: str, *, delimident: bool = False) -> Iterator[Token]:
 def _end_of_comment(text: str, start: int, closing: str, sqlcode: int) -> int:
     end = text.find(closing, start + len(closing))
     if end < 0:
-        raise SqlFault(sqlcode, offset=start + 1)
+        raise SqlError(sqlcode, offset=start + 1)
     return end + len(closing)
 
 
@@ -114,14 +114,14 @@ def _token_at(text: str, pos: int, delimident: bool) -> Token:
         return _quoted(text, pos, delimident)
     if found := _SYMBOL.match(text, pos):
         return Token(Kind.SYMBOL, found[0], pos + 1, found.end() + 1)
-    raise SqlFault(ILLEGAL_CHARACTER, offset=pos + 1)
+    raise SqlError(ILLEGAL_CHARACTER, offset=pos + 1)
 
 
 def _checked_name(name: str, pos: int) -> str:
     """The name, unless it is too long or holds characters that look like letters to nobody but a regex."""
     _require_size(name, pos)
     if not name.isascii() and not name.replace("$", "_").isidentifier():
-        raise SqlFault(ILLEGAL_CHARACTER, offset=pos + 1)
+        raise SqlError(ILLEGAL_CHARACTER, offset=pos + 1)
     return name
 
 
@@ -130,10 +130,10 @@ def _number(text: str, found: re.Match[str]) -> Token:
     offset, end = found.start() + 1, found.end() + 1
     is_integer = digits.isdigit()
     if len(digits) > NUMBER_SIZE or (exponent and abs(int(exponent)) > EXPONENT_LIMIT):
-        raise SqlFault(ILLEGAL_INTEGER if is_integer else ILLEGAL_FLOAT, offset=offset)
+        raise SqlError(ILLEGAL_INTEGER if is_integer else ILLEGAL_FLOAT, offset=offset)
     if _NAME.match(text, found.end()):
         # Assumed: "12abc" is refused rather than read as 12 with the label abc.
-        raise SqlFault(ILLEGAL_INTEGER if is_integer else ILLEGAL_FLOAT, offset=offset)
+        raise SqlError(ILLEGAL_INTEGER if is_integer else ILLEGAL_FLOAT, offset=offset)
     return Token(Kind.NUMBER, digits, offset, end)
 
 
@@ -141,11 +141,11 @@ def _quoted(text: str, pos: int, delimident: bool) -> Token:
     quote = text[pos]
     found = _QUOTED[quote].match(text, pos)
     if found is None:
-        raise SqlFault(OPEN_QUOTE, offset=pos + 1)
+        raise SqlError(OPEN_QUOTE, offset=pos + 1)
     value = found[1].replace(quote * 2, quote)
     if quote == '"' and delimident:
         if not value:
-            raise SqlFault(-201, offset=pos + 1)
+            raise SqlError(-201, offset=pos + 1)
         return Token(Kind.DELIMITED, _delimited(value, pos), pos + 1, found.end() + 1)
     return Token(Kind.STRING, value, pos + 1, found.end() + 1)
 
@@ -157,4 +157,4 @@ def _delimited(name: str, pos: int) -> str:
 
 def _require_size(name: str, pos: int) -> None:
     if len(name.encode("utf-8", "surrogatepass")) > NAME_SIZE:
-        raise SqlFault(NAME_TOO_LONG, token=name[:NAME_SIZE], offset=pos + 1)
+        raise SqlError(NAME_TOO_LONG, token=name[:NAME_SIZE], offset=pos + 1)

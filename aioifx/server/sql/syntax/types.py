@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from aioifx.server.sql.builtin_types import boolean, lvarchar
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.cursor import TokenStream
 from aioifx.server.sql.syntax.tokens import Kind, Token
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
@@ -129,7 +129,7 @@ def _plain_type(s: TokenStream, token: Token) -> SqlType:
         return SqlType(TypeCode.DATETIME, parse_datetime_qualifier(s).encoded)
     if word == "interval":
         return SqlType(TypeCode.INTERVAL, parse_interval_qualifier(s).encoded)
-    raise SqlFault(UNKNOWN_TYPE, token=word, offset=token.offset)
+    raise SqlError(UNKNOWN_TYPE, token=word, offset=token.offset)
 
 
 def _size(s: TokenStream, low: int, high: int) -> int:
@@ -209,7 +209,7 @@ def parse_datetime_qualifier(s: TokenStream) -> Qualifier:
     s.expect("to")
     last, scale = _last_field(s)
     if first > last:
-        raise SqlFault(BAD_QUALIFIER, offset=start.offset)
+        raise SqlError(BAD_QUALIFIER, offset=start.offset)
     return datetime_qualifier(first, last, scale)
 
 
@@ -223,7 +223,7 @@ def parse_interval_qualifier(s: TokenStream) -> Qualifier:
     s.expect("to")
     last, scale = _last_field(s)
     if first > last or (first <= Unit.MONTH) != (last <= Unit.MONTH):
-        raise SqlFault(BAD_QUALIFIER, offset=start.offset)
+        raise SqlError(BAD_QUALIFIER, offset=start.offset)
     return Qualifier(first, last, scale if first == Unit.FRACTION else leading, scale)
 
 
@@ -240,5 +240,5 @@ def _precision(s: TokenStream, high: int) -> int:
     digits = s.integer()
     s.expect(")")
     if not 1 <= digits <= high:
-        raise SqlFault(BAD_QUALIFIER, offset=token.offset)
+        raise SqlError(BAD_QUALIFIER, offset=token.offset)
     return digits

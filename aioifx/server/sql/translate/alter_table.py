@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, Step
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
 from aioifx.server.sql.syntax import nodes
@@ -148,7 +148,7 @@ class _Alteration:
     def _drop_constraint(self, name: nodes.QualifiedName) -> None:
         constraint = next((each for each in self.table.constraints if each.name == name.name), None)
         if constraint is None or name.owner not in ("", constraint.owner):
-            raise SqlFault(-623, token=name.name, offset=name.offset)
+            raise SqlError(-623, token=name.name, offset=name.offset)
         if constraint.kind in (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE):
             self._free_children(constraint)
         was_key = constraint.kind is ConstraintKind.REFERENCES
@@ -191,7 +191,7 @@ class _Alteration:
     def _add_column(self, action: nodes.AddColumn) -> None:
         column = column_of(action.column, self.context)
         if column.is_serial:
-            raise SqlFault(-287, token=column.name, offset=action.offset)
+            raise SqlError(-287, token=column.name, offset=action.offset)
         columns = list(self.table.columns)
         place = len(columns)
         if action.before is not None:
@@ -211,13 +211,13 @@ class _Alteration:
     def _column(self, name: nodes.Name) -> ColumnDef:
         column = self.table.column(name.text)
         if column is None:
-            raise SqlFault(-217, token=name.text, offset=name.offset)
+            raise SqlError(-217, token=name.text, offset=name.offset)
         return column
 
     def _drop_column(self, name: nodes.Name) -> None:
         column = self._column(name)
         if len(self.table.columns) == 1:
-            raise SqlFault(-999, token="DROP", offset=name.offset)
+            raise SqlError(-999, token="DROP", offset=name.offset)
         gone = [each for each in self.table.constraints if column.name in each.columns]
         for constraint in gone:
             if constraint.kind in (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE):
@@ -243,7 +243,7 @@ class _Alteration:
         if key is not None and new.name in key.columns:
             new = replace(new, nullable=False)
         if new.is_serial and not old.is_serial and self.table.serials:
-            raise SqlFault(-287, token=new.name, offset=node.offset)
+            raise SqlError(-287, token=new.name, offset=node.offset)
         text = assigned(Typed(identifier(old.name), old.type), new.type)
         if affinity(old.type) != affinity(new.type):
             self._move_column(old, new, text, node.offset)
@@ -281,7 +281,7 @@ class _Alteration:
             for each in self.context.schema.references_to(self.table.tabid)
         )
         if tied or pointed:
-            raise SqlFault(-999, token="MODIFY", offset=offset)
+            raise SqlError(-999, token="MODIFY", offset=offset)
         indexes = [index for index in self.table.indexes if old.name in index.columns]
         for index in indexes:
             self.steps += drop_index_steps(self.table, index)
@@ -309,9 +309,9 @@ def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> 
     """
     old, new = node.column.text, node.new_name.text
     if table.column(old) is None:
-        raise SqlFault(-217, token=old, offset=node.column.offset)
+        raise SqlError(-217, token=old, offset=node.column.offset)
     if table.column(new) is not None:
-        raise SqlFault(-328, token=new, offset=node.new_name.offset)
+        raise SqlError(-328, token=new, offset=node.new_name.offset)
     step = Step(f"ALTER TABLE {table.source} RENAME COLUMN {identifier(old)} TO {identifier(new)}")
     changes: dict[int, Table] = {table.tabid: _renamed(table, old, new)}
     if not table.is_temp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import (
@@ -88,7 +88,7 @@ def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str 
             if family is Family.TEXT:
                 operand, family = number_of(operand), Family.DECIMAL
             if family not in NUMERIC:
-                raise SqlFault(-1260, offset=offset)
+                raise SqlError(-1260, offset=offset)
             result = FLOAT if family is Family.FLOAT else decimal()
             if name == "sum" and family is Family.INTEGER:
                 result = decimal(scale=0)

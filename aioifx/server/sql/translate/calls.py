@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import (
     BIGINT,
     DATE,
@@ -46,7 +46,7 @@ class Translator(Protocol):
     def pair(self, left: nodes.Expression, right: nodes.Expression) -> tuple[Typed, Typed]: ...
 
     def promoted(
-        self, nodes: Sequence[nodes.Expression], hint: SqlType | None = None
+        self, expressions: Sequence[nodes.Expression], hint: SqlType | None = None
     ) -> tuple[list[Typed], SqlType]: ...
 
 
@@ -62,7 +62,7 @@ def call(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Type
     if routine is None:
         return _registered(translator, node)
     if not routine.required <= len(node.arguments) <= len(routine.kinds):
-        raise SqlFault(-664, token=node.name, offset=node.offset)
+        raise SqlError(-664, token=node.name, offset=node.offset)
     pairs = zip(routine.kinds, node.arguments, strict=False)
     arguments = [_argument(translator, kind, argument) for kind, argument in pairs]
     result = routine.build(arguments)
@@ -82,9 +82,9 @@ def _registered(translator: Translator, node: nodes.Call) -> Typed:
     """
     routine = translator.context.settings.routines.find(node.name)
     if routine is None or not routine.returns or len(node.arguments) != len(routine.params):
-        raise SqlFault(-674, token=node.name, offset=node.offset)
+        raise SqlError(-674, token=node.name, offset=node.offset)
     if routine.result is None:
-        raise SqlFault(-999, token=node.name, offset=node.offset)
+        raise SqlError(-999, token=node.name, offset=node.offset)
     pairs = zip(node.arguments, routine.params, strict=True)
     texts = [assigned(translator.value(argument, type_), type_) for argument, (_, type_) in pairs]
     return Typed(f"ifx_routine({', '.join([string(routine.name), *texts])})", routine.result)
@@ -102,16 +102,16 @@ def _argument(translator: Translator, kind: Kind, node: nodes.Expression) -> Typ
             value = number_of(value)
             family = family_of(value.known_type)
             if family not in NUMERIC:
-                raise SqlFault(-674, offset=node.offset)
+                raise SqlError(-674, offset=node.offset)
             return value
         case Kind.COUNT:
             return value if family is Family.INTEGER else Typed(cast(value, INTEGER), INTEGER, value.nullable)
         case Kind.BITS if family is not Family.INTEGER:
-            raise SqlFault(-674, offset=node.offset)
+            raise SqlError(-674, offset=node.offset)
         case Kind.MOMENT if family is Family.TEXT:
             return Typed(cast(value, DATE), DATE, value.nullable)
         case Kind.MOMENT if family not in (Family.DATE, Family.DATETIME):
-            raise SqlFault(-1260, offset=node.offset)
+            raise SqlError(-1260, offset=node.offset)
         case _:
             return value
 
@@ -132,7 +132,7 @@ _HINTS: Final = {
 def _arguments(node: nodes.Call, least: int, most: int | None = None) -> tuple[nodes.Expression, ...]:
     count = len(node.arguments)
     if count < least or (most is not None and count > most):
-        raise SqlFault(-664, token=node.name, offset=node.offset)
+        raise SqlError(-664, token=node.name, offset=node.offset)
     return node.arguments
 
 
@@ -200,7 +200,7 @@ def _dbinfo(translator: Translator, node: nodes.Call, hint: SqlType | None) -> T
     option, *rest = _arguments(node, 1, 2)
     type_ = _DBINFO_TYPES.get(option.value.lower()) if isinstance(option, nodes.String) else None
     if type_ is None:
-        raise SqlFault(-728, offset=node.offset)
+        raise SqlError(-728, offset=node.offset)
     texts = [translator.typed(option).sql.lower(), *(translator.typed(each, INTEGER).sql for each in rest)]
     return Typed(f"ifx_dbinfo({', '.join(texts)})", type_)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.type_rules import LONG_TEXT, Family, common, comparison_type, family_of
 from aioifx.server.sql.syntax import nodes
@@ -109,14 +109,14 @@ def condition(translator: Translator, node: nodes.Expression) -> str:
 def _boolean(translator: Translator, node: nodes.Expression) -> str:
     value = translator.value(node)
     if value.type is None or family_of(value.type) is not Family.BOOLEAN:
-        raise SqlFault(-201, offset=node.offset)
+        raise SqlError(-201, offset=node.offset)
     return f"({value.sql} = 't')"
 
 
 def _is_null(translator: Translator, node: nodes.IsNull) -> str:
     """IS NULL takes no bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
     if isinstance(node.operand, nodes.Parameter):
-        raise SqlFault(-201, offset=node.operand.offset)
+        raise SqlError(-201, offset=node.operand.offset)
     return f"({translator.value(node.operand).sql} IS {'NOT ' if node.negated else ''}NULL)"
 
 
@@ -198,7 +198,7 @@ def _meeting(operand: Typed, output: Typed, relation: Relation, offset: int) -> 
     type_ = common(operand.type, output.type)
     if type_ is None:
         if not type_rules.comparable(operand.type, output.type):
-            raise SqlFault(-1260, offset=offset)
+            raise SqlError(-1260, offset=offset)
         is_text = family_of(operand.type) is Family.TEXT
         type_ = comparison_type(output.type if is_text else operand.type)
     return converted(operand, type_), relation.text((type_,))

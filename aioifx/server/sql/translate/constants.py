@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import DATE, INTEGER, char, decimal, varchar
@@ -45,7 +45,7 @@ def session_constant(node: nodes.SessionConstant) -> Typed:
         case "sitename" | "dbservername":
             return Typed("ifx_dbservername()", varchar(128), False)
         case _:
-            raise SqlFault(-999, token=node.name.upper(), offset=node.offset)
+            raise SqlError(-999, token=node.name.upper(), offset=node.offset)
 
 
 def current(node: nodes.Current) -> Typed:

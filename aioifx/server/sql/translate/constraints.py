@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import (
     ColumnDef,
     Constraint,
@@ -47,7 +47,7 @@ def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
     Raises:   SqlFault: -999, the server does not store its type.
     """
     if family_of(node.type) is Family.OTHER:
-        raise SqlFault(-999, token=str(node.type), offset=node.offset)
+        raise SqlError(-999, token=str(node.type), offset=node.offset)
     column = ColumnDef(node.name.text, node.type, serial_start=node.serial_start or 1)
     if node.not_null is not None or column.is_serial:
         column = replace(column, nullable=False, declared_not_null=True)
@@ -91,14 +91,14 @@ def _require_fitting(value: Typed, column: ColumnDef, offset: int, context: Cont
         return
     constant = value.constant
     if constant is None and family_of(value.type) is not family_of(column.type):
-        raise SqlFault(-591, token=column.name, offset=offset)
+        raise SqlError(-591, token=column.name, offset=offset)
     stored = decimal_text(constant) if isinstance(constant, Decimal) else constant
     try:
         convert = assigner(type_number(value.type), type_number(column.type))
         if stored is not None:
             convert(stored, context.settings)
-    except SqlFault:
-        raise SqlFault(-591, token=column.name, offset=offset) from None
+    except SqlError:
+        raise SqlError(-591, token=column.name, offset=offset) from None
 
 
 @dataclass(slots=True)
@@ -135,14 +135,14 @@ class TableBuilder:
     def _columns(self, names: Iterable[nodes.Name]) -> tuple[str, ...]:
         for name in names:
             if self.table.column(name.text) is None:
-                raise SqlFault(-217, token=name.text, offset=name.offset)
+                raise SqlError(-217, token=name.text, offset=name.offset)
         return tuple(name.text for name in names)
 
     def _add(
         self, kind: ConstraintKind, name: nodes.QualifiedName | None, columns: tuple[str, ...]
     ) -> Constraint:
         if name is not None and self.table.is_temp:
-            raise SqlFault(-576, offset=name.offset)
+            raise SqlError(-576, offset=name.offset)
         constrid = self.next_constrid
         self.next_constrid += 1
         called = name.name if name is not None else f"{_LETTERS[kind]}{self.table.tabid}_{constrid}"
@@ -150,7 +150,7 @@ class TableBuilder:
             each.name == called for each in self.table.constraints
         )
         if name is not None and taken:
-            raise SqlFault(-743, token=called, offset=name.offset)
+            raise SqlError(-743, token=called, offset=name.offset)
         owner = (name.owner if name is not None else "") or self.table.owner
         constraint = Constraint(constrid, called, owner, kind, columns)
         self._put(constraint)
@@ -164,7 +164,7 @@ class TableBuilder:
     def _primary_key(self, node: nodes.PrimaryKey) -> None:
         columns = self._columns(node.columns)
         if self.table.primary_key is not None:
-            raise SqlFault(-577, offset=node.offset)
+            raise SqlError(-577, offset=node.offset)
         declared = tuple(
             replace(column, nullable=False) if column.name in columns else column
             for column in self.table.columns
@@ -185,7 +185,7 @@ class TableBuilder:
         """
         same = (each for each in self.table.constraints if set(each.columns) == set(columns))
         if kind is ConstraintKind.UNIQUE and any(each.kind is kind for each in same):
-            raise SqlFault(-577)
+            raise SqlError(-577)
         constraint = self._add(kind, name, columns)
         index = next(
             (
@@ -213,15 +213,15 @@ class TableBuilder:
 
     def _foreign_key(self, node: nodes.ForeignKey) -> None:
         if self.table.is_temp:
-            raise SqlFault(-548, offset=node.offset)
+            raise SqlError(-548, offset=node.offset)
         columns = self._columns(node.columns)
         is_self = node.parent.name == self.table.name and node.parent.owner in ("", self.table.owner)
         parent = self.table if is_self else self.context.table(node.parent)
         if parent.is_temp or parent.is_system:
-            raise SqlFault(-297, offset=node.offset)
+            raise SqlError(-297, offset=node.offset)
         key = _parent_key(parent, tuple(name.text for name in node.parent_columns))
         if key is None or len(key.columns) != len(columns):
-            raise SqlFault(-297, offset=node.offset)
+            raise SqlError(-297, offset=node.offset)
         wanted = tuple(name.text for name in node.parent_columns) or key.columns
         constraint = self._key(ConstraintKind.REFERENCES, node.name, columns, is_unique=False)
         self._put(
@@ -251,7 +251,7 @@ def check_sql(context: Context, table: Table, condition: nodes.Expression, prefi
     """
     for node in nodes.walk(condition):
         if isinstance(node, nodes.Parameter | nodes.Query):
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
     columns = tuple(
         SourceColumn(column.name, f"{prefix}{identifier(column.name)}", column.type, column.nullable)
         for column in table.columns
@@ -269,8 +269,8 @@ def check_columns(columns: Sequence[ColumnDef], offset: int) -> None:
     names: set[str] = set()
     for column in columns:
         if column.name in names:
-            raise SqlFault(-328, token=column.name, offset=offset)
+            raise SqlError(-328, token=column.name, offset=offset)
         names.add(column.name)
     for is_big in (False, True):
         if sum(column.is_serial and (column.type.code in _SERIAL8) is is_big for column in columns) > 1:
-            raise SqlFault(-287, offset=offset)
+            raise SqlError(-287, offset=offset)

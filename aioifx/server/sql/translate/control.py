@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Action, Plan, StatementType
 from aioifx.server.sql.syntax import nodes
@@ -51,7 +51,7 @@ def plan_of(statement: nodes.Statement, context: Context) -> Plan:
         or _without_effect(statement, context)
     )
     if found is None:
-        raise SqlFault(-999, token=_KEYWORDS.get(type(statement), ""), offset=statement.offset)
+        raise SqlError(-999, token=_KEYWORDS.get(type(statement), ""), offset=statement.offset)
     type_, action = found
     return Plan(type_, action)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, StatementType, Step
 from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table, TableKind
@@ -46,7 +46,7 @@ def plan_of(statement: _Statement, context: Context) -> Plan:
     Raises:   SqlFault: -349, no database is open; whatever is wrong with names and types.
     """
     if not context.schema.database:
-        raise SqlFault(-349)
+        raise SqlError(-349)
     match statement:
         case nodes.CreateTable():
             return _create_table(statement, context)
@@ -79,11 +79,11 @@ def definable(name: nodes.QualifiedName, context: Context) -> Table:
     """
     table = context.table(name)
     if table.is_system or table.generated:
-        raise SqlFault(-511, token=table.name, offset=name.offset)
+        raise SqlError(-511, token=table.name, offset=name.offset)
     if table.kind is not TableKind.TABLE:
-        raise SqlFault(-206, -111, token=table.name, offset=name.offset)
+        raise SqlError(-206, -111, token=table.name, offset=name.offset)
     if table.catalog not in MAIN:
-        raise SqlFault(-999, token=str(name), offset=name.offset)
+        raise SqlError(-999, token=str(name), offset=name.offset)
     return table
 
 
@@ -93,10 +93,10 @@ def _new_name(name: nodes.QualifiedName, context: Context) -> str:
     Raises:   SqlFault: -310, it is not.
     """
     if name.database not in ("", context.schema.database):
-        raise SqlFault(-999, token=str(name), offset=name.offset)
+        raise SqlError(-999, token=str(name), offset=name.offset)
     existing = context.schema.table(name.name)
     if existing is not None and not existing.is_temp:
-        raise SqlFault(-310, token=name.name, offset=name.offset)
+        raise SqlError(-310, token=name.name, offset=name.offset)
     return name.owner or context.settings.user
 
 
@@ -113,7 +113,7 @@ def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
     if is_there and node.if_not_exists:
         return Plan(type_, _NOTHING)
     if is_there and node.temp:
-        raise SqlFault(-958, token=node.table.name, offset=node.table.offset)
+        raise SqlError(-958, token=node.table.name, offset=node.table.offset)
     owner = context.settings.user if node.temp else _new_name(node.table, context)
     columns = tuple(column_of(column, context) for column in node.columns)
     check_columns(columns, node.offset)
@@ -161,7 +161,7 @@ def _drop(node: nodes.Drop, context: Context) -> Plan:
 def _drop_table(node: nodes.Drop, context: Context) -> Plan:
     try:
         table = definable(node.name, context)
-    except SqlFault as fault:
+    except SqlError as fault:
         if fault.sqlcode == -206 and node.if_exists:
             return Plan(StatementType.DROP_TABLE, _NOTHING)
         raise
@@ -184,7 +184,7 @@ def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[Remove
     """
     dependents = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
     if dependents and node.restrict:
-        raise SqlFault(-999, token="RESTRICT", offset=node.offset)
+        raise SqlError(-999, token="RESTRICT", offset=node.offset)
     return dependents
 
 
@@ -204,14 +204,14 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
     if context.schema.index(node.index.name) is not None:
         if node.if_not_exists:
             return Plan(StatementType.CREATE_INDEX, _NOTHING)
-        raise SqlFault(-316, token=node.index.name, offset=node.index.offset)
+        raise SqlError(-316, token=node.index.name, offset=node.index.offset)
     table = definable(node.table, context)
     for part in node.parts:
         if table.column(part.column.text) is None:
-            raise SqlFault(-217, token=part.column.text, offset=part.column.offset)
+            raise SqlError(-217, token=part.column.text, offset=part.column.offset)
     parts = tuple(IndexPart(part.column.text, part.descending) for part in node.parts)
     if any(index.parts == parts for index in table.indexes):
-        raise SqlFault(-350, offset=node.offset)
+        raise SqlError(-350, offset=node.offset)
     owner = node.index.owner or context.settings.user
     index = Index(node.index.name, owner, parts, node.unique, node.cluster)
     steps = tuple(index_steps(table, index, duplicate=(-371, -100, "")))
@@ -224,10 +224,10 @@ def _drop_index(node: nodes.Drop, context: Context) -> Plan:
     if found is None:
         if node.if_exists:
             return Plan(StatementType.DROP_INDEX, _NOTHING)
-        raise SqlFault(-319, token=node.name.name, offset=node.name.offset)
+        raise SqlError(-319, token=node.name.name, offset=node.name.offset)
     table, index = found
     if table.constraint_of_index(index.name) is not None:
-        raise SqlFault(-319, token=index.name, offset=node.name.offset)
+        raise SqlError(-319, token=index.name, offset=node.name.offset)
     kept = tuple(each for each in table.indexes if each.name != index.name)
     definition = Definition(tuple(drop_index_steps(table, index)), (PutTable(replace(table, indexes=kept)),))
     return Plan(StatementType.DROP_INDEX, definition)
@@ -244,16 +244,16 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
         require_simple(node, context)
     for each in nodes.walk(node.query):
         if isinstance(each, nodes.Parameter | nodes.IntoTemp):
-            raise SqlFault(-201, offset=each.offset)
+            raise SqlError(-201, offset=each.offset)
     relation = QueryTranslator(context).query(node.query, None, Place.VIEW)
     names = [name.text for name in node.columns] or list(relation.names)
     if len(names) != len(relation.outputs):
-        raise SqlFault(-236, offset=node.offset)
+        raise SqlError(-236, offset=node.offset)
     if any(name.startswith("(") for name in names):
-        raise SqlFault(-249, offset=node.offset)
+        raise SqlError(-249, offset=node.offset)
     for table in context.tables.values():
         if table.is_temp:
-            raise SqlFault(-206, -111, token=table.name, offset=node.offset)
+            raise SqlError(-206, -111, token=table.name, offset=node.offset)
     columns = tuple(
         ColumnDef(name, output.known_type, output.nullable)
         for name, output in zip(names, relation.outputs, strict=True)
@@ -286,7 +286,7 @@ def _create_synonym(node: nodes.CreateSynonym, context: Context) -> Plan:
     owner = _new_name(node.synonym, context)
     target = context.sequence(node.target) or context.table(node.target)
     if target.is_temp or target.catalog not in MAIN or target.generated:
-        raise SqlFault(-999, token="CREATE SYNONYM", offset=node.offset)
+        raise SqlError(-999, token="CREATE SYNONYM", offset=node.offset)
     kind = TableKind.PRIVATE_SYNONYM if node.private else TableKind.SYNONYM
     synonym = Table(
         context.schema.next_tabid,
@@ -312,7 +312,7 @@ def _drop_object(node: nodes.Drop, context: Context) -> Plan:
         if node.if_exists:
             return Plan(type_, _NOTHING)
         fault = (-206, -111) if is_view else (-218, 0)
-        raise SqlFault(*fault, token=node.name.name, offset=node.name.offset)
+        raise SqlError(*fault, token=node.name.name, offset=node.name.offset)
     return Plan(type_, Definition((), (*_dependents(node, found, context), RemoveTable(found))))
 
 
@@ -333,9 +333,9 @@ def _rename(node: nodes.RenameObject, context: Context) -> Plan:
 def _rename_index(node: nodes.RenameObject, context: Context) -> Plan:
     found = context.schema.index(node.name.name)
     if found is None:
-        raise SqlFault(-319, token=node.name.name, offset=node.name.offset)
+        raise SqlError(-319, token=node.name.name, offset=node.name.offset)
     if context.schema.index(node.new_name.text) is not None:
-        raise SqlFault(-316, token=node.new_name.text, offset=node.new_name.offset)
+        raise SqlError(-316, token=node.new_name.text, offset=node.new_name.offset)
     table, old = found
     new = replace(old, name=node.new_name.text)
     constraints = tuple(

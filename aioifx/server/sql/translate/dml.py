@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Plan, StatementType, Verb
 from aioifx.server.sql.model.schema import ColumnDef, Table
 from aioifx.server.sql.model.type_rules import Family, family_of
@@ -54,7 +54,7 @@ def writable(name: nodes.QualifiedName, context: Context) -> Table:
 def stored(value: Typed, column: ColumnDef, table: Table) -> str:
     """SQLite text of what goes into a column: converted, and refused when it is NULL where there must be a value."""
     if family_of(column.type) is Family.OTHER:
-        raise SqlFault(-999, token=str(column.type))
+        raise SqlError(-999, token=str(column.type))
     text = assigned(value, column.type)
     if column.nullable or column.is_serial or value.constant is not None:
         return text
@@ -106,7 +106,7 @@ class _Insertion:
     def _values(self, targets: Sequence[ColumnDef]) -> tuple[list[str], str]:
         values = self.node.values or ()
         if len(values) != len(targets):
-            raise SqlFault(-236)
+            raise SqlError(-236)
         translator = Expressions(self.context, Scope(), QueryTranslator(self.context), sequences=0)
         pairs = zip(targets, values, strict=True)
         table = self.target.table
@@ -118,7 +118,7 @@ class _Insertion:
         assert self.node.query is not None
         relation = QueryTranslator(self.context).query(self.node.query, None, Place.STATEMENT)
         if len(relation.outputs) != len(targets):
-            raise SqlFault(-236)
+            raise SqlError(-236)
         alias = self.context.alias()
         texts = [
             inserted(column, Typed(f"{alias}.c{number}", output.type), self.target.table)
@@ -136,7 +136,7 @@ def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list
     for name in names:
         column = target.column(name)
         if column in targets:
-            raise SqlFault(-681, token=name.text, offset=name.offset)
+            raise SqlError(-681, token=name.text, offset=name.offset)
         targets.append(column)
     every = target.all_columns(offset)
     return targets or every
@@ -208,7 +208,7 @@ def _checked(target: Target, texts: Sequence[_Set], statement: nodes.Update) -> 
     """
     conditions = target.checks({names[0]: text for names, text in texts})
     if conditions and any(len(names) > 1 for names, _ in texts):
-        raise SqlFault(-999, token="WITH CHECK OPTION", offset=statement.offset)
+        raise SqlError(-999, token="WITH CHECK OPTION", offset=statement.offset)
     (first_names, first), *others = texts
     return [_set(names, text) for names, text in [(first_names, checked(first, conditions)), *others]]
 
@@ -226,7 +226,7 @@ def _updated_columns(target: Target, assignment: nodes.Assignment) -> list[Colum
     for column in columns:
         if column.is_serial:
             (shown,) = target.shown([column])
-            raise SqlFault(-232, token=shown.name, offset=assignment.offset)
+            raise SqlError(-232, token=shown.name, offset=assignment.offset)
     return columns
 
 
@@ -244,7 +244,7 @@ def _assignment_texts(
             relation = translator.subqueries.subquery(value.query, translator.scope)
             width = len(relation.outputs)
         if len(left) < width:
-            raise SqlFault(-505)
+            raise SqlError(-505)
         mine, left = left[:width], left[width:]
         if width > 1 and isinstance(value, nodes.Subquery):
             yield _several(translator, value, mine, table)
@@ -252,7 +252,7 @@ def _assignment_texts(
         text = stored(assigned_value(translator, mine[0], value), mine[0], table)
         yield (mine[0].name,), text
     if left:
-        raise SqlFault(-505)
+        raise SqlError(-505)
 
 
 def assignment_values(
@@ -265,7 +265,7 @@ def assignment_values(
     for assignment in assignments:
         columns = _updated_columns(target, assignment)
         if len(columns) != len(assignment.values):
-            raise SqlFault(-505)
+            raise SqlError(-505)
         for column, value in zip(columns, assignment.values, strict=True):
             yield column.name, stored(assigned_value(translator, column, value), column, target.table)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import (
@@ -82,7 +82,7 @@ class Expressions:
             case nodes.String():
                 size = byte_length(node.value, self.context.settings.code_set)
                 if size > type_rules.CHAR_LIMIT:  # assumed: the limit is that of CHAR
-                    raise SqlFault(-280, offset=node.offset)
+                    raise SqlError(-280, offset=node.offset)
                 return Typed(string(node.value), char(size), False, node.value)
             case nodes.Parameter():
                 return self._parameter(node, hint)
@@ -124,10 +124,10 @@ class Expressions:
             case nodes.SequenceValue():
                 if self.sequences:
                     token = node.kind.upper() if self.sequences == -999 else ""
-                    raise SqlFault(self.sequences, token=token, offset=node.offset)
+                    raise SqlError(self.sequences, token=token, offset=node.offset)
                 return sequence_value(node, self.context)
             case _:
-                raise SqlFault(-201, offset=node.offset)
+                raise SqlError(-201, offset=node.offset)
 
     def conditional(self) -> Expressions:
         """What translates a part that not every row evaluates: there a number of a sequence cannot be counted."""
@@ -137,7 +137,7 @@ class Expressions:
         """The value of an expression that must have a type."""
         value = self.value(node, hint)
         if value.type is None:
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
         return value
 
     def pair(self, left: nodes.Expression, right: nodes.Expression) -> tuple[Typed, Typed]:
@@ -160,23 +160,23 @@ class Expressions:
         Raises:   SqlFault: -201, the value has no type either.
         """
         if other.type is None:
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
         type_ = comparison_type(plain(other.type))
         return Typed(self.context.parameter(node, type_, compared=True), type_, is_parameter=True)
 
     def _parameter(self, node: nodes.Parameter, hint: SqlType | None) -> Typed:
         if hint is None:
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
         return Typed(self.context.parameter(node, hint), hint, is_parameter=True)
 
     def _subscript(self, node: nodes.Subscript) -> Typed:
         operand = self.typed(node.operand)
         type_ = operand.known_type
         if family_of(type_) is not Family.TEXT:
-            raise SqlFault(-999, token="[]", offset=node.offset)
+            raise SqlError(-999, token="[]", offset=node.offset)
         last = node.first if node.last is None else node.last
         if not 1 <= node.first <= last or last > type_rules.size_of(type_):
-            raise SqlFault(-306, offset=node.offset)
+            raise SqlError(-306, offset=node.offset)
         size = last - node.first + 1
         result = (
             replace(type_, length=size) if is_padded(type_) else varchar(size, type_rules.is_national(type_))
@@ -208,7 +208,7 @@ class Expressions:
         if result is None:
             both = {family_of(left.type), family_of(right.type)}
             mixed = both & (INTERVALS | {Family.DATETIME, Family.DATE})
-            raise SqlFault(-1266 if mixed else -1260, offset=node.operator_offset)
+            raise SqlError(-1266 if mixed else -1260, offset=node.operator_offset)
         nullable = left.nullable or right.nullable
         return Typed(arithmetic(node.operator, left, right, result), result, nullable)
 
@@ -220,7 +220,7 @@ class Expressions:
         left = self.value(node.left)
         if isinstance(node.right, nodes.Parameter):
             if left.type is None:
-                raise SqlFault(-201, offset=node.offset)
+                raise SqlError(-201, offset=node.offset)
             return left, self._exact(node.right, node.operator, left.type)
         return left, self.value(node.right)
 
@@ -242,7 +242,7 @@ class Expressions:
         if isinstance(node.operand, nodes.Parameter):
             return Typed(self.context.parameter(node.operand, node.type), node.type)
         if family_of(node.type) is Family.OTHER:
-            raise SqlFault(-999, token=str(node.type), offset=node.offset)
+            raise SqlError(-999, token=str(node.type), offset=node.offset)
         operand = self.value(node.operand)
         if operand.type is None:
             return Typed("NULL", node.type)
@@ -282,10 +282,10 @@ class Expressions:
                 continue
             joined = plain(value.type) if type_ is None else common(type_, value.type)
             if joined is None:
-                raise SqlFault(-800, offset=node.offset)
+                raise SqlError(-800, offset=node.offset)
             type_ = joined
         if type_ is None:
-            raise SqlFault(-201, offset=expressions[0].offset)
+            raise SqlError(-201, offset=expressions[0].offset)
         if None in found:
             type_ = _unbounded(type_)
         values = [
@@ -296,7 +296,7 @@ class Expressions:
 
     def _units(self, node: nodes.Units) -> Typed:
         if node.unit == Unit.FRACTION:  # which fraction of a second one unit is was found nowhere
-            raise SqlFault(-999, token="UNITS FRACTION", offset=node.offset)
+            raise SqlError(-999, token="UNITS FRACTION", offset=node.offset)
         type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
         count = number_of(self.value(node.operand, decimal()))
         return Typed(f"ifx_units({count.sql}, {type_number(type_)})", type_, count.nullable)
@@ -306,7 +306,7 @@ class Expressions:
         type_ = SqlType(TypeCode.DATETIME, qualifier.encoded)
         operand = self.value(node.operand, type_)
         if operand.type is not None and family_of(operand.type) not in _MOMENTS:
-            raise SqlFault(-1260, offset=node.offset)
+            raise SqlError(-1260, offset=node.offset)
         return converted(operand, type_) if operand.type is not None else Typed("NULL", type_)
 
     def _trim(self, node: nodes.Trim) -> Typed:
@@ -323,7 +323,7 @@ class Expressions:
 
     def _aggregate(self, node: nodes.Aggregate, over: str = "") -> Typed:
         if not self.aggregates:
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
         if node.argument is None:
             return Typed(f"CAST(count(*){over} AS TEXT)", COUNT, False)
         inner = replace(self, aggregates=False, sequences=-201)
@@ -332,7 +332,7 @@ class Expressions:
 
     def _window(self, node: nodes.Window) -> Typed:
         if not self.aggregates:
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
         return window(replace(self, sequences=-201), node)
 
     def aggregate_in_window(self, node: nodes.Aggregate, over: str) -> Typed:
@@ -355,7 +355,7 @@ class Expressions:
         """
         relation = self.subqueries.subquery(query, self.scope)
         if len(relation.outputs) != 1:
-            raise SqlFault(-201, offset=query.offset)
+            raise SqlError(-201, offset=query.offset)
         return relation
 
     # --- Conditions ---------------------------------------------------------------------------------------------------

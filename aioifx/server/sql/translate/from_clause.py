@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
@@ -79,7 +79,7 @@ class FromClause:
             case nodes.Join():
                 return self._join(item)
             case nodes.OuterTables():
-                raise SqlFault(-999, token="OUTER", offset=item.offset)
+                raise SqlError(-999, token="OUTER", offset=item.offset)
 
     # --- Tables -------------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class FromClause:
         statement = parse(view.view)
         assert isinstance(statement, nodes.CreateView)
         if view.catalog not in MAIN:
-            raise SqlFault(-999, token="VIEW", offset=offset)
+            raise SqlError(-999, token="VIEW", offset=offset)
         with self.context.view_inside(offset):
             relation = self.queries.derived(statement.query, None)
         alias = self.context.alias()
@@ -120,7 +120,7 @@ class FromClause:
         alias = self.context.alias()
         called = [name.text for name in names] or list(relation.names)
         if len(called) != len(relation.outputs):
-            raise SqlFault(-201, offset=names[0].offset)
+            raise SqlError(-201, offset=names[0].offset)
         columns = derived_columns(
             alias, called, ((output.known_type, output.nullable) for output in relation.outputs)
         )
@@ -154,7 +154,7 @@ class FromClause:
                 return Joined(f"{right.text} LEFT JOIN {left.operand} ON {condition}", sources, True)
             case "full":
                 if len(left.text) > _LONGEST_SIDE:  # each FULL JOIN writes its sides two or three times
-                    raise SqlFault(-999, token="FULL JOIN", offset=join.offset)
+                    raise SqlError(-999, token="FULL JOIN", offset=join.offset)
                 return self._full_join(left, right, condition)
             case _:
                 return Joined(f"{left.text} JOIN {right.operand} ON {condition}", sources, True)
@@ -210,7 +210,7 @@ class FromClause:
                 preserved.append(joined)
                 sources += joined.sources
         if not preserved:
-            raise SqlFault(-395)
+            raise SqlError(-395)
         return _Level(preserved, outer, sources)
 
     def _joined_level(self, level: _Level, conditions: list[_Taken], above: frozenset[str]) -> str:
@@ -224,13 +224,13 @@ class FromClause:
             names = frozenset(source.alias for source in below.sources)
             mine = [taken for taken in conditions if taken[1] & names]
             if any(taken[1] - names - here for taken in mine):
-                raise SqlFault(-396)
+                raise SqlError(-396)
             deeper = [taken for taken in mine if below.subservient(taken[1])]
             own = [taken for taken in mine if taken not in deeper]
             if not any(taken[1] & here for taken in own):
-                raise SqlFault(-395)
+                raise SqlError(-395)
             if any(taken[1] & here for taken in deeper):
-                raise SqlFault(-396)
+                raise SqlError(-396)
             inner = self._joined_level(below, deeper, here)
             needs = len(below.preserved) > 1 or bool(below.outer) or below.preserved[0].is_join
             texts = [self._condition(taken[0], self.scope.sources) for taken in own]
@@ -245,7 +245,7 @@ class FromClause:
             if isinstance(node, nodes.Column):
                 try:
                     scope, column = self.scope.find(node)
-                except SqlFault:
+                except SqlError:
                     continue  # of a subquery; its own translation says what is wrong
                 alias = column.sql.partition(".")[0]
                 if scope is self.scope and alias in own:

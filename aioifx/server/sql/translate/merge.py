@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Plan, StatementType, Verb
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.syntax import nodes
@@ -36,7 +36,7 @@ def merge_plan(node: nodes.Merge, context: Context) -> Plan:
     Raises:   SqlFault: -999, it both deletes and inserts; whatever is wrong with names and types.
     """
     if node.delete and node.insert is not None:
-        raise SqlFault(-999, token="MERGE", offset=node.offset)
+        raise SqlError(-999, token="MERGE", offset=node.offset)
     merge = _Merge(context, node, writable(node.target.table, context))
     return finished(StatementType.MERGE, merge.change(), node, context)
 
@@ -95,7 +95,7 @@ class _Merge:
         source = Source(self.table.name, "", ())
         targets = targets_of(table_target(self.table, source), node.columns, node.offset)
         if len(targets) != len(node.values):
-            raise SqlFault(-236)
+            raise SqlError(-236)
         values: Sequence[nodes.Expression] = node.values
         for column, value in zip(targets, values, strict=True):
             yield column.name, inserted(column, assigned_value(new, column, value), self.table)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing, Plan, StatementType
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.syntax import nodes
@@ -32,7 +32,7 @@ def execution(node: nodes.Execute, context: Context) -> Plan:
     """
     routine = _resolved(node.routine, context)
     if node.kind == "function" and not routine.returns:
-        raise SqlFault(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
+        raise SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
     translator = Expressions(context, Scope(), QueryTranslator(context))
     texts = [
         assigned(translator.value(argument, type_), type_)
@@ -47,7 +47,7 @@ def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:
     context.need_database(name)
     routine = context.settings.routines.find(name.name)
     if routine is None:
-        raise SqlFault(_NO_SUCH_ROUTINE, token=name.name, offset=name.offset)
+        raise SqlError(_NO_SUCH_ROUTINE, token=name.name, offset=name.offset)
     return routine
 
 
@@ -56,7 +56,7 @@ def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expres
 
     Raises:   SqlFault: -674, they are not those of the routine; -201, some have names and some have none (assumed).
     """
-    unresolved = SqlFault(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
+    unresolved = SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
     if len(node.arguments) != len(routine.params):
         raise unresolved
     named = {each.name: each.value for each in node.arguments if isinstance(each, nodes.NamedArgument)}
@@ -64,7 +64,7 @@ def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expres
     if not named:
         return plain
     if plain:
-        raise SqlFault(-201, offset=plain[0].offset)
+        raise SqlError(-201, offset=plain[0].offset)
     try:
         return [named[name] for name, _ in routine.params]
     except KeyError:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.schema import Schema, Table, TableKind
 from aioifx.server.sql.model.settings import Settings
@@ -98,8 +98,8 @@ class Scope:
                 return scope, found
             scope = scope.parent
         if node.table is not None and not label_known:
-            raise SqlFault(-522, token=node.table.name, offset=node.offset)
-        raise SqlFault(-217, token=node.name, offset=node.offset)
+            raise SqlError(-522, token=node.table.name, offset=node.offset)
+        raise SqlError(-217, token=node.name, offset=node.offset)
 
     def _here(self, node: nodes.Column, label_known: bool) -> tuple[SourceColumn | None, bool]:
         found: SourceColumn | None = None
@@ -109,7 +109,7 @@ class Scope:
             label_known = label_known or node.table is not None
             column = source.column(node.name)
             if column is not None and found is not None:
-                raise SqlFault(-324, token=node.name, offset=node.offset)
+                raise SqlError(-324, token=node.name, offset=node.offset)
             found = found or column
         return found, label_known
 
@@ -118,7 +118,7 @@ class Scope:
         sources = [each for each in self.sources if star.table is None or _meant(each, star.table)]
         if not sources:
             assert star.table is not None
-            raise SqlFault(-522, token=star.table.name, offset=star.offset)
+            raise SqlError(-522, token=star.table.name, offset=star.offset)
         for source in sources:
             yield from source.columns
 
@@ -162,7 +162,7 @@ class Context:
         Raises:   SqlFault: -999, views stand too deep inside each other, or a view inside itself.
         """
         if self.views >= _DEEPEST_VIEW:
-            raise SqlFault(-999, token="VIEW", offset=offset)
+            raise SqlError(-999, token="VIEW", offset=offset)
         self.views += 1
         try:
             yield
@@ -209,9 +209,9 @@ class Context:
         if table is not None and table.synonym_of:
             table = schema.table_of(table.synonym_of)
         if table is None or table.kind not in (TableKind.TABLE, TableKind.VIEW):
-            raise SqlFault(-206, -111, token=name.name, offset=name.offset)
+            raise SqlError(-206, -111, token=name.name, offset=name.offset)
         if table.is_system and not table.columns:
-            raise SqlFault(-999, token=table.name, offset=name.offset)
+            raise SqlError(-999, token=table.name, offset=name.offset)
         self._note(table, schema.database)
         return table
 
@@ -235,14 +235,14 @@ class Context:
 
     def _schema_of(self, name: nodes.QualifiedName) -> Schema:
         if name.server and name.server != self.settings.server:
-            raise SqlFault(-908, token=name.server, offset=name.offset)
+            raise SqlError(-908, token=name.server, offset=name.offset)
         if not name.database:
             if not self.schema.database:
-                raise SqlFault(-349, offset=name.offset)
+                raise SqlError(-349, offset=name.offset)
             return self.schema
         schema = self.schema.foreign(name.database)
         if schema is None:
-            raise SqlFault(-329, -111, token=name.database, offset=name.offset)
+            raise SqlError(-329, -111, token=name.database, offset=name.offset)
         return schema
 
     def _note(self, table: Table, database: str) -> None:

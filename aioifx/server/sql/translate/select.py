@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import INTEGER, common, require_columns
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
@@ -54,7 +54,7 @@ class QueryTranslator:
     def query(self, query: nodes.Query, parent: Scope | None, place: Place) -> Relation:
         """A whole query."""
         if query.into_temp is not None and place is not Place.STATEMENT:
-            raise SqlFault(-201, offset=query.into_temp.offset)
+            raise SqlError(-201, offset=query.into_temp.offset)
         outer = Scope(parent=parent)
         common_text = self._with(query, outer)
         head = query.body if isinstance(query.body, nodes.Select) else None
@@ -78,7 +78,7 @@ class QueryTranslator:
             relation = self._common_table(table, alias, scope)
             names = [name.text for name in table.columns] or list(relation.names)
             if len(names) != len(relation.outputs):
-                raise SqlFault(-201, offset=table.offset)
+                raise SqlError(-201, offset=table.offset)
             scope.common[table.name.text] = _common(alias, names, relation.outputs)
             columns = ", ".join(f"c{number}" for number in range(1, len(names) + 1))
             parts.append(f"{alias}({columns}) AS ({relation.text()})")
@@ -91,12 +91,12 @@ class QueryTranslator:
         start = self._body(body.left, scope, Place.PART)
         names = [name.text for name in table.columns] or list(start.names)
         if len(names) != len(start.outputs):
-            raise SqlFault(-201, offset=table.offset)
+            raise SqlError(-201, offset=table.offset)
         outputs = tuple(replace(output, nullable=True) for output in start.outputs)
         scope.common[table.name.text] = _common(alias, names, outputs)
         step = self._body(body.right, scope, Place.PART)
         if len(step.outputs) != len(outputs):
-            raise SqlFault(-317, offset=body.operator_offset)
+            raise SqlError(-317, offset=body.operator_offset)
         return Relation(Combined(f"UNION{' ALL' if body.all else ''}", start, step, outputs))
 
     # --- Parts --------------------------------------------------------------------------------------------------------
@@ -115,12 +115,12 @@ class QueryTranslator:
     def _combined(self, node: nodes.SetOperation, scope: Scope, place: Place) -> Combined:
         left, right = self._body(node.left, scope, place), self._body(node.right, scope, place)
         if len(left.outputs) != len(right.outputs):
-            raise SqlFault(-317, offset=node.operator_offset)
+            raise SqlError(-317, offset=node.operator_offset)
         outputs: list[Typed] = []
         for one, other in zip(left.outputs, right.outputs, strict=True):
             type_ = common(one.known_type, other.known_type)
             if type_ is None:
-                raise SqlFault(-308, offset=node.operator_offset)
+                raise SqlError(-308, offset=node.operator_offset)
             outputs.append(Typed(one.sql, type_, one.nullable or other.nullable))
         operator = _OPERATORS[node.operator] + (" ALL" if node.all else "")
         return Combined(operator, left, right, tuple(outputs))
@@ -141,7 +141,7 @@ class QueryTranslator:
     ) -> tuple[Block, Expressions]:
         """One SELECT, and what translates the keys of its ORDER BY."""
         if not node.from_items:
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
         require_columns(len(node.items), node.offset)
         scope = Scope(parent=parent)
         clause = FromClause(self.context, scope, self)
@@ -194,7 +194,7 @@ class QueryTranslator:
             texts = [output.sql for output in block.outputs]
             if value.sql not in texts:
                 if node.distinct:
-                    raise SqlFault(-309, token=_name_of(item.expression), offset=item.offset)
+                    raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
                 return collated(value.sql, value.type) + direction(item)
             position = texts.index(value.sql) + 1
         return collated(str(position), block.outputs[position - 1].type) + direction(item)
@@ -205,7 +205,7 @@ class QueryTranslator:
         for item in order_by:
             position = _position(item, rows)
             if position is None:
-                raise SqlFault(-309, token=_name_of(item.expression), offset=item.offset)
+                raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
             keys.append(collated(str(position), rows.outputs[position - 1].type) + direction(item))
         return f" ORDER BY {', '.join(keys)}" if keys else ""
 
@@ -217,9 +217,9 @@ class QueryTranslator:
     def _counts(self, skips: _Counts, firsts: _Counts, place: Place) -> tuple[str, str]:
         for each in (skips, firsts):
             if len(each) > 1:
-                raise SqlFault(-201, offset=each[1].offset)
+                raise SqlError(-201, offset=each[1].offset)
         if (skips or firsts) and place not in _COUNTED:
-            raise SqlFault(-944, offset=(skips or firsts)[0].offset)
+            raise SqlError(-944, offset=(skips or firsts)[0].offset)
         return self._count(skips), self._count(firsts)
 
     def _count(self, counts: _Counts) -> str:
@@ -229,7 +229,7 @@ class QueryTranslator:
         if isinstance(node, nodes.Parameter):
             return f"ifx_count({self.context.parameter(node, INTEGER, exact=True)})"
         if not isinstance(node.value, int):
-            raise SqlFault(-201, offset=node.offset)
+            raise SqlError(-201, offset=node.offset)
         return str(node.value)
 
 
@@ -248,7 +248,7 @@ def _position(item: nodes.OrderItem, rows: Rows) -> int | None:
     expression = item.expression
     if isinstance(expression, nodes.Number):
         if not isinstance(expression.value, int) or not 1 <= expression.value <= len(rows.outputs):
-            raise SqlFault(-251, offset=expression.offset)
+            raise SqlError(-251, offset=expression.offset)
         return expression.value
     if isinstance(expression, nodes.Column) and expression.table is None and expression.name in rows.names:
         return rows.names.index(expression.name) + 1
@@ -269,7 +269,7 @@ def _mentions(body: nodes.QueryBody, name: str) -> bool:
 
 def _shown(type_: SqlType, offset: int) -> None:
     if not is_shown(type_):
-        raise SqlFault(-999, token=str(type_), offset=offset)
+        raise SqlError(-999, token=str(type_), offset=offset)
 
 
 def _name_of(node: nodes.Expression) -> str:
@@ -317,7 +317,7 @@ class _Grouping:
     def _key(self, node: nodes.Expression, outputs: Sequence[Typed]) -> Typed:
         if isinstance(node, nodes.Number):
             if not isinstance(node.value, int) or not 1 <= node.value <= len(outputs):
-                raise SqlFault(-251, offset=node.offset)
+                raise SqlError(-251, offset=node.offset)
             return outputs[node.value - 1]
         return replace(self._translator, aggregates=False).typed(node)
 
@@ -339,12 +339,12 @@ class _Grouping:
             if expression is not None:
                 self._check(expression, self._fault_of(expression))
             elif output.sql not in self._texts:
-                raise SqlFault(-294, token=name)
+                raise SqlError(-294, token=name)
         if self._node.having is not None:
             self._check(self._node.having, -294)
         for node, column in self._translator.scope.correlated:
             if column.sql not in self._texts:
-                raise SqlFault(-294, token=node.name, offset=node.offset)
+                raise SqlError(-294, token=node.name, offset=node.offset)
         labels = {item.label.text for item in self._node.items if item.label}
         for item in order_by:
             if _name_of(item.expression) not in labels:
@@ -362,7 +362,7 @@ class _Grouping:
         if isinstance(node, nodes.Column):
             scope, _ = self._translator.scope.find(node)
             if scope is self._translator.scope:
-                raise SqlFault(sqlcode, token=node.name if sqlcode == -294 else "", offset=node.offset)
+                raise SqlError(sqlcode, token=node.name if sqlcode == -294 else "", offset=node.offset)
             return
         for child in nodes.children(node):
             self._check(child, sqlcode)  # type: ignore[arg-type]  # children of an expression are expressions
@@ -370,7 +370,7 @@ class _Grouping:
     def _is_key(self, node: nodes.Expression) -> bool:
         try:
             return self._translator.value(node).sql in self._texts
-        except SqlFault:
+        except SqlError:
             return False  # a condition, a part of a CASE, a parameter
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import (
     Action,
     Change,
@@ -74,15 +74,15 @@ def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation,
         and not (rows.is_grouped or rows.distinct or query.common_tables)
     )
     if not is_simple:
-        raise SqlFault(-365, offset=clause.offset)
+        raise SqlError(-365, offset=clause.offset)
     assert isinstance(rows, Block)
     (source,) = rows.sources
     assert source.table is not None
     if source.table.is_system or source.table.generated:
-        raise SqlFault(-511, token=source.table.name, offset=clause.offset)
+        raise SqlError(-511, token=source.table.name, offset=clause.offset)
     for name in clause.columns:
         if source.table.column(name.text) is None:
-            raise SqlFault(-217, token=name.text, offset=name.offset)
+            raise SqlError(-217, token=name.text, offset=name.offset)
     text = Relation(rows.with_rowid(source.alias), relation.common, relation.order, relation.limit).text()
     return Query(text, tables, True, tuple(name.text for name in clause.columns), True)
 
@@ -95,13 +95,13 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
     schema = context.schema
     existing = schema.table(clause.table.text)
     if existing is not None and existing.is_temp:
-        raise SqlFault(-958, token=clause.table.text, offset=clause.table.offset)
+        raise SqlError(-958, token=clause.table.text, offset=clause.table.offset)
     columns: list[ColumnDef] = []
     for column in relation.described():
         if column.name.startswith("("):
-            raise SqlFault(-249, offset=query.offset)
+            raise SqlError(-249, offset=query.offset)
         if any(each.name == column.name for each in columns):
-            raise SqlFault(-328, token=column.name, offset=query.offset)
+            raise SqlError(-328, token=column.name, offset=query.offset)
         columns.append(ColumnDef(column.name, column.type, column.nullable))
     table = Table(
         schema.next_temp_tabid,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, StatementType
 from aioifx.server.sql.model.schema import SequenceDef, Table, TableKind
@@ -61,9 +61,9 @@ def create_sequence(node: nodes.CreateSequence, context: Context, owner: str) ->
 
 def _check(sequence: SequenceDef, options: nodes.SequenceOptions) -> None:
     if not sequence.increment:
-        raise SqlFault(_NO_INCREMENT, offset=options.offset)
+        raise SqlError(_NO_INCREMENT, offset=options.offset)
     if sequence.maximum < sequence.minimum:
-        raise SqlFault(_LIMITS_CROSSED, offset=options.offset)
+        raise SqlError(_LIMITS_CROSSED, offset=options.offset)
     size = (sequence.maximum - sequence.minimum) // abs(sequence.increment) + 1
     is_wrong = (
         -_HIGHEST > sequence.minimum
@@ -75,7 +75,7 @@ def _check(sequence: SequenceDef, options: nodes.SequenceOptions) -> None:
         or (sequence.cycles and options.cache is not None and options.cache >= size)
     )
     if is_wrong:
-        raise SqlFault(_INVALID, offset=options.offset)
+        raise SqlError(_INVALID, offset=options.offset)
 
 
 def alter_sequence(node: nodes.AlterSequence, context: Context) -> Plan:
@@ -109,7 +109,7 @@ def drop_sequence(node: nodes.Drop, context: Context) -> Plan:
     """DROP SEQUENCE, and with it its synonyms."""
     try:
         table, _ = _found(node.name, context)
-    except SqlFault as fault:
+    except SqlError as fault:
         if fault.sqlcode == _NO_SUCH and node.if_exists:
             return Plan(StatementType.DROP_SEQUENCE, plan.Nothing())
         raise
@@ -124,15 +124,15 @@ def rename_sequence(node: nodes.RenameObject, context: Context) -> Plan:
     return Plan(StatementType.RENAME_SEQUENCE, Definition((), (PutTable(renamed),)))
 
 
-def exists_already(name: nodes.QualifiedName) -> SqlFault:
+def exists_already(name: nodes.QualifiedName) -> SqlError:
     """The fault for a second sequence of one name."""
-    return SqlFault(_EXISTS, token=name.name, offset=name.offset)
+    return SqlError(_EXISTS, token=name.name, offset=name.offset)
 
 
 def _found(name: nodes.QualifiedName, context: Context) -> tuple[Table, SequenceDef]:
     table = context.sequence(name)
     if table is None or table.sequence is None:
-        raise SqlFault(_NO_SUCH, token=name.name, offset=name.offset)
+        raise SqlError(_NO_SUCH, token=name.name, offset=name.offset)
     return table, table.sequence
 
 
@@ -142,7 +142,7 @@ def sequence_value(node: nodes.SequenceValue, context: Context) -> Typed:
     Raises:   SqlFault: -8300, no such sequence; -999, it is one of another database.
     """
     if node.sequence.database not in ("", context.schema.database):
-        raise SqlFault(-999, token=node.kind.upper(), offset=node.offset)
+        raise SqlError(-999, token=node.kind.upper(), offset=node.offset)
     table, _ = _found(node.sequence, context)
     if node.kind == "nextval" or table.tabid in _advanced(context):
         return Typed(f"ifx_nextval({table.tabid}, {context.mark()})", INT8, nullable=False)

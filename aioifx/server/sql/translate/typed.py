@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import (
     INTERVALS,
@@ -47,7 +47,7 @@ class Typed:
         Raises:   SqlFault: -201.
         """
         if self.type is None:
-            raise SqlFault(-201)
+            raise SqlError(-201)
         return self.type
 
 
@@ -169,7 +169,7 @@ def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
     if left.type is None or right.type is None:
         return f"({left.sql} {operator} {right.sql})"
     if not comparable(left.type, right.type):
-        raise SqlFault(-1260, offset=offset)
+        raise SqlError(-1260, offset=offset)
     one, other = beside(left, right.type), beside(right, left.type)
     types = one.known_type, other.known_type
     if are_compared_by_sqlite(*types):

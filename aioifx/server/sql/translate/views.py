@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import ColumnDef, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
@@ -46,10 +46,10 @@ class Target:
         Raises:   SqlFault: -217 no such column, -234 it is computed.
         """
         if name.text not in self.columns:
-            raise SqlFault(-217, token=name.text, offset=name.offset)
+            raise SqlError(-217, token=name.text, offset=name.offset)
         column = self.columns[name.text]
         if column is None:
-            raise SqlFault(_COMPUTED, token=name.text, offset=name.offset)
+            raise SqlError(_COMPUTED, token=name.text, offset=name.offset)
         return column
 
     def all_columns(self, offset: int) -> list[ColumnDef]:
@@ -59,7 +59,7 @@ class Target:
         """
         columns = [column for column in self.columns.values() if column is not None]
         if len(columns) != len(self.columns):
-            raise SqlFault(_NOT_SIMPLE, offset=offset)
+            raise SqlError(_NOT_SIMPLE, offset=offset)
         return columns
 
     def shown(self, columns: Sequence[ColumnDef]) -> list[ColumnDef]:
@@ -110,11 +110,11 @@ def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
     Raises:   SqlFault: -511 a catalog table, -999 a view or a table of another database.
     """
     if table.is_system or table.generated:
-        raise SqlFault(-511, token=table.name, offset=name.offset)
+        raise SqlError(-511, token=table.name, offset=name.offset)
     if table.kind is TableKind.VIEW:
-        raise SqlFault(-999, token="VIEW", offset=name.offset)
+        raise SqlError(-999, token="VIEW", offset=name.offset)
     if table.catalog not in MAIN:
-        raise SqlFault(-999, token=str(name), offset=name.offset)
+        raise SqlError(-999, token=str(name), offset=name.offset)
     return table
 
 
@@ -141,7 +141,7 @@ def _expanded(
     assert isinstance(statement, nodes.CreateView)
     reference = _simple_reference(statement.query)
     if reference is None:
-        raise SqlFault(_NOT_SIMPLE, token=view.name, offset=name.offset)
+        raise SqlError(_NOT_SIMPLE, token=view.name, offset=name.offset)
     inner_label = reference.alias.text if reference.alias else reference.table.name
     beneath = context.table(reference.table)
     if beneath.kind is TableKind.VIEW and not beneath.is_system:
@@ -178,7 +178,7 @@ def require_simple(node: nodes.CreateView, context: Context) -> None:
         with context.view_inside(node.offset):
             require_simple(statement, context)
     elif beneath is None:
-        raise SqlFault(_NOT_SIMPLE, token=node.view.name, offset=node.offset)
+        raise SqlError(_NOT_SIMPLE, token=node.view.name, offset=node.offset)
 
 
 def _simple_reference(query: nodes.Query) -> nodes.TableRef | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final, Protocol
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import BIGINT, FLOAT, INTEGER, plain
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.calls import Translator
@@ -41,7 +41,7 @@ def window(translator: WindowTranslator, node: nodes.Window) -> Typed:
         return Typed(f"{name}() {over}", FLOAT, False)
     if name in _NEIGHBOURS and function.arguments:
         return _neighbour(translator, function, over)
-    raise SqlFault(-674, token=name, offset=node.offset)
+    raise SqlError(-674, token=name, offset=node.offset)
 
 
 def _neighbour(translator: Translator, function: nodes.Call, over: str) -> Typed:
@@ -87,5 +87,5 @@ def _bound(bound: nodes.FrameBound) -> str:
     if bound.count is None:
         return f"UNBOUNDED {bound.kind.upper()}"
     if not isinstance(bound.count, nodes.Number) or isinstance(bound.count.value, Decimal):
-        raise SqlFault(-201, offset=bound.offset)
+        raise SqlError(-201, offset=bound.offset)
     return f"{bound.count.value} {bound.kind.upper()}"

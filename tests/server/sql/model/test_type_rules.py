@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.server.sql.builtin_types import lvarchar
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.type_rules import (
     BIGINT,
@@ -201,6 +201,6 @@ def test_more_columns_than_a_row_may_have_are_refused() -> None:
         32767: (-999, "more than 1998 columns"),
         32768: (-528, ""),
     }.items():
-        with pytest.raises(SqlFault) as raised:
+        with pytest.raises(SqlError) as raised:
             type_rules.require_columns(count, 7)
         assert (raised.value.sqlcode, raised.value.token, raised.value.offset) == (*told, 7)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.casts import as_text, assigner, compare, convert
 from aioifx.server.sql.runtime.dates import days_of
@@ -180,7 +180,7 @@ def test_any_text_converts_or_is_a_fault(text: str, target: SqlType) -> None:
         # what was read once is read alike when it is shown
         shown = as_text(stored, target, settings)
         again = convert(shown, lvarchar(400), target, settings)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode in range(-1290, -1199)
     else:
         assert again == stored
@@ -190,7 +190,7 @@ def test_any_text_converts_or_is_a_fault(text: str, target: SqlType) -> None:
 def test_any_unicode_text_converts_or_is_a_fault(text: str, target: SqlType) -> None:
     try:
         convert(text, lvarchar(40), target, kinds.settings())
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode in range(-1290, -1199) or fault.sqlcode == -23103
 
 
@@ -300,7 +300,7 @@ def test_every_two_types_compare_or_are_refused() -> None:
             left, right = (samples.get(each.kind, None) for each in (first, second))
             try:
                 compare(left, first, right, second, kinds.settings())
-            except SqlFault as fault:
+            except SqlError as fault:
                 assert fault.sqlcode in (-1260, -1266)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.runtime.client_values import load, loader, natural, store, storer
@@ -106,8 +106,8 @@ def test_what_is_stored_without_detours_is_what_detours_would_store(value: objec
         stored, own = natural(value, SETTINGS)
         try:
             return assigner(type_number(own), type_number(sql_type))(stored, SETTINGS)
-        except SqlFault as fault:
-            raise SqlFault(-415 if fault.sqlcode == -1260 else fault.sqlcode) from None
+        except SqlError as fault:
+            raise SqlError(-415 if fault.sqlcode == -1260 else fault.sqlcode) from None
 
     assert outcome(lambda: store(value, sql_type, SETTINGS)) == outcome(by_detours)
 
@@ -116,7 +116,7 @@ def outcome(work: Callable[[], object]) -> object:
     """What it gives, or the SQLCODE of its fault."""
     try:
         return work()
-    except SqlFault as fault:
+    except SqlError as fault:
         return "fault", fault.sqlcode
 
 
@@ -299,7 +299,7 @@ TYPES += DATETIME_TYPES + kinds.INTERVAL_TYPES
 def test_any_value_is_stored_and_loaded_or_is_a_fault(value: object, sql_type: SqlType) -> None:
     try:
         stored = store(value, sql_type, SETTINGS)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode < 0
         return
     loaded = load(stored, sql_type)

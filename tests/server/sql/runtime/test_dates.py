@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime import dates
 from tests.server.sql import kinds
 from tests.server.sql.kinds import fault_of
@@ -101,7 +101,7 @@ def test_what_is_shown_is_read_again(day: date, dbdate: str) -> None:
 def test_any_text_is_a_date_or_a_fault(text: str) -> None:
     try:
         days = dates.parse_date(text, kinds.settings())
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode in (-1204, -1205, -1206, -1218)
     else:
         assert dates.FIRST_DAY <= days <= dates.LAST_DAY

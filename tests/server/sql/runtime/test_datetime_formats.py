@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.datetime_formats import format_moment, parse_moment, pieces
 from tests.server.sql.kinds import NOW, fault_of
 
@@ -47,7 +47,7 @@ def test_noon_and_midnight_on_the_12_hour_clock() -> None:
     ("pattern", "token"), [("YYYY-MM-DD", "YYYY-MM-DD"), ("%Q", "%Q"), ("%d%", "%"), ("", "")]
 )
 def test_formats_that_are_not_known_are_refused_by_name(pattern: str, token: str) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         pieces(pattern)
     assert (caught.value.sqlcode, caught.value.token) == (-999, token)
 
@@ -104,7 +104,7 @@ def test_what_is_shown_is_read_again(moment: datetime) -> None:
 def test_any_text_and_pattern_is_a_moment_or_a_fault(text: str, pattern: str) -> None:
     try:
         moment = parse_moment(text, pattern, NOW)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode in (-999, -1263, -1277)
     else:
         assert isinstance(moment, datetime)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime import datetimes
 from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sql.runtime.datetimes import qualifier_of
@@ -77,7 +77,7 @@ def test_any_text_is_a_datetime_or_a_fault(text: str, sql_type: SqlType) -> None
     qualifier, settings = qualifier_of(sql_type), kinds.settings()
     try:
         stored = datetimes.parse_datetime(text, qualifier, settings)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode in (-1261, -1262, -1263, -1264)
     else:
         assert datetimes.parse_datetime(stored, qualifier, settings) == stored

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.decimals import (
     compare_decimals,
     decimal_of,
@@ -110,7 +110,7 @@ def test_what_fits_keeps_within_half_a_unit_of_its_last_digit(
         return
     try:
         fitted = fit_decimal(number, precision, scale)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode == -1226
         assert abs(number) >= 10 ** (precision - scale) - Decimal(1).scaleb(-scale) / 2
     else:

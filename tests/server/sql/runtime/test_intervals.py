@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime import intervals
 from aioifx.server.sql.runtime.intervals import (
     fit_interval,
@@ -70,7 +70,7 @@ def test_any_text_is_an_interval_or_a_fault(text: str, sql_type: SqlType) -> Non
     qualifier = interval_qualifier(sql_type)
     try:
         amount = parse_interval(text, qualifier)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode in (-1261, -1262, -1263, -1264)
     else:
         assert fit_interval(amount, qualifier) == amount
@@ -81,7 +81,7 @@ def test_what_is_shown_is_read_again(amount: int, sql_type: SqlType) -> None:
     qualifier = interval_qualifier(sql_type)
     try:
         fitted = fit_interval(amount, qualifier)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode == -1265
     else:
         assert abs(fitted) <= abs(amount)

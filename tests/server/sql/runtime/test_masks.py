@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.masks import format_number
 
 
@@ -71,7 +71,7 @@ def test_a_mask_shows_a_number(mask: str, number: str, text: str) -> None:
 
 @pytest.mark.parametrize("mask", ["", "999.99", "L9", "-", "%"])
 def test_a_mask_without_a_place_is_refused(mask: str) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         format_number(Decimal(1), mask)
     assert (caught.value.sqlcode, caught.value.token) == (-999, mask)
 
@@ -80,5 +80,5 @@ def test_a_mask_without_a_place_is_refused(mask: str) -> None:
 def test_law_a_text_is_never_longer_than_its_mask(number: Decimal, mask: str) -> None:
     try:
         assert len(format_number(number, mask)) <= len(mask)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode == -999

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime import numerics
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.sqltypes import SqlType
@@ -162,7 +162,7 @@ def test_float_functions_stay_in_their_domain() -> None:
     root = numerics.maths(math.sqrt)
     assert root("6.25") == 2.5
     assert root(None) is None
-    with pytest.raises(SqlFault):
+    with pytest.raises(SqlError):
         root(-1)
     assert fault_of(numerics.maths(math.pow), 10, 400) == -1223
     assert numerics.maths(numerics.root)(-27, 3) == pytest.approx(-3)

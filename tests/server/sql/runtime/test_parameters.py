@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
@@ -89,11 +89,11 @@ def test_a_value_that_nothing_gives_a_type_is_stored_as_what_it_is() -> None:
 def test_a_value_that_cannot_be_of_the_type_says_why(
     parameter: Parameter, value: Value, sqlcode: int
 ) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         bound(parameter, value, SETTINGS)
     assert caught.value.sqlcode == sqlcode
 
 
 def test_the_number_of_values_must_be_right() -> None:
-    with pytest.raises(SqlFault, match="-254"):
+    with pytest.raises(SqlError, match="-254"):
         bind((Parameter(INTEGER),), (), SETTINGS)

@@ -4,11 +4,11 @@ import sqlite3
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.sqlite_extras import EXTRAS, register_extras
 
-FAULTS: list[SqlFault] = []
+FAULTS: list[SqlError] = []
 CONNECTION = sqlite3.connect(":memory:")
 register_extras(CONNECTION, FAULTS.append)
 

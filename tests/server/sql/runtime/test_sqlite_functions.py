@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime import sqlite_functions
 from aioifx.server.sql.runtime.client_values import load, store
@@ -43,7 +43,7 @@ class Database:
 
     connection: sqlite3.Connection
     settings: Settings
-    faults: list[SqlFault] = field(default_factory=list)
+    faults: list[SqlError] = field(default_factory=list)
 
     def row(self, expressions: str, *parameters: object) -> tuple[object, ...]:
         found: tuple[object, ...] = self.connection.execute(f"SELECT {expressions}", parameters).fetchone()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.cursor import (
     MAX_DEPTH,
     Grammar,
@@ -26,7 +26,7 @@ def stream(text: str) -> TokenStream:
 
 def refused_at(s: TokenStream) -> int:
     """The offset of the refusal that reading one more name meets."""
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         s.name()
     assert caught.value.sqlcode == -201
     return caught.value.offset
@@ -60,7 +60,7 @@ def test_accept_reads_all_of_the_words_or_none() -> None:
 
 def test_expect_refuses_the_first_word_that_differs() -> None:
     s = stream("order with a")
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         s.expect("order", "by")
     assert (caught.value.sqlcode, caught.value.offset) == (-201, 7)
 
@@ -77,7 +77,7 @@ def test_the_end_is_never_passed() -> None:
 def test_lists_are_read_to_their_last_comma() -> None:
     assert stream("a, b , c").listed(TokenStream.name) == (Name(1, "a"), Name(4, "b"), Name(8, "c"))
     assert stream("(a)").names_enclosed() == (Name(2, "a"),)
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         stream("(a,)").names_enclosed()
     assert caught.value.offset == 4
 
@@ -86,7 +86,7 @@ def test_integers_have_a_sign_only_where_one_is_asked_for() -> None:
     assert stream("12").integer() == 12
     assert [stream(text).signed_integer() for text in ("-12", "+12", "12")] == [-12, 12, 12]
     for text in ("-12", "1.5", "1e3", "'1'", "a"):
-        with pytest.raises(SqlFault):
+        with pytest.raises(SqlError):
             stream(text).integer()
 
 
@@ -117,7 +117,7 @@ def test_depth_has_a_bottom() -> None:
     s.ascend(2)
     s.descend()
     s.descend()
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         s.descend()
     assert (caught.value.sqlcode, caught.value.token, caught.value.offset) == (-999, "NESTING", 1)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import MAX_HEIGHT, parse, parse_type_text, split_script
 from tests.server.sql.shapes import fault_of, statement_shape
@@ -99,7 +99,7 @@ def test_delimident_decides_what_double_quotes_are() -> None:
     quoted, delimited = parse('SELECT "A" FROM t'), parse('SELECT "A" FROM t', delimident=True)
     assert any(isinstance(node, nodes.String) for node in nodes.walk(quoted))
     assert [node.name for node in nodes.walk(delimited) if isinstance(node, nodes.Column)] == ["A"]
-    with pytest.raises(SqlFault):
+    with pytest.raises(SqlError):
         parse('"SELECT" a FROM t', delimident=True)
 
 
@@ -128,11 +128,11 @@ DEEP = {
 }
 
 
-def beneath(frames: int, text: str) -> SqlFault:
+def beneath(frames: int, text: str) -> SqlError:
     """The fault that parsing raises when that much of the stack is taken."""
     if frames:
         return beneath(frames - 1, text)
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         parse(text)
     return caught.value
 
@@ -147,7 +147,7 @@ def test_a_text_of_any_depth_is_refused_with_half_the_stack_taken(kind: str) -> 
 
 
 def test_a_hundred_thousand_parentheses_are_refused() -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         parse("SELECT " + "(" * 100_000 + "1" + ")" * 100_000 + " FROM t")
     assert (caught.value.sqlcode, caught.value.token) == (-999, "NESTING")
 
@@ -162,7 +162,7 @@ def test_what_people_write_is_not_too_deep() -> None:
 def test_a_chain_has_its_limit_too(link: str) -> None:
     start, end = ("SELECT a", " FROM t") if link[1] not in "UJ" else ("SELECT a FROM t", "")
     parse(start + link * (MAX_HEIGHT - 10) + end)
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         parse(start + link * (MAX_HEIGHT + 10) + end)
     assert (caught.value.sqlcode, caught.value.token) == (-999, "NESTING")
 
@@ -179,7 +179,7 @@ def parsed_or_refused(text: str, *, delimident: bool = False) -> nodes.Statement
     """Law: any text gives a tree or a SqlFault that points into it, nothing else."""
     try:
         return parse(text, delimident=delimident)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode < 0
         assert 0 <= fault.offset <= len(text) + 1
         return None
@@ -287,7 +287,7 @@ def test_a_script_is_cut_at_its_semicolons(script: str, statements: list[str]) -
 def test_an_open_string_in_a_script_is_refused_with_its_place() -> None:
     statements = split_script("a; b 'c")
     assert next(statements) == ("a", 0)
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         next(statements)
     assert (caught.value.sqlcode, caught.value.offset) == (-282, 6)
 
@@ -312,5 +312,5 @@ def test_a_type_stands_alone(text: str, type_: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "INT INT", "INT NOT NULL", "INT)", "5", "NOTYPE"])
 def test_what_is_not_just_a_type_is_refused(text: str) -> None:
-    with pytest.raises(SqlFault):
+    with pytest.raises(SqlError):
         parse_type_text(text)

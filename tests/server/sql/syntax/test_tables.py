@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from tests.server.sql.shapes import fault_of, statement_shape
@@ -217,6 +217,6 @@ def test_a_serial_starts_where_it_says() -> None:
     "default", ["b", "1 + 1", "f(1)", "?", "(SELECT 1 FROM t)", "s.nextval", "CASE WHEN a THEN 1 END"]
 )
 def test_an_expression_is_no_default(default: str) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         parse(f"CREATE TABLE t (a INT DEFAULT {default})")
     assert caught.value.sqlcode == -201

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.tokens import Kind, Token, tokenize
 
 
@@ -23,7 +23,7 @@ def kinds(text: str, *, delimident: bool = False) -> list[Kind]:
 
 def fault_of(text: str, *, delimident: bool = False) -> tuple[int, int]:
     """SQLCODE and offset of the fault that a text raises."""
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         tokenize(text, delimident=delimident)
     return caught.value.sqlcode, caught.value.offset
 
@@ -148,7 +148,7 @@ def test_an_illegal_character_is_refused(character: str) -> None:
 def test_law_any_text_gives_tokens_or_a_fault(text: str, delimident: bool) -> None:
     try:
         tokens = tokenize(text, delimident=delimident)
-    except SqlFault as fault:
+    except SqlError as fault:
         assert fault.sqlcode in {-201, -202, -203, -204, -253, -282, -283, -943}
         assert 1 <= fault.offset <= len(text)
     else:

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import DATE, INTEGER, char, decimal, interval
 from aioifx.server.sql.model.type_rules import datetime as datetime_type
 from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic, concatenation
@@ -55,7 +55,7 @@ def test_null_beside_a_text_has_the_texts_type() -> None:
 
 @pytest.mark.parametrize("name", ["sum", "avg", "stdev"])
 def test_only_numbers_and_intervals_are_added_up(name: str) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         aggregated(name, Typed("a", DATE), "", 9)
     assert (caught.value.sqlcode, caught.value.offset) == (-1260, 9)
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import datetime, varchar
 from aioifx.server.sql.syntax import nodes
@@ -35,7 +35,7 @@ def test_a_number_is_integer_or_decimal_as_wide_as_written(
 
 def test_a_number_has_32_digits_and_is_no_larger_than_a_decimal() -> None:
     assert literal_number(Decimal("1" * 33 + ".5")).constant == Decimal("1" * 32 + "0")
-    with pytest.raises(SqlFault, match="-1226"):
+    with pytest.raises(SqlError, match="-1226"):
         literal_number(Decimal("1E400"))
 
 
@@ -60,7 +60,7 @@ def test_words_of_the_session_are_functions(name: str, sql: str, type_: str) -> 
 
 
 def test_roles_are_not_known() -> None:
-    with pytest.raises(SqlFault, match="-999"):
+    with pytest.raises(SqlError, match="-999"):
         session_constant(nodes.SessionConstant(1, "current_role"))
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.catalog.catalog import empty_schema
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sql.model.schema import TableKind
 from aioifx.server.sql.model.settings import Settings
@@ -221,5 +221,5 @@ def test_a_renamed_table_keeps_rows_keys_and_children() -> None:
 
 def test_definitions_need_a_database() -> None:
     for text in ("CREATE TABLE t (k INT)", "SELECT * FROM t", "INSERT INTO t VALUES (1)", "DROP TABLE t"):
-        with pytest.raises(SqlFault, match="-349"):
+        with pytest.raises(SqlError, match="-349"):
             translate(parse(text), empty_schema(), Settings())

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import IntervalYM, Value
 from tests.server.sql.workbench import Workbench
 
@@ -177,7 +177,7 @@ def test_any_two_types_give_a_value_or_a_fault_with_a_number(shape: str) -> None
             try:
                 bench.rows(shape.format(left, right))
                 answered += 1
-            except SqlFault as fault:
+            except SqlError as fault:
                 assert fault.sqlcode in (-308, -800, -1213, -1218, -1260, -1263, -1266, -1267)
     assert answered >= 45  # at least the numbers and texts among themselves
 

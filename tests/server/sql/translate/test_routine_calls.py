@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.catalog import catalog
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing, StatementType
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.syntax.parser import parse
@@ -91,7 +91,7 @@ def test_a_function_with_one_result_is_an_expression_of_its_type(bench: Workbenc
 
 
 def test_no_routine_is_found_without_a_database(bench: Workbench) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         translate(parse("EXECUTE PROCEDURE note('x')"), catalog.empty_schema(), bench.settings)
     assert caught.value.sqlcode == -349
 

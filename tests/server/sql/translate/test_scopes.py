@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Parameter
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Scope, Source, SourceColumn, derived_columns
@@ -49,7 +49,7 @@ def test_a_label_and_an_owner_say_which_table_is_meant() -> None:
 def test_names_that_mean_nothing_are_told_with_their_place(
     node: nodes.Column, sqlcode: int, token: str
 ) -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         INNER.find(node)
     assert (caught.value.sqlcode, caught.value.token, caught.value.offset) == (sqlcode, token, 7)
 
@@ -60,7 +60,7 @@ def test_a_star_gives_the_columns_of_all_sources_or_of_one() -> None:
         "s3.b",
         "s3.c",
     ]
-    with pytest.raises(SqlFault, match="-522"):
+    with pytest.raises(SqlError, match="-522"):
         list(INNER.starred(nodes.Star(1, nodes.QualifiedName(1, "t"))))
 
 

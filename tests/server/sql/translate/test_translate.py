@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.translate import translate
 from aioifx.sqltypes import Row
@@ -111,6 +111,6 @@ def test_a_plan_tells_the_databases_to_attach() -> None:
     assert made.attach == (("other", "db1"),)
     assert 'db1."t100"' in made.action.sql  # type: ignore[union-attr]  # a Query
     assert bench.fault("INSERT INTO other:t VALUES (1)")[0] == -329
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         translate(parse("INSERT INTO other:t VALUES (1)"), schema, bench.settings)
     assert caught.value.sqlcode == -999

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from aioifx.server.sql.builtin_types import lvarchar
-from aioifx.server.sql.errors import SqlFault
+from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import (
     BIGINT,
@@ -161,7 +161,7 @@ def test_a_text_beside_a_date_is_converted_once() -> None:
 
 
 def test_types_without_a_conversion_are_not_compared() -> None:
-    with pytest.raises(SqlFault) as caught:
+    with pytest.raises(SqlError) as caught:
         comparison(Typed("a", DAYS), "=", Typed("b", INTEGER), 9)
     assert (caught.value.sqlcode, caught.value.offset) == (-1260, 9)
 
@@ -175,6 +175,6 @@ def test_only_a_char_needs_its_blanks_put_back_to_be_text() -> None:
 
 
 def test_a_value_without_a_type_is_refused_where_one_is_needed() -> None:
-    with pytest.raises(SqlFault, match="-201"):
+    with pytest.raises(SqlError, match="-201"):
         _ = NULL.known_type
     assert family_of(Typed("a", DATE).known_type) is Family.DATE
