@@ -53,6 +53,7 @@ PHRASES = (
 # Uses of these words that are right.
 ALLOWED = (
     r"behind (?:a|the|one|its) (?:firewall|load balancer|proxy|NAT|VPN)",
+    r"(?:leaves?|left|leaving)(?: \w+)? behind",
     r"\d+ bytes? (?:behind|in front of)",
     r"FLOOR|\0floor\0|\| roof",  # a function of SQL, and a place
 )
@@ -247,7 +248,10 @@ def recorded() -> dict[str, dict[str, int]]:
 def rewrite(new_rules: bool) -> int:
     hits = all_hits()
     found = counted(hits)
-    before = {} if new_rules else recorded()
+    try:
+        before = {} if new_rules else recorded()
+    except json.JSONDecodeError:  # in the middle of a merge
+        before = {}
     worse = 0
     for area, kinds in found.items():
         for kind, count in kinds.items():
