@@ -131,4 +131,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         Path(sys.argv[1]).write_text(page(), "utf-8")
     else:
-        print(page(), end="")
+        sys.stdout.buffer.write(page().encode())

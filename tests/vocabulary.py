@@ -62,7 +62,7 @@ ALLOWED = (
 RETIRED_NAMES = {
     "": """
         Acquiring Attempt Chore Connecting Desk Dialect Executions Expected Journey Keeper Lending Line Making
-        Manners Portions Receiver Retried Roster Scrolling SqlFault Staggered Taken Tally Ticket Upkeep Wish
+        Manners Portions Receiver Retried Roster Scrolling SqlFault Staggered Taken Ticket Upkeep Wish
         DISLIKED KEPT MAX_UNASKED PATIENCE RECEIVED_AT_ONCE comes_but_once in_runs lent make_taker native_taker
         take_nothing TakeReply Taker told
     """,
@@ -70,7 +70,7 @@ RETIRED_NAMES = {
     "codecs": "Form Forms Op Packer Step disliked usual _Template _Templates",
     "_speedups": "disliked",
     "client": """
-        Blocks Feed Lend Order Refuse Slot Statements Take Use _Group _Journey _Opening _Pipeline _Sink
+        Blocks Feed Lend Tally Order Refuse Slot Statements Take Use _Group _Journey _Opening _Pipeline _Sink
         ABOUT_DATABASES ABOUT_ROWS _CHANGING _HOPELESS _addressed _again _agree _ahead _around_all _around_each
         _arrived_in_part _as_a_part _asks_to_free _begun _came _clock _commits_itself _doomed _each_stays _explain
         _filled _forgotten _frees_itself _give_up _granted _in_its_own _interrupt _is_guarded _is_part _judge _kept
