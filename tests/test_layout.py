@@ -216,7 +216,9 @@ def test_nothing_else_stands_at_the_top() -> None:
 
 
 def text_files() -> Iterator[Path]:
-    for name in sorted({*TOP_LEVEL, ".build", ".ci", ".github", ".mkdocs.yml", ".gitignore", ".editorconfig"}):
+    for name in sorted(
+        {*TOP_LEVEL, ".build", ".ci", ".github", ".mkdocs.yml", ".gitignore", ".editorconfig"}
+    ):
         top = ROOT / name
         for path in [top] if top.is_file() else top.rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts and path.suffix not in BUILT:
