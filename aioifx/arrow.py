@@ -59,7 +59,7 @@ async def fetch_arrow(
     Whatever speaks Arrow's PyCapsule interface takes the table as it is: pandas, Polars, DuckDB. Blocks are fetched as
     by `Connection.stream`: other statements of the connection may run between two of them.
 
-    Args:     source: a connection or a pool and the query, or a prepared statement.
+    Args:     source: a connection or a pool, followed by the query; or a prepared statement.
               args: the values of its placeholders. named: instead, those of its ``:name``.
               floating_decimal: DECIMAL(p), whose point floats, as "float" (float64), as exact "text", or as a
               decimal128 with so many digits behind the point, rounded half up.
@@ -112,7 +112,8 @@ async def fetch_batches(
     Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to so many rows, or to 16 MB;
               1: every block is a batch.
               prefetch: False asks for a block only when it is wanted, not while a batch is consumed.
-              The others, and what is raised: see `fetch_arrow`.
+
+    The other arguments, and what is raised: see `fetch_arrow`.
     """
     if batch_rows < 1:
         raise InterfaceError(f"batch_rows: must be 1 or more, not {batch_rows}")

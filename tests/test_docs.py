@@ -33,7 +33,7 @@ INTERNAL = {
         "login_environment", "session_environment", "ssl_context", "uses_tls",
     },
     "aioifx.Connection": {
-        "is_as_new", "is_at_rest", "keep_as_new", "lend", "recall", "rest", "statements", "when_ended",
+        "is_at_rest", "is_clean", "lend", "recall", "rest", "save_baseline", "statements", "when_ended",
     },
     "aioifx.CsvFormat": {"fields", "goes_on", "line", "names"},
     "aioifx.Retry": {"pause", "run"},

@@ -33,10 +33,13 @@ _SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 
 class Connection(Queries[Item], NotCopied):
     """One session with an Informix server; `aioifx.connect` makes it.
 
-    Calls from several tasks wait their turn, first come first served.
+    Calls from several tasks run one after the other, in the order in which they were made.
 
-    Attributes:
-        server_version: the server's version text, as it states it at login.
+    A connection belongs to the event loop and the process in which it was made. Elsewhere its methods raise
+    `InterfaceError`. In a forked process `close` and `terminate` close that process's descriptor alone, and the
+    parent's connection stays open. Connections, pools, cursors and streams cannot be copied or pickled.
+
+    A connection that is garbage before it was closed gives a ResourceWarning.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Connection(Queries[Item], NotCopied):
         self._is_lent = statements is not None
         self._address = address
         self.server_version = server_version
+        """The server's version text, as it states it at login."""
 
     def __repr__(self) -> str:
         state = "open" if self._session.is_open else "closed"
@@ -136,7 +140,9 @@ class Connection(Queries[Item], NotCopied):
     ) -> PreparedStatement[Any]:
         """Prepare a statement, to be executed many times.
 
-        Args:     named: its parameters are ``:name`` or ``:1``; each call then has its values in *named*.
+        Args:     sql: one statement.
+                  named: its parameters are ``:name`` or ``:1``; each call then has its values in *named*.
+                  row_factory: makes the rows of its queries; None: the connection's.
                   timeout: seconds for the preparation; None: command_timeout.
         """
         if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -163,6 +169,8 @@ class Connection(Queries[Item], NotCopied):
     ) -> Cursor[Any]:
         """A cursor with PEP 249's names; nothing is sent before it executes something.
 
+        This is not awaited.
+
         Args:     scroll: its rows can be gone through in any direction; each one is a round trip.
                   hold: opened inside of a transaction, it outlives it. Outside of one every cursor does.
         """
@@ -183,9 +191,11 @@ class Connection(Queries[Item], NotCopied):
         """A transaction as a block, ``async with conn.transaction(): ...``; inside of another one, a savepoint.
 
         Args:     isolation: "dirty_read", "committed_read", "committed_read_last_committed" (or "last_committed"),
-                  "cursor_stability", "repeatable_read". lock_wait: seconds to wait for a lock; 0: not at all, -1: for
-                  ever. Both hold for the block; None leaves them as they are.
-                  read_only: the server refuses changes.
+                  "cursor_stability", "repeatable_read"; for the block. None leaves it as it is.
+                  lock_wait: whole seconds to wait for a lock, up to 32767, for the block; 0: not at all, -1 or
+                  math.inf: for ever. None leaves it as it is. A savepoint takes this option only.
+                  read_only: the server refuses changes (SQLCODE -878).
+        Raises:   InterfaceError: an option is wrong; raised at the call.
         """
         return Transaction(
             self._statements, self._blocks, isolation=isolation, lock_wait=lock_wait, read_only=read_only
@@ -194,7 +204,7 @@ class Connection(Queries[Item], NotCopied):
     async def commit(self) -> None:
         """COMMIT WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
 
-        Nothing is sent when none is open.
+        Nothing is sent when none is open. When it fails, the transaction is as it was.
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
@@ -223,7 +233,9 @@ class Connection(Queries[Item], NotCopied):
         self._statements.session.set_autocommit(value)
 
     def cancel(self) -> None:
-        """Interrupt the statement that runs on this connection, from any task; nothing if none runs.
+        """Interrupt the statement that runs on this connection, from any task; nothing if none runs. Not awaited.
+
+        To end a call of your own task, cancel the task or give the call a *timeout*.
 
         The call that waits for it raises `QueryCanceled`, unless the statement was done already. One that the server
         does not end within cancel_timeout seconds raises `ConnectionLost`, and the connection is closed.
@@ -231,11 +243,11 @@ class Connection(Queries[Item], NotCopied):
         self._statements.session.line.cancel()
 
     def is_in_transaction(self) -> bool:
-        """Whether a transaction is open on this connection."""
+        """Whether a transaction is open: by `transaction`, a BEGIN WORK statement, or ``autocommit=False``."""
         return self._session.in_transaction
 
     async def ping(self) -> None:
-        """Ask the server for a sign of life, in one round trip.
+        """Ask the server for a sign of life, in one round trip that executes nothing.
 
         Raises:   ConnectionLost: there is none.
         """
@@ -260,7 +272,12 @@ class Connection(Queries[Item], NotCopied):
         or cursor that is there already. NULL goes past both functions. Values as text (`unload`, files of `load`) and
         Arrow's columns are not touched. A pool takes it back when the connection is released.
 
-        Args:     type: a built-in type such as "DECIMAL", without length or qualifier, or one of a user's.
+        SERIAL, INTEGER and BIGINT are types of their own. A DISTINCT type without functions of its own has those of its
+        base type. What a function raises is the cause of a `DataError` that names the column or the parameter; the
+        connection stays usable.
+
+        Args:     type: a name without length or qualifier, in any case: of a built-in type ("DECIMAL"), an opaque type
+                  ("json") or a DISTINCT type.
                   encoder: a parameter for the type -> a value that the type takes.
                   decoder: a value of the type, as it comes without this -> what rows hold.
         Raises:   InterfaceError: *type* is not a name, or a function is not callable.
@@ -349,7 +366,9 @@ class Connection(Queries[Item], NotCopied):
         return self._statements.is_over or not self._session.is_open
 
     async def close(self, *, timeout: float | None = 5.0) -> None:
-        """Say good-bye and close; an open transaction is rolled back by the server. Closing twice is fine.
+        """Send the exit and close; the server rolls back an open transaction. Closing twice is fine.
+
+        Replies that are on their way still come. Calls that other tasks make from now on raise `ConnectionLost`.
 
         Args:     timeout: seconds until the connection is dropped instead; None: never.
         """
@@ -375,7 +394,9 @@ class Connection(Queries[Item], NotCopied):
         return await self._session.channel.wait_closed()
 
     def terminate(self) -> None:
-        """Drop the connection at once, without a word to the server.
+        """Drop the connection at once, without telling the server. Not awaited.
+
+        Calls that wait for a reply raise `ConnectionLost`.
 
         In a forked process it closes that process's descriptor alone, and the connection of the parent stays.
         """

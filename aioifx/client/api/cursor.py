@@ -41,16 +41,16 @@ ColumnDescription: TypeAlias = tuple[
 
 
 class Cursor(NotCopied, Generic[R]):
-    """One statement's rows at a time; several cursors of one connection may be open side by side.
+    """What `Connection.cursor` gives: PEP 249's names, awaited. ``async for row in cursor`` reads what is left.
 
-    Rows come in blocks as they are fetched, not all at once; those of a scroll cursor one by one.
-
-    Args:     scroll: it can be moved in. hold: it outlives the transaction that it was opened in.
+    It has the rows of one statement at a time; several cursors of one connection may be open side by side. Rows come in
+    blocks as they are fetched, not all at once; those of a scroll cursor one by one.
     """
 
     def __init__(
         self, statements: StatementCache, factory: RowFactory[R], *, scroll: bool = False, hold: bool = False
     ) -> None:
+        """Args:     scroll: it can be moved in. hold: it outlives the transaction that it was opened in."""
         self._statements = statements
         self._factory = factory
         self._scrolls = scroll
@@ -79,14 +79,18 @@ class Cursor(NotCopied, Generic[R]):
 
     @property
     def description(self) -> list[ColumnDescription] | None:
-        """The columns of the result, PEP 249's seven each; None without a result."""
+        """The columns of the result, with PEP 249's seven values each; None without a result.
+
+        These are name, type_code (a `SqlType`), display_size and internal_size (bytes of a character type), precision,
+        scale and null_ok.
+        """
         if self._columns is None:
             return None
         return [_describe(column) for column in self._columns]
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns as the server described them."""
+        """The columns as the server described them; empty without a result."""
         return self._columns or ()
 
     @property
@@ -96,7 +100,7 @@ class Cursor(NotCopied, Generic[R]):
 
     @property
     def lastrowid(self) -> int | None:
-        """The serial value of the last row inserted."""
+        """The serial value of the last row inserted; None when there is none."""
         return self._result.serial if self._result is not None else None
 
     @property
@@ -108,7 +112,11 @@ class Cursor(NotCopied, Generic[R]):
 
     @property
     def name(self) -> str | None:
-        """What WHERE CURRENT OF calls the cursor while it is open at the server; None when it is not."""
+        """What WHERE CURRENT OF calls the cursor while it is open at the server; None when it is not.
+
+        A cursor is closed with its last block; one FOR UPDATE when a row after the last is asked for, unless OPTOFC is
+        on and the server has closed it.
+        """
         return self._statement.cursor_name if self._statement is not None else None
 
     # -- executing ----------------------------------------------------------------------------------------------------
@@ -133,7 +141,10 @@ class Cursor(NotCopied, Generic[R]):
     ) -> Self:
         """Run a statement; of a query the first block is fetched, unless it is a scroll cursor's.
 
-        Args:     params: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
+        What the cursor had before is forgotten.
+
+        Args:     sql: one statement.
+                  params: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
                   timeout: seconds for this call; None: command_timeout.
         """
         check_sequence(params, "parameters")
@@ -198,7 +209,7 @@ class Cursor(NotCopied, Generic[R]):
             ended = not await self._more()
 
     async def fetchmany(self, size: int | None = None) -> list[R]:
-        """The next *size* rows, fewer at the end."""
+        """The next *size* rows, fewer at the end; without a size, `arraysize`."""
         make = self._check_result()
         wanted = self.arraysize if size is None else size
         _check_number("size", wanted)
@@ -232,8 +243,10 @@ class Cursor(NotCopied, Generic[R]):
     # -- scrolling ----------------------------------------------------------------------------------------------------
 
     async def scroll(self, value: int, mode: str = "relative") -> None:
-        """Stand in front of another row: so many on or back, or the one with that 0-based number.
+        """Move to before another row.
 
+        Args:     value: rows to move on, or back if negative; with *mode* "absolute", the row's number, from 0.
+                  mode: "relative" or "absolute".
         Raises:   IndexError: there is no such row; the cursor has not moved.
         """
         if mode not in ("relative", "absolute"):
@@ -252,17 +265,17 @@ class Cursor(NotCopied, Generic[R]):
         return await self._fetch_at(lambda rows: rows.last())
 
     async def fetch_next(self) -> R | None:
-        """The next row, as `fetchone`; None behind the last."""
+        """The next row, as `fetchone`; None after the last."""
         return await self._fetch_at(lambda rows: rows.next())
 
     async def fetch_prior(self) -> R | None:
-        """The row in front of the one that was fetched last; None in front of the first."""
+        """The row before the one that was fetched last; None before the first. After the last row it gives the last."""
         return await self._fetch_at(lambda rows: rows.by(-1))
 
     async def fetch_absolute(self, number: int) -> R | None:
         """The row with that number, from 1; a negative one counts from the end: -1 is the last.
 
-        A number that no row has gives None, and leads in front of the first row or behind the last.
+        A number that no row has gives None; the cursor is then before the first row or after the last.
         """
         _check_number("number", number)
         return await self._fetch_at(lambda rows: rows.to(number))
@@ -275,7 +288,10 @@ class Cursor(NotCopied, Generic[R]):
     # -- the end ------------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Close the cursor and forget its rows; it cannot be used again. Nothing is waited for."""
+        """Close the cursor and forget its rows. Nothing is waited for. Closing twice is fine.
+
+        Every other use of it is an `InterfaceError` from now on.
+        """
         self._reset(checked=False)
         self._closed = True
 

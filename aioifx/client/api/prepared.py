@@ -36,7 +36,11 @@ T = TypeVar("T")
 class PreparedStatement(NotCopied, Generic[Item]):
     """What `Connection.prepare` gives: the statement stays prepared at the server until `close`.
 
-    Args:     names: where the statement has named parameters, which is which.
+    ``async with await conn.prepare(...) as statement:`` closes it at its end.
+
+    When its table has changed (-710), the statement is prepared again and executed, once, unless a transaction is open.
+    Inside of one, and in an `executemany` whose rows cannot be read twice, the error is raised, and the next execution
+    prepares the statement anew.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         factory: RowFactory[Any],
         names: NamedStatement | None = None,
     ) -> None:
+        """Args:     names: where the statement has named parameters, which is which."""
         self._names = names
         self._statements = statements
         self._statement = statement
@@ -207,7 +212,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[Any]:
-        """The rows, block by block. One at a time: a prepared statement has one cursor.
+        """The rows, block by block.
+
+        A prepared statement has one cursor: every other call is an `InterfaceError` until the stream is read to its end
+        or closed.
 
         Args:     timeout: seconds for each block; None: command_timeout.
         """
@@ -218,7 +226,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         return Stream(self._statements, self._begin, args, factory, prefetch=prefetch, timeout=timeout)
 
     async def close(self) -> None:
-        """Give the statement back; nothing is waited for."""
+        """Give the statement back; nothing is waited for. Closing twice is fine."""
         if not self._closed:
             if not self._statements.is_over:
                 self._session.line.owner.check()

@@ -113,10 +113,15 @@ class Queries(Generic[Item]):
     ) -> list[Any]:
         """Run a query and return every row.
 
-        Args:     args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``; a list
+        A statement that returns no rows is executed, and gives an empty list.
+
+        Args:     sql: one statement.
+                  args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``; a list
                   or tuple stands for as many values as it has: ``IN (:ids)``.
+                  row_factory: makes the rows of this call; None: the connection's.
                   timeout: seconds for this call, from its place in the queue to its last answer; None: command_timeout.
-        Raises:   QueryTimeout: the call took longer.
+        Raises:   QueryTimeout: the call took longer. InterfaceError: *timeout* is zero or less, or the values do not
+                  go with the placeholders.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
@@ -166,6 +171,7 @@ class Queries(Generic[Item]):
         """Run a query and return one value of its first row; None without rows. See `fetch`.
 
         Args:     column: its place, from 0, or its name.
+        Raises:   InterfaceError: the row has no such column.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
@@ -204,6 +210,8 @@ class Queries(Generic[Item]):
         timeout: float | None = None,
     ) -> Stream[Any]:
         """The rows of a query, block by block, in constant memory; see `Stream`.
+
+        This is not awaited: nothing is sent before the first row is asked for.
 
         Args:     prefetch: False asks for a block only when its first row is wanted, not while the one before it is
                   consumed. timeout: seconds for each block; None: command_timeout.
@@ -255,7 +263,7 @@ class Queries(Generic[Item]):
     ) -> list[Any]:
         """Call a stored procedure or function and return what it returns, as rows.
 
-        Args:     routine: ``[owner.]name``. args: its arguments by position. named: instead, by their names.
+        Args:     routine: ``[database:][owner.]name``. args: its arguments by position. named: instead, by their names.
                   timeout: as in `fetch`.
         """
         sql, args = call_of(routine, args, named)
@@ -268,7 +276,10 @@ class Queries(Generic[Item]):
         named: NamedValues | None = None,
         timeout: float | None = None,
     ) -> ExecuteResult:
-        """Run one statement. Rows that a query returns are counted and dropped. See `fetch`."""
+        """Run one statement of any kind. Rows that a query returns are counted and dropped. See `fetch`.
+
+        A statement without parameters that can return no rows takes one round trip.
+        """
         if named is not None:
             sql, args = by_position(sql, args, named)
         if args:
@@ -288,7 +299,10 @@ class Queries(Generic[Item]):
         """Run a statement once for each row of an iterable or async iterable, pipelined; none is collected.
 
         All or nothing: outside of a transaction one is opened around the rows, and rolled back when a row fails. Inside
-        one, rows before the failing one stay until you roll back, and so may rows that were under way after it.
+        one, rows before the failing one stay until you roll back, and so may rows that were under way after it. In a
+        database without a log each row stands for itself.
+
+        *rowcount* of the result is the sum, *serial* the last one.
 
         Args:     rows: the values of each execution's placeholders, ``?``. named: instead, a mapping for each
                   execution, with the values of ``:name``.
@@ -296,6 +310,7 @@ class Queries(Generic[Item]):
                   error with its row_index for each of the others.
                   timeout: seconds from one reply to the next; None: command_timeout.
         Raises:   DatabaseError: of the first row that failed, with its row_index.
+                  InterfaceError: *rows* uses this connection. ProgrammingError: the statement returns rows.
         """
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)

@@ -30,15 +30,21 @@ def is_retryable(error: Exception) -> bool:
 
 
 class Retry:
-    """``await Retry()(function, *args)``, or ``@Retry()`` in front of a coroutine function.
+    """Run a coroutine function again when an error says that it may then succeed.
+
+    ``await Retry()(function, *args)``, or ``@Retry()`` as a decorator. The last error is raised, with a note of how
+    many attempts there were. `ConnectionLost` and `QueryTimeout` are raised at once, whatever *on* says.
 
     The function must hold the whole transaction. Called inside of an open one, it would try again with all locks of
     that one still held, and a deadlock would stay one.
 
-    Args:     attempts: how often the function runs at most. delay: seconds behind the first failure; doubled behind
-              each further one, up to *max_delay*. jitter: wait a random part of it, so that those who met do not meet
-              again. on: errors worth another try: classes, or a function that says so; those behind which the outcome
-              is not known never are. sleep, uniform: how time passes and how it is drawn; for tests.
+    Args:     attempts: how often the function runs at most.
+              delay: seconds to wait after the first failure, doubled after each further one.
+              max_delay: seconds that no wait exceeds.
+              jitter: wait a random part of that, so that two who blocked each other do not meet again.
+              on: errors that another try follows: a class, a tuple of them, or a function of the error; by default a
+              `DatabaseError` with *retryable*. An error that leaves the outcome unknown never is.
+              sleep: how time passes; for tests. uniform: how a wait is drawn; for tests.
     """
 
     def __init__(

@@ -20,12 +20,13 @@ from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
 
 class Transaction(NotCopied):
-    """``async with conn.transaction(): ...``; or `start`, then `commit` or `rollback`.
+    """``async with conn.transaction(): ...``; or `start`, then `commit` or `rollback`. Each serves once.
 
-    Args:     statements: whose session it is.
-              blocks: the transactions of this session that are open, the innermost last.
-    Raises:   InterfaceError: an option is wrong. On entry, NotSupportedError: the database has no log.
-              InterfaceError: inside of another transaction, what cannot change there.
+    The block begins the transaction, commits it at its end, and rolls it back when an exception leaves it. Inside of an
+    open transaction it is a savepoint: set, released, or rolled back to.
+
+    Raises:   NotSupportedError: on entry, the database has no log (SQLCODE -256).
+              InterfaceError: on entry, *isolation* or *read_only* inside of an open transaction.
     """
 
     def __init__(
@@ -37,6 +38,10 @@ class Transaction(NotCopied):
         lock_wait: float | None = None,
         read_only: bool = False,
     ) -> None:
+        """Args:     statements: whose session it is.
+                  blocks: the transactions of this session that are open, the innermost last.
+        Raises:   InterfaceError: an option is wrong.
+        """
         self._statements = statements
         self._blocks = blocks
         self._isolation = isolation_clause(isolation)
@@ -99,6 +104,8 @@ class Transaction(NotCopied):
 
     async def commit(self) -> None:
         """COMMIT WORK; when that fails, the transaction is rolled back. Of a savepoint: RELEASE SAVEPOINT.
+
+        Inside of its block it ends the transaction early; the end of the block then does nothing.
 
         Raises:   InterfaceError: a transaction inside of this one is still open; nothing was sent.
         """

@@ -115,7 +115,11 @@ class AllOptionFields(OptionFields, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectOptions:
-    """Everything about a connection that is known before it is opened; checked when it is made."""
+    """Everything about a connection that is known before it is opened; checked when it is made.
+
+    Frozen. ``repr`` leaves the password out, ``asdict`` hides it, and a pickle does not have it;
+    ``options.password.reveal()`` gives it.
+    """
 
     host: str = ""
     """Name or address, or several with commas, each with a port of its own if need be: ``db1,db2:9089``. Empty: the
@@ -448,10 +452,10 @@ def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
 
 
 def parse_dsn(dsn: str) -> ConnectOptions:
-    """What ``connect(dsn)`` would use if the process environment were empty.
+    """The options that ``connect(dsn)`` would use if the process environment were empty.
 
-    *dsn* is ``informix://user:password@host:port/database?server=name&option=value&VARIABLE=value``, a JDBC URL or an
-    ODBC connection string.
+    *dsn* is ``informix://user:password@host:port/database?server=name&option=value&VARIABLE=value``, a JDBC URL
+    (``jdbc:informix-sqli:`` or ``jdbc:informix:``) or an ODBC connection string (``HOST=...;SERVER=...``).
     """
     return resolve(dsn, {}, {})
 

@@ -48,9 +48,16 @@ def connect(
 ) -> ConnectContext[Any]:
     """Open one connection: ``conn = await connect(...)`` or ``async with connect(...) as conn:``.
 
-    Raises:   InterfaceError: an option is wrong or missing; raised here, before anything is opened. On awaiting: the
-              sqlhosts file is of no help.
-              ConnectError: on awaiting: unreachable, refused, or not answered within connect_timeout.
+    The block closes the connection at its end.
+
+    Args:     dsn: a URL, a JDBC URL or an ODBC connection string; None if the options say everything.
+              row_factory: makes the rows of this connection; None: `Record`.
+              options: win over *dsn*. See the page Options.
+    Raises:   InterfaceError: an option is wrong or missing; raised at the call, before a socket is opened. When
+              awaited, the sqlhosts file cannot be read or lacks the server.
+              ConnectError: when awaited, the server cannot be reached, refuses, or does not answer within
+              connect_timeout.
+              NotSupportedError: when awaited, the server asks for an authentication that aioifx lacks (PAM).
     """
     return ConnectContext(resolve_again(dsn, {**options, "row_factory": row_factory}))
 

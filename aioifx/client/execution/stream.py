@@ -47,9 +47,8 @@ class Stream(NotCopied, Generic[R]):
     between two blocks. An iteration that is left early may be closed with `aclose` (or ``async with``); otherwise the
     connection closes it when it is garbage.
 
-    Args:     source: a query, or what uses a statement of the user's.
-              prefetch: False asks for a block only when its first row is wanted.
-              timeout: seconds for each block; None: command_timeout.
+    Raises:   InterfaceError: when iterated, the statement returns no rows, or an earlier iteration was cancelled in the
+              middle of a fetch, whose rows are lost.
     """
 
     def __init__(
@@ -63,7 +62,11 @@ class Stream(NotCopied, Generic[R]):
         timeout: float | None = None,
         converts: bool = True,
     ) -> None:
-        """Args:     converts: False: values are those of their types, whatever the user wants of them."""
+        """Args:     source: a query, or what uses a statement of the user's.
+        prefetch: False asks for a block only when its first row is wanted.
+        timeout: seconds for each block; None: command_timeout.
+        converts: False: values are those of their types, whatever the user wants of them.
+        """
         check_timeout(timeout)
         check_flag("prefetch", prefetch)
         self._timeout = timeout
@@ -108,7 +111,7 @@ class Stream(NotCopied, Generic[R]):
         raise StopAsyncIteration
 
     async def blocks(self) -> AsyncGenerator[list[R], None]:
-        """The rest of the rows, a list per block of `fetch_size` bytes."""
+        """The rest of the rows, a list for each block of `fetch_size` bytes, without an await for each row."""
         if rest := list(self._rows):
             yield rest
         while rows := await self._next_rows():

@@ -34,34 +34,42 @@ class PoolStats:
     """A pool at one moment."""
 
     name: str
+    """What messages call the pool."""
     min_size: int
+    """Connections that are kept open."""
     max_size: int
+    """Connections that may be open."""
     size: int
     """Open connections, idle or in use."""
     idle: int
+    """Connections that are ready to be lent."""
     in_use: int
     """Acquired and not released, or still being cleared up."""
     opening: int
+    """Connections that are being opened."""
     waiting: int
     """Tasks that wait for a connection."""
     acquired: int
     """Times that a connection was acquired."""
     opened: int
+    """Connections that were opened."""
     closed: int
+    """Connections that were closed."""
     failed: int
     """Tries to connect that failed."""
     rejected: int
     """Calls of acquire that failed at once."""
     timed_out: int
-    """Tasks that waited longer than they would."""
+    """Tasks whose wait for a connection timed out."""
     most_waiting: int
     """Tasks that waited at the same time, at most."""
 
 
 class Pool(Queries[Item], NotCopied):
-    """Connections that are kept open and lent; `create_pool` makes it. It belongs to one event loop.
+    """Connections that are kept open and lent; `create_pool` makes it.
 
-    Each call of `Queries` acquires a connection for itself, within acquire_timeout; its own timeout begins after that.
+    It belongs to the event loop and the process that started it; elsewhere its methods raise `InterfaceError`. In a
+    forked process `close` and `terminate` close that process's descriptors alone.
     """
 
     def __init__(
@@ -94,6 +102,7 @@ class Pool(Queries[Item], NotCopied):
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until min_size connections are open, however often the server has to be tried.
 
+        Args:     timeout: seconds; None: no limit.
         Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
         """
         check_wait(timeout)
@@ -104,15 +113,18 @@ class Pool(Queries[Item], NotCopied):
     def acquire(self, *, timeout: float | None = None) -> AcquireContext[Item]:
         """A connection: ``async with pool.acquire() as conn:``, or ``conn = await pool.acquire()`` and `release`.
 
-        Args:     timeout: seconds to wait for it; acquire_timeout by default.
-        Raises:   PoolTimeout, on awaiting: it was not there in time, too many wait already, or the server is down.
-                  PoolClosed: the pool is closed, or closing.
+        Tasks get connections in the order in which they asked. The connection that was released last is lent first.
+
+        Args:     timeout: seconds to wait for it; None: acquire_timeout.
+        Raises:   PoolTimeout: when awaited, none was free in time, too many tasks wait already, or the server cannot be
+                  reached.
+                  PoolClosed: the pool is closed, or closing. What *setup* raised.
         """
         check_wait(timeout)
         return AcquireContext(self._manager, self._acquire_timeout if timeout is None else timeout)
 
     def release(self, conn: Connection[Any]) -> Awaitable[None]:
-        """Give a connection back; what is still open on it is closed or rolled back. Nothing is waited for.
+        """Give a connection back. Nothing is waited for: what is still open on it is cleaned up afterwards.
 
         It is back when the call returns: what is returned may be awaited, and need not be.
 
@@ -137,7 +149,7 @@ class Pool(Queries[Item], NotCopied):
 
     @property
     def stats(self) -> PoolStats:
-        """How it stands, and what it has done so far."""
+        """Its sizes and counters at this moment."""
         lending, tally = self._manager.lending, self._manager.lending.tally
         return PoolStats(
             name=self._manager.name,
@@ -158,8 +170,9 @@ class Pool(Queries[Item], NotCopied):
         )
 
     def resize(self, min_size: int, max_size: int) -> None:
-        """Other limits, from now on; surplus connections are closed now if idle, else when they come back.
+        """Change the limits; surplus connections are closed now if idle, else when they are released.
 
+        Args:     min_size: connections that are kept open. max_size: connections that may be open.
         Raises:   InterfaceError: they contradict each other.
         """
         check_sizes(min_size, max_size)
@@ -172,7 +185,9 @@ class Pool(Queries[Item], NotCopied):
     # -- the end ------------------------------------------------------------------------------------------------------
 
     async def close(self, *, timeout: float | None = None) -> None:
-        """Lend nothing any more, wait until all connections have come back, and close them. Closing twice is fine.
+        """Lend nothing any more, wait until all connections are released, and close them. Closing twice is fine.
+
+        Each connection has five seconds to close. When this call is cancelled, all of them are dropped.
 
         Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
         """
@@ -377,16 +392,28 @@ def create_pool(
 ) -> Pool[Any]:
     """A pool of connections: ``async with create_pool(...) as pool:``, or ``pool = await create_pool(...)``.
 
-    Args:     min_size, max_size: how many are kept open, and how many may be at most.
-              acquire_timeout: seconds that `acquire` waits. max_waiting: tasks that may wait at a time; 0: any number.
-              max_lifetime, max_idle: seconds after which a connection is replaced, or closed if it is not needed;
-              0: never. check_after_idle: one that was idle for longer is asked for a sign of life first.
-              init, setup, reset: coroutine functions that get a connection when it has been opened, before it is lent,
-              and after it came back. They have connect_timeout, acquire_timeout, and cancel_timeout and 5 seconds.
+    Either starts the pool. The end of the block closes it; when an exception leaves the block, it does not wait for
+    connections that are lent.
+
+    Args:     dsn: as for `connect`.
+              min_size: connections that are kept open.
+              max_size: connections that may be open.
+              acquire_timeout: seconds that `Pool.acquire` waits.
+              max_waiting: tasks that may wait while no further connection can be opened; 0: any number.
+              max_lifetime: seconds after which a connection is replaced, give or take a tenth; 0: never.
+              max_idle: seconds after which an idle connection is closed, down to *min_size*; 0: never.
+              check_after_idle: seconds; a connection that was idle for longer is asked for a sign of life, one round
+              trip, before it is lent.
+              init: coroutine function that gets each new connection, within connect_timeout. What it sets stays.
+              setup: the same for each connection that is about to be lent, within the time of `Pool.acquire`.
+              reset: the same for each connection that was released, within cancel_timeout and five seconds.
+              name: what messages call the pool.
               debug: remember where each connection was acquired, and say so when it is forgotten or held for long.
-              slow_release: seconds after which a release is logged as late.
-              options: those of `connect`.
-    Raises:   InterfaceError: an option is wrong; raised here, before anything is opened.
+              slow_release: seconds after which a release is logged as late; None: never.
+              row_factory: as for `connect`.
+              options: those of `connect`. A password that is a callable is called for each connection.
+    Raises:   InterfaceError: an option is wrong; raised at the call, before a socket is opened.
+              ConnectError: when it is started, the first connection cannot be opened. What *init* raised.
     """
     check_sizes(min_size, max_size)
     for what, number in {

@@ -54,21 +54,25 @@ class ServerOptions:
     Without one it is *db_locale*. sysmaster always exists.
     """
     host: str = "127.0.0.1"
+    """Where it listens."""
     port: int = 0
     """0 for any that is free."""
     user: str | None = None
-    """None: anybody may log in."""
+    """What a login must have; None accepts any."""
     password: str | None = field(default=None, repr=False)
+    """What a login must have; None accepts any."""
     server_name: str | None = None
-    """None: any DBSERVERNAME is accepted."""
+    """What a login must name; None accepts any DBSERVERNAME."""
     log_mode: LogMode = LogMode.LOGGED
+    """Of the databases that are made."""
     directory: Path | None = None
     """Where databases are kept; None for a temporary place that goes with the server."""
     seed: str | Path | None = None
-    """SQL statements, ended by ``;``, for the first database."""
+    """SQL statements, ended by ``;``, for the first database; or the path of a script in UTF-8."""
     db_locale: str = DEFAULT_LOCALE
     """Of databases that are made without a locale of their own, and of clients that name no DB_LOCALE."""
     ssl: SSLContext | None = None
+    """With a certificate, for a TLS port; None: no TLS."""
     mask: bytes = SERVER_MASK
     """Capability bits that the server answers with."""
     routines: tuple[Routine, ...] = ()
@@ -231,7 +235,10 @@ class Server:
 
     @property
     def stats(self) -> ServerStats:
-        """What it has done since it was made, and what its sessions do now; to be asked in its event loop."""
+        """What it has done since it was made, and what its sessions do now; to be asked in its event loop.
+
+        It counts at its own end, so a test can measure what a client costs.
+        """
         counts = Counts()
         counts.add(self._ended)
         for session in self._sessions.values():
@@ -254,7 +261,7 @@ class Server:
 
     @property
     def dsn(self) -> str:
-        """How a client reaches the first database; its locales are named unless they are the default."""
+        """The address of the first database; it names its locales unless they are the default, and TLS."""
         return self._dsn(None if self.options.password is None else quote(self.options.password, safe=""))
 
     @property
@@ -326,7 +333,13 @@ class _Accepted(Channel):
 
 @asynccontextmanager
 async def serve(options: ServerOptions | None = None) -> AsyncGenerator[Server, None]:
-    """A server for as long as the context lasts; ready when it is entered, gone without a trace when it is left."""
+    """A server for as long as the block lasts: ``async with serve(ServerOptions(port=9088)) as server:``.
+
+    It is ready when the block is entered, and gone with its temporary data when the block is left.
+
+    Args:     options: None: the defaults of `ServerOptions`.
+    Raises:   What `Server.start` raises.
+    """
     server = Server(options)
     await server.start()
     try:
@@ -356,13 +369,18 @@ async def running(
     Args:     database: one name or several, each with its locale if it is to have one of its own, as in
                   ``shop:en_US.utf8``; the DSN names the first.
               seed: SQL statements for the first database, ended by ``;``; or the path of a script in UTF-8.
-              user, password: None lets everybody in. server_name: None accepts every DBSERVERNAME.
+              user, password: what a login must have; None accepts any.
+              server_name: the DBSERVERNAME that a login must name; None accepts any.
               log_mode: of the databases that are made; "logged", "unlogged" or "ansi".
               db_locale: of databases that are made without one, and of clients that name no DB_LOCALE.
-              directory: keeps the databases; None for a temporary place.
+              directory: keeps the databases, and is read again; None: a temporary place.
+              host: where it listens. port: 0 for any that is free.
+              ssl: with a certificate, for a TLS port; None: no TLS.
               routines: procedures and functions written in Python; see `Routine`.
-    Raises:   InterfaceError: an option is wrong. DatabaseError: a statement of the seed failed.
-              OSError: the port is taken. ValueError: the directory holds other things.
+    Raises:   InterfaceError: an option is wrong. OSError: the port is taken.
+              DatabaseError: a statement of the seed failed; names its number, the line of the script and the place in
+              it. *row_index* is the number, from 0.
+              ValueError: the directory holds other things, or a database of another locale.
     """
     names = (database,) if isinstance(database, str) else tuple(database)
     try:

@@ -18,9 +18,10 @@ class Routine:
 
     Attributes:
         name:     as SQL writes it; in lower case.
-        params:   names and types of the parameters, in order.
-        returns:  types of the results; none for a procedure.
-        function: what runs, in the thread of the session that calls.
+        params:   names and SQL types of the parameters, in order.
+        returns:  SQL types of the results; none for a procedure.
+        function: what runs, in the thread of the session that calls. A `DatabaseError` that it raises reaches the
+                  client with its codes; without any, it is -746.
     """
 
     __slots__ = ("function", "name", "params", "returns")
