@@ -115,3 +115,9 @@ __all__ = [
     "rows",
     "speedups",
 ]
+
+# Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
+for _name in __all__:
+    if hasattr(globals()[_name], "__module__"):  # not the module rows, nor speedups, a string
+        globals()[_name].__module__ = __name__
+del _name

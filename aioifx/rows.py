@@ -104,7 +104,8 @@ class Record(tuple[Value, ...]):
 
 @lru_cache(maxsize=_SHAPES)
 def _shape(names: tuple[str, ...]) -> type[Record]:
-    return type("Record", (Record,), {"__slots__": (), "_names": names, "_places": _first_places(names)})
+    members = {"__slots__": (), "_names": names, "_places": _first_places(names)}
+    return type("Record", (Record,), {"__module__": Record.__module__, **members})
 
 
 def _restore(names: tuple[str, ...], row: Row) -> Record:

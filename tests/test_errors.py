@@ -32,7 +32,7 @@ from aioifx.errors import (
 CLASSES = {
     name: value
     for name, value in vars(errors).items()
-    if inspect.isclass(value) and issubclass(value, Exception) and value.__module__ == errors.__name__
+    if inspect.isclass(value) and issubclass(value, (errors.Error, errors.Warning))
 }
 
 KNOWN: dict[int, Rule | Reason] = {**SQLCODES, **ISAM_CODES}

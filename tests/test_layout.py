@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
+import pickle
+import pickletools
 import re
 import subprocess
 import sys
 import tomllib
+import traceback
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import pytest
+
 import aioifx
+import aioifx.server
 from tests.sampling import not_in_the_sample
 
 ROOT = Path(__file__).parents[1]
@@ -175,6 +183,43 @@ def test_the_face_has_exactly_the_names_that_it_lists() -> None:
     modules = {path.stem for path in PACKAGE.iterdir()}
     unlisted = {name for name in vars(aioifx) if not name.startswith("_")} - set(aioifx.__all__) - modules
     assert unlisted - {"annotations"} == set()
+
+
+@pytest.mark.parametrize("face", [aioifx, aioifx.server])
+def test_public_names_do_not_show_the_modules_that_define_them(face: ModuleType) -> None:
+    public = {name: getattr(face, name) for name in face.__all__}
+    definitions = {name: item for name, item in public.items() if callable(item)}
+    assert set(public) - set(definitions) <= {"rows", "speedups"}
+    for name, definition in definitions.items():
+        assert (definition.__module__, definition.__qualname__) == (face.__name__, name)
+        assert pickle.loads(pickle.dumps(definition)) is definition
+        if inspect.isclass(definition) and not issubclass(definition, Enum):  # an Enum shows no module
+            assert repr(definition) == f"<class '{face.__name__}.{name}'>"
+
+
+def test_a_traceback_names_the_public_path_of_an_error() -> None:
+    error = aioifx.ConnectionLost("the server closed the connection")
+    assert traceback.format_exception_only(error) == [
+        "aioifx.ConnectionLost: the server closed the connection\n"
+    ]
+
+
+def test_pickles_name_public_paths() -> None:
+    record = aioifx.rows.record_maker([aioifx.Column("a", aioifx.SqlType(aioifx.TypeCode.INTEGER))])((1,))
+    assert repr(type(record)) == "<class 'aioifx.Record'>"
+    for value in (
+        record,
+        aioifx.UniqueViolation("twice", sqlcode=-268),
+        aioifx.TypeCode.INTEGER,
+        aioifx.CsvFormat(),
+    ):
+        pickled = pickle.dumps(value)
+        twin = pickle.loads(pickled)
+        assert type(twin) is type(value) and repr(twin) == repr(value)
+        modules = {
+            arg for _, arg, _ in pickletools.genops(pickled) if isinstance(arg, str) and "aioifx" in arg
+        }
+        assert modules <= {"aioifx", "aioifx.rows"}
 
 
 def test_no_module_looks_upward_under_type_checking() -> None:

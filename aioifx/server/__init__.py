@@ -7,3 +7,8 @@ from aioifx.server.protocol.stats import ServerStats, SessionStats
 from aioifx.server.sql.model.routines import Routine
 
 __all__ = ["Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]
+
+# Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
+for _name in __all__:
+    globals()[_name].__module__ = __name__
+del _name
