@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""BatchTally of one statement, encoded natively; `aioifx.codecs.param_plan` says how. Never: an error's words.
+"""Executions of one statement, encoded natively; `aioifx.codecs.param_plan` says how. Never: an error's words.
 
 It works in a buffer of its own, which becomes bytes of the caller's only when every row in it is whole.
 """
