@@ -1,4 +1,4 @@
-"""What a connection keeps in memory: idle, with a full cache of statements, while it streams, behind a large fetch.
+"""What a connection keeps in memory: idle, with a full cache of statements, while it streams, after a large fetch.
 
     python -m tests.bench.memory [--connections 50] [--rows 50000] [--write]
 
@@ -75,13 +75,13 @@ async def _fetched(conn: aioifx.Connection, rest: AsyncExitStack) -> None:
 
 STATES: Final = (
     State("idle, never used", 32767, _idle),
-    State("idle, behind a query", 32767, _used_once),
+    State("idle, after a query", 32767, _used_once),
     State(f"idle, {STATEMENTS} statements in the cache", 32767, _with_statements),
     State("streaming wide rows", 32767, _streaming, 10),
     State("streaming wide rows", 1 << 18, _streaming, 10),
     State("streaming wide rows", 1 << 20, _streaming, 10),
-    State("idle, behind a large fetch", 32767, _fetched, 2),
-    State("idle, behind a large fetch", LARGE, _fetched, 2),
+    State("idle, after a large fetch", 32767, _fetched, 2),
+    State("idle, after a large fetch", LARGE, _fetched, 2),
 )
 POOL: Final = State("in a pool of 100, idle", 32767, _used_once)
 
