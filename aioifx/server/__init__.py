@@ -1,4 +1,4 @@
-"""An embedded Informix server for tests and demos: SQLI over TCP, SQLite behind it. Never: aioifx.client."""
+"""An embedded Informix server for tests and demos: SQLI over TCP, data in SQLite. Never: aioifx.client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""python -m aioifx.server: options, signals, one line when clients may come. Never: a session."""
+"""python -m aioifx.server: options, signals, a line of output once it listens. Never: a session."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from aioifx.server.sqlite.databases import DEFAULT_LOCALE, LogMode
 _DEFAULTS: Final = ServerOptions()
 
 PASSWORD: Final = "AIOIFX_SERVER_PASSWORD"
-"""The environment variable that holds the password, when no option names it."""
+"""The environment variable that holds the password when no option gives it."""
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
-    """The options that a command line names; a wrong one ends the program, as argparse does."""
+    """Parse a command line; an invalid option exits the program, as with argparse."""
     parser = argparse.ArgumentParser(
         prog="python -m aioifx.server",
-        description="An Informix server for tests: speaks SQLI, keeps its data in SQLite files.",
+        description="An Informix server for tests: speaks SQLI, stores its data in SQLite files.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
-    parser.add_argument("--port", type=int, default=9088, help="0 for any free one (default %(default)s)")
+    parser.add_argument("--port", type=int, default=9088, help="0 for any free port (default %(default)s)")
     parser.add_argument(
         "--database",
         action="append",
         metavar="NAME[:LOCALE]",
-        help="made if it does not exist; may be repeated; sysmaster always exists (default demo)",
+        help="created if it does not exist; repeatable; sysmaster always exists (default demo)",
     )
-    parser.add_argument("--user", help="the only user that may log in (default: anybody)")
+    parser.add_argument("--user", help="the only user that may log in (default: any)")
     secret = parser.add_mutually_exclusive_group()
     secret.add_argument(
         "--password", help="that user's password (default: any); other users may see it in ps"
@@ -46,7 +46,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         "--password-file",
         type=Path,
         metavar="FILE",
-        help=f"its first line is the password; without both, it is that of the environment variable {PASSWORD}, if set",
+        help=f"file whose first line is the password; default of both options: environment variable {PASSWORD}",
     )
     parser.add_argument("--server-name", help="the only DBSERVERNAME that is accepted (default: any)")
     parser.add_argument(
@@ -54,32 +54,32 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServerOptions:
         type=LogMode,
         choices=list(LogMode),
         default=LogMode.LOGGED,
-        help="of the databases that are made (default %(default)s)",
+        help="log mode of databases that are created (default %(default)s)",
     )
     parser.add_argument(
         "--db-locale",
         default=DEFAULT_LOCALE,
-        help="of databases made without a LOCALE of their own, and of clients without DB_LOCALE (default %(default)s)",
+        help="locale of databases created without LOCALE, and of clients without DB_LOCALE (default %(default)s)",
     )
     parser.add_argument(
-        "--directory", type=Path, metavar="DIR", help="keeps the databases (default: a temporary one)"
+        "--directory", type=Path, metavar="DIR", help="directory of the databases (default: a temporary one)"
     )
     parser.add_argument(
-        "--seed", type=Path, metavar="SCRIPT.sql", help="SQL for the first database, run at the start"
+        "--seed", type=Path, metavar="SCRIPT.sql", help="SQL script to run in the first database at startup"
     )
     parser.add_argument(
         "--login-timeout",
         type=float,
         default=_DEFAULTS.login_timeout,
         metavar="SECONDS",
-        help="for a client's login, and its TLS handshake (default %(default)g)",
+        help="time limit for a client's TLS handshake, and for its login (default %(default)g)",
     )
     parser.add_argument(
         "--max-sessions",
         type=int,
         default=_DEFAULTS.max_sessions,
         metavar="N",
-        help="sessions at a time (default %(default)s)",
+        help="maximum number of concurrent sessions (default %(default)s)",
     )
     parser.add_argument("--verbose", action="store_true", help="log sessions")
     given = parser.parse_args(arguments)
@@ -101,7 +101,7 @@ def _text_of(parser: argparse.ArgumentParser, option: str, path: Path | None) ->
         return None if path is None else path.read_text(encoding="utf-8-sig")
     except OSError as error:
         parser.error(f"{option}: {error}")
-    except UnicodeDecodeError as error:  # which would show bytes of the file
+    except UnicodeDecodeError as error:  # its own message would show bytes of the file
         parser.error(f"{option}: {path} is not UTF-8 at byte {error.start}")
 
 

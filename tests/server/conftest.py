@@ -28,7 +28,7 @@ def home() -> Iterator[House]:
 
 @pytest.fixture
 def talk(home: House) -> Talk:
-    """A client of a logged database, behind the same steps as JDBC."""
+    """A client of a logged database, after the same steps as JDBC."""
     talk = Talk(home.engine(""))
     talk.protocols()
     talk.open_database()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.server.engine.control_statements import Outcome
+from aioifx.server.engine.control_statements import StatementResult
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
@@ -89,7 +89,7 @@ async def until(condition: Callable[[], object]) -> None:
     await asyncio.to_thread(watch)
 
 
-def run(engine: Engine, text: str, *values: Value) -> Outcome:
+def run(engine: Engine, text: str, *values: Value) -> StatementResult:
     """Prepare and execute."""
     return engine.execute(engine.prepare(text), values)
 
@@ -135,14 +135,14 @@ class Talk:
         fetch_limit: FetchLimit | None = None,
     ) -> None:
         identity = Identity("ol_test", "Informix Dynamic Server Version 15", SERVER_MASK)
-        desk = SessionContext(
+        context = SessionContext(
             engine,
             identity,
             code_set,
             statement_limit=statement_limit,
             fetch_limit=fetch_limit,
         )
-        self.conversation = Conversation(desk)
+        self.conversation = Conversation(context)
         self.code_set = code_set
         self.columns: Sequence[Column] = ()
 

@@ -1,1 +1,1 @@
-"""Informix's system catalog, kept and read. Never: a session."""
+"""Informix's system catalog: writing and reading it. Never: a session."""

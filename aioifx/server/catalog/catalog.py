@@ -1,11 +1,11 @@
-"""Tables, columns and types as Informix declares them; systables and kin. Never: bytes of SQLI.
+"""Tables, columns and types as Informix declares them; systables and related tables. Never: bytes of SQLI.
 
-House rules:
-1. The truth is one row per table in ``ifx_tables``: the noun as JSON. The rows of systables, syscolumns and the
-   others are derived from it, for queries only, and are written by the same steps.
-2. Everything is ordinary rows, so that DDL is undone with its transaction.
-3. ``ifx_state.generation`` is a random text that every change replaces. A counter would come back to an old value
-   when a change is rolled back, and a cache would then serve the wrong schema.
+Invariants:
+1. The source of truth is one row per table in ``ifx_tables``: the noun as JSON. The rows of systables, syscolumns and
+   the others are derived from it, for queries only, and are written by the same steps.
+2. All of it is ordinary rows, so that DDL is undone with its transaction.
+3. ``ifx_state.generation`` is a random text that every change replaces. A counter would return to an old value
+   after a rollback, and a cache would then return the wrong schema.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ SqlValue: TypeAlias = str | int | float | None
 
 
 class Connection(Protocol):
-    """What the catalog needs of a SQLite connection."""
+    """The part of a SQLite connection that the catalog uses."""
 
     def execute(self, sql: str, values: Sequence[SqlValue], /) -> Iterable[tuple[Any, ...]]:
-        """Run one statement and give its rows."""
+        """Run one statement and return its rows."""
         ...
 
 
@@ -59,7 +59,7 @@ _FIRST_TEMP_TABID: Final = 1
 
 
 def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
-    """What makes an empty SQLite file a database: the catalog's tables, described by themselves."""
+    """Steps that make an empty SQLite file a database: the catalog's tables, including their own rows."""
     steps = [Step(text.format(catalog="main")) for text in _STATE]
     steps.append(sysrows.insert("ifx_state", (_token(), FIRST_USER_TABID, 1)))
     tables = [table for table in systables.catalog_tables().values() if table.columns]
@@ -77,7 +77,7 @@ def creation_steps(user: str, locale: str = "en_US.819") -> list[Step]:
     return steps
 
 
-# None on tabname: SQLite would read systables through it, and a plain scan returns the order of tabid.
+# No index on tabname: SQLite would scan systables through it, and a table scan returns the order of tabid.
 _INDEXES: Final = [
     Step(f'CREATE INDEX main."x_{table}_tabid" ON "{table}" ("tabid")')
     for table in ("systables", "syscolumns")
@@ -85,7 +85,7 @@ _INDEXES: Final = [
 
 
 def session_steps() -> list[Step]:
-    """What each new SQLite connection needs in its temp schema."""
+    """Steps that create the temp schema of each new SQLite connection."""
     steps = [Step(text.format(catalog="temp")) for text in _STATE]
     steps.append(Step('INSERT INTO temp."ifx_state" VALUES (?, ?, ?)', (_token(), _FIRST_TEMP_TABID, 1)))
     for name in systables.SESSION_TABLES:
@@ -101,7 +101,7 @@ def _columns_of(table: Table) -> str:
 
 
 def _token() -> str:
-    """A generation that no database has had before."""
+    """A new unique generation."""
     return secrets.token_hex(8)
 
 
@@ -109,7 +109,7 @@ def _token() -> str:
 
 
 def steps_of(definition: Definition) -> list[Step]:
-    """A definition's own steps, and behind them those that tell the catalog."""
+    """A definition's own steps, followed by those that update the catalog."""
     steps = list(definition.steps)
     for change in definition.changes:
         steps += _steps_of_change(change)
@@ -138,7 +138,7 @@ def _steps_of_change(change: CatalogChange) -> Iterator[Step]:
 
 
 def generation(connection: Connection, catalog: str = "main") -> str:
-    """The generation of one SQLite schema: compare it with the one of a Snapshot before that is used again."""
+    """The generation of one SQLite schema, to be compared with that of a Snapshot before reusing it."""
     return str(_only(connection.execute(f'SELECT generation FROM {catalog}."ifx_state"', ())))
 
 
@@ -152,7 +152,7 @@ def read_schema(
     """The schema of one database, with the session's temporary tables if it is the current one (catalog main).
 
     Args:     catalog: the SQLite schema that the database is attached as.
-              foreign: gives the schema of another database, or None when there is no such one.
+              foreign: returns the schema of another database, or None if not found.
     """
     tables, state = _read(connection, catalog)
     temps, temp_state = _read(connection, "temp") if catalog == "main" else ([], ("", 0, 0))
@@ -171,7 +171,7 @@ def read_schema(
 
 
 def empty_schema(foreign: Callable[[str], Schema | None] | None = None) -> Snapshot:
-    """What a session without a database sees: no table at all."""
+    """The schema of a session without a database: no tables."""
     return Snapshot("", "", "", FIRST_USER_TABID, _FIRST_TEMP_TABID, 1, {}, {}, "main", foreign)
 
 
@@ -195,7 +195,7 @@ def _only(rows: Iterable[tuple[Any, ...]]) -> Any:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A `Schema`: what one database held when it was read. Shared by all statements until the generation changes."""
+    """A `Schema`: the contents of one database when it was read. Shared by all statements of one generation."""
 
     database: str
     generation: str
@@ -261,11 +261,11 @@ class Snapshot:
         return None
 
     def dependents(self, tabid: int) -> Iterable[Table]:
-        """The views and synonyms that end with a table."""
+        """The views and synonyms that are dropped with a table."""
         return [table for table in self.tables.values() if tabid in table.depends_on]
 
     def references_to(self, tabid: int) -> Iterable[Reference]:
-        """The foreign keys that point to a table."""
+        """The foreign keys that reference a table."""
         for table in self.tables.values():
             for constraint in table.foreign_keys:
                 if constraint.parent == tabid:
@@ -274,18 +274,18 @@ class Snapshot:
 
 SYSMASTER: Final = "sysmaster"
 _SYSMASTER: Final = Snapshot(SYSMASTER, "", "", FIRST_USER_TABID, _FIRST_TEMP_TABID, 1, {}, {})
-"""What stands for sysmaster when the engine has no file of that name: its own tables alone."""
+"""The schema of sysmaster if the engine has no file of that name: only its own tables."""
 
 
 # --- Nouns as JSON ----------------------------------------------------------------------------------------------------
 
 
 def noun_to_json(table: Table) -> str:
-    """A table as ``ifx_tables`` keeps it."""
+    """A table in the form stored in ``ifx_tables``."""
     return json.dumps(asdict(replace(table, catalog="")), separators=(",", ":"))
 
 
-@lru_cache(maxsize=4096)  # most tables are as they were when the schema is read again
+@lru_cache(maxsize=4096)  # most tables are unchanged when the schema is read again
 def noun_from_json(text: str, catalog: str = "main") -> Table:
     """The table that `noun_to_json` wrote, found in the SQLite schema *catalog*."""
     noun: _Noun = json.loads(text)

@@ -1,4 +1,4 @@
-"""The rows that a table has in systables, syscolumns and their kin. Never: what the catalog is read from."""
+"""The rows of a table in systables, syscolumns and related tables. Never: what the catalog is read from."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _BY_TABID: Final = (
 _BY_CONSTRID: Final = ("sysreferences", "syschecks")
 
 _PUBLIC_RIGHTS: Final = "su-idx---"
-"""What PUBLIC may do with a new table (documented: privileges on a new table in a database that is not ANSI)."""
+"""The privileges of PUBLIC on a new table (documented: privileges on a new table in a database that is not ANSI)."""
 
 
 def insert(table: str, row: Sequence[str | int | float | None]) -> Step:
-    """One row into a catalog table of the database."""
+    """A step that inserts one row into a catalog table."""
     return Step(f'INSERT INTO main."{table}" VALUES ({", ".join("?" * len(row))})', tuple(row))
 
 
 def without(tabid: int) -> Iterator[Step]:
-    """Take out all rows of a table."""
+    """Steps that delete all rows of a table."""
     for name in _BY_CONSTRID:
         yield Step(
             f'DELETE FROM main."{name}" WHERE constrid IN'
@@ -58,7 +58,7 @@ def without(tabid: int) -> Iterator[Step]:
 
 
 def rows_of(table: Table) -> Iterator[Step]:
-    """Put in all rows of a table, view, synonym or sequence."""
+    """Steps that insert all rows of a table, view, synonym or sequence."""
     yield systables_row(table)
     for number, column in enumerate(table.columns, start=1):
         yield insert("syscolumns", _syscolumns_row(table, number, column))
@@ -96,7 +96,7 @@ def systables_row(table: Table, site: str | None = None) -> Step:
         len(table.columns),
         len(table.indexes),
         0.0,
-        65536 + table.tabid,  # changes with the table in the real server; any number serves
+        65536 + table.tabid,  # changes with the table in the real server; any number will do
         table.kind.value.strip(),
         table.lock_level if stored else "",
         0.0,
@@ -114,11 +114,11 @@ def systables_row(table: Table, site: str | None = None) -> Step:
 
 
 _FIRST_PARTNUM: Final = 0x100000
-"""Part numbers begin with a dbspace's number; 1 is the root dbspace (documented: systables.partnum)."""
+"""Part numbers start with a dbspace's number; 1 is the root dbspace (documented: systables.partnum)."""
 
 
 def width_of(column: ColumnDef) -> int:
-    """Bytes that a column takes in a row."""
+    """Bytes of a column in a row."""
     code, length = column.type.kind, column.type.length
     if column.type.precision is not None:
         scale = length & 0xFF
@@ -156,7 +156,7 @@ def _sysdefaults_row(
 ) -> tuple[str | int | None, ...]:
     text: str | None = None
     if default.kind is DefaultKind.LITERAL:
-        # Six characters stand before every literal that is no text (observed by tools that skip them; the
+        # Six characters precede every literal that is not text (observed by tools that skip them; the
         # encoding of the value in them is assumed not to matter).
         text = default.text if family_of(column.type) is Family.TEXT else f"AAAAAA {default.text}"
     return (table.tabid, number, default.kind.value, text, "T")
@@ -195,6 +195,6 @@ def _constraint_rows(table: Table, constraint: Constraint) -> Iterator[Step]:
 
 
 def _chunks(table: str, key: tuple[str | int, ...], text: str, size: int) -> Iterator[Step]:
-    """A long text in rows numbered from 0."""
+    """A long text, split into rows numbered from 0."""
     for number, start in enumerate(range(0, len(text), size)):
         yield insert(table, (*key, number, text[start : start + size]))

@@ -1,7 +1,7 @@
-"""The tables of the system catalog and of sysmaster, the same everywhere. Never: what a user's database holds.
+"""The tables of the system catalog and of sysmaster, equal in all databases. Never: the contents of a database.
 
 Source: names, order and columns are documented (SQL Reference, "System catalog tables"); tabids follow that order.
-Columns are given for the tables that something here fills or that tools ask; a query on any other is refused.
+Columns are given for tables that the server fills or that tools query; a query on any other table is rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sysproccolumns sysexternal sysextdfiles sysextcols sysautolocate sysfragdist sys
 VIEWS: Final = frozenset({"sysdomains", "sysindexes"})
 
 MARKS: Final = {" GL_COLLATE": 90, " GL_CTYPE": 91, " VERSION": 92}
-"""Rows of systables that are no tables (names observed in JDBC's queries; their tabids are assumed)."""
+"""Rows of systables that are not tables (names observed in JDBC's queries; their tabids are assumed)."""
 
 _NAME, _OWNER = "varchar(128)", "char(32)"
 
@@ -117,7 +117,7 @@ def _columns(text: str) -> tuple[ColumnDef, ...]:
 
 
 def catalog_tables(catalog: str = "main") -> dict[str, Table]:
-    """The catalog tables by name, as they are found in one SQLite schema."""
+    """The catalog tables of one SQLite schema, by name."""
     return {name: replace(table, catalog=catalog) for name, table in _TABLES.items()}
 
 
@@ -151,7 +151,7 @@ _SYSMASTER_COLUMNS: Final = {
     " connected integer, feprogram char(255)",
 }
 _SYSMASTER_FIRST: Final = 100
-"""sysmaster's own tables count from here (assumed: their tabids differ from release to release)."""
+"""The first tabid of sysmaster's own tables (assumed: their tabids differ from release to release)."""
 
 SESSION_TABLES: Final = ("sysdatabases", "sysdbslocale", "syssessions")
 """Tables of sysmaster that the engine fills before they are read (`plan.Plan.refresh`)."""

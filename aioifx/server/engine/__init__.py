@@ -1,1 +1,1 @@
-"""What statements do: plans, transactions, cursors, sessions. Never: a message."""
+"""Execution of statements: plans, transactions, cursors, sessions. Never: a message."""

@@ -1,4 +1,4 @@
-"""Statements that touch no table: transactions, settings, databases; how a statement ended. Never: a row."""
+"""Statements without rows: transactions, settings, databases; the result of a statement. Never: a row."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aioifx.server.sql.model.plan import Isolation, Logging
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.transactions import Manners
+from aioifx.server.sqlite.transactions import SessionDefaults
 
 
-class Event(IntEnum):
-    """What a statement did to the transaction."""
+class TransactionEvent(IntEnum):
+    """The effect of a statement on the transaction."""
 
     NONE = 0
     BEGUN = 1
@@ -25,8 +25,8 @@ class Event(IntEnum):
 
 
 @dataclass(slots=True)
-class Outcome:
-    """How a statement without rows ended."""
+class StatementResult:
+    """The result of a statement without rows."""
 
     rows: int = 0
     rowid: int = 0
@@ -34,30 +34,30 @@ class Outcome:
     serial8: int = 0
     bigserial: int = 0
     opened: Database | None = None
-    """The database that it made the current one."""
-    event: Event = Event.NONE
+    """The database that the statement opened."""
+    event: TransactionEvent = TransactionEvent.NONE
 
 
 class Controlled(Protocol):
-    """What they need of an engine."""
+    """The part of an engine that control statements use."""
 
-    manners: Manners
+    defaults: SessionDefaults
     settings: Settings
 
     @property
     def in_transaction(self) -> bool: ...
 
-    def begin(self) -> Outcome: ...
+    def begin(self) -> StatementResult: ...
 
-    def commit(self) -> Outcome: ...
+    def commit(self) -> StatementResult: ...
 
-    def rollback(self) -> Outcome: ...
+    def rollback(self) -> StatementResult: ...
 
-    def set_savepoint(self, name: str, unique: bool) -> Outcome: ...
+    def set_savepoint(self, name: str, unique: bool) -> StatementResult: ...
 
-    def release_savepoint(self, name: str) -> Outcome: ...
+    def release_savepoint(self, name: str) -> StatementResult: ...
 
-    def rollback_to(self, name: str) -> Outcome: ...
+    def rollback_to(self, name: str) -> StatementResult: ...
 
     def set_terms(self, isolation: Isolation | None, read_only: bool | None) -> None: ...
 
@@ -76,8 +76,8 @@ class Controlled(Protocol):
     def drop_database(self, name: str, *, if_exists: bool) -> None: ...
 
 
-def control(engine: Controlled, action: plans.Action) -> Outcome:
-    """Do it."""
+def control(engine: Controlled, action: plans.Action) -> StatementResult:
+    """Execute a control statement."""
     match action:
         case plans.BeginWork():
             return engine.begin()
@@ -95,12 +95,12 @@ def control(engine: Controlled, action: plans.Action) -> Outcome:
             return _control_database(engine, action) or _control_session(engine, action)
 
 
-def _control_session(engine: Controlled, action: plans.Action) -> Outcome:
+def _control_session(engine: Controlled, action: plans.Action) -> StatementResult:
     match action:
         case plans.SetLockMode(seconds=seconds):
-            engine.manners.lock_wait = seconds
+            engine.defaults.lock_wait = seconds
         case plans.SetIsolation(level=level):
-            engine.manners.isolation = level
+            engine.defaults.isolation = level
         case plans.SetTransaction(level=level, read_only=read_only):
             engine.set_terms(level, read_only)
         case plans.SetOption(name=name, value=value):
@@ -116,25 +116,25 @@ def _control_session(engine: Controlled, action: plans.Action) -> Outcome:
             pass
         case _:
             raise AssertionError(f"no way to run {action!r}")
-    return Outcome()
+    return StatementResult()
 
 
-def _control_database(engine: Controlled, action: plans.Action) -> Outcome | None:
-    """None when the action is about no database."""
+def _control_database(engine: Controlled, action: plans.Action) -> StatementResult | None:
+    """None if the action does not concern a database."""
     match action:
         case plans.OpenDatabase(name=name):
             engine.need_no_transaction()
-            return Outcome(opened=engine.open_database(name))
+            return StatementResult(opened=engine.open_database(name))
         case plans.CloseDatabase():
             engine.need_no_transaction()
             engine.close_database()
-            return Outcome()
+            return StatementResult()
         case plans.CreateDatabase(name=name, logging=logging, if_not_exists=if_not_exists):
             engine.need_no_transaction()
             log_mode = LogMode.UNLOGGED if logging is Logging.NONE else LogMode.LOGGED
-            return Outcome(opened=engine.create_database(name, log_mode, if_not_exists=if_not_exists))
+            return StatementResult(opened=engine.create_database(name, log_mode, if_not_exists=if_not_exists))
         case plans.DropDatabase(name=name, if_exists=if_exists):
             engine.drop_database(name, if_exists=if_exists)
-            return Outcome()
+            return StatementResult()
         case _:
             return None

@@ -1,9 +1,9 @@
-"""An open cursor: rows in blocks or by position. Never: how rows are encoded; which SQL made them.
+"""An open cursor: rows in blocks or by position. Never: how rows are encoded; the SQL that produces them.
 
-A cursor reads from SQLite as long as nothing else happens on its connection. Before anything does, the engine settles
-it: the rest of its rows goes into a spool. So cursors are independent of each other, of later writes and of the end
-of the transaction, none of them keeps an old snapshot alive, and a result that is fetched straight through is
-never held in memory.
+A cursor reads from SQLite until another statement runs on its connection. Before that, the engine settles it: the
+remaining rows are read into a spool. So a cursor does not depend on other cursors, on later writes or on the end of
+the transaction, and does not keep an old snapshot alive. A result that is fetched without interruption is never
+held in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SETTLE_ROWS: Final = 1000
 
 
 class RowSource(Protocol):
-    """What rows are read from: SQLite's cursor, or a routine written in Python."""
+    """The source of rows: SQLite's cursor, or a routine written in Python."""
 
     def fetchmany(self, size: int, /) -> list[StoredRow]: ...
 
@@ -53,12 +53,12 @@ class Cursor:
         update_columns: tuple[str, ...] | None = None,
         independent: bool = False,
     ) -> None:
-        """Args:     independent: nothing else can change the rows, so there is no need to read them early."""
+        """Args:     independent: no other statement can change the rows, so they need not be settled."""
         self._live: RowSource | None = rows
         self._spool: Spool | None = None
         self._ahead: list[StoredRow] = []
         self._taken = 0
-        self._settled_at = 0  # rows taken before the others went into the spool
+        self._settled_at = 0  # rows fetched before the rest was spooled
         self._has_rowid = has_rowid
         self.name = name
         self.hold = hold
@@ -78,7 +78,7 @@ class Cursor:
 
     @property
     def live(self) -> bool:
-        """Whether its rows are still being read from where they come."""
+        """Whether its rows are still being read from the source."""
         return self._live is not None
 
     def fetch(self, count: int) -> tuple[list[StoredRow], bool]:
@@ -93,7 +93,7 @@ class Cursor:
         return self._bare(rows), last
 
     def _read(self, count: int) -> tuple[list[StoredRow], bool]:
-        """Read one row further than asked, so that the last block is known as such."""
+        """Read one row more than requested, to detect the last block."""
         if self._live is None:
             return [], True
         rows = self._ahead + self._live.fetchmany(count + 1 - len(self._ahead))
@@ -106,15 +106,15 @@ class Cursor:
 
     def row(self, number: int) -> StoredRow | None:
         """The row with that number, from 1; None outside the result. The cursor must be settled."""
-        assert self._spool is not None, "only a settled cursor knows its rows by number"
+        assert self._spool is not None, "row() needs a settled cursor"
         if not 1 <= number <= len(self._spool):
             return None
         return self._bare(self._spool.rows(number - 1, 1))[0]
 
     @property
     def count(self) -> int:
-        """Rows in all. The cursor must be settled."""
-        assert self._spool is not None, "only a settled cursor knows how many rows it has"
+        """Total number of rows. The cursor must be settled."""
+        assert self._spool is not None, "count needs a settled cursor"
         return len(self._spool)
 
     def _bare(self, rows: list[StoredRow]) -> list[StoredRow]:
@@ -124,7 +124,7 @@ class Cursor:
         return [row[:-1] for row in rows]
 
     def settle(self) -> None:
-        """Read what is left, so that nothing that happens later can change it."""
+        """Read the remaining rows, so that later statements cannot change them."""
         if self._live is None:
             return
         spool = Spool()
@@ -142,7 +142,7 @@ class Cursor:
         self._spool = spool
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Drop the rows."""
         if self._live is not None:
             self._live.close()
             self._live = None

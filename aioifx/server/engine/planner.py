@@ -1,4 +1,4 @@
-"""Statements and their plans: prepared once, kept, made anew when the schema is another one. Never: running them."""
+"""Statements and their plans: prepared once, cached, renewed after a schema change. Never: running them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aioifx.server.sqlite.databases import Databases
 from aioifx.server.sqlite.parameters import Binders
 
 CACHED_PLANS: Final = 500
-"""Translations that one session keeps."""
+"""Maximum number of plans that one session caches."""
 
 
 _NEVER: Final = (0, 0)
@@ -32,19 +32,19 @@ class Statement:
         self.text = text
         self.follow(key, plan)
         self.seen: tuple[Workspace | None, tuple[int, int], int] | None = None
-        """Where and when the plan was last found to hold."""
+        """Workspace and stamps at which the plan was last found valid."""
 
     def follow(self, key: PlanKey, plan: Plan) -> None:
-        """Have another plan from now on."""
+        """Replace the plan."""
         self.key = key
         self.plan = plan
         self._binders: Binders | None = None
 
     @property
     def binders(self) -> Binders:
-        """What binds the plan's parameters.
+        """The binders of the plan's parameters.
 
-        Raises:   SqlFault: -1260, a parameter's type is not stored.
+        Raises:   SqlError: -1260, a parameter's type is not supported.
         """
         if self._binders is None:
             self._binders = Binders(self.plan.parameters)
@@ -52,7 +52,7 @@ class Statement:
 
 
 class Planner:
-    """One session's translations."""
+    """The plans of one session."""
 
     def __init__(self, databases: Databases, settings: Settings, *, delimident: bool) -> None:
         self._databases = databases
@@ -64,16 +64,16 @@ class Planner:
     def prepare(self, text: str, workspace: Workspace | None) -> Statement:
         """Translate *text*.
 
-        Raises:   SqlFault: the statement is wrong, or names what does not exist.
+        Raises:   SqlError: the statement is invalid, or an object in it does not exist.
         """
         schema = self.schema(workspace)
         key = self._key(text, schema)
         return Statement(text, key, self._plan(key, schema))
 
-    def renewed(self, statement: Statement, workspace: Workspace | None) -> Plan:
-        """The plan of *statement*, made anew if the schema is another one now.
+    def current_plan(self, statement: Statement, workspace: Workspace | None) -> Plan:
+        """The plan of *statement*, translated again if the schema has changed.
 
-        Raises:   SqlFault: -710, its description is another one now.
+        Raises:   SqlError: -710, its description has changed.
         """
         now = workspace, (workspace.stamp if workspace else _NEVER), self._settings.routines.version
         if statement.seen == now:
@@ -107,7 +107,7 @@ class Planner:
             self._plans.move_to_end(key)
             return plan
         plan = translate(parse(key.text, delimident=key.delimident), schema, self._settings)
-        # A plan over other databases depends on their schemas too, which the key does not tell.
+        # A plan over other databases depends on their schemas too, which are not part of the key.
         if not plan.attach:
             self._plans[key] = plan
             if len(self._plans) > CACHED_PLANS:
@@ -115,13 +115,13 @@ class Planner:
         return plan
 
     def schema(self, workspace: Workspace | None) -> Schema:
-        """What names mean now; read again only when it may have changed."""
+        """The current schema; read again only if it may have changed."""
         if workspace is None:
             return self._no_schema
         known = workspace.schema
         if known is not None and workspace.schema_stamp == workspace.stamp:
             return known
-        workspace.settle()  # a cursor that still reads would hold on to an older state
+        workspace.settle()  # a live cursor would keep an older snapshot open
         stamp, connection = workspace.stamp, workspace.connection
         if (
             known is None

@@ -1,4 +1,4 @@
-"""Who is connected to the server, and to which database. Never: what a session does."""
+"""The sessions of a server, and the database of each. Never: what a session does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SessionEntry:
 
 
 class SessionRegistry:
-    """The sessions of one server; used by many threads."""
+    """The sessions of one server; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class SessionRegistry:
         self._last_id = 0
 
     def enter(self, user: str, host: str = "", process_id: int = 0) -> SessionEntry:
-        """A session begins; its number was never given before."""
+        """Register a session; its id has not been used before."""
         with self._lock:
             self._last_id += 1
             member = SessionEntry(self._last_id, user, host, process_id)
@@ -36,12 +36,12 @@ class SessionRegistry:
             return member
 
     def leave(self, member: SessionEntry) -> None:
-        """A session has ended."""
+        """Remove a session that has ended."""
         with self._lock:
             self._members.pop(member.session_id, None)
 
     def __len__(self) -> int:
-        """How many sessions there are."""
+        """The number of sessions."""
         return len(self._members)
 
     def members(self) -> list[SessionEntry]:

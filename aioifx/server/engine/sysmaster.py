@@ -1,4 +1,4 @@
-"""Tables of sysmaster that show the server's own state: databases and sessions. Never: what a user's database holds."""
+"""Tables of sysmaster that show the server's own state: databases and sessions. Never: the contents of a database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Rows: TypeAlias = list[tuple[Stored, ...]]
 
 _DAY_ZERO: Final = date(1899, 12, 31)
 _FIRST_PARTNUM: Final = (
-    0x100000  # a part number begins with that of its dbspace, 1 being the root (documented)
+    0x100000  # a part number starts with the number of its dbspace; 1 is the root (documented)
 )
 _FLAGS: Final = {LogMode.UNLOGGED: 0, LogMode.LOGGED: 1, LogMode.ANSI: 5}
 """sysdatabases.flags: 1 logged, 4 ANSI (documented: sysmaster, sysdatabases)."""

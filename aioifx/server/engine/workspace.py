@@ -1,4 +1,4 @@
-"""The database that a session has open, and all that ends with it. Never: a statement's plan."""
+"""A session's open database, and all state that ends with it. Never: a statement's plan."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.databases import Database
 from aioifx.server.sqlite.serials import Serials
-from aioifx.server.sqlite.transactions import Manners, Transactions
+from aioifx.server.sqlite.transactions import SessionDefaults, Transactions
 
 
 class Workspace:
-    """A session's open database; made and used in the session's thread."""
+    """A session's open database; created and used in the session's thread."""
 
     def __init__(
         self,
         database: Database,
         connection: sqlite3.Connection,
-        manners: Manners,
+        defaults: SessionDefaults,
         interrupted: Callable[[], bool],
     ) -> None:
         self.database = database
         self.connection = connection
-        self.transactions = Transactions(connection, database, manners, interrupted)
+        self.transactions = Transactions(connection, database, defaults, interrupted)
         self.cursors: list[Cursor] = []
         self.attached: dict[str, Database] = {}
-        """By the alias under which SQLite has them."""
+        """Attached databases, by their alias in SQLite."""
         self.schema: catalog.Snapshot | None = None
         self.schema_stamp: tuple[int, int] = (0, 0)
         self.current_values: dict[int, int] = {}
-        """By tabid: the number of a sequence that this session got last."""
+        """By tabid: the last number of a sequence that this session was given."""
         database.sequences.load(connection)
         self.taken_serials: dict[int, int] = {}
-        """By type code: the last number handed out by the statement that runs."""
+        """By type code: the last serial number that the running statement assigned."""
         self._temp_version = 0
         self._defined = False  # whether the open transaction has changed the schema
         self._temp_serials = Serials()
@@ -51,11 +51,11 @@ class Workspace:
 
     @property
     def stamp(self) -> tuple[int, int]:
-        """Differs whenever the schema may be another one than before."""
+        """Changes whenever the schema may have changed."""
         return self.database.version, self._temp_version
 
     def schema_changed(self) -> None:
-        """This session changed the schema, or undid a change."""
+        """Called after this session has changed the schema, or undone a change."""
         self._defined = self._defined or self.transactions.open
         self.database.bump()
         self._temp_version += 1
@@ -75,13 +75,13 @@ class Workspace:
     # -- transactions and cursors --------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let nothing that happens now change what cursors will give."""
+        """Settle all cursors, so that the next statement cannot change their rows."""
         for cursor in self.cursors:
             if not cursor.independent:
                 cursor.settle()
 
     def end_transaction(self, end: Callable[[Transactions], None]) -> None:
-        """COMMIT or ROLLBACK: cursors but hold cursors are released."""
+        """COMMIT or ROLLBACK; releases all cursors except hold cursors."""
         self.settle()
         end(self.transactions)
         for cursor in self.cursors:
@@ -94,14 +94,14 @@ class Workspace:
             self.schema_changed()
 
     def roll_back(self) -> None:
-        """ROLLBACK; the rows of temporary tables WITH NO LOG stay what they are now, as nothing remembers others."""
+        """ROLLBACK; temporary tables WITH NO LOG keep their rows, since their changes are not logged."""
         kept = self._unlogged_rows() if self.connection.in_transaction else []
         self.end_transaction(Transactions.rollback)
         for table, columns, rows in kept:
             known = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND name = ?"
             if self.connection.execute(
                 known, (table.physical,)
-            ).fetchone():  # it may have been made since BEGIN
+            ).fetchone():  # it may have been created since BEGIN
                 self.connection.execute(f"DELETE FROM {table.source}")
                 marks = ", ".join("?" * len(columns))
                 names = ", ".join(identifier(name) for name in columns)
@@ -117,9 +117,9 @@ class Workspace:
         return kept
 
     def current_rowid(self, change: Change) -> int:
-        """The row that WHERE CURRENT OF means.
+        """The row that WHERE CURRENT OF refers to.
 
-        Raises:   SqlFault: -507, no such cursor; -290, not FOR UPDATE; -266, no current row; -364, column not in OF.
+        Raises:   SqlError: -507, no such cursor; -290, not FOR UPDATE; -266, no current row; -364, column not in OF.
         """
         cursor = next((c for c in self.cursors if c.name == change.cursor), None)
         if cursor is None:
@@ -135,7 +135,7 @@ class Workspace:
         return cursor.rowid
 
     def close(self) -> None:
-        """Roll back, write down the counters, close."""
+        """Roll back, save the counters, close."""
         try:
             for cursor in self.cursors:
                 cursor.close()
@@ -154,7 +154,7 @@ class Workspace:
         return self._temp_serials if table.is_temp else self.database.serials
 
     def prime_serials(self, table: Table) -> None:
-        """The statement that runs next inserts into *table*."""
+        """Prepare the serial counters for an INSERT into *table*."""
         if table is not self._inserting:
             self._inserting, self._has_serials = table, bool(table.serials)
         self.taken_serials.clear()
@@ -163,7 +163,7 @@ class Workspace:
 
     def take_serial(self, name: str, value: int | None) -> int:
         table = self._inserting
-        assert table is not None, "ifx_serial outside an INSERT"
+        assert table is not None, "ifx_serial outside INSERT"
         number = self._serials_of(table).take(table, name, value)
         column = table.column(name)
         assert column is not None
@@ -171,7 +171,7 @@ class Workspace:
         return number
 
     def forget_serials(self, table: Table, schema: Schema) -> None:
-        """The definition of *table* changes, or begins."""
+        """Update the serial counters of *table*, which is new or gets a new definition."""
         serials = self._serials_of(table)
         known = schema.table(table.name) if table.is_temp else schema.table_of(table.tabid)
         if known is None:
@@ -184,13 +184,13 @@ class Workspace:
     # -- sequences -----------------------------------------------------------------------------------------------------
 
     def begin_rows(self) -> None:
-        """Another statement runs: its first mention of a sequence takes a number."""
+        """Start a statement: its first reference to a sequence takes a new number."""
         self._marks.clear()
 
     def next_value(self, tabid: int, mark: int) -> int:
-        """NEXTVAL at one of the places that mention the sequence; all of them have the same number in one row.
+        """NEXTVAL of one reference to the sequence; all references have the same number within a row.
 
-        Raises:   SqlFault: the sequence has no more numbers.
+        Raises:   SqlError: the sequence is exhausted.
         """
         marks = self._marks.setdefault(tabid, set())
         if marks and mark not in marks:
@@ -205,7 +205,7 @@ class Workspace:
     def current_value(self, tabid: int) -> int:
         """CURRVAL.
 
-        Raises:   SqlFault: -8315, the session has not had a number yet.
+        Raises:   SqlError: -8315, the session has not used NEXTVAL yet.
         """
         if tabid not in self.current_values:
             raise SqlError(-8315, token=self._sequence(tabid).name)
@@ -213,5 +213,5 @@ class Workspace:
 
     def _sequence(self, tabid: int) -> Table:
         table = None if self.schema is None else self.schema.table_of(tabid)
-        assert table is not None, "a plan outlived the schema that it was made for"
+        assert table is not None, "the plan is older than the schema"
         return table

@@ -1,1 +1,1 @@
-"""The listening socket, and the databases that it begins with. Never: a message."""
+"""The listening socket, and the databases present at startup. Never: a message."""

@@ -1,4 +1,4 @@
-"""A script that fills a database before the first client comes. Never: where the script is kept."""
+"""The script that fills a database before the server listens. Never: where the script is stored."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from aioifx.server.sql.syntax.parser import split_script
 from aioifx.server.sqlite.databases import Databases, LogMode
 
 _SHOWN: Final = 20
-"""Lines of a statement that an error shows when the server names no place in it."""
+"""Lines of a statement shown in an error without an offset."""
 
 
 def run_script(script: str, database: str, databases: Databases, roster: SessionRegistry, user: str) -> None:
-    """Run the statements of *script*, which ``;`` ends, as *user* in *database*.
+    """Run the statements of *script*, each terminated by ``;``, as *user* in *database*.
 
-    Raises:   DatabaseError: a statement failed; `sql` is its text, `row_index` its place in the script, from 0. Nothing
-              was run if it could not be read.
+    Raises:   DatabaseError: a statement failed; `sql` is its text, `row_index` its position in the script, from 0.
+              After a syntax error no statement has been run.
     """
     statements = list(_statements(script))
     member = roster.enter(user)
@@ -37,7 +37,7 @@ def run_script(script: str, database: str, databases: Databases, roster: Session
             except SqlError as fault:
                 raise _error(fault, index, text, script[: start + max(fault.offset - 1, 0)]) from None
         if engine.database is not None and engine.database.log_mode is LogMode.ANSI:
-            engine.commit()  # a transaction is always open there, elsewhere every statement has committed itself
+            engine.commit()  # a transaction is always open in ANSI mode; otherwise each statement is autocommitted
     finally:
         engine.close()
 
@@ -53,7 +53,7 @@ def _statements(script: str) -> Iterator[tuple[str, int]]:
 
 
 def _error(fault: SqlError, index: int, text: str, before: str) -> DatabaseError:
-    """Args:     before: the script up to where it went wrong."""
+    """Args:     before: the script up to the error."""
     error = from_server(fault.sqlcode, fault.isamcode, offset=fault.offset, token=fault.token, sql=text)
     line = before.count("\n") + 1
     error.args = (f"statement {index + 1} of the seed, line {line} of the script: {error}",)

@@ -1,4 +1,4 @@
-"""Accept, channel, session; `running()` for tests. Never: a message."""
+"""Accept connections, make a channel and a session for each; `running()` for tests. Never: a message."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ from aioifx.server.sqlite.databases import (
 from aioifx.wire.capabilities import SERVER_MASK
 
 DEFAULT_NAME: Final = "ol_aioifx"
-"""The DBSERVERNAME of a server that was given none."""
+"""The default DBSERVERNAME."""
 
 _OWNER: Final = "informix"
-"""Who owns databases that the server makes, and logs in when a DSN names nobody."""
+"""The owner of databases that the server creates, and the user in a DSN when any user may log in."""
 
 
 _TEXTS: Final = {"host": False, "db_locale": False, "user": True, "password": True, "server_name": True}
-"""Options that are text, and whether they may be None."""
+"""Text options, and whether each may be None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How a server is set up; the command line and `running` both make one."""
+    """Options of a server, made by the command line and by `running`."""
 
     databases: tuple[str, ...] = ("demo",)
-    """Made if they do not exist, each with the locale that follows its name, as in ``shop:en_US.utf8``.
+    """Created if they do not exist; each name may be followed by a locale, as in ``shop:en_US.utf8``.
 
-    Without one it is *db_locale*. sysmaster always exists.
+    The default locale is *db_locale*. sysmaster always exists.
     """
     host: str = "127.0.0.1"
-    """Where it listens."""
+    """The address to listen on."""
     port: int = 0
-    """0 for any that is free."""
+    """0 for any free port."""
     user: str | None = None
     """What a login must have; None accepts any."""
     password: str | None = field(default=None, repr=False)
@@ -64,44 +64,42 @@ class ServerOptions:
     server_name: str | None = None
     """What a login must name; None accepts any DBSERVERNAME."""
     log_mode: LogMode = LogMode.LOGGED
-    """Of the databases that are made."""
+    """Log mode of databases that are created."""
     directory: Path | None = None
-    """Where databases are kept; None for a temporary place that goes with the server."""
+    """Directory of the databases; None for a temporary one, removed when the server closes."""
     seed: str | Path | None = None
-    """SQL statements, ended by ``;``, for the first database; or the path of a script in UTF-8."""
+    """SQL statements for the first database, each terminated by ``;``; or the path of a script in UTF-8."""
     db_locale: str = DEFAULT_LOCALE
-    """Of databases that are made without a locale of their own, and of clients that name no DB_LOCALE."""
+    """Locale of databases created without one, and of clients without DB_LOCALE."""
     ssl: SSLContext | None = None
     """With a certificate, for a TLS port; None: no TLS."""
     mask: bytes = SERVER_MASK
-    """Capability bits that the server answers with."""
+    """Capability bits in the server's reply."""
     routines: tuple[Routine, ...] = ()
-    """Procedures and functions written in Python, for all databases."""
+    """Procedures and functions written in Python, available in all databases."""
     login_timeout: float = 10.0
-    """Seconds that a client has for its login, and before that for its TLS handshake; then it is dropped."""
+    """Seconds for a client's TLS handshake, and again for its login; after that the connection is closed."""
     max_sessions: int = 1000
-    """Sessions at a time; a login beyond them is refused with -25571."""
+    """Maximum number of concurrent sessions; another login is rejected with -25571."""
     fetch_limit: int = LARGEST_PORTION
-    """Bytes of rows in one reply, however large the fetch buffer that the client names is."""
+    """Maximum bytes of rows in one reply, whatever the size of the client's fetch buffer."""
     fetch_refusal: int = 0
-    """SQLCODE by which a larger fetch buffer is refused, such as -406; 0: it is not, and gets less than it holds."""
+    """SQLCODE that rejects a larger fetch buffer, such as -406; 0: the buffer is filled up to *fetch_limit*."""
 
     def __post_init__(self) -> None:
-        """Raises:   InterfaceError: an option is wrong."""
+        """Raises:   InterfaceError: an option is invalid."""
         for option, optional in _TEXTS.items():
             value = getattr(self, option)
             if not (isinstance(value, str) or (value is None and optional)):
                 raise InterfaceError(f"{option}: expected text, got {type(value).__name__}")
         for name, locale in map(_parts_of, self.databases):
             if not is_database_name(name):
-                raise InterfaceError(f"database: {name!r} is not the name of a database")
+                raise InterfaceError(f"database: {name!r} is not a valid database name")
             if locale:
                 _check_locale("database", locale)
         _check_locale("db_locale", self.db_locale)
         if self.port not in range(0x10000):
-            raise InterfaceError(
-                f"port: {self.port!r} is not a port; expected a whole number from 0 to 65535"
-            )
+            raise InterfaceError(f"port: expected a whole number from 0 to 65535, got {self.port!r}")
         if isinstance(self.seed, Path):
             object.__setattr__(self, "seed", _script_in(self.seed))
         elif not isinstance(self.seed, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may be untyped
@@ -111,18 +109,20 @@ class ServerOptions:
         if self.max_sessions < 1:
             raise InterfaceError(f"max_sessions: expected 1 or more, got {self.max_sessions!r}")
         if self.fetch_limit < 1:
-            raise InterfaceError("fetch_limit: must be a number of bytes")
+            raise InterfaceError(f"fetch_limit: expected a number of bytes above 0, got {self.fetch_limit!r}")
         if self.fetch_refusal > 0:
-            raise InterfaceError("fetch_refusal: must be a negative SQLCODE, or 0")
+            raise InterfaceError(
+                f"fetch_refusal: expected a negative SQLCODE or 0, got {self.fetch_refusal!r}"
+            )
 
     @property
     def first_database(self) -> str:
-        """The name of the one that the seed fills and the address names."""
+        """The name of the database that the seed fills and the DSN names."""
         return _parts_of(self.databases[0])[0] if self.databases else SYSMASTER
 
 
 def _parts_of(database: str) -> tuple[str, str]:
-    """``name:locale`` -> name, locale; empty where there is none."""
+    """``name:locale`` -> name, locale; the locale is empty if omitted."""
     name, _, locale = database.partition(":")
     return name.lower(), locale
 
@@ -142,7 +142,7 @@ def _script_in(path: Path) -> str:
 
 
 class Server:
-    """A listening server. `start` it, and `close` it in any case."""
+    """A listening server: `start` it, and always `close` it."""
 
     def __init__(self, options: ServerOptions | None = None) -> None:
         self.options = options or ServerOptions()
@@ -166,10 +166,10 @@ class Server:
         )
 
     async def start(self) -> None:
-        """Make the databases, run the seed, and listen.
+        """Create the databases, run the seed, and listen.
 
-        Raises:   OSError: the port is taken. DatabaseError: the seed failed.
-                  ValueError: the directory holds other things, or a database of another locale.
+        Raises:   OSError: the port is in use. DatabaseError: the seed failed.
+                  ValueError: the directory contains a foreign file, or a database with another locale.
         """
         self._closing = False
         try:
@@ -197,7 +197,7 @@ class Server:
                 databases.create(name, options.log_mode, owner, locale)
             kept = databases.find(name).locale
             if locale and numbered_locale(locale) != kept:
-                raise ValueError(f"database: the locale of {name} is {kept}, not {locale}")
+                raise ValueError(f"database: {name} has the locale {kept}, not {locale}")
         if options.seed is not None:
             assert isinstance(options.seed, str)
             run_script(options.seed, options.first_database, databases, self._roster, owner)
@@ -209,7 +209,7 @@ class Server:
         returns: Sequence[str],
         function: Callable[..., object],
     ) -> None:
-        """Let SQL call *function*, in all databases and at once; arguments as of `Routine`.
+        """Register *function* as a routine in all databases, effective immediately; arguments as for `Routine`.
 
         Raises:   InterfaceError: as `Routine`.
         """
@@ -235,9 +235,9 @@ class Server:
 
     @property
     def stats(self) -> ServerStats:
-        """What it has done since it was made, and what its sessions do now; to be asked in its event loop.
+        """Totals since the server was created, and the state of each session; call it in the server's event loop.
 
-        It counts at its own end, so a test can measure what a client costs.
+        The server counts them, so a test can measure what a client costs.
         """
         counts = Counts()
         counts.add(self._ended)
@@ -254,14 +254,14 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port that the server listens on."""
         assert self._listener is not None, "the server has not been started"
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
 
     @property
     def dsn(self) -> str:
-        """The address of the first database; it names its locales unless they are the default, and TLS."""
+        """DSN of the first database; it names TLS, and the locales unless they are the default."""
         return self._dsn(None if self.options.password is None else quote(self.options.password, safe=""))
 
     @property
@@ -281,7 +281,7 @@ class Server:
         return f"informix://{user}@{host}:{self.port}/{options.first_database}?server={name}{locale}{tls}"
 
     async def close(self) -> None:
-        """Stop listening, end all sessions, wipe what was temporary."""
+        """Stop listening, close all sessions, and remove temporary files."""
         self._closing = True
         if self._listener is not None:
             self._listener.close()
@@ -289,7 +289,9 @@ class Server:
             session.stop()
         if self._sessions:
             await asyncio.wait(list(self._sessions))
-        for connection in list(self._connections):  # of sessions that ended with something unsent
+        for connection in list(
+            self._connections
+        ):  # connections of ended sessions that still have unsent data
             connection.abort()
             await connection.wait_closed()
         if self._listener is not None:
@@ -301,7 +303,7 @@ class Server:
 
 
 class _Accepted(Channel):
-    """A channel that tells its session of beginning, interrupts and end, and does not read without bound."""
+    """A channel that reports its start, interrupts and end to its session, and bounds what it reads ahead."""
 
     def __init__(self, begin: Callable[[Channel], Session | None], connections: set[_Accepted]) -> None:
         super().__init__()
@@ -333,12 +335,12 @@ class _Accepted(Channel):
 
 @asynccontextmanager
 async def serve(options: ServerOptions | None = None) -> AsyncGenerator[Server, None]:
-    """A server for as long as the block lasts: ``async with serve(ServerOptions(port=9088)) as server:``.
+    """A server for the duration of the block: ``async with serve(ServerOptions(port=9088)) as server:``.
 
-    It is ready when the block is entered, and gone with its temporary data when the block is left.
+    It is ready on entry. On exit it is closed, and its temporary data are removed.
 
     Args:     options: None: the defaults of `ServerOptions`.
-    Raises:   What `Server.start` raises.
+    Raises:   As `Server.start`.
     """
     server = Server(options)
     await server.start()
@@ -366,27 +368,27 @@ async def running(
 ) -> AsyncGenerator[str, None]:
     """A server in this process, for tests; yields the DSN that clients connect with.
 
-    Args:     database: one name or several, each with its locale if it is to have one of its own, as in
-                  ``shop:en_US.utf8``; the DSN names the first.
-              seed: SQL statements for the first database, ended by ``;``; or the path of a script in UTF-8.
+    Args:     database: one name or several, each optionally with a locale, as in ``shop:en_US.utf8``; the DSN names
+                  the first.
+              seed: SQL statements for the first database, each terminated by ``;``; or the path of a script in UTF-8.
               user, password: what a login must have; None accepts any.
               server_name: the DBSERVERNAME that a login must name; None accepts any.
-              log_mode: of the databases that are made; "logged", "unlogged" or "ansi".
-              db_locale: of databases that are made without one, and of clients that name no DB_LOCALE.
-              directory: keeps the databases, and is read again; None: a temporary place.
-              host: where it listens. port: 0 for any that is free.
+              log_mode: of databases that are created; "logged", "unlogged" or "ansi".
+              db_locale: of databases created without one, and of clients without DB_LOCALE.
+              directory: where the databases are stored and found again; None for a temporary directory.
+              host: the address to listen on. port: 0 for any free port.
               ssl: with a certificate, for a TLS port; None: no TLS.
               routines: procedures and functions written in Python; see `Routine`.
-    Raises:   InterfaceError: an option is wrong. OSError: the port is taken.
-              DatabaseError: a statement of the seed failed; names its number, the line of the script and the place in
-              it. *row_index* is the number, from 0.
-              ValueError: the directory holds other things, or a database of another locale.
+    Raises:   InterfaceError: an option is invalid. OSError: the port is in use.
+              DatabaseError: a statement of the seed failed; the message has its number, its line in the script and the
+              position in it. *row_index* is its number, from 0.
+              ValueError: the directory contains a foreign file, or a database with another locale.
     """
     names = (database,) if isinstance(database, str) else tuple(database)
     try:
         mode = LogMode(log_mode)
     except ValueError:
-        raise InterfaceError(f"log_mode: {log_mode!r} is none of {', '.join(LogMode)}") from None
+        raise InterfaceError(f"log_mode: expected one of {', '.join(LogMode)}, got {log_mode!r}") from None
     options = ServerOptions(
         names,
         host,

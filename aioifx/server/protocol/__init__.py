@@ -1,1 +1,1 @@
-"""Messages of one session and what answers them. Never: SQLite."""
+"""Messages of one session, and the replies. Never: SQLite."""

@@ -1,4 +1,4 @@
-"""What one session has in hand: its engine, its statements, the answer being written. Never: what a message does."""
+"""The state of one session: its engine, its statements, the reply being written. Never: what a message does."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
-from aioifx.server.engine.control_statements import Event, Outcome
+from aioifx.server.engine.control_statements import StatementResult, TransactionEvent
 from aioifx.server.engine.engine import Engine
 from aioifx.server.protocol.row_blocks import LARGEST_PORTION, RowBlockWriter
-from aioifx.server.protocol.statement_table import Slot, StatementTable
+from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.sqltypes import Column
@@ -22,8 +22,8 @@ from aioifx.wire.outbox import Outbox
 
 _NOT_TEXT: Final = -23103
 _LONGEST_TOKEN: Final = 256
-"""Characters of a name that an error tells; its size is 16 bits."""
-_ALWAYS: Final = 0x10  # in every answer to SQ_DBOPEN seen; meaning unknown (observed)
+"""Maximum characters of a name in an error; its length field has 16 bits."""
+_ALWAYS: Final = 0x10  # in every known reply to SQ_DBOPEN; meaning unknown (observed)
 
 
 def _cost() -> bytes:
@@ -37,25 +37,25 @@ _COST: Final = _cost()
 
 @dataclass(frozen=True, slots=True)
 class FetchLimit:
-    """How large a fetch may be, and what becomes of one that is larger."""
+    """The maximum size of a fetch, and the treatment of a larger one."""
 
     size: int = LARGEST_PORTION
     sqlcode: int = 0
-    """What refuses it; 0: fewer rows are sent, so that the client has to fetch more often."""
+    """The error for a larger fetch; 0: fewer rows are sent, so the client fetches more often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the server says of itself."""
+    """The server's name, version and capabilities, as sent to clients."""
 
     name: str
     version: str
     mask: bytes
-    """The capability bits that it answers with."""
+    """Capability bits in the server's reply."""
 
 
 class SessionContext:
-    """The state of one session, which the acts of its messages read and change."""
+    """The state of one session, read and changed by the handlers of its messages."""
 
     def __init__(
         self,
@@ -72,34 +72,34 @@ class SessionContext:
         self.capabilities = Capabilities(encoding=code_set.codec)
         self.fetch_limit = fetch_limit or FetchLimit()
         self.outbox = Outbox()
-        self.slots = StatementTable(statement_limit)
-        self.slot: Slot | None = None
-        """The statement that the messages are for, up to the next SQ_ID or the end of the group."""
-        self.putting: Slot | None = None
-        """The statement with rows of SQ_PUT that are still to be inserted."""
+        self.statements = StatementTable(statement_limit)
+        self.prepared: PreparedStatement | None = None
+        """The statement that messages refer to, until the next SQ_ID or the end of the group."""
+        self.inserting: PreparedStatement | None = None
+        """The statement with SQ_PUT rows that have not been inserted yet."""
         self.transactions = 0
-        """How many have ended."""
+        """Number of ended transactions."""
         self.environment: dict[str, str] = {}
-        """What SQ_INFO said."""
+        """Environment variables from SQ_INFO."""
         self.has_fixed_database = False
-        """Whether the login named the database: then SQ_DBOPEN cannot."""
+        """Whether the login named the database; SQ_DBOPEN is then an error."""
         self.ended = False
-        """Whether the client said goodbye."""
+        """Whether the client has sent SQ_EXIT."""
 
     @property
-    def here(self) -> Slot:
-        """The statement that the messages are for.
+    def current(self) -> PreparedStatement:
+        """The statement that messages refer to.
 
-        Raises:   SqlFault: -258, none.
+        Raises:   SqlError: -258, no statement is selected.
         """
-        if self.slot is None:
+        if self.prepared is None:
             raise SqlError(-258)
-        return self.slot
+        return self.prepared
 
     def text(self, data: bytes) -> str:
-        """What the client wrote.
+        """Text from the client, decoded.
 
-        Raises:   SqlFault: -23103, no text in its code set.
+        Raises:   SqlError: -23103, the bytes are not text in the client's code set.
         """
         try:
             return self.code_set.decode(data)
@@ -110,11 +110,11 @@ class SessionContext:
 
     @property
     def has_padded_varchar(self) -> bool:
-        """Whether VARCHAR travels at its full width: by capability, or because SQ_INFO asked (observed: JDBC)."""
+        """Whether VARCHAR is sent padded to its full width: by capability, or requested by SQ_INFO (observed: JDBC)."""
         return self.environment.get("IFX_PAD_VARCHAR") == "1"
 
-    def portions(self, columns: Sequence[Column], *, single: bool = False) -> RowBlockWriter:
-        """What writes rows of *columns* for this client."""
+    def row_writer(self, columns: Sequence[Column], *, single: bool = False) -> RowBlockWriter:
+        """A writer of rows of *columns* for this client."""
         return RowBlockWriter(
             columns,
             self.code_set,
@@ -125,61 +125,61 @@ class SessionContext:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def put_fault(self, fault: SqlError) -> None:
+    def write_error(self, fault: SqlError) -> None:
         """SQ_ERR."""
         token = fault.token[:_LONGEST_TOKEN]
         error = replies.ServerError(fault.sqlcode, fault.isamcode, fault.offset, token)
         replies.put_error(self.outbox, self.capabilities, error)
 
-    def put_done(self, done: replies.Done) -> None:
-        """SQ_DONE and SQ_COST, which come together (observed: 12.10 to 15)."""
+    def write_done(self, done: replies.Done) -> None:
+        """SQ_DONE and SQ_COST, which are sent together (observed: 12.10 to 15)."""
         replies.put_done(self.outbox, self.capabilities, done)
         self.outbox.raw(_COST)
 
-    def put_outcome(self, outcome: Outcome, warnings: int = 0) -> None:
-        """How a statement ended, and what became of the transaction."""
-        self.put_done(replies.Done(warnings, outcome.rows, outcome.rowid, outcome.serial))
-        if outcome.event is not Event.NONE:
-            self._put_event(outcome.event)
-            self.transactions += outcome.event is not Event.BEGUN
+    def write_result(self, result: StatementResult, warnings: int = 0) -> None:
+        """The completion of a statement, and the change of the transaction."""
+        self.write_done(replies.Done(warnings, result.rows, result.rowid, result.serial))
+        if result.event is not TransactionEvent.NONE:
+            self._write_event(result.event)
+            self.transactions += result.event is not TransactionEvent.BEGUN
 
-    def _put_event(self, event: Event) -> None:
+    def _write_event(self, event: TransactionEvent) -> None:
         """SQ_XACTSTAT: events 1, 2, 3, level 1 inside a transaction (assumed: only the layout is known)."""
-        is_inside = event is Event.BEGUN
+        is_inside = event is TransactionEvent.BEGUN
         state = replies.TransactionState(event, int(is_inside), int(not is_inside))
         replies.put_xactstat(self.outbox, state)
 
-    def put_opened(self, database: Database) -> None:
-        """The kind of database, in the warnings (observed: 0x15 logged, 0x14 not; documented: 0x02 ANSI)."""
+    def write_opened(self, database: Database) -> None:
+        """The log mode of the database, as warnings (observed: 0x15 logged, 0x14 not; documented: 0x02 ANSI)."""
         warnings = OpenWarning.INFORMIX | _ALWAYS
         if database.log_mode is not LogMode.UNLOGGED:
             warnings |= OpenWarning.LOGGED
         if database.log_mode is LogMode.ANSI:
             warnings |= OpenWarning.ANSI
-        self.put_done(replies.Done(warnings))
+        self.write_done(replies.Done(warnings))
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def close(self, slot: Slot) -> None:
-        """Close what stands open on a statement; nothing open is no error."""
-        if slot.cursor is not None:
-            self.engine.close_cursor(slot.cursor)
-        slot.cursor = slot.portions = None
-        slot.row = 0
-        slot.insertion = slot.put_decoder = None
+    def close(self, prepared: PreparedStatement) -> None:
+        """Close the statement's open cursor, if any."""
+        if prepared.cursor is not None:
+            self.engine.close_cursor(prepared.cursor)
+        prepared.cursor = prepared.row_writer = None
+        prepared.row = 0
+        prepared.insertion = prepared.put_decoder = None
 
-    def drop(self, slot: Slot) -> None:
-        """Forget a statement."""
-        self.close(slot)
-        self.slots.remove(slot)
-        if self.slot is slot:
-            self.slot = None
+    def drop(self, prepared: PreparedStatement) -> None:
+        """Close and remove a statement."""
+        self.close(prepared)
+        self.statements.remove(prepared)
+        if self.prepared is prepared:
+            self.prepared = None
 
     def close_all(self) -> None:
-        """Close all cursors: another database, or none, is the current one from now on."""
-        for slot in self.slots.all():
-            self.close(slot)
+        """Close all cursors, because the current database changes."""
+        for prepared in self.statements.all():
+            self.close(prepared)
 
 
 Handler: TypeAlias = Callable[[SessionContext, Any], None]
-"""What a message does; its second argument is the message, of the type that the act stands for in a table."""
+"""Handles one message; the second argument is the message, of the type that is the handler's key in `HANDLERS`."""

@@ -1,4 +1,4 @@
-"""What the messages of cursors do: open, fetch, scroll, put, close. Never: which SQL makes the rows."""
+"""Handlers of cursor messages: open, fetch, scroll, put, close. Never: the SQL that produces the rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aioifx.server.engine.cursors import Cursor
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.insert_cursor import Insertion
 from aioifx.server.protocol.row_blocks import RowBlockWriter
-from aioifx.server.protocol.statement_table import Slot
+from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Query, StatementType
 from aioifx.server.sqlite.databases import LogMode
@@ -21,140 +21,146 @@ from aioifx.wire import replies, requests
 # -- opening and closing -----------------------------------------------------------------------------------------------
 
 
-def name_cursor(desk: SessionContext, message: requests.CurName) -> None:
-    """SQ_CURNAME: what WHERE CURRENT OF says."""
-    desk.here.cursor_name = desk.text(message.name)
+def name_cursor(context: SessionContext, message: requests.CurName) -> None:
+    """SQ_CURNAME: the cursor's name for WHERE CURRENT OF."""
+    context.current.cursor_name = context.text(message.name)
 
 
-def make_hold(desk: SessionContext, message: requests.Hold) -> None:
-    """SQ_HOLD, for the next opening."""
-    desk.here.hold = True
+def make_hold(context: SessionContext, message: requests.Hold) -> None:
+    """SQ_HOLD, for the next SQ_OPEN."""
+    context.current.hold = True
 
 
-def make_scroll(desk: SessionContext, message: requests.Scroll) -> None:
-    """SQ_SCROLL, for the next opening."""
-    desk.here.scroll = True
+def make_scroll(context: SessionContext, message: requests.Scroll) -> None:
+    """SQ_SCROLL, for the next SQ_OPEN."""
+    context.current.scroll = True
 
 
-def make_autofree(desk: SessionContext, message: requests.AutoFree) -> None:
-    """SQ_AUTOFREE: the statement goes with its cursor."""
-    desk.here.autofree = True
+def make_autofree(context: SessionContext, message: requests.AutoFree) -> None:
+    """SQ_AUTOFREE: closing the cursor releases the statement."""
+    context.current.autofree = True
 
 
-def open_cursor(desk: SessionContext, message: requests.Open) -> None:
-    """SQ_OPEN; what is open already is closed first (observed: JDBC opens again without closing)."""
-    slot = desk.here
-    desk.close(slot)
-    plan = slot.statement.plan
+def open_cursor(context: SessionContext, message: requests.Open) -> None:
+    """SQ_OPEN; a cursor that is already open is closed first (observed: JDBC opens again without closing)."""
+    prepared = context.current
+    context.close(prepared)
+    plan = prepared.statement.plan
     try:
         if plan.returns_rows:
-            slot.cursor = desk.engine.open(
-                slot.statement, slot.values, name=slot.cursor_name, hold=slot.hold, scroll=slot.scroll
+            prepared.cursor = context.engine.open(
+                prepared.statement,
+                prepared.values,
+                name=prepared.cursor_name,
+                hold=prepared.hold,
+                scroll=prepared.scroll,
             )
         elif plan.type is StatementType.INSERT:
-            _open_insert(desk, slot)
+            _open_insert(context, prepared)
         else:
             raise SqlError(-363)
     finally:
-        slot.hold = slot.scroll = False
+        prepared.hold = prepared.scroll = False
 
 
-def _open_insert(desk: SessionContext, slot: Slot) -> None:
-    desk.engine.check(slot.statement)
-    _need_transaction(desk)
-    slot.insertion = Insertion(desk.transactions, hold=slot.hold)
+def _open_insert(context: SessionContext, prepared: PreparedStatement) -> None:
+    context.engine.check(prepared.statement)
+    _need_transaction(context)
+    prepared.insertion = Insertion(context.transactions, hold=prepared.hold)
 
 
-def _need_transaction(desk: SessionContext) -> None:
-    """Raises:   SqlFault: -265, there are transactions, and none is open."""
-    database = desk.engine.database
-    if database and database.log_mode is not LogMode.UNLOGGED and not desk.engine.in_transaction:
+def _need_transaction(context: SessionContext) -> None:
+    """Raises:   SqlError: -265, the database is logged and no transaction is open."""
+    database = context.engine.database
+    if database and database.log_mode is not LogMode.UNLOGGED and not context.engine.in_transaction:
         raise SqlError(-265)
 
 
-def close_cursor(desk: SessionContext, message: requests.Close) -> None:
-    """SQ_CLOSE; closing twice is no error."""
-    slot = desk.here
-    desk.close(slot)
-    if slot.autofree:
-        desk.drop(slot)
+def close_cursor(context: SessionContext, message: requests.Close) -> None:
+    """SQ_CLOSE; closing twice is not an error."""
+    prepared = context.current
+    context.close(prepared)
+    if prepared.autofree:
+        context.drop(prepared)
 
 
 # -- fetching ----------------------------------------------------------------------------------------------------------
 
 
-def fetch(desk: SessionContext, message: requests.Fetch) -> None:
-    """SQ_NFETCH: rows, and with the last of them, and after them, SQ_DONE, whose count is that of the whole result.
+def fetch(context: SessionContext, message: requests.Fetch) -> None:
+    """SQ_NFETCH: rows; with the last row, and on each fetch after it, SQ_DONE with the row count of the whole result.
 
     Source:   observed: informix-driver's rowcount after the last row, on 12.10, 14.10 and 15
 
-    Raises:   SqlFault: as `_opened`, or the buffer is larger than this server was told to bear.
+    Raises:   SqlError: as `_cursor_of`, or the buffer is larger than the server's limit.
     """
-    slot = desk.here
-    cursor = _opened(slot)
-    limit = desk.fetch_limit
+    prepared = context.current
+    cursor = _cursor_of(prepared)
+    limit = context.fetch_limit
     if limit.sqlcode and message.size > limit.size:
         raise SqlError(limit.sqlcode)
-    portions = _portions(desk, slot)
-    rows, _, is_last = portions.take(lambda wanted: desk.engine.fetch(cursor, wanted), message.size)
-    desk.outbox.raw(rows)
+    row_writer = _writer_of(context, prepared)
+    rows, _, is_last = row_writer.take(lambda wanted: context.engine.fetch(cursor, wanted), message.size)
+    context.outbox.raw(rows)
     if not is_last:
         return
-    if desk.environment.get("OPTOFC") == "1":
+    if context.environment.get("OPTOFC") == "1":
         # With OPTOFC the server closes the cursor with its last row (observed: 15; JDBC then sends no SQ_CLOSE).
-        replies.put_closed(desk.outbox)
-        close_cursor(desk, requests.Close())
-    desk.put_done(replies.Done(0, cursor.taken))
+        replies.put_closed(context.outbox)
+        close_cursor(context, requests.Close())
+    context.write_done(replies.Done(0, cursor.taken))
 
 
-def _opened(slot: Slot) -> Cursor:
+def _cursor_of(prepared: PreparedStatement) -> Cursor:
     """The open cursor.
 
-    Raises:   SqlFault: -259, none; -267, the end of a transaction closed it.
+    Raises:   SqlError: -259, no cursor is open; -267, the end of a transaction closed it.
     """
-    if slot.cursor is None:
+    if prepared.cursor is None:
         raise SqlError(-259)
-    if slot.cursor.released:
+    if prepared.cursor.released:
         raise SqlError(-267)
-    return slot.cursor
+    return prepared.cursor
 
 
-def _portions(desk: SessionContext, slot: Slot) -> RowBlockWriter:
-    if slot.portions is None:
-        plan = slot.statement.plan
+def _writer_of(context: SessionContext, prepared: PreparedStatement) -> RowBlockWriter:
+    if prepared.row_writer is None:
+        plan = prepared.statement.plan
         is_single = isinstance(plan.action, Query) and plan.action.for_update
-        slot.portions = desk.portions(_retyped(plan.columns, slot.result_types), single=is_single)
-    return slot.portions
+        prepared.row_writer = context.row_writer(
+            _retyped(plan.columns, prepared.result_types), single=is_single
+        )
+    return prepared.row_writer
 
 
-def scroll(desk: SessionContext, message: requests.ScrollFetch) -> None:
+def scroll(context: SessionContext, message: requests.ScrollFetch) -> None:
     """SQ_SFETCH: row, row number, SQ_DONE; for the last row no SQ_DONE (observed: informix-driver).
 
     The row comes first for every kind: with the number first, JDBC cannot go back to a row after `last()` (observed).
     """
-    slot = desk.here
-    cursor = _opened(slot)
+    prepared = context.current
+    cursor = _cursor_of(prepared)
     if not cursor.scroll:
         raise SqlError(-285)
-    slot.row = max(0, min(_target(slot.row, cursor.count, message), cursor.count + 1))
-    stored = cursor.row(slot.row)
+    prepared.row = max(0, min(_target(prepared.row, cursor.count, message), cursor.count + 1))
+    stored = cursor.row(prepared.row)
     if stored is None:
-        desk.put_done(replies.Done())
+        context.write_done(replies.Done())
         return
-    desk.outbox.raw(_portions(desk, slot).encode([stored]))
-    replies.put_tupid(desk.outbox, slot.row)
+    context.outbox.raw(_writer_of(context, prepared).encode([stored]))
+    replies.put_tupid(context.outbox, prepared.row)
     if message.kind != _LAST:
-        desk.put_done(replies.Done(0, 1))
+        context.write_done(replies.Done(0, 1))
 
 
 _LAST: Final = 4
 
 
 def _target(row: int, count: int, message: requests.ScrollFetch) -> int:
-    """The number of the row that a scroll fetch goes to; below 1 and above *count* there is none.
+    """The row number that a scroll fetch moves to; below 1 or above *count* it is outside the result.
 
-    Source:   kinds 1, 4 and 6 are observed; 2, 3 and 5 assumed, from their order in ESQL/C. With kind 1 the client says
-              the number of the row that comes next (observed: JDBC), and 0 for the last (observed: informix-driver).
+    Source:   kinds 1, 4 and 6 are observed; 2, 3 and 5 assumed, from their order in ESQL/C. With kind 1 the client
+              sends the number of the next row (observed: JDBC), or 0 for the last (observed: informix-driver).
     """
     match message.kind:
         case 1:
@@ -173,24 +179,24 @@ def _target(row: int, count: int, message: requests.ScrollFetch) -> int:
             raise SqlError(-999, token=f"FETCH {message.kind}")
 
 
-# -- the form of rows --------------------------------------------------------------------------------------------------
+# -- types of rows -----------------------------------------------------------------------------------------------------
 
 
-def choose_types(desk: SessionContext, message: requests.RetType) -> None:
+def choose_types(context: SessionContext, message: requests.RetType) -> None:
     """SQ_RET_TYPE, for results (1) or for the rows of SQ_PUT (0)."""
-    slot = desk.here
+    prepared = context.current
     if message.direction == 0:
-        slot.put_types = message.types
-        slot.put_decoder = None
+        prepared.put_types = message.types
+        prepared.put_decoder = None
     else:
-        slot.result_types = message.types
-        slot.portions = None
+        prepared.result_types = message.types
+        prepared.row_writer = None
 
 
 def _retyped(columns: Sequence[Column], types: Sequence[SqlType]) -> tuple[Column, ...]:
-    """The columns in the form that SQ_RET_TYPE asked for.
+    """The columns with the types that SQ_RET_TYPE requested.
 
-    Raises:   SqlFault: -1260, in a form that this server does not convert to.
+    Raises:   SqlError: -1260, the server does not convert to a requested type.
     """
     if not types:
         return tuple(columns)
@@ -216,49 +222,52 @@ _TWINS: Final[dict[int, int]] = {
     TypeCode.BIGSERIAL: TypeCode.BIGINT,
     TypeCode.MONEY: TypeCode.DECIMAL,
 }
-"""Types that look alike in a row."""
+"""Types with the same encoding in a row."""
 
 
 # -- insert cursors ----------------------------------------------------------------------------------------------------
 
 
-def put(desk: SessionContext, message: requests.Put) -> None:
-    """SQ_PUT: rows for an insert cursor, which are inserted together with those of the next SQ_PUT.
+def put(context: SessionContext, message: requests.Put) -> None:
+    """SQ_PUT: rows for an insert cursor; consecutive SQ_PUTs are inserted together.
 
-    Raises:   SqlFault: -259, no cursor is open; -267, the end of a transaction closed it; -265, it is a hold cursor
-              outside of any; -999, the INSERT has values of its own.
+    Raises:   SqlError: -259, no cursor is open; -267, the end of a transaction closed it; -265, it is a hold cursor
+              outside a transaction; -999, the INSERT has values other than its parameters.
     """
-    slot = desk.here
-    insertion, plan = slot.insertion, slot.statement.plan
+    prepared = context.current
+    insertion, plan = prepared.insertion, prepared.statement.plan
     if insertion is None:
         raise SqlError(-259)
-    if insertion.transaction != desk.transactions:
+    if insertion.transaction != context.transactions:
         if not insertion.hold:
             raise SqlError(-267)
-        _need_transaction(desk)
+        _need_transaction(context)
     if len(plan.parameters) != len(plan.columns):
         raise SqlError(-999, token="PUT")
     insertion.put(message.rows)
-    desk.putting = slot
+    context.inserting = prepared
 
 
-def flush(desk: SessionContext) -> None:
-    """Insert what SQ_PUT has brought, and tell how many rows: one SQ_DONE for all (observed: JDBC, put.json).
+def flush(context: SessionContext) -> None:
+    """Insert the rows of SQ_PUT, and report their number: one SQ_DONE for all of them (observed: JDBC, put.json).
 
-    Raises:   SqlFault: a row failed; those in front of it stay (documented, of insert cursors), those behind it and
-              the rest of the group are dropped. How many stayed is not told (assumed: SQ_ERR has no place for it).
+    Raises:   SqlError: a row failed. The rows before it are kept (documented, of insert cursors); the rows after it
+              and the rest of the group are dropped. The number of rows kept is not sent (assumed: SQ_ERR has no
+              field for it).
     """
-    slot, desk.putting = desk.putting, None
-    if slot is None or slot.insertion is None:
+    prepared, context.inserting = context.inserting, None
+    if prepared is None or prepared.insertion is None:
         return
-    if slot.put_decoder is None:
-        columns = _retyped(slot.statement.plan.columns, slot.put_types)
-        slot.put_decoder = RowDecoder(columns, desk.code_set, padded_varchar=desk.has_padded_varchar)
-    rows, is_cut = slot.insertion.take(slot.put_decoder)
-    outcome = desk.engine.insert_rows(slot.statement, rows)
+    if prepared.put_decoder is None:
+        columns = _retyped(prepared.statement.plan.columns, prepared.put_types)
+        prepared.put_decoder = RowDecoder(
+            columns, context.code_set, padded_varchar=context.has_padded_varchar
+        )
+    rows, is_cut = prepared.insertion.take(prepared.put_decoder)
+    result = context.engine.insert_rows(prepared.statement, rows)
     if is_cut:
         raise SqlError(-415)
-    desk.put_outcome(outcome)
+    context.write_result(result)
 
 
 HANDLERS: Final[dict[type, Handler]] = {

@@ -1,9 +1,9 @@
-"""Groups of messages in, groups of messages out: who acts on what, and what an error ends. Never: a socket, an await.
+"""Groups of messages in, groups of messages out: the handler of each message, and errors. Never: a socket, an await.
 
-House rules:
-1. It runs in the session's thread.
-2. Nothing happens before a group has been read to its end; one group is answered by one.
-3. The first error ends the answer and drops the rest of its group, nothing more.
+Invariants:
+1. All code here runs in the session's thread.
+2. A group is handled only after all of it has been read; each group is answered by one group.
+3. The first error ends the reply and drops the rest of its group, nothing more.
 """
 
 from __future__ import annotations
@@ -29,65 +29,65 @@ _FETCHES: Final = (Fetch, ScrollFetch)
 
 
 class Conversation:
-    """One client's requests and their answers, behind its login."""
+    """The requests and replies of one client after its login."""
 
-    def __init__(self, desk: SessionContext) -> None:
-        self._desk = desk
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
 
     @property
     def capabilities(self) -> Capabilities:
-        """How the next group is to be read."""
-        return self._desk.capabilities
+        """The capabilities that determine how the next group is read."""
+        return self._context.capabilities
 
     @property
     def ended(self) -> bool:
-        """Whether the client said goodbye."""
-        return self._desk.ended
+        """Whether the client has sent SQ_EXIT."""
+        return self._context.ended
 
     def answer(
         self, groups: Sequence[Sequence[Request]], early: Callable[[bytes], None] | None = None
     ) -> bytes:
-        """The answers to whole groups, in order.
+        """The replies to whole groups, in order.
 
-        Args:     early: gets the answers up to a statement that was interrupted: its client may want to interrupt the
-                  next one, too, when it sees them.
-        Raises:   ProtocolError: a message makes no sense.
+        Args:     early: called with the replies up to an interrupted statement, so that the client receives them in
+                  time to interrupt the next one.
+        Raises:   ProtocolError: a message is invalid.
         """
         for group in groups:
-            if self._desk.engine.abandoned:
-                break  # a COMMIT must not keep the half that was done before the client went away
+            if self._context.engine.is_abandoned:
+                break  # a COMMIT must not keep the half that was done before the client disconnected
             if self._answer(group) == INTERRUPTED[0] and early is not None:
-                early(self._desk.outbox.take())
-        return self._desk.outbox.take()
+                early(self._context.outbox.take())
+        return self._context.outbox.take()
 
     def _answer(self, group: Sequence[Request]) -> int:
-        """Answer one group; the SQLCODE of what went wrong, or 0."""
-        desk, sqlcode = self._desk, 0
-        desk.slot = None
+        """Answer one group; returns the SQLCODE of its error, or 0."""
+        context, sqlcode = self._context, 0
+        context.prepared = None
         try:
             for message in group:
                 if isinstance(message, _FETCHES):
-                    desk.engine.check_interrupt()  # the rows may lie ready, and nothing else would look
+                    context.engine.check_interrupt()  # buffered rows would be sent without any other check
                 act = HANDLERS.get(type(message), statement_handlers.refuse)
-                if desk.putting is not None and act is not cursor_handlers.put:
-                    cursor_handlers.flush(desk)
-                act(desk, message)
-            cursor_handlers.flush(desk)
-            statement_handlers.finish(desk)
+                if context.inserting is not None and act is not cursor_handlers.put:
+                    cursor_handlers.flush(context)
+                act(context, message)
+            cursor_handlers.flush(context)
+            statement_handlers.finish(context)
         except SqlError as fault:
             sqlcode = fault.sqlcode
-            desk.put_fault(fault)
+            context.write_error(fault)
         except ProtocolError:
             raise
         except Exception:
             logger.exception("a statement failed inside the server")
             sqlcode = _INTERNAL
-            desk.put_fault(SqlError(_INTERNAL))
+            context.write_error(SqlError(_INTERNAL))
         finally:
-            if desk.slot is not None and desk.slot.is_command:
-                desk.drop(desk.slot)
-        if not desk.ended:
-            replies.put_eot(desk.outbox)
+            if context.prepared is not None and context.prepared.is_command:
+                context.drop(context.prepared)
+        if not context.ended:
+            replies.put_eot(context.outbox)
         return sqlcode
 
 
@@ -96,4 +96,4 @@ HANDLERS: Final[dict[type, Handler]] = {
     **statement_handlers.HANDLERS,
     **cursor_handlers.HANDLERS,
 }
-"""What each message does."""
+"""The handler of each message."""

@@ -1,4 +1,4 @@
-"""An open insert cursor: the rows that SQ_PUT has brought, gathered until they are inserted. Never: a message, SQL."""
+"""An open insert cursor: rows of SQ_PUT, buffered until they are inserted. Never: a message, SQL."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PAD: Final = b"\0"
 
 
 class Insertion:
-    """What one insert cursor has in hand."""
+    """The state of one insert cursor."""
 
     __slots__ = ("_payloads", "hold", "transaction")
 
     def __init__(self, transaction: int, *, hold: bool = False) -> None:
-        """Args:     transaction: the number of the one that it was opened in.
-        hold: it outlives that.
+        """Args:     transaction: the number of the transaction that the cursor was opened in.
+        hold: the cursor stays open after that transaction.
         """
         self.transaction = transaction
         self.hold = hold
@@ -30,15 +30,15 @@ class Insertion:
 
     @property
     def waiting(self) -> bool:
-        """Whether rows have been put since they were last taken."""
+        """Whether rows have been put since the last `take`."""
         return bool(self._payloads)
 
     def put(self, payloads: tuple[bytes, ...]) -> None:
-        """Gather rows, in the form of SQ_TUPLE without its head."""
+        """Buffer rows, each encoded as SQ_TUPLE without its header."""
         self._payloads.append(payloads)
 
     def take(self, decoder: RowDecoder) -> tuple[list[Row], bool]:
-        """The rows gathered so far, up to the first that means nothing, and whether there is such a one."""
+        """The buffered rows up to the first that cannot be decoded, and whether there is such a row."""
         payloads, self._payloads = self._payloads, []
         data = bytearray(b"".join(map(_framed, chain.from_iterable(payloads))))
         rows: list[Row] = []
@@ -50,6 +50,6 @@ class Insertion:
 
 
 def _framed(payload: bytes) -> bytes:
-    """The payload as an SQ_TUPLE, in whose runs rows are decoded fastest."""
+    """The payload as an SQ_TUPLE, since the decoder is fastest on runs of them."""
     size = len(payload)
     return _HEAD.pack(TUPLE, 0, size) + payload + _PAD * (size & 1)

@@ -1,11 +1,11 @@
-"""The byte of TCP urgent data with which a client interrupts its statement. Never: which statement, what ends it.
+"""The byte of TCP urgent data by which a client interrupts its statement. Never: which statement, how it ends.
 
 A client sends one byte 0x42 as urgent data on its connection, with TLS on the socket below it (documented in the wire
-reference, section 17; observed: JDBC, cancel.json). The byte is never part of the stream, for the socket keeps urgent
+reference, section 17; observed: JDBC, cancel.json). The byte is never part of the stream: the socket keeps urgent
 data out of line, so neither the messages nor TLS see it.
 
-An event loop watches sockets for what can be read, not for urgent data. An epoll object does, and is itself something
-that a loop can watch. Where there is no epoll, which is everywhere but on Linux, the server cannot be interrupted.
+An event loop watches sockets for readable data, not for urgent data. An epoll object does, and a loop can watch the
+epoll object itself. Without epoll, that is, on any system but Linux, the server cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable
 from typing import Final
 
 INTERRUPT: Final = b"B"
-"""0x42; urgent data with another value mean nothing (assumed)."""
+"""0x42; urgent data with another value are ignored (assumed)."""
 
 
 class Watch:
-    """Looks out for urgent data on one connection, from when it is made until `close`."""
+    """Watches one connection for urgent data, from its creation until `close`."""
 
     __slots__ = ("_epoll", "_loop", "_notify", "_socket")
 
@@ -35,7 +35,7 @@ class Watch:
         own = transport.get_extra_info("socket")
         if sys.platform != "linux" or own is None:
             return
-        # The transport's own object reads nothing, and uvloop's is no socket at all; a second descriptor will do.
+        # The transport's own object cannot read, and uvloop's is not a socket; a second descriptor can.
         self._socket = socket.socket(fileno=socket.dup(own.fileno()))
         self._socket.setblocking(False)
         self._epoll = select.epoll()
@@ -51,7 +51,7 @@ class Watch:
         if happened & select.EPOLLPRI and self._read() == INTERRUPT:
             self._notify()
         if happened & (select.EPOLLHUP | select.EPOLLERR):
-            self.close()  # the end of a connection stays true, and would be reported for ever
+            self.close()  # epoll would report the closed connection again and again
 
     def _read(self) -> bytes:
         assert self._socket is not None
@@ -61,7 +61,7 @@ class Watch:
             return b""
 
     def close(self) -> None:
-        """Look no more; once more does no harm."""
+        """Stop watching; idempotent."""
         if self._epoll is not None:
             self._loop.remove_reader(self._epoll.fileno())
             self._epoll.close()

@@ -1,7 +1,7 @@
-"""The rows of a cursor as SQ_TUPLE messages, one fetch buffer at a time. Never: what asks for them, or ends them.
+"""The rows of a cursor as SQ_TUPLE messages, one fetch buffer at a time. Never: the request, or the end of the reply.
 
-Blocks of rows are taken from the cursor, made into Python values column by column and encoded at once. What did not
-fit into one buffer opens the next.
+Blocks of rows are read from the cursor, converted to Python values column by column, and encoded together. Rows that
+do not fit into one buffer are sent in the next.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from aioifx.wire.replies import TUPLE_HEAD
 logger: Final = logging.getLogger("aioifx.server")
 
 LARGEST_PORTION: Final = 16 * 1024 * 1024
-"""Bytes of rows in one reply, however large the client's buffer is, unless a server's options say otherwise."""
+"""Default maximum of bytes of rows in one reply, whatever the size of the client's buffer."""
 
 _FULL: Final = 0.9
-"""A buffer filled this far is sent; one more round for the rest would cost more than it saves."""
+"""A buffer filled this far is sent: encoding another block for the rest would cost more than it saves."""
 
 _PADDED: Final = (TypeCode.CHAR, TypeCode.NCHAR)
 _UNPADDED: Final = methodcaller("rstrip", " ")
@@ -37,22 +37,24 @@ _TOO_LONG: Final = -881
 _SIZE: Final = Struct(">i")
 
 FetchRows = Callable[[int], tuple[list[StoredRow], bool]]
-"""How many rows are wanted -> the next rows in storage form, and whether they are the last."""
+"""Number of rows requested -> the next rows in storage form, and whether they are the last."""
 
 
 class RowBlockWriter:
-    """Encodes one result; made when a cursor is fetched from for the first time, or in another form."""
+    """Encodes one result; created on the first fetch from a cursor, or when its result types change."""
 
     __slots__ = (
         "_code_set",
         "_encoder",
         "_ended",
         "_estimate",
-        "_kept",
-        "_kept_rows",
         "_largest",
         "_loaders",
         "_single",
+        "_unsent",
+        "_unsent",
+        "_unsent_rows",
+        "_unsent_rows",
         "widths",
     )
 
@@ -65,37 +67,37 @@ class RowBlockWriter:
         single: bool,
         largest: int = LARGEST_PORTION,
     ) -> None:
-        """Args:     single: one row at a time, so that the row sent last is the one that the client stands on.
-                  largest: bytes of rows in one reply, unless a single row has more.
-        Raises:   SqlFault: -999, a column's type is not served.
+        """Args:     single: one row at a time, so that the row sent last is the client's current row.
+                  largest: maximum bytes of rows in one reply, unless a single row has more.
+        Raises:   SqlError: -999, a column's type is not supported.
         """
         try:
             self._encoder = RowEncoder(columns, code_set, padded_varchar=padded_varchar)
         except NotSupportedError as error:
             raise SqlError(-999, token=str(error)) from None
-        # The encoder pads CHAR anew: a blank less where text has more bytes here than in the database.
+        # The encoder pads CHAR again: with fewer blanks if the text has more bytes here than in the database.
         loaders = [_UNPADDED if column.type.code in _PADDED else loader(column.type) for column in columns]
         self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
         self.widths = [
             step.width or step.head + (column.type.size or column.type.length)
             for step, column in zip(self._encoder.steps, columns, strict=True)
         ]
-        """The most bytes that each column can have."""
+        """The maximum bytes of each column."""
         self._estimate: float = TUPLE_HEAD + padded(sum(self.widths))
         self._code_set = code_set
         self._single = single
         self._largest = largest
-        self._kept = b""  # encoded, not sent
-        self._kept_rows = 0
+        self._unsent = b""  # encoded, not sent
+        self._unsent_rows = 0
         self._ended = False
 
     def take(self, fetch: FetchRows, size: int) -> tuple[bytes, int, bool]:
-        """The messages for a buffer of *size* bytes, how many rows they hold, and whether they are the last.
+        """The messages for a buffer of *size* bytes, their number of rows, and whether they are the last.
 
-        Raises:   SqlFault: a row could not be computed, or text is not in the client's code set.
+        Raises:   SqlError: a row could not be computed, or text is not in the client's code set.
         """
         size = min(size, self._largest)
-        data, rows = self._kept, self._kept_rows
+        data, rows = self._unsent, self._unsent_rows
         while not self._ended and (not rows or (not self._single and len(data) < size * _FULL)):
             count = 1 if self._single else max(1, int((size - len(data)) / self._estimate))
             block, self._ended = fetch(count)
@@ -104,11 +106,11 @@ class RowBlockWriter:
                 self._estimate = len(messages) / len(block)
                 data, rows = data + messages, rows + len(block)
         sent, sent_rows = self._cut(data, rows, size)
-        self._kept, self._kept_rows = data[sent:], rows - sent_rows
-        return data[:sent], sent_rows, self._ended and not self._kept
+        self._unsent, self._unsent_rows = data[sent:], rows - sent_rows
+        return data[:sent], sent_rows, self._ended and not self._unsent
 
     def encode(self, rows: list[StoredRow]) -> bytes | bytearray:
-        """SQ_TUPLE messages of rows in storage form."""
+        """Rows in storage form, encoded as SQ_TUPLE messages."""
         try:
             return self._encoder.encode(self._loaded(rows))
         except DataError as error:
@@ -134,7 +136,7 @@ class RowBlockWriter:
         return zip(*columns, strict=True)
 
     def _cut(self, data: bytes, rows: int, size: int) -> tuple[int, int]:
-        """Up to which byte *data* fits into the buffer, and how many rows that is; at least one."""
+        """How many bytes of *data* fit into the buffer, and how many rows; at least one."""
         if len(data) <= size or rows <= 1:
             return len(data), rows
         position = count = 0

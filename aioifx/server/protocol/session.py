@@ -1,8 +1,8 @@
-"""One client's conversation, seen from this end: login, then groups read and answered in order. Never: SQL parsing.
+"""The server side of one connection: login, then groups read and answered in order. Never: SQL parsing.
 
-All that touches the database happens in the session's one thread. While it works, bytes go on coming in: what is
-complete when it is done makes its next batch, and a client may send many groups before it reads. Reading a batch is
-all that runs on the event loop at a time, and batches are small: other tasks, often the client's own, have their turn.
+Every access to the database happens in the session's own thread. Bytes are still received while the thread works.
+The groups that are complete when the thread is done make its next batch, so a client may send many groups before it
+reads. The event loop reads one batch at a time. Batches are small, so that other tasks, often the client's own, run.
 """
 
 from __future__ import annotations
@@ -41,49 +41,49 @@ T = TypeVar("T")
 logger: Final = logging.getLogger("aioifx.server")
 
 UNSENT_LIMIT: Final = 16 * 1024 * 1024
-"""Bytes of answers that may wait for a client that does not read, before its next request has to wait too."""
+"""Bytes of unsent replies above which no further request of the client is handled."""
 
 BATCH_GROUPS: Final = 64
-"""Groups that are read in one turn of the event loop, and answered by one visit to the thread, at most."""
+"""Maximum number of groups read in one iteration of the event loop and answered by one call in the thread."""
 
 READ_AHEAD: Final = 1024 * 1024
-"""Bytes that may lie here unread while the thread works; the rest waits at the client's end."""
+"""Bytes buffered while the thread works; above that, receiving is paused."""
 
 BATCH_BYTES: Final = 64 * 1024
-"""No further group is read in the same turn behind so many bytes."""
+"""After this many bytes a batch ends."""
 
 CLOSING_SECONDS: Final = 10.0
-"""How long a client may take to read its last answers when its session has ended."""
+"""Time limit for a client to read its last replies after its session has ended."""
 
 _BAD_USER: Final = -951
 _BAD_SERVER: Final = -761
 _BAD_LOCALE: Final = -23101
 _NO_ROOM: Final = -25571
-"""Cannot create a user thread (documented: what LIMITNUMSESSIONS refuses a session with)."""
+"""Cannot create a user thread (documented: the error of a session above LIMITNUMSESSIONS)."""
 _DEFAULT_LOCALE: Final = "en_US.8859-1"
-_SERIAL_NUMBER: Final = b"Software Serial Number AAA#B000000"  # as in every accept seen (observed)
+_SERIAL_NUMBER: Final = b"Software Serial Number AAA#B000000"  # as in every known accept (observed)
 
 
 @dataclass(frozen=True, slots=True)
 class LoginPolicy:
-    """Who may log in, and what every session is told."""
+    """The rules for logins, and the limits of every session."""
 
     identity: Identity
     user: str | None = None
-    """None: anybody."""
+    """None: any user."""
     password: str | None = field(default=None, repr=False)
     only_own_name: bool = False
-    """Whether a client must ask for the server by its name."""
+    """Whether a client must name the server correctly."""
     login_timeout: float = 10.0
-    """Seconds in which a login request has to be complete."""
+    """Seconds until a login request must be complete."""
     max_sessions: int = 1000
-    """Sessions at a time."""
+    """Maximum number of concurrent sessions."""
     statement_limit: int = STATEMENT_LIMIT
     fetch_limit: FetchLimit | None = None
 
 
 class Session:
-    """One client, from login to goodbye."""
+    """One client, from its login to its disconnection."""
 
     def __init__(
         self, rules: LoginPolicy, databases: Databases, roster: SessionRegistry, channel: Channel
@@ -94,12 +94,12 @@ class Session:
         self._channel = channel
         self.counts = Counts()
         self._member: SessionEntry | None = None
-        self._desk: SessionContext | None = None
+        self._context: SessionContext | None = None
         self._engine: Engine | None = None
         self._thread: ThreadPoolExecutor | None = None
 
     async def run(self) -> None:
-        """Serve the client until one side ends it. Whatever was open is rolled back, whatever happens."""
+        """Serve the client until either side closes the connection. An open transaction is always rolled back."""
         try:
             await self._serve()
         except (ConnectError, ConnectionLost):
@@ -107,55 +107,55 @@ class Session:
         except ProtocolError as error:
             logger.warning("session ended: %s", error)
         except Exception:
-            logger.exception("session ended by a defect")
+            logger.exception("session ended by an internal error")
         finally:
             await self._end()
 
     def stop(self) -> None:
-        """Drop the client; `run` then comes to its end."""
+        """Close the connection; `run` then returns."""
         self._channel.abort()
         self.abandon()
 
     def interrupt(self) -> None:
-        """The client wants what runs to end; before its login that means nothing (assumed)."""
+        """Interrupt the running statement; ignored before the login (assumed)."""
         self.counts.interrupts += 1
         if self._engine is not None:
             self._engine.interrupt()
 
     @property
     def stats(self) -> SessionStats | None:
-        """What it is doing, seen from the event loop; None before the login."""
-        member, desk, counts = self._member, self._desk, self.counts
-        if member is None or desk is None:
+        """A snapshot of the session, taken in the event loop; None before the login."""
+        member, context, counts = self._member, self._context, self.counts
+        if member is None or context is None:
             return None
         return SessionStats(
             session_id=member.session_id,
             user=member.user,
             database=member.database,
-            in_transaction=desk.engine.in_transaction,
-            isolation=desk.engine.isolation.value,
-            read_only=desk.engine.read_only,
-            lock_wait=desk.engine.manners.lock_wait,
+            in_transaction=context.engine.in_transaction,
+            isolation=context.engine.isolation.value,
+            read_only=context.engine.read_only,
+            lock_wait=context.engine.defaults.lock_wait,
             groups=counts.groups,
             turns=counts.turns,
             interrupts=counts.interrupts,
-            statements=len(desk.slots),
-            cursors=desk.slots.open_cursors,
-            running=desk.engine.running,
-            waiting=desk.engine.waiting,
+            statements=len(context.statements),
+            cursors=context.statements.open_cursors,
+            running=context.engine.running,
+            waiting=context.engine.waiting,
         )
 
     def abandon(self) -> None:
-        """The client is gone: nobody need wait for locks or long queries any more."""
+        """Called when the client has disconnected: ends waits for locks and long queries."""
         if self._engine is not None:
-            self._engine.interrupt(for_good=True)
+            self._engine.interrupt(permanent=True)
 
     async def _end(self) -> None:
         try:
             if self._engine is not None:
                 await self._in_thread(self._engine.close)
         except Exception:
-            logger.exception("a session could not be closed properly")
+            logger.exception("a session could not be closed cleanly")
         finally:
             if self._thread is not None:
                 self._thread.shutdown()
@@ -176,20 +176,20 @@ class Session:
             async with limit:
                 login = await self._channel.expect(read_login(self._channel.inbox))
         except TimeoutError:
-            logger.info("a client was dropped: no login within %g s", self._rules.login_timeout)
+            logger.info("connection closed: no login within %g s", self._rules.login_timeout)
             self._channel.abort()
             return
         try:
-            code_set = self._admit(login)
+            code_set = self._authenticate(login)
             conversation = await self._begin(login, code_set)
         except SqlError as fault:
-            logger.info("login refused: %s", fault)
+            logger.info("login rejected: %s", fault)
             self._reply(LoginReply(LoginType.REJECT, server=self._own_name, sqlcode=fault.sqlcode))
             return
         identity = self._rules.identity
         version = identity.version.encode("ascii", "replace")
         self._reply(LoginReply(LoginType.ACCEPT, version, _SERIAL_NUMBER, self._own_name))
-        await self._talk(conversation)
+        await self._serve_requests(conversation)
 
     @property
     def _own_name(self) -> bytes:
@@ -200,12 +200,12 @@ class Session:
         put_login_reply(outbox, reply)
         self._channel.send(outbox.take())
 
-    def _admit(self, login: LoginRequest) -> CodeSet:
-        """The code set in which a client that may come in sends and reads text: that of its DB_LOCALE.
+    def _authenticate(self, login: LoginRequest) -> CodeSet:
+        """Check the login; returns the client's code set, which is that of its DB_LOCALE.
 
         Source:   documented: the client converts between CLIENT_LOCALE and DB_LOCALE (GLS guide, Perform code-set
                   conversion); observed: JDBC, locales.json
-        Raises:   SqlFault: -951, wrong user or password; -761, wrong server name; -23101, unknown locale; -25571, too
+        Raises:   SqlError: -951, wrong user or password; -761, wrong server name; -23101, unknown locale; -25571, too
                   many sessions.
         """
         rules = self._rules
@@ -225,7 +225,7 @@ class Session:
         return code_set
 
     async def _begin(self, login: LoginRequest, code_set: CodeSet) -> Conversation:
-        """Make the session's thread, and in it the session."""
+        """Start the session's thread, and create the conversation in it."""
         member = self._roster.enter(
             self._rules.user or _user_of(login, code_set), login.host.decode("latin-1"), login.process_id
         )
@@ -243,7 +243,7 @@ class Session:
             delimident=environment.get("DELIMIDENT", "n").lower() not in ("n", "no", "0"),
             database_locale=environment.get("DB_LOCALE", ""),
         )
-        desk = SessionContext(
+        context = SessionContext(
             self._engine,
             self._rules.identity,
             code_set,
@@ -252,14 +252,14 @@ class Session:
         )
         if login.database:
             name = login.database.decode("latin-1")
-            await self._in_thread(open_database, desk, name)
-            desk.has_fixed_database = True
-        self._member, self._desk = member, desk
-        return Conversation(desk)
+            await self._in_thread(open_database, context, name)
+            context.has_fixed_database = True
+        self._member, self._context = member, context
+        return Conversation(context)
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    async def _talk(self, conversation: Conversation) -> None:
+    async def _serve_requests(self, conversation: Conversation) -> None:
         channel = self._channel
         channel.transport.set_write_buffer_limits(high=UNSENT_LIMIT)
         taken = channel.inbox.consumed
@@ -285,7 +285,7 @@ class Session:
                 expected = self._expect(conversation)
 
     def _send_early(self, answers: bytes) -> None:
-        """Send what is answered while the thread goes on; called there."""
+        """Send replies while the thread continues; called in the thread."""
         self._channel.loop.call_soon_threadsafe(self._channel.send, answers)
 
     def _expect(self, conversation: Conversation) -> asyncio.Future[list[Request]]:
@@ -297,14 +297,14 @@ class Session:
 
 
 def _changes_reading(group: Sequence[Request]) -> bool:
-    """Whether what follows *group* can only be read when it has been answered: other layouts, or nothing at all."""
+    """Whether reading must wait until *group* is answered, because it may change message layouts or end the session."""
     return any(isinstance(message, (Protocols, Exit)) for message in group)
 
 
 def _is_same(given: bytes, wanted: str, code_set: CodeSet) -> bool:
     """Whether *given* is *wanted* in the client's code set, in Latin-1 or in UTF-8.
 
-    Source:   observed: JDBC sends users and passwords in Latin-1 whatever its locale is
+    Source:   observed: JDBC sends users and passwords in Latin-1, whatever its locale
     """
     same = False
     for codec in (code_set.codec, "latin-1", "utf-8"):

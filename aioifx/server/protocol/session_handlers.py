@@ -1,4 +1,4 @@
-"""What the messages of session and transaction do. Never: a statement, a cursor."""
+"""Handlers of session and transaction messages. Never: a statement, a cursor."""
 
 from __future__ import annotations
 
@@ -11,102 +11,102 @@ from aioifx.wire import replies, requests
 from aioifx.wire.capabilities import Capabilities
 
 
-def agree(desk: SessionContext, message: requests.Protocols) -> None:
-    """SQ_PROTOCOLS: the server answers with all that it can; in force is what both said."""
-    mask = desk.identity.mask
-    desk.capabilities = Capabilities.agreed(message.mask, mask, desk.code_set.codec)
-    requests.put_protocols(desk.outbox, mask)
+def negotiate(context: SessionContext, message: requests.Protocols) -> None:
+    """SQ_PROTOCOLS: the server replies with all its capabilities; those that both sides sent take effect."""
+    mask = context.identity.mask
+    context.capabilities = Capabilities.agreed(message.mask, mask, context.code_set.codec)
+    requests.put_protocols(context.outbox, mask)
 
 
-def note(desk: SessionContext, message: requests.Info) -> None:
+def info(context: SessionContext, message: requests.Info) -> None:
     """SQ_INFO."""
     for name, value in message.environment:
-        desk.environment[name.decode("latin-1")] = value.decode("latin-1")
+        context.environment[name.decode("latin-1")] = value.decode("latin-1")
 
 
-def tell_version(desk: SessionContext, message: requests.Version) -> None:
+def version(context: SessionContext, message: requests.Version) -> None:
     """SQ_VERSION."""
-    replies.put_version(desk.outbox, desk.capabilities, desk.identity.version)
+    replies.put_version(context.outbox, context.capabilities, context.identity.version)
 
 
-def leave(desk: SessionContext, message: requests.Exit) -> None:
-    """SQ_EXIT: rolled back and unlocked before it is acknowledged; no SQ_EOT behind it (observed: JDBC)."""
-    desk.engine.close()
-    desk.ended = True
-    requests.put_exit(desk.outbox)
+def exit_session(context: SessionContext, message: requests.Exit) -> None:
+    """SQ_EXIT: rolls back and releases locks before the acknowledgement; no SQ_EOT follows it (observed: JDBC)."""
+    context.engine.close()
+    context.ended = True
+    requests.put_exit(context.outbox)
 
 
 # -- databases ---------------------------------------------------------------------------------------------------------
 
 
-def open_database(desk: SessionContext, name: str) -> Database:
+def open_database(context: SessionContext, name: str) -> Database:
     """Open *name*, which may be followed by ``@server``.
 
-    Raises:   SqlFault: -329, there is none; -23197, it has another code set than the client's DB_LOCALE.
+    Raises:   SqlError: -329, not found; -23197, its code set differs from that of the client's DB_LOCALE.
     """
     name, _, server = name.partition("@")
-    if server and server != desk.identity.name:
+    if server and server != context.identity.name:
         raise SqlError(-908, token=server)
-    desk.close_all()
-    return desk.engine.open_database(name)
+    context.close_all()
+    return context.engine.open_database(name)
 
 
-def choose_database(desk: SessionContext, message: requests.DbOpen) -> None:
+def choose_database(context: SessionContext, message: requests.DbOpen) -> None:
     """SQ_DBOPEN."""
-    if desk.has_fixed_database:
+    if context.has_fixed_database:
         raise SqlError(-759)
-    desk.put_opened(open_database(desk, desk.text(message.name)))
+    context.write_opened(open_database(context, context.text(message.name)))
 
 
-def close_database(desk: SessionContext, message: requests.DbClose) -> None:
+def close_database(context: SessionContext, message: requests.DbClose) -> None:
     """SQ_DBCLOSE."""
-    desk.close_all()
-    desk.engine.close_database()
+    context.close_all()
+    context.engine.close_database()
 
 
-def list_databases(desk: SessionContext, message: requests.DbList) -> None:
+def list_databases(context: SessionContext, message: requests.DbList) -> None:
     """SQ_DBLIST."""
-    replies.put_dblist(desk.outbox, desk.capabilities, desk.engine.database_names)
+    replies.put_dblist(context.outbox, context.capabilities, context.engine.database_names)
 
 
 # -- transactions ------------------------------------------------------------------------------------------------------
 
 
-def begin(desk: SessionContext, message: requests.Begin) -> None:
+def begin(context: SessionContext, message: requests.Begin) -> None:
     """SQ_BEGIN."""
-    desk.put_outcome(desk.engine.begin())
+    context.write_result(context.engine.begin())
 
 
-def commit(desk: SessionContext, message: requests.Commit) -> None:
+def commit(context: SessionContext, message: requests.Commit) -> None:
     """SQ_CMMTWORK."""
-    desk.put_outcome(desk.engine.commit())
+    context.write_result(context.engine.commit())
 
 
-def rollback(desk: SessionContext, message: requests.Rollback) -> None:
+def rollback(context: SessionContext, message: requests.Rollback) -> None:
     """SQ_RBWORK."""
-    desk.put_outcome(desk.engine.rollback())
+    context.write_result(context.engine.rollback())
 
 
-def set_savepoint(desk: SessionContext, message: requests.SetSavepoint) -> None:
-    """The name is folded as an identifier is in SQL."""
-    desk.put_outcome(desk.engine.set_savepoint(desk.text(message.name).lower(), message.unique))
+def set_savepoint(context: SessionContext, message: requests.SetSavepoint) -> None:
+    """SAVEPOINT; the name is folded like an SQL identifier."""
+    context.write_result(context.engine.set_savepoint(context.text(message.name).lower(), message.unique))
 
 
-def release_savepoint(desk: SessionContext, message: requests.ReleaseSavepoint) -> None:
-    """Forget it and all later ones."""
-    desk.put_outcome(desk.engine.release_savepoint(desk.text(message.name).lower()))
+def release_savepoint(context: SessionContext, message: requests.ReleaseSavepoint) -> None:
+    """RELEASE SAVEPOINT: removes it and all later ones."""
+    context.write_result(context.engine.release_savepoint(context.text(message.name).lower()))
 
 
-def rollback_to_savepoint(desk: SessionContext, message: requests.RollbackSavepoint) -> None:
-    """Undo what came behind it."""
-    desk.put_outcome(desk.engine.rollback_to(desk.text(message.name).lower()))
+def rollback_to_savepoint(context: SessionContext, message: requests.RollbackSavepoint) -> None:
+    """ROLLBACK TO SAVEPOINT: undoes all changes after it."""
+    context.write_result(context.engine.rollback_to(context.text(message.name).lower()))
 
 
 HANDLERS: Final[dict[type, Handler]] = {
-    requests.Protocols: agree,
-    requests.Info: note,
-    requests.Version: tell_version,
-    requests.Exit: leave,
+    requests.Protocols: negotiate,
+    requests.Info: info,
+    requests.Version: version,
+    requests.Exit: exit_session,
     requests.DbOpen: choose_database,
     requests.DbClose: close_database,
     requests.DbList: list_databases,

@@ -1,4 +1,4 @@
-"""The statements of one session by their ids, and what stands open on each. Never: how a message looks."""
+"""The statements of one session by id, and the open cursor of each. Never: the layout of a message."""
 
 from __future__ import annotations
 
@@ -15,83 +15,83 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import SqlType, Value
 
 STATEMENT_LIMIT: Final = 4096
-"""Statements that one session may have prepared (assumed: any limit serves; the real one is memory)."""
+"""Maximum number of prepared statements per session (assumed: any limit will do; the real one is memory)."""
 
 
 @dataclass(slots=True, eq=False)
-class Slot:
+class PreparedStatement:
     """One prepared statement."""
 
     statement_id: int
     statement: Statement
     is_command: bool = False
-    """From SQ_COMMAND: executed in the group that brought it, and forgotten behind it."""
+    """Whether it came by SQ_COMMAND: it is executed in that group, and dropped after it."""
     executed: bool = False
     values: tuple[Value, ...] = ()
-    """What SQ_BIND brought last."""
+    """Values of the last SQ_BIND."""
     cursor_name: str = ""
     hold: bool = False
     scroll: bool = False
     autofree: bool = False
     cursor: Cursor | None = None
-    portions: RowBlockWriter | None = None
+    row_writer: RowBlockWriter | None = None
     result_types: tuple[SqlType, ...] = ()
-    """SQ_RET_TYPE for results; holds for later executions too (observed: JDBC sends it once)."""
+    """SQ_RET_TYPE for results; applies to later executions too (observed: JDBC sends it once)."""
     row: int = 0
-    """Where a scroll cursor stands; 0 before the first row."""
+    """Current row number of a scroll cursor; 0 before the first row."""
     insertion: Insertion | None = None
-    """An insert cursor is open."""
+    """The open insert cursor."""
     put_types: tuple[SqlType, ...] = ()
-    """SQ_RET_TYPE for the rows of SQ_PUT; holds for later openings too (observed: JDBC, put.json `useput_twice`)."""
+    """SQ_RET_TYPE for rows of SQ_PUT; applies to later cursors too (observed: JDBC, put.json `useput_twice`)."""
     put_decoder: RowDecoder | None = None
 
 
 @dataclass(slots=True)
 class StatementTable:
-    """All statements of one session; the lowest free id is given out first."""
+    """All statements of one session; the lowest free id is assigned first."""
 
     limit: int = STATEMENT_LIMIT
-    _used: dict[int, Slot] = field(default_factory=dict[int, Slot])
+    _used: dict[int, PreparedStatement] = field(default_factory=dict[int, PreparedStatement])
     _free: list[int] = field(default_factory=list[int])
 
     def __len__(self) -> int:
         return len(self._used)
 
-    def add(self, statement: Statement, *, is_command: bool = False) -> Slot:
-        """A slot for *statement*.
+    def add(self, statement: Statement, *, is_command: bool = False) -> PreparedStatement:
+        """Add *statement* under a new id.
 
-        Raises:   SqlFault: -257, too many.
+        Raises:   SqlError: -257, too many statements.
         """
         if len(self._used) >= self.limit:
             raise SqlError(-257)
         statement_id = heappop(self._free) if self._free else len(self._used)
-        slot = Slot(statement_id, statement, is_command)
-        self._used[statement_id] = slot
-        return slot
+        prepared = PreparedStatement(statement_id, statement, is_command)
+        self._used[statement_id] = prepared
+        return prepared
 
-    def find(self, statement_id: int) -> Slot:
+    def find(self, statement_id: int) -> PreparedStatement:
         """The statement with that id.
 
-        Raises:   SqlFault: -258, there is none.
+        Raises:   SqlError: -258, unknown id.
         """
         try:
             return self._used[statement_id]
         except KeyError:
             raise SqlError(-258) from None
 
-    def remove(self, slot: Slot) -> None:
-        """Forget a statement; its id is free again."""
-        if self._used.get(slot.statement_id) is slot:
-            del self._used[slot.statement_id]
-            heappush(self._free, slot.statement_id)
+    def remove(self, prepared: PreparedStatement) -> None:
+        """Remove a statement and free its id."""
+        if self._used.get(prepared.statement_id) is prepared:
+            del self._used[prepared.statement_id]
+            heappush(self._free, prepared.statement_id)
 
     @property
     def open_cursors(self) -> int:
-        """Statements with an open cursor; may be asked while another thread works on them."""
-        slots = tuple(self._used.values())  # in one step
-        reading = sum(slot.cursor is not None and not slot.cursor.released for slot in slots)
-        return reading + sum(slot.insertion is not None for slot in slots)
+        """Number of statements with an open cursor; safe to call from another thread."""
+        statements = tuple(self._used.values())  # atomic
+        reading = sum(prepared.cursor is not None and not prepared.cursor.released for prepared in statements)
+        return reading + sum(prepared.insertion is not None for prepared in statements)
 
-    def all(self) -> list[Slot]:
+    def all(self) -> list[PreparedStatement]:
         """Every statement, in the order of ids."""
         return [self._used[statement_id] for statement_id in sorted(self._used)]

@@ -1,12 +1,12 @@
-"""What a server has done, and what its sessions are doing, as plain numbers. Never: who counts them.
+"""Counters of a server, and the state of its sessions, as plain numbers. Never: the code that counts.
 
-They are counted at the server's end, so a test can measure with them what a client costs, whatever the client says.
+The server counts them, so a test can measure what a client costs independently of the client.
 
-A *turn* begins when something comes from the client after all that it had sent before was answered, to the last byte.
-A client that waits for each answer makes one turn per group; one that writes many groups at once makes one turn with
-them. Where a client writes on without waiting, but the server is faster than the network, there are more turns than
-times that the client waited: the number is an upper bound of those, and exact for clients that send in one piece
-what they have to say. The login is none.
+A *turn* begins when bytes arrive from the client after every byte that it sent before has been answered. A client
+that awaits each reply makes one turn per group. A client that writes many groups at once makes one turn for all of
+them. A client that writes without awaiting replies can make more turns than it waits, if the server is faster than
+the network. So the number of turns is an upper bound of the round trips, and exact for clients that send each
+request in one piece. The login does not count.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Counts:
-    """What is counted while it happens."""
+    """Running counters."""
 
     groups: int = 0
     turns: int = 0
     interrupts: int = 0
 
     def add(self, other: Counts) -> None:
-        """Count what another one has counted."""
+        """Add the counters of *other*."""
         self.groups += other.groups
         self.turns += other.turns
         self.interrupts += other.interrupts
@@ -31,50 +31,50 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStats:
-    """One session that is logged in, at one moment."""
+    """A snapshot of one logged-in session."""
 
     session_id: int
-    """As DBINFO('sessionid') gives it."""
+    """The value of DBINFO('sessionid')."""
     user: str
     """The user of the login."""
     database: str
-    """The current one; empty for none."""
+    """The current database; empty if none is open."""
     in_transaction: bool
     """Whether a transaction is open."""
     isolation: str
-    """The level by Informix's name, ``COMMITTED READ``; that of SET TRANSACTION while its transaction is open."""
+    """The level by Informix's name, ``COMMITTED READ``; inside a transaction the one of SET TRANSACTION, if given."""
     read_only: bool
-    """Whether SET TRANSACTION READ ONLY holds."""
+    """Whether SET TRANSACTION READ ONLY is in effect."""
     lock_wait: float | None
-    """Seconds of SET LOCK MODE: 0 for NOT WAIT, None for WAIT without end."""
+    """Seconds of SET LOCK MODE: 0 for NOT WAIT, None for WAIT without a limit."""
     groups: int
     """Groups of messages answered."""
     turns: int
-    """How often the client sent something after all before was answered."""
+    """Times that the client sent bytes after every earlier request had been answered."""
     interrupts: int
-    """Urgent bytes received, whether a statement ended by them or not."""
+    """Urgent bytes received, whether or not they ended a statement."""
     statements: int
-    """Prepared and not released."""
+    """Statements prepared and not released."""
     cursors: int
-    """Opened and not closed by the client; a read cursor is closed by the end of a transaction as well."""
+    """Cursors opened and not closed by the client; the end of a transaction closes read cursors as well."""
     running: bool
-    """Whether a statement is being executed, opened or fetched from; also while it waits."""
+    """Whether a statement is being executed, opened or fetched from, or waits."""
     waiting: bool
-    """Whether that statement waits until another session has ended its transaction."""
+    """Whether that statement waits for the end of another session's transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStats:
-    """A server at one moment: totals since it started, sessions that have ended included."""
+    """A snapshot of a server: totals since it started, including sessions that have ended."""
 
     logins: int
-    """Sessions that have begun."""
+    """Sessions started."""
     groups: int
     """Groups of messages answered."""
     turns: int
-    """How often a client sent something after all that it had sent before was answered: its round trips, if it sends in
-    one piece what it has to say; never fewer. The login does not count."""
+    """Times that a client sent bytes after every earlier request had been answered: an upper bound of its round trips,
+    exact if each request is sent in one piece. The login does not count."""
     interrupts: int
-    """Interrupts received, whether a statement ended by them or not."""
+    """Interrupts received, whether or not they ended a statement."""
     sessions: tuple[SessionStats, ...]
-    """Those that are logged in, oldest first."""
+    """Logged-in sessions, oldest first."""

@@ -1,1 +1,1 @@
-"""SQLite below the engine: connections, locks, writes, errors. Never: Informix SQL."""
+"""The engine's storage: SQLite connections, locks, writes, errors. Never: Informix SQL."""

@@ -1,4 +1,4 @@
-"""SQLite connections that understand translated SQL: pragmas and functions. Never: which database, which session."""
+"""SQLite connections for translated SQL: pragmas and functions. Never: which database, which session."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aioifx.server.sql.runtime.sqlite_extras import register_extras
 from aioifx.server.sqlite.routine_calls import register_calls
 
 CACHED_STATEMENTS: Final = 256
-"""SQLite statements that one connection keeps compiled."""
+"""Compiled statements that one SQLite connection caches."""
 
 _PRAGMAS: Final = (
-    "PRAGMA synchronous=OFF",  # a double for tests has no need to survive a power cut
+    "PRAGMA synchronous=OFF",  # a test double need not survive a power failure
     "PRAGMA temp_store=MEMORY",
     "PRAGMA foreign_keys=ON",
-    # SQLite 3.40's own indexes for a join lose rows whose keys differ in trailing blanks under RTRIM (measured).
+    # SQLite 3.40's automatic indexes lose joined rows whose keys differ in trailing blanks under RTRIM (measured).
     "PRAGMA automatic_index=OFF",
 )
 
@@ -28,15 +28,15 @@ _PRAGMAS: Final = (
 def connect(path: Path, settings: Settings, on_fault: Callable[[SqlError], None]) -> sqlite3.Connection:
     """Open *path* for the calling thread.
 
-    Args:     settings: what the functions look at when they run.
-              on_fault: is told what a function raised, for SQLite only says that one did.
+    Args:     settings: read by the functions when they run.
+              on_fault: called with the error that a function raised, because SQLite only reports that it failed.
     """
-    # The last connection that closes has the file for itself for a moment (measured), so opening may have to wait.
+    # The last connection to close locks the file for a moment (measured), so opening may have to wait.
     connection = sqlite3.connect(path, timeout=5, isolation_level=None, cached_statements=CACHED_STATEMENTS)
     try:
         for pragma in _PRAGMAS:
             connection.execute(pragma)
-        # Waiting for other writers is the business of locks.WriterLock; from here on SQLite shall say BUSY at once.
+        # Waits for other writers happen in write_lock.WriterLock; from here on SQLite returns BUSY at once.
         connection.execute("PRAGMA busy_timeout=0")
         sqlite_functions.register(connection, settings, on_fault)
         register_extras(connection, on_fault)

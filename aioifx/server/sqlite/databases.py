@@ -28,16 +28,16 @@ SYSMASTER: Final = "sysmaster"
 """The database that every server has."""
 
 DEFAULT_LOCALE: Final = "en_US.819"
-"""Of a new database; 819 is ISO 8859-1 (documented: the server's default)."""
+"""Locale of a new database; 819 is ISO 8859-1 (documented: the server's default)."""
 
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_$]{0,127}")
 _SUFFIX: Final = ".sqlite"
-_APPLICATION: Final = 0x49465802  # application_id of our files: "IFX" and the number of their format
+_APPLICATION: Final = 0x49465802  # application_id of our files: "IFX" and the version of their format
 _FACTS: Final = 'CREATE TABLE "ifx_database" (log_mode TEXT, owner TEXT, created TEXT, locale TEXT)'
 
 
 def is_database_name(name: str) -> bool:
-    """Whether a database may be called so; the name is also that of its file."""
+    """Whether *name* is a valid database name; the file has the same name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -45,9 +45,9 @@ _CODE_SET_NUMBERS: Final = {"8859-1": "819", "8859-15": "923", "utf8": "57372", 
 
 
 def numbered_locale(locale: str) -> str:
-    """A locale as the catalog writes it: ``en_US.57372`` for ``en_US.utf8`` (observed: JDBC reads such numbers).
+    """A locale in the catalog's form: ``en_US.57372`` for ``en_US.utf8`` (observed: JDBC reads such numbers).
 
-    Raises:   InterfaceError: its code set is unknown.
+    Raises:   InterfaceError: unknown code set.
     """
     code_set_of(locale)
     language, _, name = locale.partition(".")
@@ -55,7 +55,7 @@ def numbered_locale(locale: str) -> str:
 
 
 def have_one_code_set(first: str, second: str) -> bool:
-    """Whether text of two locales is the same bytes; never true of a locale whose code set is unknown."""
+    """Whether two locales have the same code set; False if either code set is unknown."""
     try:
         return code_set_of(first).codec == code_set_of(second).codec
     except InterfaceError:
@@ -63,7 +63,7 @@ def have_one_code_set(first: str, second: str) -> bool:
 
 
 class LogMode(StrEnum):
-    """What a database knows of transactions."""
+    """Logging of a database, which determines its transactions."""
 
     UNLOGGED = "unlogged"
     LOGGED = "logged"
@@ -72,7 +72,7 @@ class LogMode(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Database:
-    """One database; shared by all sessions that have opened it."""
+    """One database, shared by all sessions that have it open."""
 
     name: str
     path: Path
@@ -87,24 +87,24 @@ class Database:
 
     @property
     def codec(self) -> str:
-        """Python's name of its code set."""
+        """The Python name of its code set."""
         return code_set_of(self.locale).codec
 
     users: int = 0
-    """Sessions that have it open."""
+    """Number of sessions that have it open."""
     version: int = 0
-    """Moves whenever its schema may look different to some session."""
+    """Increases whenever the schema may have changed for some session."""
 
     def bump(self) -> None:
-        """Some session changed the schema, or undid or published a change."""
+        """Called after a session has changed the schema, or undone or committed a change."""
         with self._bumping:
             self.version += 1
 
 
 class Databases:
-    """All databases in one directory; used by many threads.
+    """All databases in one directory; thread-safe.
 
-    Without a directory the files live in a temporary one that `close` removes.
+    Without a directory the files are in a temporary one that `close` removes.
     """
 
     def __init__(
@@ -113,16 +113,16 @@ class Databases:
         locale: str = DEFAULT_LOCALE,
         routines: Routines | None = None,
     ) -> None:
-        """Find what *directory* holds; *locale* is the server's, for databases that are made without another one.
+        """Find the databases in *directory*; *locale* is the default of databases created without one.
 
         Raises:   ValueError: a file in it is not a database of this server.
-                  InterfaceError: the locale's code set is unknown.
+                  InterfaceError: the locale has an unknown code set.
         """
         self.routines = routines or Routines()
-        """Written in Python; every database has them."""
+        """Routines written in Python, available in every database."""
         self._lock = threading.Lock()
         self.locale: Final = numbered_locale(locale)
-        """DB_LOCALE of the server: of new databases and of clients that name none."""
+        """DB_LOCALE of the server: the default of new databases and of clients."""
         self._temporary = None
         if directory is None:
             self._temporary = TemporaryDirectory(prefix="aioifx-", ignore_cleanup_errors=True)
@@ -142,10 +142,10 @@ class Databases:
             return sorted(self._known.values(), key=lambda database: database.name)
 
     def create(self, name: str, log_mode: LogMode, owner: str, locale: str = "") -> Database:
-        """Make an empty database, which keeps its locale.
+        """Create an empty database; its locale does not change later.
 
-        Raises:   SqlFault: -330, it exists; -354, its name is none (assumed: the SQLCODE).
-                  InterfaceError: the locale's code set is unknown.
+        Raises:   SqlError: -330, it exists; -354, invalid name (assumed: the SQLCODE).
+                  InterfaceError: the locale has an unknown code set.
         """
         if not is_database_name(name):
             raise SqlError(-354, token=name)
@@ -162,7 +162,7 @@ class Databases:
     def find(self, name: str) -> Database:
         """The database of that name.
 
-        Raises:   SqlFault: -329, there is none.
+        Raises:   SqlError: -329, not found.
         """
         with self._lock:
             try:
@@ -173,7 +173,7 @@ class Databases:
     def open(self, name: str) -> Database:
         """The database of that name, counted as used until `leave`.
 
-        Raises:   SqlFault: -329, there is none.
+        Raises:   SqlError: -329, not found.
         """
         database = self.find(name)
         with self._lock:
@@ -181,14 +181,14 @@ class Databases:
         return database
 
     def leave(self, database: Database) -> None:
-        """A session has closed *database*."""
+        """Called when a session has closed *database*."""
         with self._lock:
             database.users -= 1
 
     def drop(self, name: str) -> None:
-        """Remove a database that nobody uses.
+        """Remove a database that is not open.
 
-        Raises:   SqlFault: -329, there is none; -425, a session has it open; -389, it is the server's own.
+        Raises:   SqlError: -329, not found; -425, a session has it open; -389, it is sysmaster.
         """
         if name == SYSMASTER:
             raise SqlError(-389)
@@ -200,7 +200,7 @@ class Databases:
             _remove(database.path)
 
     def close(self) -> None:
-        """Forget all databases; what was temporary is gone afterwards."""
+        """Close all databases, and remove temporary files."""
         with self._lock:
             self._known.clear()
         if self._temporary is not None:
@@ -208,7 +208,7 @@ class Databases:
 
 
 def _fill(database: Database) -> None:
-    """Make the file, with the system catalog in it; nothing is left of one that fails."""
+    """Create the file with the system catalog; remove it on failure."""
 
     def raise_it(fault: SqlError) -> None:
         raise fault
@@ -235,9 +235,9 @@ def _remove(path: Path) -> None:
 
 
 def _database_in(path: Path) -> Database:
-    """The database that a file says it is.
+    """The database that a file contains.
 
-    Raises:   ValueError: it says nothing of the kind.
+    Raises:   ValueError: the file is not a database of this server.
     """
     try:
         with closing(sqlite3.connect(path)) as connection:

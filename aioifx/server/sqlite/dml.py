@@ -1,12 +1,13 @@
-"""INSERT, UPDATE and DELETE on SQLite, so that an interrupt undoes nothing but them. Never: what an error means.
+"""INSERT, UPDATE and DELETE on SQLite, so that an interrupt undoes only that statement. Never: what an error means.
 
 SQLite ends an interrupted statement that writes by rolling back the whole transaction (documented for
-sqlite3_interrupt; measured on 3.40: savepoints do not help). Outside of a transaction that is just right. Inside one:
+sqlite3_interrupt; measured on 3.40: savepoints do not help). Outside a transaction that is correct. Inside one:
 
-1. An INSERT of many rows reads them all before it writes the first. Reading may be dropped at any moment, and between
-   two rows that are written it can be undone to a savepoint.
-2. UPDATE and DELETE call a function for each row that they look at. An error of a function undoes one statement.
-3. What is neither runs to its end, and the interrupt hits what comes next: an UPDATE whose time goes into one subquery.
+1. An INSERT of many rows reads all of them before it writes the first. Reading can be interrupted at any time.
+   Between two written rows the INSERT can be rolled back to a savepoint.
+2. UPDATE and DELETE call a function for each row that they scan. An error in a function undoes one statement.
+3. Any other write, such as an UPDATE that spends its time in one subquery, runs to its end. The interrupt then ends
+   the next statement.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from aioifx.server.sqlite.spool import Spool, StoredRow
 from aioifx.server.sqlite.transactions import Transactions
 
 STEPS: Final = 4000
-"""SQLite's own steps between two looks at the interrupt: less than a millisecond, and hardly a cost (measured)."""
+"""SQLite VM steps between two checks for an interrupt: less than a millisecond, at little cost (measured)."""
 
 _LOOK: Final = "ifx_look"
 _BLOCK: Final = 1000
@@ -38,7 +39,7 @@ _ROWS_INSERTED: Final = re.compile(
 
 
 class Written(Protocol):
-    """What is known of a change that was made."""
+    """The result of a change."""
 
     @property
     def rowcount(self) -> int: ...
@@ -53,7 +54,7 @@ class _Written(NamedTuple):
 
 
 def make_interruptible(connection: sqlite3.Connection, interrupts: Interrupts, on_fault: FaultSink) -> None:
-    """Let what runs on *connection* look at *interrupts*."""
+    """Make statements on *connection* check *interrupts*."""
 
     def look() -> Stored:
         interrupts.check()
@@ -70,18 +71,18 @@ def write(
     transactions: Transactions,
     interrupts: Interrupts,
 ) -> Written:
-    """Make a change in whatever transaction is open.
+    """Run a change in the open transaction, if any.
 
-    Raises:   SqlFault: -213, interrupted. sqlite3.Error: it failed. Nothing is changed then.
+    Raises:   SqlError: -213, interrupted. sqlite3.Error: it failed. Neither leaves any change.
     """
     if not transactions.open:
         with interrupts.stopping():
             return connection.execute(change.sql, numbered(change.sql, values))
     many = _ROWS_INSERTED.fullmatch(change.sql) if "SELECT" in change.sql else None
-    # Row by row, a child that comes before its parent would be refused.
+    # Row by row, a child before its parent would be refused.
     if many is None or any(key.parent == change.table.tabid for key in change.table.foreign_keys):
         sql = change.sql if change.verb is Verb.INSERT else _looking(change)
-        with interrupts.stopping_for_good():
+        with interrupts.stopping_permanently():
             return connection.execute(sql, numbered(sql, values))
     with closing(Spool()) as rows:
         width = _read(connection, many["rows"], values, rows, interrupts)
@@ -90,7 +91,7 @@ def write(
 
 
 def _looking(change: Change) -> str:
-    """The text of an UPDATE or DELETE with the look at the interrupt; its condition always holds."""
+    """The text of an UPDATE or DELETE with the check for an interrupt as a condition that is always true."""
     if change.cursor or change.sql == f"DELETE FROM {change.table.source}":
         return change.sql
     return f"{change.sql} {'WHERE' if change.all_rows else 'AND'} {_LOOK}()"
@@ -99,7 +100,7 @@ def _looking(change: Change) -> str:
 def _read(
     connection: sqlite3.Connection, sql: str, values: tuple[Stored, ...], into: Spool, interrupts: Interrupts
 ) -> int:
-    """Spool the rows of a query, and tell how wide they are."""
+    """Spool the rows of a query; returns their number of columns."""
     with interrupts.stopping(), closing(connection.execute(sql, numbered(sql, values))) as found:
         while block := found.fetchmany(_BLOCK):
             into.append(block)
@@ -127,11 +128,11 @@ def _looked_at(rows: Spool, interrupts: Interrupts) -> Iterator[StoredRow]:
 _PARAMETERS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?(\d+)")
 
 _NUMBERS_ARE_NAMES: Final = (3, 12) <= sys.version_info[:3] < (3, 12, 4)
-"""Whether the sqlite3 module takes ?1 for a name, and warns when it is given a sequence (measured on 3.12.1)."""
+"""Whether the sqlite3 module treats ?1 as a name, and warns about a sequence of values (measured on 3.12.1)."""
 
 
 def numbered(sql: str, values: tuple[Stored, ...]) -> tuple[Stored, ...] | dict[str, Stored]:
-    """*values* in the form that the sqlite3 module wants for the ``?N`` of *sql*, no more of them than it has."""
+    """*values* in the form that the sqlite3 module needs for the ``?N`` of *sql*, without unused ones."""
     wanted = values[: _highest_parameter(sql)]
     if _NUMBERS_ARE_NAMES:
         return {str(number): value for number, value in enumerate(wanted, 1)}
@@ -140,5 +141,5 @@ def numbered(sql: str, values: tuple[Stored, ...]) -> tuple[Stored, ...] | dict[
 
 @lru_cache(maxsize=2048)
 def _highest_parameter(sql: str) -> int:
-    """How many values SQLite expects: the highest number of a ``?N`` outside quotes."""
+    """The number of values that SQLite expects: the highest ``?N`` outside quotes."""
     return max((int(number) for number in _PARAMETERS.findall(sql) if number), default=0)

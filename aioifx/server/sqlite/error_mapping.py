@@ -1,7 +1,7 @@
-"""What an error of SQLite means in Informix's numbers. Never: SQLite's own words.
+"""SQLite errors mapped to Informix error codes. Never: SQLite's own messages.
 
-Names are resolved and types checked before a statement reaches SQLite, so what is left are constraints, interrupts and
-defects. A constraint is found by the code, the columns or index in the message, and the catalog.
+Names are resolved and types checked before a statement reaches SQLite. The remaining errors are constraints,
+interrupts and internal errors. A constraint is found by the code, the columns or index in the message, and the catalog.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aioifx.server.sql.model.schema import Constraint, ConstraintKind, Index, Sc
 from aioifx.server.sql.translate.sqlite_ddl import TWIN, drop_index_steps, index_steps, physical_index
 
 DUPLICATE: Final = -100
-"""ISAM: the key is there already."""
+"""ISAM: duplicate key."""
 NO_RECORD: Final = -111
 """ISAM: no such row."""
 
@@ -29,9 +29,9 @@ _UNIQUE_KINDS: Final = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
 
 
 def fault_of(error: sqlite3.Error, change: Change | None) -> SqlError | None:
-    """What the client is told; None for what must not have happened, and for foreign keys.
+    """The error for the client; None for an internal error, and for foreign keys.
 
-    Args:     change: what ran, when it was an INSERT, UPDATE or DELETE.
+    Args:     change: the statement, if it was an INSERT, UPDATE or DELETE.
     """
     code: int = getattr(error, "sqlite_errorcode", 0) or 0
     if code & 0xFF == sqlite3.SQLITE_INTERRUPT:
@@ -57,7 +57,7 @@ _LIMITS: Final = {
     "parser stack overflow": (-999, "NESTING"),
     "too big": (-881, ""),
 }
-"""Limits of SQLite by what its messages say of them (measured on 3.40): Informix has others."""
+"""SQLite limits, by their messages (measured on 3.40); Informix has other limits."""
 
 
 def _limit(message: str) -> SqlError | None:
@@ -68,7 +68,7 @@ def _limit(message: str) -> SqlError | None:
 
 
 def is_foreign_key(error: sqlite3.Error) -> bool:
-    """Whether a referential constraint failed; SQLite does not say which."""
+    """Whether a referential constraint failed; SQLite does not report which."""
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
 
 
@@ -98,18 +98,18 @@ def _broken_index(table: Table, about: str) -> Index | None:
 
 
 def is_duplicate(error: sqlite3.Error) -> bool:
-    """Whether a unique key was there already."""
+    """Whether a unique key already exists."""
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 
 
 def updated_as_a_whole(
     connection: sqlite3.Connection, table: Table, run: Callable[[], sqlite3.Cursor]
 ) -> sqlite3.Cursor | None:
-    """Run an UPDATE that SQLite refused, its unique keys checked when it is done, as Informix does it.
+    """Run an UPDATE that SQLite refused, checking its unique keys at the end, as Informix does.
 
-    ``SET k = k + 1`` may give two rows one key for a moment, which SQLite, checking row by row, does not allow.
+    During ``SET k = k + 1`` two rows may briefly have the same key, which SQLite refuses because it checks each row.
 
-    Returns:  None, and nothing is changed, when the keys are not unique afterwards either.
+    Returns:  None, without any change, if the keys are not unique at the end either.
     """
     indexes = [index for index in table.indexes if index.unique]
     connection.execute(f"SAVEPOINT {_PROBE}")
@@ -135,7 +135,7 @@ def updated_as_a_whole(
 def broken_reference(
     connection: sqlite3.Connection, change: Change, schema: Schema, again: Callable[[], object]
 ) -> SqlError:
-    """Which referential constraint a statement breaks: it runs once more, its constraints deferred, and is undone.
+    """The violated referential constraint: the statement runs again with deferred constraints, and is undone.
 
     Args:     again: runs the statement.
     """
@@ -155,7 +155,7 @@ def broken_reference(
 
 def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema) -> SqlError:
     table = change.table
-    # Behind a DELETE a row without its parent was somebody's child before, though it be of the same table.
+    # After a DELETE, a row without its parent had one before, even if both are in the same table.
     own = () if change.verb is Verb.DELETE else table.foreign_keys
     for constraint in _broken(connection, table, own):
         return SqlError(-691, NO_RECORD, constraint.full_name)
@@ -168,7 +168,7 @@ def _first_broken(connection: sqlite3.Connection, change: Change, schema: Schema
 def _broken(
     connection: sqlite3.Connection, child: Table, constraints: tuple[Constraint, ...]
 ) -> list[Constraint]:
-    """Those of *constraints* that rows of *child* break now."""
+    """Those of *constraints* that rows of *child* violate now."""
     keys: dict[int, list[str]] = {}
     for key, _, _, column, *_ in connection.execute(f"PRAGMA foreign_key_list({child.physical})"):
         keys.setdefault(key, []).append(column)

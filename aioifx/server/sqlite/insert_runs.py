@@ -1,4 +1,4 @@
-"""One INSERT for many rows: those in front of the first that fails stay. Never: who sent them."""
+"""One INSERT for many rows: the rows before the first failure are kept. Never: where the rows come from."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def insert_each(
     interrupts: Interrupts,
     again: Callable[[tuple[Stored, ...]], object],
 ) -> None:
-    """Run *sql* for each of *rows*, in order, up to the first that fails.
+    """Run *sql* for each of *rows*, in order, up to the first failure.
 
-    Args:     again: runs it once more for a row that SQLite refused, and says what is wrong, if anything is.
-    Raises:   SqlFault: -213, interrupted; or what *again* raises.
+    Args:     again: called with a row that SQLite refused; inserts it, or raises its error.
+    Raises:   SqlError: -213, interrupted; or what *again* raises.
     """
     taken = 0
 
@@ -37,4 +37,4 @@ def insert_each(
             connection.executemany(sql, feeder)
             return
         except sqlite3.Error:
-            again(rows[taken - 1])  # executemany has asked for no row behind the one that failed
+            again(rows[taken - 1])  # executemany has taken no row after the one that failed

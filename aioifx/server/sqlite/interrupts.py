@@ -1,11 +1,11 @@
-"""Whether a session's client wants its statement ended, and who may notice. Never: how the wish arrived, SQLite.
+"""The pending interrupt of a session, and where statements check it. Never: how the interrupt arrived, SQLite.
 
-House rules:
-1. There is one wish at most: several that nobody has noticed count as one (assumed; the real server's urgent data are a
-   signal, which does not count either).
-2. A wish stays until a statement ends by it. One that comes while nothing runs hits the session's next statement
-   (observed: 14.10), and so does one that the running statement did not notice.
-3. What notices it takes it away in the same moment and is ended in any case, so that no wish ends two statements.
+Invariants:
+1. At most one interrupt is pending: several unhandled ones count as one (assumed; the real server's urgent data are a
+   signal, which is not counted either).
+2. An interrupt stays pending until it ends a statement. If no statement is running, it ends the session's next one
+   (observed: 14.10); so does an interrupt that the running statement did not check in time.
+3. The check that finds an interrupt clears it and always ends its statement, so one interrupt never ends two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTERRUPTED: Final = -213, -157
 
 
 class Interrupts:
-    """One session's wish; made known from any thread, noticed in the session's own."""
+    """The interrupt of one session; requested from any thread, checked in the session's thread."""
 
     __slots__ = ("_for_good", "_pending", "_stops_for")
 
@@ -30,43 +30,43 @@ class Interrupts:
         self._for_good = False
         self._stops_for = _NOBODY
 
-    def request(self, *, for_good: bool = False) -> None:
-        """The client wants what runs to end.
+    def request(self, *, permanent: bool = False) -> None:
+        """Request the end of the running statement.
 
-        Args:     for_good: and whatever comes later as well, for nobody is there any more.
+        Args:     permanent: later statements end as well, because the client has disconnected.
         """
-        self._for_good = self._for_good or for_good
+        self._for_good = self._for_good or permanent
         self._pending = True
 
     @property
-    def for_good(self) -> bool:
-        """Whether everything is to end."""
+    def permanent(self) -> bool:
+        """Whether every statement must end."""
         return self._for_good
 
     @property
     def pending(self) -> bool:
-        """Whether a statement is still to end."""
+        """Whether a requested interrupt has not ended a statement yet."""
         return self._pending or self._for_good
 
     def take(self) -> bool:
-        """Whether to end now; whoever asks does so when the answer is yes."""
+        """Whether to end now; a caller that gets True must end its statement."""
         if not self._pending:
             return self._for_good
         self._pending = False
         return True
 
     def check(self) -> None:
-        """Raises:   SqlFault: -213, the statement is to end."""
+        """Raises:   SqlError: -213, the statement must end."""
         if self._pending or self._for_good:
             self._pending = False
             raise SqlError(*INTERRUPTED)
 
     def stopping(self) -> AbstractContextManager[None]:
-        """Around what SQLite may drop in the middle: reads, and writes that are a whole transaction."""
+        """Context of a statement that SQLite may abort: a read, or a write that is a whole transaction."""
         return self._stopping(_ANYBODY)
 
-    def stopping_for_good(self) -> AbstractContextManager[None]:
-        """Around what SQLite may only drop with the transaction: when nobody is there any more."""
+    def stopping_permanently(self) -> AbstractContextManager[None]:
+        """Context of a statement whose abort loses the transaction: only a permanent interrupt ends it."""
         return self._stopping(_THE_LOST)
 
     @contextmanager
@@ -78,7 +78,7 @@ class Interrupts:
             self._stops_for = before
 
     def stops(self) -> bool:
-        """What SQLite asks every now and then: whether it shall drop what it does."""
+        """SQLite's progress handler: whether to abort the running statement."""
         return self._stops_for != _NOBODY and (
             self._for_good or (self._stops_for == _ANYBODY and self.take())
         )

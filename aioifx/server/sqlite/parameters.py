@@ -1,4 +1,4 @@
-"""What makes a parameter's value what SQLite takes, chosen once per plan. Never: how a value is converted."""
+"""Conversion of parameter values to SQLite values, chosen once per plan. Never: how a value is converted."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WRONG_COUNT: Final = -254
 
 
 class Binders:
-    """Binds the parameters of one plan, again and again.
+    """Binds the parameters of one plan, any number of times.
 
-    Raises:   SqlFault: -1260, a parameter's type is not stored.
+    Raises:   SqlError: -1260, a parameter's type is not supported.
     """
 
     __slots__ = ("_binders",)
@@ -31,9 +31,9 @@ class Binders:
         self._binders = tuple(_binder_of(parameter) for parameter in parameters)
 
     def bind(self, values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
-        """The values as SQLite takes them.
+        """The values in storage form.
 
-        Raises:   SqlFault: -254 their number is another, -415 and kin a value cannot be of the type.
+        Raises:   SqlError: -254, wrong number of values; -415 and similar, a value does not convert to the type.
         """
         binders = self._binders
         if len(values) != len(binders):
@@ -48,7 +48,7 @@ class Binders:
     def bind_rows(
         self, rows: Sequence[Sequence[Value]], settings: Settings
     ) -> tuple[list[tuple[Stored, ...]], SqlError | None]:
-        """The same for many rows: those in front of the first that cannot be bound, and what is wrong with that."""
+        """Bind many rows: returns the rows before the first failure, and its error."""
         try:
             columns = [
                 [None if value is None else binder(value, settings) for value in column]

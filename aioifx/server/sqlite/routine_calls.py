@@ -1,9 +1,9 @@
 """Calls of routines written in Python: arguments as Python values, rows in storage form. Never: what SQL means.
 
-House rules:
-1. A routine runs in the thread of the session that calls it, and before its first row is asked for, up to that row.
-2. A `DatabaseError` that it raises reaches the client with its numbers; whatever else it raises is a defect, which is
-   logged and told as -768.
+Invariants:
+1. A routine runs in the thread of the calling session, and up to its first row before that row is fetched.
+2. A `DatabaseError` that it raises is sent to the client with its codes. Any other exception is an internal error,
+   which is logged and reported as -768.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ logger: Final = logging.getLogger("aioifx.server")
 
 _RAISED: Final = -746
 _INTERNAL: Final = -768
-_WRONG_VALUES: Final = -655  # the number of values is not that of the results (documented, of SPL's RETURN)
+_WRONG_VALUES: Final = -655  # number of values and results differ (documented, of SPL's RETURN)
 _TWO_ROWS: Final = -686
 
 
 class RoutineRows:
-    """What a cursor reads the rows of a routine from."""
+    """The rows of a routine, as a cursor's source."""
 
     __slots__ = ("_ahead", "_rows")
 
@@ -44,16 +44,16 @@ class RoutineRows:
         self._ahead = list(islice(rows, 1))
 
     def fetchmany(self, size: int, /) -> list[StoredRow]:
-        """The next rows, at most *size*; none behind the last.
+        """The next rows, at most *size*; an empty list after the last.
 
-        Raises:   SqlFault: the routine raised.
+        Raises:   SqlError: the routine raised.
         """
         rows, self._ahead = self._ahead, []
         rows += islice(self._rows, size - len(rows))
         return rows
 
     def close(self) -> None:
-        """Ask for no more rows."""
+        """Stop the routine."""
         self._ahead = []
         self._rows.close()
 
@@ -64,10 +64,10 @@ def called(
     settings: Settings,
     check: Callable[[], None] = lambda: None,
 ) -> RoutineRows:
-    """Call *routine* with arguments in storage form; it has run up to its first row.
+    """Call *routine* with arguments in storage form, and run it up to its first row.
 
-    Args:     check: called before each row; what it raises ends the rows.
-    Raises:   SqlFault: the routine raised, or gave what is not as it was registered.
+    Args:     check: called before each row; an exception ends the rows.
+    Raises:   SqlError: the routine raised, or its values do not match its registered results.
     """
     return RoutineRows(_rows(routine, arguments, settings, check))
 
@@ -96,7 +96,7 @@ def _loaded(routine: Routine, arguments: Sequence[Stored], settings: Settings) -
 
 
 def _as_rows(result: Value) -> Iterable[tuple[Value, ...]]:
-    """A tuple is one row, another iterable that is no text has rows, and anything else is the one value of one row."""
+    """Rows of a result: a tuple is one row, another iterable except text is many, any other value is a row of one."""
     if _is_row(result) or isinstance(result, str | bytes) or not hasattr(result, "__iter__"):
         return (_as_row(result),)
     return map(_as_row, result)
@@ -112,7 +112,7 @@ def _is_row(result: object) -> bool:
 
 @contextmanager
 def _faults(routine: Routine) -> Generator[None, None, None]:
-    """What a routine raises becomes a fault."""
+    """Convert an exception of a routine to an `SqlError`."""
     try:
         yield
     except (SqlError, GeneratorExit):
@@ -125,7 +125,7 @@ def _faults(routine: Routine) -> Generator[None, None, None]:
 
 
 def _fault_of(error: DatabaseError) -> SqlError:
-    """The fault that a routine means: without a number it is -746, whose token is the text (documented)."""
+    """The `SqlError` for an error of a routine; without a code it is -746 with the text as its token (documented)."""
     sqlcode = error.sqlcode or _RAISED
     return SqlError(sqlcode, error.isamcode, error.token or (str(error) if sqlcode == _RAISED else ""))
 
@@ -134,7 +134,7 @@ def _fault_of(error: DatabaseError) -> SqlError:
 
 
 def register_calls(connection: Connection, settings: Settings, on_fault: FaultSink) -> None:
-    """``ifx_routine(name, argument, ..)``: the one result of a routine, for *connection*."""
+    """Register ``ifx_routine(name, argument, ..)``, which returns the single result of a routine, on *connection*."""
 
     def call(name: str, *arguments: Stored) -> Stored:
         routine = settings.routines.find(name)
@@ -148,7 +148,7 @@ def register_calls(connection: Connection, settings: Settings, on_fault: FaultSi
 
 def _single(rows: Sequence[StoredRow]) -> Stored:
     """
-    Raises:   SqlFault: -686, there are several. assumed: no row is NULL.
+    Raises:   SqlError: -686, more than one row. assumed: without a row the result is NULL.
     """
     if len(rows) > 1:
         raise SqlError(_TWO_ROWS)

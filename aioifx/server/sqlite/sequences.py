@@ -1,7 +1,7 @@
-"""The numbers that sequences hand out. Never: which statement asks, what a session got last.
+"""The numbers that sequences generate. Never: the statement that needs one, the last number of a session.
 
-A counter lives in memory, shared by all sessions of a database, so that ROLLBACK does not turn it back. It is written
-to the database's file when a session closes it.
+A counter is kept in memory, shared by all sessions of a database, so that ROLLBACK does not reset it. It is written
+to the database's file when a session closes the database.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CREATE: Final = (
 
 
 class Sequences:
-    """The counters of one database; used by many threads."""
+    """The counters of one database; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class Sequences:
         self._is_loaded = False
 
     def load(self, connection: Connection) -> None:
-        """Know where the counters stand in the file; only the first time does anything."""
+        """Load the counters from the file; later calls have no effect."""
         with self._lock:
             if self._is_loaded:
                 return
@@ -45,7 +45,7 @@ class Sequences:
     def take(self, table: Table) -> int:
         """The next number of a sequence.
 
-        Raises:   SqlFault: -8313 or -8314, it is past its last one and does not cycle.
+        Raises:   SqlError: -8313 or -8314, the sequence is exhausted and does not cycle.
         """
         sequence = table.sequence
         assert sequence is not None
@@ -66,7 +66,7 @@ class Sequences:
         return number
 
     def created(self, tabid: int) -> None:
-        """A new sequence took *tabid*; one that was rolled back may have had it before."""
+        """Called when a new sequence gets *tabid*, which a rolled back one may have used before."""
         with self._lock:
             for key in [key for key in self._last if key[0] == tabid]:
                 del self._last[key]
@@ -74,11 +74,11 @@ class Sequences:
 
     @property
     def unsaved(self) -> bool:
-        """Whether a counter has moved since it was written down."""
+        """Whether a counter has changed since it was saved."""
         return bool(self._unsaved)
 
     def save(self, connection: Connection) -> None:
-        """Write the counters that moved into the database's file."""
+        """Write the changed counters to the database's file."""
         with self._lock:
             unsaved = [(*key, self._last[key]) for key in self._unsaved]
             self._unsaved.clear()

@@ -1,7 +1,7 @@
-"""The numbers that serial columns hand out. Never: which statement asks; the message that carries them.
+"""The numbers that serial columns generate. Never: the statement that needs one; the message that carries it.
 
-A counter lives in memory, shared by all sessions of a database, so that ROLLBACK does not turn it back. It begins
-where the table and the database file say, and is written to the file when the database is closed.
+A counter is kept in memory, shared by all sessions of a database, so that ROLLBACK does not reset it. It starts from
+the table's rows and the database file, and is written to the file when the database is closed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LIMITS: Final[dict[int, tuple[int, int]]] = {
     TypeCode.SERIAL8: (2**63 - 1, -1284),
     TypeCode.BIGSERIAL: (2**63 - 1, -1284),
 }
-"""The greatest number, and the SQLCODE when there is none beyond it (assumed: those of INTEGER and BIGINT)."""
+"""The greatest number, and the SQLCODE of exceeding it (assumed: those of INTEGER and BIGINT)."""
 
 _CREATE: Final = (
     "CREATE TABLE IF NOT EXISTS main.ifx_serials "
@@ -37,20 +37,20 @@ class Serials:
         self._unsaved: set[tuple[int, str]] = set()
 
     def prime(self, connection: Connection, table: Table) -> None:
-        """Know where the counters of *table* stand; costs nothing when they are known already."""
+        """Load the counters of *table* unless they are loaded already."""
         for column in table.serials:
             key = table.tabid, column.name
             if key in self._primed:
                 continue
-            begin = max(_greatest(connection, table, column), _saved(connection, table, column))
+            begin = max(_greatest(connection, table, column), _stored(connection, table, column))
             with self._lock:
                 self._last[key] = max(self._last.get(key, 0), begin, column.serial_start - 1)
                 self._primed.add(key)
 
     def take(self, table: Table, name: str, value: int | None) -> int:
-        """The number to store for *value*: 0 takes the next one, a greater one than all before moves the counter.
+        """The number to store for *value*: 0 takes the next one; a new greatest value advances the counter.
 
-        Raises:   SqlFault: -391, NULL; -1215 or -1284, there is no next number.
+        Raises:   SqlError: -391, NULL; -1215 or -1284, no numbers are left.
         """
         if value is None:
             raise SqlError(-391, token=name)
@@ -68,12 +68,12 @@ class Serials:
         return number
 
     def altered(self, table: Table) -> None:
-        """*table* has another definition now: a later start counts, an earlier one does not."""
+        """Called when *table* has a new definition: its start value applies only if it is greater than the counter."""
         with self._lock:
             self._primed = {key for key in self._primed if key[0] != table.tabid}
 
     def created(self, tabid: int) -> None:
-        """A new table took *tabid*; a rolled back or dropped one may have had it before."""
+        """Called when a new table gets *tabid*, which a rolled back or dropped one may have used before."""
         with self._lock:
             for key in [key for key in self._last if key[0] == tabid]:
                 del self._last[key]
@@ -82,11 +82,11 @@ class Serials:
 
     @property
     def unsaved(self) -> bool:
-        """Whether a counter has moved since it was written down."""
+        """Whether a counter has changed since it was saved."""
         return bool(self._unsaved)
 
     def save(self, connection: Connection) -> None:
-        """Write the counters that moved into the database's file."""
+        """Write the changed counters to the database's file."""
         with self._lock:
             unsaved = [(tabid, name, self._last[tabid, name]) for tabid, name in self._unsaved]
             self._unsaved.clear()
@@ -100,7 +100,7 @@ def _greatest(connection: Connection, table: Table, column: ColumnDef) -> int:
     return int(value or 0)
 
 
-def _saved(connection: Connection, table: Table, column: ColumnDef) -> int:
+def _stored(connection: Connection, table: Table, column: ColumnDef) -> int:
     if table.is_temp:
         return 0
     known = connection.execute(

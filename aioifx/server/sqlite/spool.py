@@ -1,4 +1,4 @@
-"""Rows kept for a cursor: in memory up to a limit, then in a temporary file. Never: SQL, Informix types."""
+"""Rows buffered for a cursor: in memory up to a limit, then in a temporary file. Never: SQL, Informix types."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, Final, TypeAlias
 
 StoredRow: TypeAlias = tuple[Any, ...]
-"""A row as SQLite gives it: int, float, str, bytes, None."""
+"""A row from SQLite: int, float, str, bytes, None."""
 
 MEMORY_SIZE: Final = 8 * 1024 * 1024
-"""Bytes of one spool that stay in memory."""
+"""Bytes of one spool that are kept in memory."""
 
 BLOCK_ROWS: Final = 500
-"""Rows that are written and read together."""
+"""Number of rows written and read together."""
 
 
 class Spool:
-    """A list of rows, appended to and read, that does not grow in memory beyond a limit."""
+    """An append-only list of rows that uses bounded memory."""
 
     __slots__ = ("_blocks", "_count", "_file", "_loaded", "_loaded_index", "_pending")
 
     def __init__(self, memory_size: int = MEMORY_SIZE) -> None:
         self._file = SpooledTemporaryFile[bytes](max_size=memory_size)
         self._blocks: list[tuple[int, int]] = []  # offset and size of each block of BLOCK_ROWS rows
-        self._pending: list[StoredRow] = []  # rows behind the last whole block
+        self._pending: list[StoredRow] = []  # rows after the last full block
         self._count = 0
         self._loaded: list[StoredRow] = []
         self._loaded_index = -1
@@ -34,7 +34,7 @@ class Spool:
         return self._count
 
     def append(self, rows: Sequence[StoredRow]) -> None:
-        """Keep *rows* behind those kept already."""
+        """Append *rows*."""
         self._pending.extend(rows)
         self._count += len(rows)
         whole = len(self._pending) - len(self._pending) % BLOCK_ROWS
@@ -46,7 +46,7 @@ class Spool:
         del self._pending[:whole]
 
     def rows(self, start: int, count: int) -> list[StoredRow]:
-        """At most *count* rows from index *start* on; fewer at the end."""
+        """At most *count* rows starting at index *start*; fewer at the end."""
         found: list[StoredRow] = []
         stop = min(start + count, self._count)
         while start < stop:
@@ -67,7 +67,7 @@ class Spool:
         return self._loaded
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Drop the rows."""
         self._file.close()
         self._blocks.clear()
         self._pending.clear()

@@ -1,10 +1,10 @@
-"""One session's transactions: what BEGIN notes, when SQLite begins, who waits. Never: a statement's text.
+"""One session's transactions: BEGIN, the start in SQLite, isolation, savepoints. Never: a statement's text.
 
-House rules:
-1. BEGIN WORK only notes the fact. The first write begins in SQLite, so reads before it see what is committed at that
-   moment: COMMITTED READ. REPEATABLE READ begins in SQLite with the first read.
-2. Whoever writes holds the database's `WriterLock`, so SQLite itself never meets a second writer of this process.
-3. A statement that fails is undone alone; the transaction stays as it was before it.
+Invariants:
+1. BEGIN WORK only sets a flag. The first write starts the transaction in SQLite, so reads before it see the data
+   committed at that time: COMMITTED READ. Under REPEATABLE READ the first read starts it.
+2. A writer holds the database's `WriterLock`, so SQLite never has two writers of this process.
+3. A failed statement is undone alone; the transaction is as it was before the statement.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.server.sqlite.write_lock import LOCKED, LockRefused
 
 _STATEMENT: Final = "ifx_statement"
-"""The SQLite savepoint around one statement of several steps."""
+"""The SQLite savepoint of a statement with several steps."""
 
 
 @dataclass(slots=True)
-class Manners:
-    """How a session meets others; survives DATABASE, not the session."""
+class SessionDefaults:
+    """Isolation level and lock mode of a session; they outlive the DATABASE statement, not the session."""
 
     lock_wait: float | None = 0
-    """Seconds; 0 for NOT WAIT, None for WAIT without end."""
+    """Seconds; 0 for NOT WAIT, None for WAIT without a limit."""
     isolation: Isolation | None = None
-    """None for the database's own: COMMITTED READ, DIRTY READ without a log, REPEATABLE READ in ANSI mode."""
+    """None for the database's default: COMMITTED READ; DIRTY READ if unlogged, REPEATABLE READ in ANSI mode."""
 
 
 @dataclass(slots=True)
@@ -44,14 +44,14 @@ class _Savepoint:
 
 @dataclass(slots=True)
 class _TransactionOptions:
-    """What SET TRANSACTION said of the transaction that is open."""
+    """Options that SET TRANSACTION gave the open transaction."""
 
     isolation: Isolation | None = None
     read_only: bool = False
 
 
 @dataclass(slots=True)
-class _Work:
+class _Transaction:
     """An open transaction."""
 
     savepoints: list[_Savepoint] = field(default_factory=list[_Savepoint])
@@ -59,7 +59,7 @@ class _Work:
     used: bool = False
     """Whether a statement has run in it."""
     is_writer: bool = False
-    """Whether it has the writer's lock, and a transaction in SQLite: until it ends."""
+    """Whether it holds the writer lock and has started in SQLite, both until it ends."""
 
 
 class Transactions:
@@ -69,17 +69,17 @@ class Transactions:
         self,
         connection: sqlite3.Connection,
         database: Database,
-        manners: Manners,
+        defaults: SessionDefaults,
         interrupted: Callable[[], bool],
     ) -> None:
         self._connection = connection
         self._database = database
-        self._manners = manners
+        self._defaults = defaults
         self._interrupted = interrupted
         self._marks = 0
-        self._work: _Work | None = None
+        self._work: _Transaction | None = None
         if self._ansi:
-            self._work = _Work()
+            self._work = _Transaction()
 
     @property
     def _ansi(self) -> bool:
@@ -87,12 +87,12 @@ class Transactions:
 
     @property
     def open(self) -> bool:
-        """Whether COMMIT and ROLLBACK have something to end."""
+        """Whether COMMIT and ROLLBACK have a transaction to end."""
         return self._work is not None
 
     @property
     def used(self) -> bool:
-        """Whether closing the database would lose work: in ANSI mode a transaction is always open."""
+        """Whether closing the database would lose changes; in ANSI mode a transaction is always open."""
         return self._work is not None and (self._work.used or not self._ansi)
 
     @property
@@ -102,18 +102,18 @@ class Transactions:
 
     @property
     def read_only(self) -> bool:
-        """Whether SET TRANSACTION forbids the open transaction to write."""
+        """Whether SET TRANSACTION made the open transaction read-only."""
         terms = self._terms
         return terms is not None and terms.read_only
 
     @property
     def isolation(self) -> Isolation:
-        """The level that holds now."""
+        """The level in effect."""
         terms = self._terms
         if terms and terms.isolation:
             return terms.isolation
-        if self._manners.isolation:
-            return self._manners.isolation
+        if self._defaults.isolation:
+            return self._defaults.isolation
         return {
             LogMode.UNLOGGED: Isolation.DIRTY_READ,
             LogMode.LOGGED: Isolation.COMMITTED_READ,
@@ -122,7 +122,7 @@ class Transactions:
 
     @property
     def waiting(self) -> bool:
-        """Whether the session waits to become the writer; for other threads too."""
+        """Whether the session waits to become the writer; safe to call from other threads."""
         return self._database.writer.waits(self)
 
     # -- the statements of transaction control -------------------------------------------------------------------------
@@ -130,17 +130,17 @@ class Transactions:
     def begin(self) -> None:
         """BEGIN WORK.
 
-        Raises:   SqlFault: -256, the database keeps no log; -535, a transaction is open.
+        Raises:   SqlError: -256, the database is unlogged; -535, a transaction is open.
         """
         self._need_log()
         if self._work is not None:
             raise SqlError(-535)
-        self._work = _Work()
+        self._work = _Transaction()
 
     def commit(self) -> None:
         """COMMIT WORK.
 
-        Raises:   SqlFault: -256, the database keeps no log; -255, no transaction is open.
+        Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open.
         """
         self._need_work()
         if self._connection.in_transaction:
@@ -150,26 +150,26 @@ class Transactions:
     def rollback(self) -> None:
         """ROLLBACK WORK.
 
-        Raises:   SqlFault: -256, the database keeps no log; -255, no transaction is open.
+        Raises:   SqlError: -256, the database is unlogged; -255, no transaction is open.
         """
         self._need_work()
         self.abandon()
 
     def abandon(self) -> None:
-        """Undo whatever is open; for a session that ends."""
+        """Roll back the open transaction, if any, at the end of a session."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._end()
 
     def _end(self) -> None:
-        self._work = _Work() if self._ansi else None
+        self._work = _Transaction() if self._ansi else None
         self._database.writer.release(self)
 
     def _need_log(self) -> None:
         if self._database.log_mode is LogMode.UNLOGGED:
             raise SqlError(-256)
 
-    def _need_work(self) -> _Work:
+    def _need_work(self) -> _Transaction:
         self._need_log()
         if self._work is None:
             raise SqlError(-255)
@@ -178,7 +178,7 @@ class Transactions:
     def set_terms(self, isolation: Isolation | None, read_only: bool | None) -> None:
         """SET TRANSACTION: for the open transaction, before its first statement.
 
-        Raises:   SqlFault: -255, none is open; -876, it is active; -877, said before.
+        Raises:   SqlError: -255, no transaction is open; -876, it has run a statement; -877, already set.
         """
         work = self._need_work()
         if work.used:
@@ -190,15 +190,15 @@ class Transactions:
     # -- savepoints ----------------------------------------------------------------------------------------------------
 
     def set_savepoint(self, name: str, unique: bool) -> None:
-        """SAVEPOINT: the same name again moves it, unless either is UNIQUE.
+        """SAVEPOINT: a repeated name moves the savepoint, unless either is UNIQUE.
 
-        Raises:   SqlFault: -255, no transaction is open; -743, a unique one has the name (assumed: the SQLCODE).
+        Raises:   SqlError: -255, no transaction is open; -743, a unique one has the name (assumed: the SQLCODE).
         """
         work = self._need_work()
         for known in [point for point in work.savepoints if point.name == name]:
             if unique or known.unique:
                 raise SqlError(-743, token=name)
-            work.savepoints.remove(known)  # SQLite keeps the mark, where it does no harm
+            work.savepoints.remove(known)  # SQLite keeps the old savepoint, which is harmless
         self._marks += 1
         savepoint = _Savepoint(name, unique, f"ifx_mark_{self._marks}")
         work.savepoints.append(savepoint)
@@ -207,9 +207,9 @@ class Transactions:
             self._connection.execute(f"SAVEPOINT {savepoint.mark}")
 
     def release_savepoint(self, name: str) -> None:
-        """RELEASE SAVEPOINT: it and all later ones are forgotten, what was done stays.
+        """RELEASE SAVEPOINT: removes it and all later ones; changes are kept.
 
-        Raises:   SqlFault: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
+        Raises:   SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
         """
         work = self._need_work()
         index = _find(work, name)
@@ -218,10 +218,10 @@ class Transactions:
         del work.savepoints[index:]
 
     def rollback_to(self, name: str) -> None:
-        """ROLLBACK TO SAVEPOINT: all later work is undone, later savepoints are forgotten, this one stays.
+        """ROLLBACK TO SAVEPOINT: undoes all later changes and removes later savepoints; this one is kept.
 
         Args:     name: "" for the latest.
-        Raises:   SqlFault: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
+        Raises:   SqlError: -255, no transaction is open; -278, no such savepoint (assumed: the SQLCODE).
         """
         work = self._need_work()
         index = _find(work, name)
@@ -232,7 +232,7 @@ class Transactions:
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def reading(self) -> None:
-        """A query is about to run."""
+        """Called before a query runs."""
         if self._work is not None:
             self._work.used = True
             if self.isolation is Isolation.REPEATABLE_READ and not self._connection.in_transaction:
@@ -241,7 +241,7 @@ class Transactions:
     def lock(self) -> None:
         """Become the writer until the transaction ends: LOCK TABLE, FOR UPDATE.
 
-        Raises:   LockRefused: another session is.
+        Raises:   LockRefused: another session is the writer.
         """
         work = self._work
         if work is None:
@@ -256,11 +256,11 @@ class Transactions:
 
     @contextmanager
     def writing(self, *, alone: bool, shared: bool = True) -> Generator[None, None, None]:
-        """Around a statement that writes; when it fails, nothing of it remains.
+        """Context of a statement that writes; if it fails, all its changes are undone.
 
         Args:     alone: it is one SQLite statement, which undoes itself.
                   shared: it writes what other sessions see; False for the session's temporary tables.
-        Raises:   LockRefused: another session writes. SqlFault: -878, the transaction is READ ONLY.
+        Raises:   LockRefused: another session writes. SqlError: -878, the transaction is READ ONLY.
         """
         work = self._work
         if work is not None:
@@ -296,13 +296,13 @@ class Transactions:
             self._database.writer.release(self)
 
     def _notice_loss(self) -> None:
-        """Without space or memory, or when a lost client's statement is dropped, SQLite rolls everything back."""
+        """Detect a rollback by SQLite itself: out of space or memory, or an aborted statement of a lost client."""
         if not self._connection.in_transaction:
             self._end()
 
     @contextmanager
     def undone_alone(self) -> Generator[None, None, None]:
-        """Around several steps inside a transaction: when one fails, nothing remains of any of them."""
+        """Context of several steps inside a transaction: if one fails, all of them are undone."""
         self._connection.execute(f"SAVEPOINT {_STATEMENT}")
         try:
             yield
@@ -314,7 +314,7 @@ class Transactions:
         self._connection.execute(f"RELEASE {_STATEMENT}")
 
     def aside(self, work: Callable[[], None]) -> None:
-        """Let the server itself write, when this session has ended its own work; not while another session writes."""
+        """Run a write of the server itself after the session's transaction; skipped while another session writes."""
         with suppress(LockRefused):
             self._database.writer.acquire(self, wait=0, brief=True, interrupted=lambda: False)
             try:
@@ -326,28 +326,28 @@ class Transactions:
 
     def _acquire(self, *, brief: bool) -> None:
         self._database.writer.acquire(
-            self, wait=self._manners.lock_wait, brief=brief, interrupted=self._interrupted
+            self, wait=self._defaults.lock_wait, brief=brief, interrupted=self._interrupted
         )
 
     def _begin(self, sql: str) -> None:
-        """Begin in SQLite, and set the savepoints that were only noted so far."""
+        """Start the transaction in SQLite, with the savepoints set so far."""
         self._connection.execute(sql)
         for savepoint in self._work.savepoints if self._work else ():
             self._connection.execute(f"SAVEPOINT {savepoint.mark}")
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection is in the way: a reader that must write too late, or another process."""
+    """Whether another connection blocks this one: an outdated reader that wants to write, or another process."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def refused_by(error: sqlite3.Error) -> LockRefused:
-    """What a busy SQLite means here."""
+    """The `LockRefused` for SQLITE_BUSY."""
     return LockRefused(LOCKED)
 
 
-def _find(work: _Work, name: str) -> int:
+def _find(work: _Transaction, name: str) -> int:
     for index in range(len(work.savepoints) - 1, -1, -1):
         if name in ("", work.savepoints[index].name):
             return index

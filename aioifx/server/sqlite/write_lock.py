@@ -1,10 +1,10 @@
-"""Who may write: one session at a time per database, first come, first served. Never: what is written; SQLite.
+"""The write lock of a database: one session at a time, in order of arrival. Never: what is written; SQLite.
 
-SQLite lets one connection write. Where a session meets another one's open transaction it waits as SET LOCK MODE
-says, here, on a condition that the holder notifies, and not in SQLite's sleeping busy handler.
+SQLite lets one connection write. A session that meets another session's open transaction waits as SET LOCK MODE
+specifies. It waits here, on a condition that the owner notifies, not in SQLite's sleeping busy handler.
 
-A lock held for one statement outside a transaction is *brief*: others wait for its end even under NOT WAIT, as they
-would for a latch of the real server. That keeps concurrent autocommit statements from failing by chance.
+A lock held for one statement outside a transaction is *brief*: others wait for its release even under NOT WAIT, as
+they would for a latch of the real server. So concurrent autocommit statements do not fail at random.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED
 
 LOCKED = -107
-"""ISAM: somebody holds it, and this session does not wait."""
+"""ISAM: another session holds the lock, and this one does not wait."""
 TIMED_OUT = -154
-"""ISAM: somebody held it for as long as this session waits."""
+"""ISAM: another session held the lock longer than this one waits."""
 
 
 class LockRefused(Exception):
-    """Another session writes; the statement turns this into its own SQLCODE."""
+    """Another session holds the write lock; the statement maps this to its own SQLCODE."""
 
     def __init__(self, isamcode: int) -> None:
         super().__init__(isamcode)
@@ -32,7 +32,7 @@ class LockRefused(Exception):
 
 
 class WriterLock:
-    """The right to write to one database."""
+    """The write lock of one database."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -42,24 +42,24 @@ class WriterLock:
 
     @property
     def waiting(self) -> int:
-        """Sessions that want to write and may not yet."""
+        """Number of sessions that wait for the lock."""
         with self._changed:
             return len(self._queue)
 
     def waits(self, owner: object) -> bool:
-        """Whether *owner* wants to write and may not yet."""
+        """Whether *owner* waits for the lock."""
         with self._changed:
             return owner in self._queue and not (self._holder is None and self._queue[0] is owner)
 
     def acquire(
         self, owner: object, *, wait: float | None, brief: bool, interrupted: Callable[[], bool]
     ) -> None:
-        """Make *owner* the writer; at once if it is that already.
+        """Acquire the lock for *owner*; reentrant.
 
-        Args:     wait: seconds, 0 for NOT WAIT, None for as long as it takes.
+        Args:     wait: seconds; 0 for NOT WAIT, None for no limit.
                   brief: held for one statement only, not until a transaction ends.
-                  interrupted: asked before each wait; what it says must hold, for it is not asked again.
-        Raises:   LockRefused: it was not free in time. SqlFault: -213, interrupted while waiting.
+                  interrupted: called before each wait; not called again after it has returned True.
+        Raises:   LockRefused: not released in time. SqlError: -213, interrupted while waiting.
         """
         with self._changed:
             if owner is self._holder:
@@ -87,13 +87,13 @@ class WriterLock:
             self._changed.wait(remaining)
 
     def release(self, owner: object) -> None:
-        """Let the next one write; nothing happens when *owner* is not the writer."""
+        """Release the lock; no effect if *owner* does not hold it."""
         with self._changed:
             if owner is self._holder:
                 self._holder, self._brief = None, False
                 self._changed.notify_all()
 
     def wake(self) -> None:
-        """Let all that wait look whether they have been interrupted."""
+        """Wake all waiters, so that they check for interrupts."""
         with self._changed:
             self._changed.notify_all()

@@ -61,7 +61,7 @@ def test_tables_without_described_columns_are_refused_by_name(name: str) -> None
         "CREATE INDEX i ON systables (tabname)",
     ],
 )
-def test_nobody_writes_to_the_catalog(text: str) -> None:
+def test_writing_to_the_catalog_is_rejected(text: str) -> None:
     assert BENCH.fault(text)[0] == -511
 
 

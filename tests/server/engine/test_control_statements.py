@@ -4,13 +4,13 @@ from typing import Any, cast
 
 import pytest
 
-from aioifx.server.engine.control_statements import Event, Outcome, control
+from aioifx.server.engine.control_statements import StatementResult, TransactionEvent, control
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Isolation, Logging
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sqlite.databases import LogMode
-from aioifx.server.sqlite.transactions import Manners
+from aioifx.server.sqlite.transactions import SessionDefaults
 
 TABLE = Table(100, "t", "anna")
 
@@ -19,14 +19,16 @@ class Recorder:
     """An engine that writes down what is asked of it."""
 
     def __init__(self) -> None:
-        self.manners = Manners()
+        self.defaults = SessionDefaults()
         self.in_transaction = False
         self.calls: list[tuple[Any, ...]] = []
 
     def __getattr__(self, name: str) -> Any:
-        def call(*arguments: Any, **keywords: Any) -> Outcome:
+        def call(*arguments: Any, **keywords: Any) -> StatementResult:
             self.calls.append((name, *arguments, *keywords.values()))
-            return Outcome(event=Event.COMMITTED if name == "commit" else Event.NONE)
+            return StatementResult(
+                event=TransactionEvent.COMMITTED if name == "commit" else TransactionEvent.NONE
+            )
 
         return call
 
@@ -65,13 +67,13 @@ def test_every_action_has_its_way(action: plans.Action, calls: list[tuple[Any, .
     assert engine.calls == calls
 
 
-def test_manners_are_set_for_the_session() -> None:
+def test_defaults_are_set_for_the_session() -> None:
     engine: Any = Recorder()
     control(engine, plans.SetLockMode(5))
     control(engine, plans.SetIsolation(Isolation.REPEATABLE_READ))
-    assert engine.manners == Manners(5, Isolation.REPEATABLE_READ)
+    assert engine.defaults == SessionDefaults(5, Isolation.REPEATABLE_READ)
     control(engine, plans.SetLockMode(None))
-    assert engine.manners.lock_wait is None
+    assert engine.defaults.lock_wait is None
 
 
 def test_a_table_is_not_unlocked_inside_a_transaction() -> None:
@@ -83,4 +85,4 @@ def test_a_table_is_not_unlocked_inside_a_transaction() -> None:
 
 
 def test_the_event_of_a_transaction_is_handed_on() -> None:
-    assert control(cast(Any, Recorder()), plans.CommitWork()).event is Event.COMMITTED
+    assert control(cast(Any, Recorder()), plans.CommitWork()).event is TransactionEvent.COMMITTED

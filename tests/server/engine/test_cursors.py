@@ -44,7 +44,7 @@ def test_a_settled_cursor_goes_on_where_it_stood(connection: sqlite3.Connection)
     cursor.close()
 
 
-def test_an_interrupted_settling_leaves_no_file_behind(connection: sqlite3.Connection) -> None:
+def test_an_interrupted_settling_leaves_no_open_file(connection: sqlite3.Connection) -> None:
     class Interrupted:
         def fetchmany(self, size: int, /) -> list[tuple[int]]:
             raise sqlite3.OperationalError("interrupted")
@@ -54,7 +54,7 @@ def test_an_interrupted_settling_leaves_no_file_behind(connection: sqlite3.Conne
     cursor = Cursor(Interrupted())
     with pytest.raises(sqlite3.OperationalError):
         cursor.settle()
-    gc.collect()  # a file that nobody closed would warn, and warnings are errors
+    gc.collect()  # an unclosed file would warn, and warnings are errors
     cursor.close()
 
 

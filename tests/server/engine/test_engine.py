@@ -11,7 +11,7 @@ import pytest
 
 import aioifx
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.control_statements import Event
+from aioifx.server.engine.control_statements import TransactionEvent
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.server import running
@@ -430,12 +430,12 @@ def test_two_sessions_share_a_counter(home: House) -> None:
 
 
 def test_transaction_control_tells_its_events(engine: Engine) -> None:
-    assert run(engine, "BEGIN WORK").event is Event.BEGUN
+    assert run(engine, "BEGIN WORK").event is TransactionEvent.BEGUN
     assert engine.in_transaction
-    assert run(engine, "COMMIT WORK").event is Event.COMMITTED
+    assert run(engine, "COMMIT WORK").event is TransactionEvent.COMMITTED
     assert not engine.in_transaction
     engine.begin()
-    assert engine.rollback().event is Event.ROLLED_BACK
+    assert engine.rollback().event is TransactionEvent.ROLLED_BACK
 
 
 @pytest.mark.parametrize(
@@ -537,7 +537,7 @@ def test_session_settings_survive_a_change_of_database(home: House) -> None:
     run(engine, "SET LOCK MODE TO WAIT 7")
     run(engine, "SET ISOLATION TO REPEATABLE READ")
     run(engine, "DATABASE sysmaster")
-    assert (engine.manners.lock_wait, engine.manners.isolation) == (7, Isolation.REPEATABLE_READ)
+    assert (engine.defaults.lock_wait, engine.defaults.isolation) == (7, Isolation.REPEATABLE_READ)
 
 
 def test_repeatable_read_keeps_what_it_has_seen(home: House) -> None:

@@ -17,8 +17,8 @@ def home() -> Iterator[House]:
 
 
 def workspace_of(engine: Engine) -> Workspace:
-    assert engine._current is not None
-    return engine._current
+    assert engine._workspace is not None
+    return engine._workspace
 
 
 def test_the_stamp_moves_with_every_change_of_the_schema(home: House) -> None:

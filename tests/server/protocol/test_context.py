@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.engine.control_statements import Event, Outcome
+from aioifx.server.engine.control_statements import StatementResult, TransactionEvent
 from aioifx.server.engine.engine import Engine
 from aioifx.server.protocol.context import Identity, SessionContext
 from aioifx.server.sql.errors import SqlError
@@ -17,23 +17,23 @@ def desk_of(engine: Engine) -> SessionContext:
 
 
 @pytest.fixture
-def desk(home: House) -> SessionContext:
+def context(home: House) -> SessionContext:
     return desk_of(home.engine())
 
 
-def written(desk: SessionContext) -> Reply:
-    put_eot(desk.outbox)
-    return feed(lambda inbox: read_reply(inbox, desk.capabilities), [desk.outbox.take()])[0]
+def written(context: SessionContext) -> Reply:
+    put_eot(context.outbox)
+    return feed(lambda inbox: read_reply(inbox, context.capabilities), [context.outbox.take()])[0]
 
 
-def test_without_a_statement_there_is_no_here(desk: SessionContext) -> None:
+def test_without_a_statement_there_is_no_here(context: SessionContext) -> None:
     with pytest.raises(SqlError) as raised:
-        _ = desk.here
+        _ = context.current
     assert raised.value.sqlcode == -258
-    desk.slot = desk.slots.add(desk.engine.prepare("SELECT tabid FROM systables"))
-    assert desk.here is desk.slot
-    desk.drop(desk.slot)
-    assert desk.slot is None
+    context.prepared = context.statements.add(context.engine.prepare("SELECT tabid FROM systables"))
+    assert context.current is context.prepared
+    context.drop(context.prepared)
+    assert context.prepared is None
 
 
 def test_what_the_client_wrote_is_read_in_its_code_set(home: House) -> None:
@@ -45,39 +45,41 @@ def test_what_the_client_wrote_is_read_in_its_code_set(home: House) -> None:
 
 
 @pytest.mark.parametrize("offer", [OFFERED, OFFERED[:8], OFFERED[:7]])
-def test_answers_are_written_in_the_agreed_layouts(desk: SessionContext, offer: bytes) -> None:
-    desk.capabilities = Capabilities.agreed(offer, SERVER_MASK)
-    desk.put_outcome(Outcome(rows=3, rowid=258, serial=7, event=Event.COMMITTED), warnings=8)
-    desk.put_fault(SqlError(-268, -100, "anna.pk", 12))
-    reply = written(desk)
+def test_answers_are_written_in_the_agreed_layouts(context: SessionContext, offer: bytes) -> None:
+    context.capabilities = Capabilities.agreed(offer, SERVER_MASK)
+    context.write_result(
+        StatementResult(rows=3, rowid=258, serial=7, event=TransactionEvent.COMMITTED), warnings=8
+    )
+    context.write_error(SqlError(-268, -100, "anna.pk", 12))
+    reply = written(context)
     assert reply.done == Done(8, 3, 258, 7)
     assert reply.cost == Cost(1, 1)
     assert reply.transaction == TransactionState(2, 0, 1)
     assert reply.error == ServerError(-268, -100, 12, "anna.pk")
 
 
-def test_an_outcome_without_an_event_says_nothing_of_the_transaction(desk: SessionContext) -> None:
-    desk.put_outcome(Outcome(rows=1))
-    assert written(desk).transaction is None
+def test_an_outcome_without_an_event_says_nothing_of_the_transaction(context: SessionContext) -> None:
+    context.write_result(StatementResult(rows=1))
+    assert written(context).transaction is None
 
 
-def test_varchar_is_padded_on_request(desk: SessionContext) -> None:
-    assert not desk.has_padded_varchar
-    desk.environment["IFX_PAD_VARCHAR"] = "1"
-    assert desk.has_padded_varchar
-    desk.environment.clear()
-    desk.capabilities = Capabilities.agreed(b"", SERVER_MASK)
-    assert not desk.has_padded_varchar  # bit 13 switches nothing
+def test_varchar_is_padded_on_request(context: SessionContext) -> None:
+    assert not context.has_padded_varchar
+    context.environment["IFX_PAD_VARCHAR"] = "1"
+    assert context.has_padded_varchar
+    context.environment.clear()
+    context.capabilities = Capabilities.agreed(b"", SERVER_MASK)
+    assert not context.has_padded_varchar  # bit 13 switches nothing
 
 
-def test_closing_all_closes_cursors_and_keeps_statements(desk: SessionContext) -> None:
-    slot = desk.slots.add(desk.engine.prepare("SELECT tabid FROM systables"))
-    slot.cursor = desk.engine.open(slot.statement)
-    desk.close_all()
-    assert slot.cursor is None
-    assert desk.slots.find(slot.statement_id) is slot
+def test_closing_all_closes_cursors_and_keeps_statements(context: SessionContext) -> None:
+    prepared = context.statements.add(context.engine.prepare("SELECT tabid FROM systables"))
+    prepared.cursor = context.engine.open(prepared.statement)
+    context.close_all()
+    assert prepared.cursor is None
+    assert context.statements.find(prepared.statement_id) is prepared
 
 
-def test_an_error_tells_no_more_of_a_name_than_a_message_takes(desk: SessionContext) -> None:
-    desk.put_fault(SqlError(-999, token="é" * 100_000))
-    assert written(desk).error == ServerError(-999, 0, 0, "é" * 256)
+def test_an_error_tells_no_more_of_a_name_than_a_message_takes(context: SessionContext) -> None:
+    context.write_error(SqlError(-999, token="é" * 100_000))
+    assert written(context).error == ServerError(-999, 0, 0, "é" * 256)

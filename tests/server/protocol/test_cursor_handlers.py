@@ -246,7 +246,7 @@ def test_outside_a_scroll_cursor_there_is_no_row(item: Talk) -> None:
     statement_id = item.prepare("SELECT id, name FROM item ORDER BY id")
     item.say(requests.Id(statement_id), requests.Scroll(), requests.Open())
     assert scrolled(item, statement_id, 6, 99) == (None, [])
-    assert scrolled(item, statement_id, 2) == (5, [ITEMS[4]])  # prior from behind the last row
+    assert scrolled(item, statement_id, 2) == (5, [ITEMS[4]])  # prior from after the last row
     assert scrolled(item, statement_id, 5, -99) == (None, [])
     assert scrolled(item, statement_id, 5, 1) == (1, [ITEMS[0]])
     assert scrolled(item, statement_id, 6, 0) == (None, [])
@@ -259,7 +259,7 @@ def test_scrolling_an_empty_result_finds_nothing(item: Talk) -> None:
         assert scrolled(item, statement_id, kind, 1) == (None, [])
 
 
-def test_beyond_the_end_the_cursor_stands_behind_the_last_row(item: Talk) -> None:
+def test_beyond_the_end_the_cursor_stands_after_the_last_row(item: Talk) -> None:
     statement_id = item.prepare("SELECT id, name FROM item ORDER BY id")
     item.say(requests.Id(statement_id), requests.Scroll(), requests.Open())
     for kind, row in ((6, 6), (6, 2**31 - 1), (1, 6)):

@@ -54,7 +54,7 @@ def test_pipelined_groups_are_answered_in_order_whatever_fails(item: Talk) -> No
 def test_a_defect_is_minus_768_and_the_session_goes_on(
     item: Talk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(desk: SessionContext, message: Request) -> None:
+    def broken(context: SessionContext, message: Request) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
@@ -81,7 +81,7 @@ def test_an_empty_group_is_answered_by_an_empty_one(home: House) -> None:
 
 @pytest.fixture
 def engine(item: Talk) -> Engine:
-    return item.conversation._desk.engine
+    return item.conversation._context.engine
 
 
 def test_an_interrupt_hits_the_first_group_that_runs_a_statement(item: Talk, engine: Engine) -> None:
@@ -114,7 +114,7 @@ def test_an_interrupt_hits_a_fetch_and_leaves_the_cursor(item: Talk, engine: Eng
     assert item.say(at, fetch).rows != []
 
 
-def test_groups_behind_an_interrupted_one_run(item: Talk, engine: Engine) -> None:
+def test_groups_after_an_interrupted_one_run(item: Talk, engine: Engine) -> None:
     groups = [commanded(f"UPDATE item SET name = 'n{number}' WHERE id = {number}") for number in (1, 2, 3)]
     engine.interrupt()
     item.hear(item.conversation.answer(groups[:1]))
@@ -123,5 +123,5 @@ def test_groups_behind_an_interrupted_one_run(item: Talk, engine: Engine) -> Non
 
 
 def test_nothing_is_done_for_a_client_that_is_gone(item: Talk, engine: Engine) -> None:
-    engine.interrupt(for_good=True)
+    engine.interrupt(permanent=True)
     assert item.conversation.answer([commanded("DELETE FROM item"), [requests.Version()]]) == b""

@@ -62,7 +62,7 @@ def test_rows_are_gathered_from_several_messages_and_taken_once() -> None:
     assert insertion.take(decoder) == ([], False)
 
 
-def test_rows_in_front_of_one_that_means_nothing_are_taken() -> None:
+def test_rows_before_an_invalid_one_are_taken() -> None:
     columns = (Column("d", SqlType(TypeCode.DATETIME, 0x0E0A)),)  # YEAR TO SECOND
     good = b"\xc7\x14\x14\x05\x04\x0c\x22\x38"
     insertion = Insertion(0)
@@ -77,7 +77,7 @@ def test_all_puts_of_a_group_are_answered_by_one_done(talk: Talk) -> None:
     reply = talk.say(requests.Id(statement_id), *puts(columns, rows))
     assert reply.dones == [Done(0, 30_000)]
     assert put(talk, statement_id, columns, *rows).dones == [Done(0, 30_000)]
-    assert talk.say(requests.Id(statement_id)).dones == []  # JDBC's bare SQ_ID behind a SQ_PUT of many rows
+    assert talk.say(requests.Id(statement_id)).dones == []  # JDBC's bare SQ_ID after a SQ_PUT of many rows
     talk.say(requests.Commit())
     assert talk.select("SELECT COUNT(*), COUNT(DISTINCT b), MAX(a) FROM t") == [(60_000, 30_000, 29_999)]
 
@@ -126,7 +126,7 @@ FAILURES = [
 @pytest.mark.parametrize(("ddl", "bad", "error"), FAILURES)
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("log_mode", [LogMode.LOGGED, LogMode.UNLOGGED])
-def test_rows_in_front_of_a_failing_one_stay_and_what_follows_is_dropped(
+def test_rows_before_a_failing_one_are_kept_and_what_follows_is_dropped(
     log_mode: LogMode, together: bool, ddl: str, bad: Row, error: tuple[int, int, str], at: int
 ) -> None:
     with house(log_mode) as home:
@@ -147,7 +147,7 @@ def test_rows_in_front_of_a_failing_one_stay_and_what_follows_is_dropped(
         assert put(talk, statement_id, columns, (5, "x")).dones == [Done(0, 1)]  # it was not closed
 
 
-def test_rows_in_front_of_one_that_cannot_be_stored_stay(talk: Talk) -> None:
+def test_rows_before_one_that_cannot_be_stored_are_kept(talk: Talk) -> None:
     talk.command("CREATE TABLE t (a INTEGER, b DECIMAL(4,2))")
     statement_id = talk.prepare("INSERT INTO t VALUES (?, ?)")
     # Three bytes hold four digits wherever the point is: 123 looks like a DECIMAL(4,2), and is none.

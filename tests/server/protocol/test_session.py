@@ -189,7 +189,7 @@ async def test_a_client_that_does_not_log_in_is_dropped(caplog: pytest.LogCaptur
                 await caller.until_lost()
         await soon(lambda: not server._sessions and not server._connections)
         assert {record.getMessage() for record in caplog.records} == {
-            "a client was dropped: no login within 0.05 s"
+            "connection closed: no login within 0.05 s"
         }
         async with calling(server) as caller:
             await caller.begin()
@@ -386,7 +386,7 @@ async def test_everything_up_to_the_database_may_be_said_at_once(server: Server)
         assert opened.done.warnings == 0x15
 
 
-async def test_reading_goes_on_while_nobody_takes_the_answers(server: Server) -> None:
+async def test_requests_are_read_while_the_client_does_not_read_replies(server: Server) -> None:
     async with calling(server) as caller:
         await caller.begin()
         await caller.command("CREATE TABLE t (n INTEGER, pad CHAR(30000))")
@@ -437,7 +437,7 @@ async def test_a_malformed_message_ends_that_session_only_with_a_line_in_the_log
     assert "session ended" in caplog.text
 
 
-async def test_goodbye_is_answered_and_closes(server: Server) -> None:
+async def test_exit_is_answered_and_closes(server: Server) -> None:
     async with calling(server) as caller:
         await caller.begin()
         await caller.command("CREATE TABLE t (a INTEGER)")
@@ -511,7 +511,7 @@ async def test_very_many_statements_are_too_many(server: Server) -> None:
 # -- interrupts --------------------------------------------------------------------------------------------------------
 
 SLOW = "SELECT COUNT(*)::INTEGER FROM n a, n b, n c, n d"
-"""Some seconds, if nobody interrupts."""
+"""Takes some seconds unless interrupted."""
 
 NUMBERS = "CREATE TABLE n (a INTEGER); INSERT INTO n VALUES (0);" + 7 * "INSERT INTO n SELECT a FROM n;"
 
@@ -638,7 +638,7 @@ async def test_an_interrupted_query_has_no_end_of_rows(slow_server: Server) -> N
         assert code_of(await caller.reply())[0] in (-259, -267)
 
 
-async def test_of_pipelined_groups_the_running_one_is_hit_and_those_behind_it_run(
+async def test_an_interrupt_ends_the_running_group_and_later_groups_run(
     slow_server: Server,
 ) -> None:
     async with logged_in(slow_server) as caller:

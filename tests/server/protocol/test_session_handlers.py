@@ -116,7 +116,7 @@ def test_the_server_lists_its_databases_and_its_version(talk: Talk) -> None:
     assert "Version" in version
 
 
-def test_goodbye_rolls_back_and_is_answered_without_an_end(home: House, item: Talk) -> None:
+def test_exit_rolls_back_and_is_answered_without_an_end(home: House, item: Talk) -> None:
     item.say(requests.Begin())
     item.command("DELETE FROM item")
     assert item.conversation.answer([[requests.Exit()]]) == b"\x00\x38"
@@ -259,7 +259,7 @@ def test_set_lock_mode_holds_for_the_session(home: House, text: str, seconds: fl
     talk.command("SET LOCK MODE TO WAIT 5")
     assert talk.command(f"SET LOCK MODE TO {text}").error is None
     talk.command("DATABASE sysmaster")
-    assert engine.manners.lock_wait == seconds
+    assert engine.defaults.lock_wait == seconds
 
 
 @pytest.mark.parametrize(

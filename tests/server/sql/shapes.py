@@ -99,7 +99,7 @@ def value_shape(text: str) -> str:
 
 
 def condition_shape(text: str) -> str:
-    """The shape of a condition behind WHERE."""
+    """The shape of a condition after WHERE."""
     return shape(select_of(parse(f"SELECT 1 FROM t WHERE {text}")).where)
 
 

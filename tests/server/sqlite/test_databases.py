@@ -24,7 +24,7 @@ def test_a_new_database_has_the_system_catalog() -> None:
     databases.close()
 
 
-def test_temporary_databases_leave_nothing_behind() -> None:
+def test_temporary_databases_leave_no_files() -> None:
     databases = Databases()
     folder = databases.create("shop", LogMode.LOGGED, "anna").path.parent
     assert folder.is_dir()
@@ -50,7 +50,7 @@ def test_databases_in_a_directory_are_found_again(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "shop.sqlite").is_file()
 
 
-def test_a_file_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
+def test_a_foreign_file_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "a.sqlite").write_bytes(b"nothing of the kind" * 100)
     with pytest.raises(ValueError, match=r"a\.sqlite is not a database"):
         Databases(tmp_path)

@@ -14,7 +14,7 @@ from tests.server.talking import House, codes, house, query, run
 
 
 class Awaited(Interrupts):
-    """An interrupt that comes when somebody looks for it, for the *looks*-th time from `expect` on."""
+    """An interrupt that arrives at the *looks*-th check after `expect`."""
 
     __slots__ = ("_for_good_then", "_looks")
 
@@ -23,14 +23,14 @@ class Awaited(Interrupts):
         self._looks = 0
         self._for_good_then = False
 
-    def expect(self, looks: int, *, for_good: bool = False) -> None:
-        self._looks, self._for_good_then = looks, for_good
+    def expect(self, looks: int, *, permanent: bool = False) -> None:
+        self._looks, self._for_good_then = looks, permanent
 
     def _look(self) -> None:
         if self._looks:
             self._looks -= 1
             if not self._looks:
-                self.request(for_good=self._for_good_then)
+                self.request(permanent=self._for_good_then)
 
     def check(self) -> None:
         self._look()
@@ -202,13 +202,11 @@ def test_a_violation_in_a_transaction_is_told_and_undone(engine: Engine) -> None
         assert query(engine, "SELECT k FROM u") == [(50,)]
 
 
-def test_when_nobody_is_there_even_one_subquery_is_dropped_and_nothing_stays(
-    home: House, engine: Engine
-) -> None:
+def test_a_permanent_interrupt_ends_even_one_subquery_without_any_change(home: House, engine: Engine) -> None:
     run(engine, "BEGIN WORK")
     run(engine, "INSERT INTO t (a) VALUES (7)")
     statement = engine.prepare("UPDATE n SET a = 0 WHERE a < (SELECT COUNT(*) FROM n x, n y, n z, n u, n v)")
-    interrupts_of(engine).expect(IN_THE_MIDDLE, for_good=True)
+    interrupts_of(engine).expect(IN_THE_MIDDLE, permanent=True)
     with pytest.raises(SqlError) as raised:
         engine.execute(statement)
     assert codes(raised.value) == (-213, -157, "")

@@ -28,7 +28,7 @@ def numbers(connection: sqlite3.Connection) -> list[int]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9)), max_size=20))
-def test_rows_in_front_of_the_first_that_fails_stay(rows: list[tuple[Stored, ...]]) -> None:
+def test_rows_before_the_first_that_fails_are_kept(rows: list[tuple[Stored, ...]]) -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("CREATE TABLE t (a INTEGER UNIQUE)")
     first_twice = next((n for n, row in enumerate(rows) if row in rows[:n]), len(rows))

@@ -36,8 +36,8 @@ def test_a_check_ends_one_statement_with_minus_213(interrupts: Interrupts) -> No
 
 
 def test_what_is_for_good_ends_everything(interrupts: Interrupts) -> None:
-    interrupts.request(for_good=True)
-    assert interrupts.for_good
+    interrupts.request(permanent=True)
+    assert interrupts.permanent
     for _ in range(3):
         assert interrupts.take()
         with pytest.raises(SqlError):
@@ -47,10 +47,10 @@ def test_what_is_for_good_ends_everything(interrupts: Interrupts) -> None:
 def test_sqlite_is_stopped_only_where_it_does_no_harm(interrupts: Interrupts) -> None:
     interrupts.request()
     assert not interrupts.stops()
-    with interrupts.stopping_for_good():
+    with interrupts.stopping_permanently():
         assert not interrupts.stops()
     with interrupts.stopping():
-        with interrupts.stopping_for_good():
+        with interrupts.stopping_permanently():
             assert not interrupts.stops()
         assert interrupts.stops()
         assert not interrupts.stops()
@@ -58,12 +58,12 @@ def test_sqlite_is_stopped_only_where_it_does_no_harm(interrupts: Interrupts) ->
     assert not interrupts.stops()
 
 
-def test_with_nobody_there_a_transaction_may_be_lost_but_what_is_no_statement_goes_on(
+def test_a_permanent_interrupt_may_end_a_transaction_but_not_cleanup(
     interrupts: Interrupts,
 ) -> None:
-    interrupts.request(for_good=True)
+    interrupts.request(permanent=True)
     assert not interrupts.stops()
-    with interrupts.stopping_for_good():
+    with interrupts.stopping_permanently():
         assert interrupts.stops()
     with interrupts.stopping():
         assert interrupts.stops()

@@ -71,7 +71,9 @@ def test_many_rows_are_bound_as_each_of_them() -> None:
     ("bad", "sqlcode"), [((2**31, "x", None), -1215), ((1, "x", "x"), -1218), ((1, "x"), -254)]
 )
 @pytest.mark.parametrize("at", range(4))
-def test_rows_in_front_of_one_that_cannot_be_bound_are(bad: tuple[Value, ...], sqlcode: int, at: int) -> None:
+def test_rows_before_one_that_cannot_be_bound_are_bound(
+    bad: tuple[Value, ...], sqlcode: int, at: int
+) -> None:
     binders = Binders(PARAMETERS[:3])
     rows: list[tuple[Value, ...]] = [*ROWS]
     rows.insert(at, bad)

@@ -41,7 +41,7 @@ def test_counting_begins_where_the_table_says(connection: sqlite3.Connection) ->
     assert serials.take(table(), "k", 0) == 40
 
 
-def test_counting_goes_on_behind_the_greatest_row(connection: sqlite3.Connection) -> None:
+def test_counting_continues_after_the_greatest_row(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO t100 VALUES (7), (3)")
     serials = Serials()
     serials.prime(connection, table())

@@ -10,7 +10,7 @@ import pytest
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.server.sqlite.transactions import Manners, Transactions
+from aioifx.server.sqlite.transactions import SessionDefaults, Transactions
 from aioifx.server.sqlite.write_lock import LockRefused
 
 
@@ -19,8 +19,8 @@ class Party:
 
     def __init__(self, database: Database) -> None:
         self.connection = sqlite3.connect(database.path, timeout=0, isolation_level=None)
-        self.manners = Manners()
-        self.transactions = Transactions(self.connection, database, self.manners, lambda: False)
+        self.defaults = SessionDefaults()
+        self.transactions = Transactions(self.connection, database, self.defaults, lambda: False)
 
     def insert(self, value: int, *, alone: bool = True) -> None:
         with self.transactions.writing(alone=alone):
@@ -135,7 +135,7 @@ def test_reads_before_the_first_write_see_what_others_commit(party: MakeParty) -
 
 def test_repeatable_read_sees_the_same_rows_until_the_end(party: MakeParty) -> None:
     one, two = party(), party()
-    one.manners.isolation = Isolation.REPEATABLE_READ
+    one.defaults.isolation = Isolation.REPEATABLE_READ
     one.transactions.begin()
     assert one.values() == []
     two.insert(1)

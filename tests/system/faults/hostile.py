@@ -197,9 +197,9 @@ class HostileConversation(Conversation):
     plans: Final[dict[str, Plan]] = {}
     """By user."""
 
-    def __init__(self, desk: SessionContext) -> None:
-        super().__init__(desk)
-        self._user = desk.engine.settings.user
+    def __init__(self, context: SessionContext) -> None:
+        super().__init__(context)
+        self._user = context.engine.settings.user
 
     def answer(
         self, groups: Sequence[Sequence[Request]], early: Callable[[bytes], None] | None = None

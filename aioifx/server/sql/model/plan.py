@@ -1,6 +1,6 @@
 """What a translated statement is: description, parameters, an action that runs without parsing. Never: Informix SQL.
 
-House rules:
+Invariants:
 1. `parameters[i]` is bound as ``?{i+1}`` in every SQLite text of the plan; a text need not use all of them.
    `binding.bind` turns the Python value of a parameter into what SQLite is given.
 2. All values inside SQLite are in storage form; `columns` says how the values of a Query's rows are loaded.

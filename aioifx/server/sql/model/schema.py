@@ -1,6 +1,6 @@
 """What a database holds: Table, ColumnDef, Constraint, Index, and the Schema that finds them. Never: how it is kept.
 
-House rules:
+Invariants:
 1. Nouns are frozen. A change makes a new Table; `plan.Definition` carries it to the catalog.
 2. `Table.source` is SQLite text for a FROM clause and `Table.physical` the bare SQLite name that error messages
    show. Neither is ever made from a name that a user chose: tables are called ``t<tabid>``.

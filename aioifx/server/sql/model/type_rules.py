@@ -1,6 +1,6 @@
 """The type of an expression: arithmetic, concatenation, common types of branches and unions. Never: values, SQL text.
 
-House rules:
+Invariants:
 1. Encoded lengths are those of syscolumns: 4 for INTEGER and DATE, precision * 256 + scale for DECIMAL.
 2. Arithmetic with a DECIMAL gives DECIMAL, also when the other side is FLOAT (documented: automatic conversion).
 3. SERIAL types are columns' only: an expression has the integer type behind them.
@@ -112,7 +112,7 @@ _SERVED_COLUMNS: Final = 1998
 def require_columns(count: int, offset: int) -> None:
     """Refuse more columns than a table or a query may have.
 
-    Raises:   SqlFault: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than are
+    Raises:   SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than are
               served.
     """
     if count > ROW_LIMIT:

@@ -1,6 +1,6 @@
 """SUM, AVG, STDEV, VARIANCE, RANGE, exact over decimals, as classes that SQLite steps. Never: COUNT, MIN, MAX.
 
-House rules:
+Invariants:
 1. NULL does not count. Over nothing but NULLs the result is NULL.
 2. All sums are kept exactly, as Decimal; a FLOAT counts by its shortest digits, and one FLOAT makes the result FLOAT.
 3. SQLite builds an instance per group without arguments; `inverse` and `value` serve OVER (..).

@@ -1,6 +1,6 @@
 """From one type's storage form to another's: casts, assignments, comparisons. Never: Python values of the client.
 
-House rules:
+Invariants:
 1. One table, `_ROUTES`, says which forms convert; what it lacks is -1260, or -1266 between the two INTERVAL families.
 2. A route is made once for two types and kept; the made converter knows sizes, scales and qualifiers.
 3. Casting and assigning differ in one thing: assigning may be told to refuse what casting cuts (-1279).
@@ -50,7 +50,7 @@ def convert(value: Stored, source: SqlType, target: SqlType, settings: Settings)
 def converter(source: int, target: int) -> Converter:
     """The conversion between two types, by their numbers.
 
-    Raises:   SqlFault: -1260, there is none; -1266, both are INTERVALs, of different families.
+    Raises:   SqlError: -1260, there is none; -1266, both are INTERVALs, of different families.
     """
     source_type, target_type = numbered_type(source), numbered_type(target)
     forms = form_of(source_type), form_of(target_type)
@@ -266,7 +266,7 @@ Comparer: TypeAlias = Callable[[Value, Value, Settings], int]
 def comparer(left: int, right: int) -> Comparer:
     """How stored values of two types are compared: by value, in whichever type holds both.
 
-    Raises:   SqlFault: -1260, they do not compare; -1266, they are INTERVALs of different families.
+    Raises:   SqlError: -1260, they do not compare; -1266, they are INTERVALs of different families.
     """
     left_type, right_type = numbered_type(left), numbered_type(right)
     first, second = form_of(left_type), form_of(right_type)

@@ -1,6 +1,6 @@
 """Python values of the client <-> storage forms of a column's type. Never: SQL text, SQLite.
 
-House rules:
+Invariants:
 1. `store` assigns: it checks ranges, rounds to scales, cuts strings, extends DATETIMEs, reads text. What it cannot
    do is a fault that names the reason, never another exception.
 2. `load` gives the Python classes that the codecs take; a loader of None means that the stored form is that already.
@@ -61,7 +61,7 @@ _TICKS: Final = SqlType(TypeCode.INTERVAL, Qualifier(Unit.DAY, Unit.FRACTION, 9,
 def natural(value: Value, settings: Settings) -> tuple[Stored, SqlType]:
     """The storage form of a Python value in the type that the value has by itself, nothing rounded or cut.
 
-    Raises:   SqlFault: -415, no SQL type is like it.
+    Raises:   SqlError: -415, no SQL type is like it.
     """
     maker = _NATURAL.get(value.__class__)
     if maker is None:

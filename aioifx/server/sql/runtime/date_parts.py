@@ -1,6 +1,6 @@
 """What SQL asks of the calendar about a DATE or DATETIME: parts, months added, last days, rounding. Never: INTERVAL.
 
-House rule: a DATE or DATETIME is given as its stored form and the number of its type, and what is again a DATE or
+Invariant: a DATE or DATETIME is given as its stored form and the number of its type, and what is again a DATE or
 DATETIME is returned in the same type.
 """
 

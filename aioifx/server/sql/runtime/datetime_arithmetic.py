@@ -1,6 +1,6 @@
 """DATE and DATETIME as SQL computes with them: now, plus and minus, differences, TO_CHAR, TO_DATE. Never: month ends.
 
-House rule: stored values come with the numbers of their types, as in `calendars`.
+Invariant: stored values come with the numbers of their types, as in `calendars`.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
 def parse_moment(text: str, pattern: str, now: datetime) -> datetime:
     """The point in time that a text means; what the pattern does not name is 1 or 0, and of the year the present one.
 
-    Raises:   SqlFault: -1277, the text is not as the pattern says; -1263, a field is out of range.
+    Raises:   SqlError: -1277, the text is not as the pattern says; -1263, a field is out of range.
     """
     expression, names = _reader(pattern)
     match = expression.fullmatch(text.strip(" "))

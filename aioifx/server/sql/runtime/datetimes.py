@@ -1,6 +1,6 @@
 """DATETIME as ISO text cut to its qualifier: reading, extending, cutting, moving by INTERVALs. Never: own formats.
 
-House rule: a stored DATETIME is a slice of the full form ``YYYY-MM-DD HH:MM:SS.FFFFF``, so extending is filling in
+Invariant: a stored DATETIME is a slice of the full form ``YYYY-MM-DD HH:MM:SS.FFFFF``, so extending is filling in
 what stands left and right of the slice, and cutting is slicing.
 """
 
@@ -111,7 +111,7 @@ def requalified(text: str, source: Qualifier, target: Qualifier, settings: Setti
 def parse_datetime(text: str, qualifier: Qualifier, settings: Settings) -> str:
     """The stored form of a text such as ``2026-5-4 12:30``; FRACTION digits beyond the scale are cut.
 
-    Raises:   SqlFault: -1261 too many digits in the first field, -1262 something that is no digit, -1263 a field
+    Raises:   SqlError: -1261 too many digits in the first field, -1262 something that is no digit, -1263 a field
               missing or out of range, -1264 text behind the last field.
     """
     text = text.strip(" ")

@@ -69,7 +69,7 @@ def _rounding(digits: int) -> Context:
 def fit_decimal(number: Decimal, precision: int, scale: int | None) -> Decimal:
     """Rounded to DECIMAL(precision, scale), or to the digits of a floating DECIMAL(precision).
 
-    Raises:   SqlFault: -1226, too many digits in front of the point, or too large an exponent.
+    Raises:   SqlError: -1226, too many digits in front of the point, or too large an exponent.
     """
     if scale is None:
         fitted = _rounding(precision).plus(number)

@@ -84,7 +84,7 @@ def format_interval(amount: int, qualifier: Qualifier) -> str:
 def parse_interval(text: str, qualifier: Qualifier) -> int:
     """Months or ticks of a text such as ``-5-3`` or ``3 04:05:06.5``; FRACTION digits beyond the scale are cut.
 
-    Raises:   SqlFault: -1261 too many digits in the first field, -1262 something that is no digit, -1263 a field
+    Raises:   SqlError: -1261 too many digits in the first field, -1262 something that is no digit, -1263 a field
               missing or out of range, -1264 text behind the last field.
     """
     text = text.strip(" ")

@@ -37,7 +37,7 @@ class _Mask(NamedTuple):
 def _mask(text: str) -> _Mask:
     """The mask that a text is.
 
-    Raises:   SqlFault: -999, no digit has a place in it, as in masks of other databases.
+    Raises:   SqlError: -999, no digit has a place in it, as in masks of other databases.
     """
     before, point, rest = text.partition(".")
     places = _DIGITS + "".join(symbol for symbol in _SYMBOLS if symbol in before)

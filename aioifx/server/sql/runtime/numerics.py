@@ -1,6 +1,6 @@
 """Numbers by type: ranges, and arithmetic that the result's type decides and checks. Never: text or time.
 
-House rules:
+Invariants:
 1. Operands are stored numbers of any form: int, float, decimal text.
 2. ``result`` is the number of the result's type (`storage.type_number`); it alone says which arithmetic is meant.
 3. NULL in gives NULL out.

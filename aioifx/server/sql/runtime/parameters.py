@@ -23,7 +23,7 @@ _WIDEST_INTEGER: Final = 2**63 - 1
 def bind(parameters: Sequence[Parameter], values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
     """The values of a plan's parameters as SQLite takes them.
 
-    Raises:   SqlFault: -254 their number is another, -415 and kin a value cannot be of the type.
+    Raises:   SqlError: -254 their number is another, -415 and kin a value cannot be of the type.
     """
     if len(values) != len(parameters):
         raise SqlError(_WRONG_COUNT)

@@ -1,6 +1,6 @@
 """LIKE and MATCHES: patterns compiled once, matched whole, case kept. Never: what is done with the answer.
 
-House rules:
+Invariants:
 1. Trailing blanks of the value do not count, nor do those of a pattern that stand behind an ordinary character;
    so CHAR matches as it compares. Behind a wildcard, blanks are part of the pattern.
 2. No pattern makes matching explode: a wildcard's first fit is never tried again, as all that stands between two

@@ -1,6 +1,6 @@
 """Strings by characters and by bytes of the code set: cutting, padding, SQL's string functions. Never: patterns.
 
-House rules:
+Invariants:
 1. Functions of SQL take None for NULL and give None when an argument is NULL, unless they say otherwise.
 2. Bytes are those of the database's code set. assumed: SUBSTR, LPAD and the others count characters; only
    subscripts, LENGTH, OCTET_LENGTH and sizes of columns count bytes.
@@ -144,7 +144,7 @@ def trim_trailing(text: str | None, characters: str | None = " ") -> str | None:
 
 
 def _require_length(count: int) -> None:
-    """Raises:   SqlFault: -881, the result would be longer than LVARCHAR."""
+    """Raises:   SqlError: -881, the result would be longer than LVARCHAR."""
     if count > _LONGEST:
         raise SqlError(_TOO_LONG)
 

@@ -1,6 +1,6 @@
 """Databases, transactions, locks, SET, rights, statistics, routines called. Never: tables and their rows.
 
-House rule: a SET that changes nothing here is still read to its end, so that a misspelt one is refused.
+Invariant: a SET that changes nothing here is still read to its end, so that a misspelt one is refused.
 
 Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
 """

@@ -1,6 +1,6 @@
 """A statement's tokens on their way through the parser: look, accept, refuse. Never: what a statement means.
 
-House rules:
+Invariants:
 1. `at`, `accept` and `expect` take words and symbols in the order in which they stand: ``at("group", "by")``.
 2. A refusal is `raise stream.refusal()`: -201 at the token that nobody wanted.
 3. Whatever can contain itself calls `descend` and `ascend`, so that no text exhausts the stack.

@@ -1,6 +1,6 @@
 """Values and conditions, and how tightly their operators bind. Never: the words that stand for a value.
 
-House rules:
+Invariants:
 1. A value is not a condition: ``SELECT a = b`` is refused at the ``=``. Only parentheses in a condition may
    hold either, and what they hold decides what may follow.
 2. AND and OR make one node of a whole chain; arithmetic makes a node of each operator, leaning to the left.

@@ -1,6 +1,6 @@
 """The syntax tree: what a statement says before any name is looked up. Never: a type that must be inferred.
 
-House rules:
+Invariants:
 1. Every node has `offset`, the character position of its first token in the statement, from 1. For a binary
    operator that is its left operand's; `operator_offset` is there where an error would point at the operator.
 2. Names are folded to lower case, unless DELIMIDENT is set and they were written in double quotes.

@@ -1,6 +1,6 @@
 """The front door of the parser: text to tree, script to statements. Never: what a name stands for.
 
-House rules:
+Invariants:
 1. A statement is read to its end; a semicolon may close it, nothing may follow.
 2. What comes out is at most MAX_HEIGHT nodes high, so that whoever walks it may recurse.
 """
@@ -49,7 +49,7 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
     """The tree of one statement.
 
     Args:     delimident: double quotes stand round names instead of strings.
-    Raises:   SqlFault: -201 where the grammar ends, -999 for Informix SQL that is not executed here, or what
+    Raises:   SqlError: -201 where the grammar ends, -999 for Informix SQL that is not executed here, or what
               `tokenize` refuses.
     """
     s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
@@ -65,7 +65,7 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
 def parse_type_text(text: str) -> SqlType:
     """The type that *text* names, as a column's or a parameter's is named.
 
-    Raises:   SqlFault: as `parse`.
+    Raises:   SqlError: as `parse`.
     """
     s = TokenStream(text, tokenize(text), _GRAMMAR)
     type_ = parse_type(s)
@@ -106,7 +106,7 @@ def split_script(text: str) -> Iterator[tuple[str, int]]:
 
     Routine bodies keep theirs. The lines with which dbschema begins its output are no statement.
 
-    Raises:   SqlFault: what `tokenize` refuses; its offset counts from the beginning of the script.
+    Raises:   SqlError: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
     begun: list[Token] = []
     banner = _BANNER.match(text)

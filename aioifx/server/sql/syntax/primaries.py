@@ -1,6 +1,6 @@
 """What is a value by itself: literals, columns, calls, CASE, subqueries. Never: operators between values.
 
-House rules:
+Invariants:
 1. A word means something special only in the company that makes it so: ``TODAY`` before ``.`` is a table,
    ``CASE`` before a comma a column, ``INTERVAL(`` a call unless a qualifier stands behind the parentheses.
 2. USER, TODAY, CURRENT and their like win over columns of the same name (documented: identifiers; a column is

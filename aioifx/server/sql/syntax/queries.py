@@ -1,6 +1,6 @@
 """SELECT from WITH to INTO TEMP: what a query is made of, and in which order. Never: whether its names exist.
 
-House rule: FROM is required; FOR UPDATE, FOR READ ONLY and INTO TEMP belong to the outermost query alone.
+Invariant: FROM is required; FOR UPDATE, FOR READ ONLY and INTO TEMP belong to the outermost query alone.
 
 Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement), and -944 for SKIP, FIRST and LIMIT
 inside expressions is too.

@@ -1,6 +1,6 @@
 """The SET statements. Never: what a setting does.
 
-House rule: a SET without effect here is still read to its end, so that a misspelt one is refused.
+Invariant: a SET without effect here is still read to its end, so that a misspelt one is refused.
 
 Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
 """

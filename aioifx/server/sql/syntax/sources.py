@@ -1,6 +1,6 @@
 """FROM: tables, joins, old outer joins, derived tables, and their aliases. Never: whether a table exists.
 
-House rule: a name is an alias unless it begins the next clause, and for that its neighbour counts: ``LIMIT`` is a
+Invariant: a name is an alias unless it begins the next clause, and for that its neighbour counts: ``LIMIT`` is a
 clause before a number, an alias elsewhere.
 
 Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement, FROM clause).

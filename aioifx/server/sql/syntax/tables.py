@@ -1,6 +1,6 @@
 """CREATE TABLE and ALTER TABLE: columns, defaults, constraints. Never: whether a default suits its column.
 
-House rules:
+Invariants:
 1. A constraint's name stands behind it (``PRIMARY KEY (k) CONSTRAINT pk_t``), as Informix demands.
 2. ENABLED and NOVALIDATE are the rule here and are dropped; DISABLED and FILTERING are refused.
 

@@ -1,6 +1,6 @@
 """The words of a statement: names, numbers, strings, symbols, with their places. Never: what is a keyword.
 
-House rules:
+Invariants:
 1. No word is reserved; the parser decides by position, so a keyword is a name here.
 2. Every character is looked at once: each pattern is tried at one place only and none of them backtracks.
 3. What cannot be a token is refused here, with the place where it begins.
@@ -75,7 +75,7 @@ def tokenize(text: str, *, delimident: bool = False) -> list[Token]:
     """The tokens of a text, the last one being the END.
 
     Args:     delimident: double quotes stand round names instead of strings.
-    Raises:   SqlFault: a character, number, string or comment that is none.
+    Raises:   SqlError: a character, number, string or comment that is none.
     """
     return list(tokens_of(text, delimident=delimident))
 

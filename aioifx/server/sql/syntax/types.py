@@ -90,7 +90,7 @@ def parse_type(s: TokenStream) -> SqlType:
 
 def _type_with_start(s: TokenStream) -> DeclaredType:
     """
-    Raises:   SqlFault: -9628 for a name that is no built-in type, -999 for one that is not executed here.
+    Raises:   SqlError: -9628 for a name that is no built-in type, -999 for one that is not executed here.
     """
     token = s.token
     if token.kind is not Kind.NAME:

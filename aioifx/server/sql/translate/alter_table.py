@@ -1,6 +1,6 @@
 """ALTER TABLE and RENAME COLUMN -> Definitions. Never: new tables.
 
-House rules:
+Invariants:
 1. SQLite's columns need not be in Informix's order (`Table.stored_order`): ADD .. BEFORE is an ADD at the end there.
 2. A fault that depends on the rows is raised by a step that changes nothing: ``DELETE .. WHERE CASE .. ifx_raise``.
 """
@@ -269,7 +269,7 @@ class _Alteration:
     def _move_column(self, old: ColumnDef, new: ColumnDef, text: str, offset: int) -> None:
         """Another affinity: a second column takes the values and the first one's name.
 
-        Raises:   SqlFault: -999, the column is part of a foreign key or of a CHECK.
+        Raises:   SqlError: -999, the column is part of a foreign key or of a CHECK.
         """
         tied = [
             each
@@ -305,7 +305,7 @@ class _Alteration:
 def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> Definition:
     """RENAME COLUMN: in the table, and in the foreign keys of others that point to it.
 
-    Raises:   SqlFault: -217 no such column, -328 the new name is taken.
+    Raises:   SqlError: -217 no such column, -328 the new name is taken.
     """
     old, new = node.column.text, node.new_name.text
     if table.column(old) is None:

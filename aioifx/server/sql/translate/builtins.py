@@ -1,6 +1,6 @@
 """Built-in functions: how arguments are taken, what SQLite calls instead, the result type. Never: the tree, operators.
 
-House rules:
+Invariants:
 1. A function is a row of `ROUTINES`: kinds of arguments, how many must be there, and a builder.
 2. Result types are documented where the SQL Syntax manual names one; the sizes of texts are assumed to be the widest
    that the arguments allow.

@@ -53,7 +53,7 @@ class Translator(Protocol):
 def call(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """A call of a built-in function.
 
-    Raises:   SqlFault: -674 no such routine, -664 wrong number of arguments.
+    Raises:   SqlError: -674 no such routine, -664 wrong number of arguments.
     """
     special = _SPECIAL.get(node.name)
     if special is not None and node.routine.owner == "":
@@ -78,7 +78,7 @@ def _widened(value: Typed, code_set: str) -> Typed:
 def _registered(translator: Translator, node: nodes.Call) -> Typed:
     """A function written in Python.
 
-    Raises:   SqlFault: -674, none with such arguments; -999, it has several results.
+    Raises:   SqlError: -674, none with such arguments; -999, it has several results.
     """
     routine = translator.context.settings.routines.find(node.name)
     if routine is None or not routine.returns or len(node.arguments) != len(routine.params):

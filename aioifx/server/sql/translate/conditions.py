@@ -75,7 +75,7 @@ _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": 
 def condition(translator: Translator, node: nodes.Expression) -> str:
     """SQLite text of a condition.
 
-    Raises:   SqlFault: -201, it is a value other than a BOOLEAN.
+    Raises:   SqlError: -201, it is a value other than a BOOLEAN.
     """
     match node:
         case nodes.And():

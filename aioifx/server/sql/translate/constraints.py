@@ -44,7 +44,7 @@ _LETTERS: Final = {
 def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
     """A column without the constraints that stand behind it.
 
-    Raises:   SqlFault: -999, the server does not store its type.
+    Raises:   SqlError: -999, the server does not store its type.
     """
     if family_of(node.type) is Family.OTHER:
         raise SqlError(-999, token=str(node.type), offset=node.offset)
@@ -85,7 +85,7 @@ def _default(node: nodes.Default, column: ColumnDef, context: Context) -> Defaul
 def _require_fitting(value: Typed, column: ColumnDef, offset: int, context: Context) -> None:
     """A default must be a value of its column's type.
 
-    Raises:   SqlFault: -591 (documented).
+    Raises:   SqlError: -591 (documented).
     """
     if value.type is None:
         return
@@ -120,7 +120,7 @@ class TableBuilder:
     def constraint(self, node: nodes.Constraint) -> None:
         """A constraint of a column or of the table.
 
-        Raises:   SqlFault: -217 no such column, -297 no such key in the parent, -548 and -576 temporary tables.
+        Raises:   SqlError: -217 no such column, -297 no such key in the parent, -548 and -576 temporary tables.
         """
         match node:
             case nodes.PrimaryKey():
@@ -181,7 +181,7 @@ class TableBuilder:
     ) -> Constraint:
         """A constraint with an index: one that is there already, or one of its own.
 
-        Raises:   SqlFault: -577, the columns are unique already.
+        Raises:   SqlError: -577, the columns are unique already.
         """
         same = (each for each in self.table.constraints if set(each.columns) == set(columns))
         if kind is ConstraintKind.UNIQUE and any(each.kind is kind for each in same):
@@ -247,7 +247,7 @@ def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
 def check_sql(context: Context, table: Table, condition: nodes.Expression, prefix: str) -> str:
     """SQLite text of a CHECK condition, its columns named with *prefix*.
 
-    Raises:   SqlFault: -201, there is a ``?`` or a subquery in it.
+    Raises:   SqlError: -201, there is a ``?`` or a subquery in it.
     """
     for node in nodes.walk(condition):
         if isinstance(node, nodes.Parameter | nodes.Query):

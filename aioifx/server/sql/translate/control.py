@@ -41,7 +41,7 @@ _OPTIONS: Final = {
 def plan_of(statement: nodes.Statement, context: Context) -> Plan:
     """The plan of a statement that neither reads nor changes rows.
 
-    Raises:   SqlFault: -999, it is not supported; -206, -349 for tables.
+    Raises:   SqlError: -999, it is not supported; -206, -349 for tables.
     """
     found = (
         _transaction(statement)

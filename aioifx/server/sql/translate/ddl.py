@@ -43,7 +43,7 @@ _Statement: TypeAlias = (
 def plan_of(statement: _Statement, context: Context) -> Plan:
     """The plan of a DDL statement.
 
-    Raises:   SqlFault: -349, no database is open; whatever is wrong with names and types.
+    Raises:   SqlError: -349, no database is open; whatever is wrong with names and types.
     """
     if not context.schema.database:
         raise SqlError(-349)
@@ -75,7 +75,7 @@ def plan_of(statement: _Statement, context: Context) -> Plan:
 def definable(name: nodes.QualifiedName, context: Context) -> Table:
     """The table that a name means, if its definition may be changed.
 
-    Raises:   SqlFault: -511 a catalog table, -206 a view, -999 a table of another database.
+    Raises:   SqlError: -511 a catalog table, -206 a view, -999 a table of another database.
     """
     table = context.table(name)
     if table.is_system or table.generated:
@@ -90,7 +90,7 @@ def definable(name: nodes.QualifiedName, context: Context) -> Table:
 def _new_name(name: nodes.QualifiedName, context: Context) -> str:
     """The owner of a new object; its name must be free.
 
-    Raises:   SqlFault: -310, it is not.
+    Raises:   SqlError: -310, it is not.
     """
     if name.database not in ("", context.schema.database):
         raise SqlError(-999, token=str(name), offset=name.offset)
@@ -180,7 +180,7 @@ def _drop_table(node: nodes.Drop, context: Context) -> Plan:
 def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[RemoveTable]:
     """The views and synonyms that go with a table, unless RESTRICT was said.
 
-    Raises:   SqlFault: -999 (assumed), RESTRICT, and there are some.
+    Raises:   SqlError: -999 (assumed), RESTRICT, and there are some.
     """
     dependents = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
     if dependents and node.restrict:

@@ -46,7 +46,7 @@ def plan_of(statement: nodes.Insert | nodes.Update | nodes.Delete | nodes.Trunca
 def writable(name: nodes.QualifiedName, context: Context) -> Table:
     """The table that a name means, if its rows may be changed.
 
-    Raises:   SqlFault: -511 a catalog table, -999 a view or a table of another database.
+    Raises:   SqlError: -511 a catalog table, -999 a view or a table of another database.
     """
     return require_writable(context.table(name), name)
 
@@ -130,7 +130,7 @@ class _Insertion:
 def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list[ColumnDef]:
     """The columns that an INSERT names; all when it names none.
 
-    Raises:   SqlFault: -217 no such column, -681 one twice, -234 and -384 one is computed.
+    Raises:   SqlError: -217 no such column, -681 one twice, -234 and -384 one is computed.
     """
     targets: list[ColumnDef] = []
     for name in names:
@@ -204,7 +204,7 @@ def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expre
 def _checked(target: Target, texts: Sequence[_Set], statement: nodes.Update) -> list[str]:
     """The SET clause, its first value after the conditions of WITH CHECK OPTION.
 
-    Raises:   SqlFault: -999, there are such conditions, and a query gives several values at once.
+    Raises:   SqlError: -999, there are such conditions, and a query gives several values at once.
     """
     conditions = target.checks({names[0]: text for names, text in texts})
     if conditions and any(len(names) > 1 for names, _ in texts):
@@ -235,7 +235,7 @@ def _assignment_texts(
 ) -> Iterator[_Set]:
     """A text for each value: ``(SELECT ..)`` for a query that gives several columns theirs.
 
-    Raises:   SqlFault: -505, the numbers of columns and values differ.
+    Raises:   SqlError: -505, the numbers of columns and values differ.
     """
     left = list(columns)
     for value in assignment.values:
@@ -260,7 +260,7 @@ def assignment_values(
 ) -> Iterator[tuple[str, str]]:
     """Name and SQLite text for each column of a SET clause in which every value stands for one column.
 
-    Raises:   SqlFault: -505 numbers differ, -232 a serial column.
+    Raises:   SqlError: -505 numbers differ, -232 a serial column.
     """
     for assignment in assignments:
         columns = _updated_columns(target, assignment)

@@ -1,6 +1,6 @@
 """Expressions -> SQLite text with Informix types, bottom-up. Never: FROM clauses, built-in functions, windows.
 
-House rules:
+Invariants:
 1. `value` gives a Typed, `condition` the text of something that is true, false or NULL. Neither stands for the other.
 2. A ``?`` gets its type from what it meets; `value` takes that type as a hint.
 """
@@ -72,7 +72,7 @@ class Expressions:
     def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
         """The value of an expression; *hint* is the type of a ``?``.
 
-        Raises:   SqlFault: -201, a condition, or a ``?`` that nothing gives a type.
+        Raises:   SqlError: -201, a condition, or a ``?`` that nothing gives a type.
         """
         match node:
             case nodes.Null():
@@ -157,7 +157,7 @@ class Expressions:
     def compared(self, node: nodes.Parameter, other: Typed) -> Typed:
         """A ``?`` that is compared with a value.
 
-        Raises:   SqlFault: -201, the value has no type either.
+        Raises:   SqlError: -201, the value has no type either.
         """
         if other.type is None:
             raise SqlError(-201, offset=node.offset)
@@ -271,7 +271,7 @@ class Expressions:
     ) -> tuple[list[Typed], SqlType]:
         """Values of several expressions, all converted to their common type.
 
-        Raises:   SqlFault: -800, there is none.
+        Raises:   SqlError: -800, there is none.
         """
         found = [
             None if isinstance(node, nodes.Parameter) else self.value(node, hint) for node in expressions
@@ -351,7 +351,7 @@ class Expressions:
     def one_column(self, query: nodes.Query) -> Relation:
         """A subquery of one column.
 
-        Raises:   SqlFault: -201, it has more.
+        Raises:   SqlError: -201, it has more.
         """
         relation = self.subqueries.subquery(query, self.scope)
         if len(relation.outputs) != 1:
@@ -363,7 +363,7 @@ class Expressions:
     def condition(self, node: nodes.Expression) -> str:
         """SQLite text of a condition.
 
-        Raises:   SqlFault: -201, it is a value other than a BOOLEAN.
+        Raises:   SqlError: -201, it is a value other than a BOOLEAN.
         """
         return condition(self, node)
 

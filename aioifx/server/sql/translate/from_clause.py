@@ -1,6 +1,6 @@
 """FROM clauses -> SQLite text and scopes: tables, views, derived tables, ANSI joins and old OUTER. Never: select lists.
 
-House rules:
+Invariants:
 1. SQLite 3.35 has neither RIGHT nor FULL JOIN: RIGHT changes sides, FULL is a union of two.
 2. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; what is
    left filters (documented: SQL Tutorial, "Outer joins").
@@ -216,7 +216,7 @@ class FromClause:
     def _joined_level(self, level: _Level, conditions: list[_Taken], above: frozenset[str]) -> str:
         """The preserved tables of a level, each OUTER of it joined with the conditions that name its tables.
 
-        Raises:   SqlFault: -395 an OUTER without a joining condition, -396 one that reaches over a level.
+        Raises:   SqlError: -395 an OUTER without a joining condition, -396 one that reaches over a level.
         """
         text = ", ".join([level.preserved[0].text, *(each.operand for each in level.preserved[1:])])
         here = frozenset(source.alias for each in level.preserved for source in each.sources)

@@ -33,7 +33,7 @@ from aioifx.server.sql.translate.views import table_target
 def merge_plan(node: nodes.Merge, context: Context) -> Plan:
     """MERGE.
 
-    Raises:   SqlFault: -999, it both deletes and inserts; whatever is wrong with names and types.
+    Raises:   SqlError: -999, it both deletes and inserts; whatever is wrong with names and types.
     """
     if node.delete and node.insert is not None:
         raise SqlError(-999, token="MERGE", offset=node.offset)

@@ -28,7 +28,7 @@ _COLUMN: Final = "(expression)"
 def execution(node: nodes.Execute, context: Context) -> Plan:
     """EXECUTE PROCEDURE or EXECUTE FUNCTION.
 
-    Raises:   SqlFault: -674, no such routine or none with such arguments.
+    Raises:   SqlError: -674, no such routine or none with such arguments.
     """
     routine = _resolved(node.routine, context)
     if node.kind == "function" and not routine.returns:
@@ -54,7 +54,7 @@ def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:
 def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expression]:
     """The arguments in the order of the parameters.
 
-    Raises:   SqlFault: -674, they are not those of the routine; -201, some have names and some have none (assumed).
+    Raises:   SqlError: -674, they are not those of the routine; -201, some have names and some have none (assumed).
     """
     unresolved = SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
     if len(node.arguments) != len(routine.params):
@@ -74,7 +74,7 @@ def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expres
 def dropping(node: nodes.Drop, context: Context) -> Plan:
     """DROP PROCEDURE, FUNCTION or ROUTINE; not undone by ROLLBACK, as it was not SQL that made the routine.
 
-    Raises:   SqlFault: -674, no such routine, and no IF EXISTS.
+    Raises:   SqlError: -674, no such routine, and no IF EXISTS.
     """
     if node.if_exists and context.settings.routines.find(node.name.name) is None:
         return Plan(StatementType.DROP_PROCEDURE, Nothing())

@@ -1,6 +1,6 @@
 """What names mean: tables of the schema, columns of the FROM clauses around. Never: expressions, types' rules.
 
-House rules:
+Invariants:
 1. Every entry of a FROM clause gets a SQLite alias of its own (``s1``, ``s2``): no user's name meets SQLite's.
 2. The columns of a derived table are ``c1``, ``c2``; only a stored table's columns keep their names.
 """
@@ -86,7 +86,7 @@ class Scope:
     def find(self, node: nodes.Column) -> tuple[Scope, SourceColumn]:
         """The column that a name means, and the scope that it was found in.
 
-        Raises:   SqlFault: -217 no such column, -522 no such table in FROM, -324 ambiguous.
+        Raises:   SqlError: -217 no such column, -522 no such table in FROM, -324 ambiguous.
         """
         scope: Scope | None = self
         label_known = False
@@ -159,7 +159,7 @@ class Context:
     def view_inside(self, offset: int) -> Generator[None, None, None]:
         """Around the translation of a view.
 
-        Raises:   SqlFault: -999, views stand too deep inside each other, or a view inside itself.
+        Raises:   SqlError: -999, views stand too deep inside each other, or a view inside itself.
         """
         if self.views >= _DEEPEST_VIEW:
             raise SqlError(-999, token="VIEW", offset=offset)
@@ -202,7 +202,7 @@ class Context:
     def table(self, name: nodes.QualifiedName) -> Table:
         """The table or view that a name means, behind any synonym.
 
-        Raises:   SqlFault: -206 no such table, -329 no such database, -349 no database open.
+        Raises:   SqlError: -206 no such table, -329 no such database, -349 no database open.
         """
         schema = self._schema_of(name)
         table = schema.table(name.name, name.owner)
@@ -218,7 +218,7 @@ class Context:
     def sequence(self, name: nodes.QualifiedName) -> Table | None:
         """The sequence that a name means, through any synonym; None when it means none.
 
-        Raises:   SqlFault: -329 no such database, -349 no database open.
+        Raises:   SqlError: -329 no such database, -349 no database open.
         """
         schema = self._schema_of(name)
         table = schema.table(name.name, name.owner)
@@ -229,7 +229,7 @@ class Context:
     def need_database(self, name: nodes.QualifiedName) -> None:
         """Check where a routine is looked for; all databases have the same ones.
 
-        Raises:   SqlFault: -349 no database open, -329 and -908 none of that name.
+        Raises:   SqlError: -349 no database open, -329 and -908 none of that name.
         """
         self._schema_of(name)
 

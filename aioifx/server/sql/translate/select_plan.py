@@ -60,7 +60,7 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
 def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation, context: Context) -> Query:
     """Rows with their rowids.
 
-    Raises:   SqlFault: -365, it is not over the rows of one stored table.
+    Raises:   SqlError: -365, it is not over the rows of one stored table.
     """
     body, rows = query.body, relation.rows
     tables = tuple(context.tables.values())
@@ -90,7 +90,7 @@ def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation,
 def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, context: Context) -> Plan:
     """A temporary table with the columns of the query, and its rows in it.
 
-    Raises:   SqlFault: -958 the table exists, -249 an expression without a label, -328 a name twice.
+    Raises:   SqlError: -958 the table exists, -249 an expression without a label, -328 a name twice.
     """
     schema = context.schema
     existing = schema.table(clause.table.text)

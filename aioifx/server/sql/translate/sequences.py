@@ -1,6 +1,6 @@
 """Sequences: CREATE, ALTER, DROP and RENAME SEQUENCE -> Plans; NEXTVAL and CURRVAL -> SQLite text. Never: the numbers.
 
-House rules:
+Invariants:
 1. A sequence is a `Table` of kind SEQUENCE: its name is one of the tables, views and synonyms (documented).
 2. The functions that the engine must register: ``ifx_nextval(tabid, mark)`` gives one number a row, however often the
    row mentions the sequence: each mention has a mark of its own, and a mark that comes again begins the next row.
@@ -36,7 +36,7 @@ _NO_INCREMENT: Final = -8305
 def create_sequence(node: nodes.CreateSequence, context: Context, owner: str) -> Plan:
     """CREATE SEQUENCE.
 
-    Raises:   SqlFault: -8302, -8304, -8305: what the definition says cannot be.
+    Raises:   SqlError: -8302, -8304, -8305: what the definition says cannot be.
     """
     options = node.options
     increment = 1 if options.increment is None else options.increment
@@ -81,7 +81,7 @@ def _check(sequence: SequenceDef, options: nodes.SequenceOptions) -> None:
 def alter_sequence(node: nodes.AlterSequence, context: Context) -> Plan:
     """ALTER SEQUENCE: what is not named stays as it is.
 
-    Raises:   SqlFault: as CREATE SEQUENCE.
+    Raises:   SqlError: as CREATE SEQUENCE.
     """
     table, sequence = _found(node.sequence, context)
     options = node.options
@@ -139,7 +139,7 @@ def _found(name: nodes.QualifiedName, context: Context) -> tuple[Table, Sequence
 def sequence_value(node: nodes.SequenceValue, context: Context) -> Typed:
     """NEXTVAL and CURRVAL; CURRVAL in a statement that has NEXTVAL is that number, too.
 
-    Raises:   SqlFault: -8300, no such sequence; -999, it is one of another database.
+    Raises:   SqlError: -8300, no such sequence; -999, it is one of another database.
     """
     if node.sequence.database not in ("", context.schema.database):
         raise SqlError(-999, token=node.kind.upper(), offset=node.offset)

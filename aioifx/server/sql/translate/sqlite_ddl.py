@@ -1,6 +1,6 @@
 """Tables, indexes, triggers and foreign keys as SQLite's own DDL. Never: the tree, the catalog's rows.
 
-House rules:
+Invariants:
 1. Columns are declared with affinity and collation only. NOT NULL is looked after by `ifx_required` in the texts of
    INSERT and UPDATE, so that the fault names the column and ALTER TABLE has nothing to rebuild.
 2. Primary keys are unique indexes: SQLite's INTEGER PRIMARY KEY would be the rowid itself.

@@ -20,7 +20,7 @@ from aioifx.server.sql.translate.select_plan import query_plan
 def translate(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:
     """What the engine shall do for a statement.
 
-    Raises:   SqlFault: a name is unknown, types do not fit, or the statement is not supported (-999).
+    Raises:   SqlError: a name is unknown, types do not fit, or the statement is not supported (-999).
     """
     context = Context(schema, settings, statement=statement)
     match statement:

@@ -44,7 +44,7 @@ class Typed:
     def known_type(self) -> SqlType:
         """The type where there must be one.
 
-        Raises:   SqlFault: -201.
+        Raises:   SqlError: -201.
         """
         if self.type is None:
             raise SqlError(-201)
@@ -164,7 +164,7 @@ def number_of(value: Typed) -> Typed:
 def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
     """SQLite text of a comparison by Informix's rules.
 
-    Raises:   SqlFault: -1260, the two types have nothing in common.
+    Raises:   SqlError: -1260, the two types have nothing in common.
     """
     if left.type is None or right.type is None:
         return f"({left.sql} {operator} {right.sql})"

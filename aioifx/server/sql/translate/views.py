@@ -43,7 +43,7 @@ class Target:
     def column(self, name: nodes.Name) -> ColumnDef:
         """The column that gets a value.
 
-        Raises:   SqlFault: -217 no such column, -234 it is computed.
+        Raises:   SqlError: -217 no such column, -234 it is computed.
         """
         if name.text not in self.columns:
             raise SqlError(-217, token=name.text, offset=name.offset)
@@ -55,7 +55,7 @@ class Target:
     def all_columns(self, offset: int) -> list[ColumnDef]:
         """The columns, when none is named.
 
-        Raises:   SqlFault: -384, one is computed, so that no row can be told in full.
+        Raises:   SqlError: -384, one is computed, so that no row can be told in full.
         """
         columns = [column for column in self.columns.values() if column is not None]
         if len(columns) != len(self.columns):
@@ -76,7 +76,7 @@ def table_target(table: Table, source: Source) -> Target:
 def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: Subqueries) -> Target:
     """The table that a name means, or the one beneath a view.
 
-    Raises:   SqlFault: -511 a catalog table, -999 one of another database, -384 a view that is not simple.
+    Raises:   SqlError: -511 a catalog table, -999 one of another database, -384 a view that is not simple.
     """
     table = context.table(name)
     if table.kind is not TableKind.VIEW or table.is_system:
@@ -107,7 +107,7 @@ def _new_value(column: ColumnDef, alias: str, new: Mapping[str, str]) -> SourceC
 def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
     """The table, if its rows may be changed.
 
-    Raises:   SqlFault: -511 a catalog table, -999 a view or a table of another database.
+    Raises:   SqlError: -511 a catalog table, -999 a view or a table of another database.
     """
     if table.is_system or table.generated:
         raise SqlError(-511, token=table.name, offset=name.offset)
@@ -169,7 +169,7 @@ def _expanded(
 
 
 def require_simple(node: nodes.CreateView, context: Context) -> None:
-    """Raises:   SqlFault: -384, rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
+    """Raises:   SqlError: -384, rows cannot be written through a new view, so WITH CHECK OPTION has no meaning."""
     reference = _simple_reference(node.query)
     beneath = None if reference is None else context.table(reference.table)
     if beneath is not None and beneath.kind is TableKind.VIEW and not beneath.is_system:

@@ -63,7 +63,11 @@ def _over(translator: Translator, node: nodes.Window) -> str:
     if node.order_by:
         parts.append("ORDER BY " + ", ".join(_ordered(translator, item) for item in node.order_by))
     if node.frame is not None:
-        unit, start, end = node.frame.unit.upper(), _bound(node.frame.start), _bound(node.frame.end)
+        unit, start, end = (
+            node.frame.unit.upper(),
+            _frame_bound(node.frame.start),
+            _frame_bound(node.frame.end),
+        )
         parts.append(f"{unit} BETWEEN {start} AND {end}")
     return f"OVER ({' '.join(parts)})"
 
@@ -81,7 +85,7 @@ def direction(item: nodes.OrderItem) -> str:
     return text
 
 
-def _bound(bound: nodes.FrameBound) -> str:
+def _frame_bound(bound: nodes.FrameBound) -> str:
     if bound.kind == "current":
         return "CURRENT ROW"
     if bound.count is None:

@@ -76,7 +76,7 @@ def test_trailing_blanks_do_not_count() -> None:
     assert like("   ", "") == 1
 
 
-def test_blanks_behind_a_wildcard_are_part_of_the_pattern() -> None:
+def test_blanks_after_a_wildcard_are_part_of_the_pattern() -> None:
     assert like("ab", "% ") == 0
     assert like("ab ", "% ") == 1
 

@@ -39,7 +39,7 @@ DECIMAL = n(decimal())
 
 @dataclass
 class Database:
-    """A SQLite connection with our functions, and the faults that they told of."""
+    """A SQLite connection with our functions, and the errors that they reported."""
 
     connection: sqlite3.Connection
     settings: Settings

@@ -176,7 +176,7 @@ def test_a_list_may_be_as_long_as_it_likes() -> None:
 
 
 def parsed_or_refused(text: str, *, delimident: bool = False) -> nodes.Statement | None:
-    """Law: any text gives a tree or a SqlFault that points into it, nothing else."""
+    """Law: any text gives a tree or a SqlError that points into it, nothing else."""
     try:
         return parse(text, delimident=delimident)
     except SqlError as fault:

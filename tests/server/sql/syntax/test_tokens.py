@@ -36,7 +36,7 @@ def test_a_token_knows_where_it_begins_and_ends() -> None:
     ]
 
 
-def test_the_end_lies_behind_the_last_token_not_behind_the_blanks() -> None:
+def test_the_end_is_after_the_last_token_not_after_the_blanks() -> None:
     assert tokenize("ab  -- c")[-1] == Token(Kind.END, "", 3, 3)
     assert tokenize("") == [Token(Kind.END, "", 1, 1)]
 
@@ -125,7 +125,7 @@ def test_an_open_comment_is_refused(text: str, fault: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("word", ["SET", "List", "multiset"])
-def test_behind_a_collections_word_a_brace_is_a_symbol(word: str) -> None:
+def test_after_a_collection_keyword_a_brace_is_a_symbol(word: str) -> None:
     assert texts(f"{word}{{1}} {{2}}") == [word.lower(), "{", "1", "}"]
     assert texts(f"{word} {{1}}") == [word.lower(), "{", "1", "}"]
 

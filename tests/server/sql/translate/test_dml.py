@@ -143,7 +143,7 @@ def test_broken_keys_are_told_by_name() -> None:
     assert stores.fault("INSERT INTO p VALUES (?, ?)", 1, 2) == (-268, "ann.pk_p", 0)
 
 
-def test_a_change_by_cursor_takes_the_rowid_behind_its_parameters() -> None:
+def test_a_change_by_cursor_takes_the_rowid_after_its_parameters() -> None:
     made = bench().plan("UPDATE p SET b = ?, a = ? WHERE CURRENT OF cur").action
     assert isinstance(made, plan.Change)
     assert (made.cursor, made.verb, made.update_columns) == ("cur", Verb.UPDATE, ("b", "a"))

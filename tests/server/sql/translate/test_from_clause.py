@@ -86,7 +86,7 @@ def test_a_view_is_read_as_its_query() -> None:
     assert BENCH.fault("SELECT x FROM v")[:2] == (-217, "x")
 
 
-def test_columns_of_a_derived_table_may_be_named_behind_it() -> None:
+def test_columns_of_a_derived_table_may_be_named_after_it() -> None:
     assert BENCH.rows("SELECT m, n FROM (SELECT k, x FROM a) d (m, n) WHERE m = 1") == [(1, 10)]
     assert BENCH.fault("SELECT m FROM (SELECT k, x FROM a) d (m)")[0] == -201
 

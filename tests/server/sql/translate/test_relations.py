@@ -48,7 +48,7 @@ def test_a_part_with_an_order_is_wrapped() -> None:
     assert Relation(ONE).part(None) == ONE.part(None)
 
 
-def test_a_rowid_comes_behind_the_columns() -> None:
+def test_a_rowid_comes_after_the_columns() -> None:
     assert ONE.with_rowid("s1").text().startswith("SELECT s1.k AS c1, s1.c AS c2, s1.rowid AS c3 FROM")
 
 
