@@ -120,4 +120,3 @@ __all__ = [
 for _name in __all__:
     if hasattr(globals()[_name], "__module__"):  # not the module rows, nor speedups, a string
         globals()[_name].__module__ = __name__
-del _name

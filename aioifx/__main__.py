@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         "code",
         nargs="+",
         type=_code,
-        help="SQLCODE or ISAM code, with or without its minus; an ISAM code behind an SQLCODE is its reason",
+        help="SQLCODE or ISAM code, with or without its minus; an ISAM code after an SQLCODE is its reason",
     )
     return parser
 

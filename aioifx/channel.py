@@ -1,9 +1,9 @@
 """The asyncio.Protocol: feeds the inbox, steps parsers, sends, drains. Never: an opcode, a value, a cursor.
 
-House rules:
+Invariants:
 1. Replies match expectations by order alone; `expect` comes before the bytes leave.
-2. A cancelled waiter cancels a future, never a parser: the parser reads its reply to the end and nobody looks.
-3. When a parser raises, or the peer goes away, all who wait are told at once, and so are all who come later.
+2. A cancelled waiter cancels a future, never a parser: the parser still reads its reply to the end.
+3. When a parser raises, or the peer goes away, every waiter fails at once, and so does every later one.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from aioifx.wire.inbox import COMPACT_FROM, Inbox, Parser, Reader
 T = TypeVar("T")
 
 MAX_UNSOLICITED: Final = 16 * 1024 * 1024
-"""Bytes that may lie here while nobody expects anything; a peer that sends more does not speak SQLI."""
+"""Most bytes buffered while no reply is expected; a peer that sends more does not speak SQLI."""
 
 
 RECV_BUFFER_SIZE: Final = 64 * 1024
 """Bytes for which asyncio makes room before it asks the system for what came.
 
-asyncio's own 256 KiB are above the size from which glibc maps memory anew and unmaps it behind each use: three system
+asyncio's own 256 KiB are above the size from which glibc maps memory anew and unmaps it after each use: three system
 calls and a page fault for every reply, unless the process happens to have freed a larger block before. That costs more
 than all that we do for a small query.
 """
 
 
 class PendingReply(Generic[T]):
-    """What somebody expects to come next."""
+    """A reply that is expected, in order."""
 
     # Without slots and __init__: one is made for every request, and most of what it may hold it does not.
 
@@ -58,8 +58,8 @@ class Channel(asyncio.Protocol):
         self.expected: deque[Any] = deque()
         """What is expected, `PendingReply`, in the order in which it will come; `ask` appends."""
         self.came: Callable[[Any, Any], None] | None = None
-        """Gets each of `expected` and what came for it, whether or not somebody waits for that; what it raises is taken
-        for the parser's."""
+        """Gets each of `expected` and what came for it, whether or not it has a waiter; what it raises is
+        treated as the parser's error."""
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
@@ -93,7 +93,7 @@ class Channel(asyncio.Protocol):
             and not self.expected
             and self.inbox.unread > MAX_UNSOLICITED
         ):
-            self._break(ProtocolError(f"more than {MAX_UNSOLICITED} bytes came that nobody asked for"))
+            self._break(ProtocolError(f"more than {MAX_UNSOLICITED} unsolicited bytes arrived"))
 
     def eof_received(self) -> bool:
         self.inbox.eof = True
@@ -146,7 +146,7 @@ class Channel(asyncio.Protocol):
         return self._transport
 
     def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
-        """Queue *parser* for the next reply that nobody expects yet.
+        """Queue *parser* for the next reply that has no parser yet.
 
         Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
         """
@@ -156,7 +156,7 @@ class Channel(asyncio.Protocol):
         return expected.future
 
     def ask(self, expected: PendingReply[Any], request: bytes | bytearray) -> None:
-        """`expect` by whoever has more to remember of it, then `send` what asks for it; gives it its future."""
+        """`expect` with a caller's own PendingReply, then `send` its request; sets its future."""
         expected.future = asyncio.Future(loop=self._loop)
         if self.failure is not None:
             _reject(expected, _again(self.failure), sent=False)
@@ -234,7 +234,7 @@ class Channel(asyncio.Protocol):
             pass  # there is no descriptor, or it is closed
 
     def close(self) -> None:
-        """Close once everything is written. Whoever still waits is told that the connection was closed."""
+        """Close once everything is written. Waiters that are left fail with ConnectionLost."""
         if self.failure is None or self.expected:
             self._fail(ConnectionLost("the connection was closed"))
         # Once only: one with TLS that was closed twice cannot be dropped any more (CPython before 3.11.5 raises).

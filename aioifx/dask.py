@@ -1,6 +1,6 @@
 """A table or query as a Dask bag or data frame, its partitions read by the workers. Never: loaded by `import aioifx`.
 
-House rules:
+Invariants:
 1. A task carries what its worker needs to connect, so a password in it travels with the task, and wherever tasks are
    stored. It stands in no repr, no key and no message. A callable that gives the password keeps it out of tasks.
 2. A task opens a connection, reads its partition, and closes it: nothing survives between tasks, which Dask may run

@@ -1,7 +1,7 @@
 """Cause and remedy of each code in `errors`, and all that is known of a pair of them. Never: a class, text or SQLSTATE.
 
-Nobody loads this but to explain: a program that catches errors needs only what `errors` holds. Numbers and their sense
-follow the vendor's list of error messages; every sentence is our own.
+It is loaded only to explain a code: catching errors needs only what `errors` holds. Numbers and their sense follow
+the vendor's list of error messages; every sentence is our own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aioifx.errors import (
 
 
 class Advice(NamedTuple):
-    """What stands behind a code, and what to do."""
+    """The cause of a code, and what to do."""
 
     cause: str
     remedy: str
@@ -32,7 +32,7 @@ class Advice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All that is known of an SQLCODE, of the ISAM code behind it, or of an ISAM code by itself."""
+    """All that is known of an SQLCODE, of its ISAM code, or of an ISAM code by itself."""
 
     sqlcode: int  # 0 for an ISAM code by itself
     isamcode: int  # 0 where there is none
@@ -68,7 +68,7 @@ def explain(sqlcode: int, isamcode: int = 0) -> Explanation | None:
 
 
 def pairs(codes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """(SQLCODE, ISAM code) as people write them: an ISAM code behind an SQLCODE is its reason. 0 for what is missing.
+    """(SQLCODE, ISAM code) as people write them: an ISAM code after an SQLCODE is its reason. 0 for what is missing.
 
     The two kinds share no number, so each is known by itself; a number that is neither counts as an SQLCODE.
     """
@@ -85,7 +85,7 @@ def pairs(codes: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 @cache
 def _advice() -> dict[int, Advice]:
-    """The book, read. An entry: its codes; the cause; behind "> " the remedy."""
+    """The book, read. An entry: its codes; the cause; after "> " the remedy."""
     book: dict[int, Advice] = {}
     for entry in _BOOK.strip().split("\n\n"):
         codes, _, text = entry.partition("\n")
@@ -158,7 +158,7 @@ Rows break a constraint or unique index that is being enabled, or that is in fil
 > Read the violations and diagnostics tables, mend the rows, and enable it again.
 
 -201
-The statement is not SQL as this server knows it. The note under the error points to the place, or just behind it.
+The statement is not SQL as this server knows it. The note under the error points to the place, or just after it.
 > Look at the word before the caret: a missing comma, a reserved word as a name, syntax of another database.
 
 -202
@@ -472,7 +472,7 @@ An index or constraint has more columns, or longer ones, than the server's page 
 > Take fewer or shorter columns, or put the table into a dbspace with larger pages.
 
 -330
-The database is there already, has an impossible name, or its dbspace is not there; or somebody uses it.
+The database is there already, has an impossible name, or its dbspace is not there; or another session uses it.
 > Look at the ISAM code; choose another name or dbspace.
 
 -130
@@ -500,7 +500,7 @@ A table has one column of SERIAL, and one of SERIAL8 or BIGSERIAL, at most.
 > Fill the other from a sequence.
 
 -366
-DECIMAL(p,s) has s digits out of p behind the point.
+DECIMAL(p,s) has s digits out of p after the point.
 > Make p at least s.
 
 -370
@@ -556,7 +556,7 @@ ALTER TABLE would drop a column that decides in which fragment a row lies.
 > Change the fragmentation first: ALTER FRAGMENT .. INIT.
 
 -886 -887
-A view, constraint or privilege of somebody depends on it, and RESTRICT was asked for.
+A view, constraint or another user's privilege depends on it, and RESTRICT was asked for.
 > Drop those first, or write CASCADE.
 
 -893
@@ -645,7 +645,7 @@ The foreign key refers to columns that the user may not refer to.
 > Have it granted: GRANT REFERENCES ON .. TO ..
 
 -706
-The user may not run the routine; in an ANSI database nobody may, before it is granted.
+The user may not run the routine; in an ANSI database it must be granted first.
 > Have it granted: GRANT EXECUTE ON .. TO ..
 
 -9997
@@ -657,7 +657,7 @@ SET ROLE names a role that the user does not have.
 > Have it granted: GRANT role TO user.
 
 -387
-The server knows the user, and the database does not admit him.
+The server knows the user, who has no CONNECT privilege on the database.
 > Have a DBA say GRANT CONNECT TO ..
 
 -950 -951 -952
@@ -791,7 +791,7 @@ The database was made with another locale than db_locale says.
 > SELECT dbs_collate FROM sysmaster:sysdbslocale tells the right one. Give it as db_locale.
 
 -213 -157
-Somebody asked the server to stop the statement: a time-out, a cancelled task, an administrator.
+The statement was interrupted: by a time-out, a cancelled task or an administrator.
 > Run it again if it was not meant so. An open transaction is still open.
 
 -220 -248
@@ -868,7 +868,7 @@ UNLOCK TABLE came for a table that this session has not locked.
 
 -291
 ALTER TABLE .. LOCK MODE needs the table for itself.
-> Look at the ISAM code; try when nobody uses the table.
+> Look at the ISAM code; try again when no other session uses the table.
 
 -327
 In a database with a log, tables are unlocked by the end of the transaction.
@@ -1064,7 +1064,7 @@ The text is not a DATETIME or INTERVAL as its qualifier says: 2025-01-31 12:00:0
 > Correct it, or send datetime and timedelta values as parameters.
 
 -1265 -1267
-The result has more digits than the first field holds, or lies before year 1, behind year 9999, or on no such day.
+The result has more digits than the first field holds, or lies before year 1, after year 9999, or on no such day.
 > Declare more digits: INTERVAL DAY(9) TO SECOND. A month added to the 31st needs ADD_MONTHS.
 
 -1266

@@ -14,7 +14,7 @@
        │  ├─ QueryTimeout         longer than command_timeout; a TimeoutError, too
        │  ├─ PoolTimeout          a pool gave no connection in time; a TimeoutError, too
        │  └─ LockError            worth another try
-       │     ├─ RowLocked         somebody holds it and we do not wait
+       │     ├─ RowLocked         another session holds it and we do not wait
        │     ├─ LockTimeout       we waited as long as SET LOCK MODE says
        │     └─ Deadlock
        ├─ IntegrityError
@@ -33,7 +33,7 @@
        │  └─ ProtocolError        bytes that are not SQLI; always closes the connection
        └─ NotSupportedError
 
-House rules:
+Invariants:
 1. The ISAM code says why, the SQLCODE what: the ISAM code is asked first.
 2. An unknown code is a plain DatabaseError, never a guess.
 3. No message, note, repr or field holds a parameter's value or a password; `sql` and the note are the statement's
@@ -77,7 +77,7 @@ class DatabaseError(Error):
 
     Attributes:
         sqlcode:    Informix's SQLCODE, negative; 0 when no server spoke.
-        isamcode:   the reason behind it, or 0.
+        isamcode:   the reason for it, or 0.
         sqlstate:   five characters; derived from the codes, unless a routine in C gave one (-937).
         offset:     character position in the SQL text, from 1; 0 when the server names none.
         token:      what the server put into its message: a table, a column, a constraint ("owner.name").
@@ -91,8 +91,8 @@ class DatabaseError(Error):
         outcome_unknown: what was sent may have taken effect, and its reply was lost. It is False where that is certain:
                     nothing was sent, nothing was to change, or the transaction has ended undone.
         retryable:  the same transaction may succeed when it is run again.
-        connection_usable: False when the connection ended with this error; who knows better than class and SQLCODE
-                    gives it.
+        connection_usable: False when the connection ended with this error; a caller that knows more than class
+                    and SQLCODE passes it.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class NotSupportedError(DatabaseError):
 
 
 class Rule(NamedTuple):
-    """What is known of a code. Cause and remedy stand in `errorbook`, which nobody loads but to explain."""
+    """What is known of a code. Cause and remedy are in `errorbook`, which is loaded only to explain."""
 
     error: type[DatabaseError]
     sqlstate: str
@@ -262,7 +262,7 @@ class Rule(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """What is known of an ISAM code, the reason behind an SQLCODE."""
+    """What is known of an ISAM code, the reason for an SQLCODE."""
 
     meaning: str
     error: type[DatabaseError] | None = None  # None: the SQLCODE decides
@@ -555,7 +555,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -274: Rule(PermissionDenied, "42501", "no DELETE privilege for {}"),
     -275: Rule(PermissionDenied, "42501", "no INSERT privilege for {}"),
     -298: Rule(ProgrammingError, "42000", "PUBLIC cannot have the grant option"),
-    -299: Rule(ProgrammingError, "42000", "nobody grants to himself"),
+    -299: Rule(ProgrammingError, "42000", "users cannot grant to themselves"),
     -302: Rule(PermissionDenied, "42501", "no right to grant or revoke"),
     -313: Rule(PermissionDenied, "42501", "not the owner of {}"),
     -315: Rule(PermissionDenied, "42501", "no index privilege"),
@@ -600,7 +600,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -25571: Rule(ConnectError, "08004", "the server has no room for another session", retryable=True),
     -25588: Rule(ConnectError, "08001", "the application cannot connect to server {}"),
     -25596: Rule(ConnectError, "08001", "name of the server is not in sqlhosts"),
-    -25599: Rule(ConnectError, "08001", "nobody listens at the server's address", retryable=True),
+    -25599: Rule(ConnectError, "08001", "no listener at the server's address", retryable=True),
     -27001: Rule(ConnectError, "08001", "read failed while connecting", retryable=True),
     -27002: Rule(ConnectError, "08004", "the server is in quiescent mode"),
     -27009: Rule(ConnectError, "08001", "no server of the group takes work"),
@@ -770,7 +770,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -1261: Rule(DataError, "22007", "too many digits in the first field of DATETIME or INTERVAL"),
     -1262: Rule(DataError, "22007", "DATETIME or INTERVAL text is not numeric"),
     -1263: Rule(DataError, "22007", "field of DATETIME or INTERVAL is out of range"),
-    -1264: Rule(DataError, "22007", "text goes on behind the DATETIME or INTERVAL"),
+    -1264: Rule(DataError, "22007", "text continues after the DATETIME or INTERVAL"),
     -1265: Rule(DataError, "22008", "overflow in DATETIME or INTERVAL arithmetic"),
     -1266: Rule(ProgrammingError, "42000", "DATETIME and INTERVAL do not combine"),
     -1267: Rule(DataError, "22008", "result of DATETIME arithmetic is out of range"),
@@ -888,7 +888,7 @@ _SQLSTATES: Final = {
 # The server itself does not know how the transaction has ended.
 _OUTCOME_UNKNOWN: Final = frozenset({-698, -716})
 
-# The outcome is unknown, or would be the same: whatever the ISAM code says, nobody should run it again by itself.
+# The outcome is unknown, or would be the same: never run again automatically, whatever the ISAM code says.
 _NEVER_AGAIN: Final = frozenset({-238, -241, -458, -698, -699, -716})
 
 
@@ -961,7 +961,7 @@ def _named_by(sqlcode: int, token: str) -> tuple[str | None, str | None, str | N
 
 
 def describe_codes(sqlcode: int, isamcode: int = 0, token: str = "") -> str:
-    """One line for people: what happened, the codes, and the reason behind them."""
+    """One line for people: what happened, the codes, and the reason."""
     codes = f"SQLCODE {sqlcode}"
     if isamcode:
         reason = ISAM_CODES.get(isamcode)
@@ -1014,7 +1014,7 @@ _MARGIN: Final = " " * 4
 def point_at(sql: str, offset: int) -> str:
     """Three lines for people: where *offset* is, that line of *sql*, and a caret beneath the character.
 
-    Args:     offset: in characters, from 1; one behind the last is the end of the text.
+    Args:     offset: in characters, from 1; one after the last is the end of the text.
     Returns:  "" where there is no such place.
     """
     if not sql or not 0 < offset <= len(sql) + 1:

@@ -1,6 +1,6 @@
 """A table or query cut into ranges of an integer key, each row in exactly one. Never: who reads them, where.
 
-House rules:
+Invariants:
 1. The ranges cover every key there can be, not only those that were there when the ends were asked for: the first has
    no lower end, the last no upper one.
 2. Rows whose key is NULL belong to the first range.

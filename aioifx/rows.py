@@ -150,7 +150,7 @@ def row_type_of(make: Callable[[Row], Any]) -> type[Row] | None:
     """What a decoder may make of a row at once, so that *make* need not be called; None if it must."""
     if make is as_it_is:
         return tuple
-    # A subclass of Record may be somebody else's, and do more than hold its values.
+    # A subclass of Record may be the user's, and do more than hold its values.
     if isinstance(make, type) and issubclass(make, Record):
         names = make._names  # pyright: ignore[reportPrivateUsage] - it is this module's own
         return make if make is _shape(names) else None

@@ -135,12 +135,12 @@ class Qualifier(NamedTuple):
         return Datetime
 
     def datetime_text(self) -> str:
-        """As it is written behind DATETIME: ``YEAR TO FRACTION(3)``."""
+        """As it is written after DATETIME: ``YEAR TO FRACTION(3)``."""
         last = f"FRACTION({self.scale})" if self.scale else self.last.name
         return f"{self.first.name} TO {last}"
 
     def interval_text(self) -> str:
-        """As it is written behind INTERVAL: ``DAY(9) TO SECOND``."""
+        """As it is written after INTERVAL: ``DAY(9) TO SECOND``."""
         first = self.first.name if self.first == Unit.FRACTION else f"{self.first.name}({self.leading})"
         last = f"FRACTION({self.scale})" if self.scale else self.last.name
         return f"{first} TO {last}"
@@ -199,7 +199,7 @@ class SqlType:
 
     @property
     def scale(self) -> int | None:
-        """Digits behind the point of DECIMAL(p,s) and MONEY; None for other types and for DECIMAL(p)."""
+        """Digits after the point of DECIMAL(p,s) and MONEY; None for other types and for DECIMAL(p)."""
         if self.code not in (TypeCode.DECIMAL, TypeCode.MONEY) or self.length & 0xFF == FLOATING_SCALE:
             return None
         return self.length & 0xFF
@@ -255,7 +255,7 @@ class Column:
     nullable: bool = True
     """False only when the server says NOT NULL."""
     start: int = 0
-    """Offset in a row whose variable columns are all full; of no use behind a variable column."""
+    """Offset in a row whose variable columns are all full; meaningless after a variable column."""
 
 
 _EPOCH_OF_STRPTIME: Final = dt.datetime(1900, 1, 1)

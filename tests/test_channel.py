@@ -475,7 +475,7 @@ async def test_more_unasked_bytes_than_anybody_sends_end_the_channel(
     channel.data_received(bytes(100))
     assert channel.is_open
     channel.data_received(b"\0")
-    with pytest.raises(ProtocolError, match="nobody asked for"):
+    with pytest.raises(ProtocolError, match="unsolicited"):
         await channel.expect(line(channel.inbox))
     assert transport.aborted
 

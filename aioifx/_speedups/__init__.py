@@ -1,4 +1,4 @@
 """The hot loops again, in Cython: same values, same types, same refusals. Never: imports from aioifx.
 
-Nobody imports this but `aioifx.codecs.native`, which has a Python function for whatever is not built here.
+Only `aioifx.codecs.native` imports it, and has a Python function for each that is not built here.
 """

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Tuples -> growing columns in Arrow's layout. Never: an error's words.
 
-House rules:
+Invariants:
 1. A field is compared with the end of its row before it is read; a row that does not end where its frame ends is
-   fallback_errors, and so is every value that is out of the ordinary. What is fallback_errors leaves no trace: the caller gives that
-   row to the Python reference, which knows better or says what is wrong with it.
+   left to the reference, and so is every unusual value. Such a row leaves no trace: the caller gives it to the Python
+   reference, which decodes it or raises.
 2. Everything of a row is written at the row's own index, NULL or not, so a row that is left half-way is written over.
 3. The interpreter lock is kept: a block is decoded in some twenty microseconds, and to get the lock back from a busy
    thread may take milliseconds.
@@ -94,7 +94,7 @@ cdef struct Growing:
 
 
 cdef class Memory:
-    """Bytes of a column, for whoever reads them; freed with the last one."""
+    """Bytes of a column, shared with their readers; freed with the last one."""
 
     cdef void *at
     cdef Py_ssize_t size
@@ -198,13 +198,13 @@ cdef bint is_utf8(const uint8_t *at, int64_t size) noexcept nogil:
 
 cdef struct Number:
     bint negative
-    int exponent  # pairs in front of the point
+    int exponent  # pairs before the point
     int count  # pairs, the last one not 0
     uint8_t[MOST_PAIRS] pair
 
 
 cdef inline int unpack(const uint8_t *field, int width, Number *number) noexcept nogil:
-    """1: a number; 0: NULL; -1: fallback_errors."""
+    """1: a number; 0: NULL; -1: needs the reference."""
     cdef int count = width - 1, place
     cdef uint8_t head = field[0], pair
     if count < 1 or count > MOST_PAIRS:
@@ -245,7 +245,7 @@ cdef inline bint times(uint64_t *high, uint64_t *low, uint32_t factor, uint32_t 
 
 
 cdef inline bint scaled(const Number *number, int scale, uint64_t *high, uint64_t *low) noexcept nogil:
-    """number * 10 ** scale without its sign; False when it is fallback_errors: digits to be rounded, or too many."""
+    """number * 10 ** scale without its sign; False when it needs the reference: digits to be rounded, or too many."""
     cdef int zeros = scale - 2 * (number.count - number.exponent), place
     cdef uint64_t value = 0
     high[0] = low[0] = 0
@@ -324,7 +324,7 @@ cdef bint put_floating(const Number *number, double *at) except -1:
 
 
 cdef inline int spread(const uint8_t *field, const Growing *column, uint8_t *pairs) noexcept nogil:
-    """All pairs of a qualifier, those restored that were left out; 1, 0 for NULL, -1 fallback_errors."""
+    """All pairs of a qualifier, those restored that were left out; 1, 0 for NULL, -1 when it needs the reference."""
     cdef int place, to, lead, known
     cdef uint8_t head = field[0], pair
     if not head & 0x80:
@@ -400,7 +400,7 @@ cdef inline void mark(uint8_t *bits, int64_t row, bint is_set) noexcept nogil:
 
 
 cdef int64_t cut(uint8_t *bits, int64_t rows) noexcept nogil:
-    """How many of *rows* bits are not set; those behind them are cleared."""
+    """How many of *rows* bits are not set; those after them are cleared."""
     cdef int64_t place, found = 0
     cdef uint8_t byte
     if rows & 7:
@@ -455,7 +455,7 @@ cdef inline int ensure(Growing *column, int64_t size) except -1:
 
 
 cdef int put_text(Growing *column, int64_t row, const uint8_t *text, int64_t size, int64_t most) except -1:
-    """1: text that is now UTF-8; 0: fallback_errors, or no room; 2: the code set's own decoder is wanted."""
+    """1: text that is now UTF-8; 0: needs the reference, or no room; 2: the code set's own decoder is needed."""
     cdef int64_t place, wide = 0
     cdef uint8_t byte
     cdef uint8_t *to
@@ -634,7 +634,7 @@ cdef class Columns:
         return True
 
     def take(self):
-        """Rows, and for each column NULLs, validity, values, data; the columns are empty behind it."""
+        """Rows, and for each column NULLs, validity, values, data; the columns are empty afterwards."""
         cdef int place
         cdef Growing *column
         cdef int64_t rows = self.rows, bits = (self.rows + 7) // 8, nulls
@@ -710,7 +710,7 @@ cdef class Columns:
         return 1
 
     cdef int call(self, int place, const uint8_t *at, int64_t size) except -1:
-        """A field by its Python function; 0: fallback_errors."""
+        """A field by its Python function; 0: needs the reference."""
         field = PyBytes_FromStringAndSize(<const char *> at, <Py_ssize_t> size)
         try:
             stored = self.calls[place](field)
@@ -719,7 +719,7 @@ cdef class Columns:
         return self.store(&self.columns[place], stored)
 
     cdef int take_in(self, const uint8_t *at, const uint8_t *end) except -1:
-        """One row; 0: fallback_errors."""
+        """One row; 0: needs the reference."""
         cdef Growing *column = self.columns
         cdef int64_t row = self.rows, size, wide
         cdef uint64_t bits

@@ -272,17 +272,17 @@ cdef class Encoder:
             forms.usual = <Form*>PyMem_Malloc(max(len(usual), 1) * sizeof(Form))
             if forms.usual == NULL:
                 raise MemoryError
-            for place, (kind, told) in enumerate(usual.items()):
+            for place, (kind, rule) in enumerate(usual.items()):
                 form = &forms.usual[place]
                 form.kind = <PyTypeObject*>self._keep(kind)
-                form.op = told.op
-                form.refuses_nul = told.refuses_nul
+                form.op = rule.op
+                form.refuses_nul = rule.refuses_nul
                 # Of integers the greatest that fits: 1 << 63 itself is too great for an int64_t.
-                form.limit = told.limit - 1 if told.op in INTEGERS else told.limit
-                form.head = PyBytes_AS_STRING(<object>self._keep(told.head))
-                form.head_size = len(told.head)
-                form.other = PyBytes_AS_STRING(<object>self._keep(told.other))
-                form.other_size = len(told.other)
+                form.limit = rule.limit - 1 if rule.op in INTEGERS else rule.limit
+                form.head = PyBytes_AS_STRING(<object>self._keep(rule.head))
+                form.head_size = len(rule.head)
+                form.other = PyBytes_AS_STRING(<object>self._keep(rule.other))
+                form.other_size = len(rule.other)
                 forms.count = place + 1
 
     def __dealloc__(self):

@@ -2,7 +2,7 @@
 # cython: freethreading_compatible=True
 """A whole reply of the usual form -> Reply, natively. Never: a row's values, an error's words; aioifx's modules.
 
-House rules:
+Invariants:
 1. Native code never explains. What is not wholly here, or is of any other form, is left to aioifx.wire.replies, with
    nothing consumed.
 2. Bytes of the network are never trusted: each message is framed within the buffer before it is looked at.

@@ -2,9 +2,9 @@
 # cython: freethreading_compatible=True
 """A run of tuples -> rows, natively: the values that codecs/*.py would decode. Never: an error's words; aioifx's modules.
 
-House rules:
-1. Native code never explains. At a row that it dislikes it stops and tells where; the reference decodes that row or
-   raises. So what is unusual is left out here on purpose, and no error is made twice.
+Invariants:
+1. Native code never explains. It stops at a row that it does not handle, and returns its position. The
+   reference decodes that row or raises. So what is unusual is left out here on purpose, and no error is made twice.
 2. Bytes of the network are never trusted: a row is framed within the buffer, all that is certain to come (fixed
    fields, heads) is summed up once and must fit the frame, and what a variable field takes comes out of the rest. The
    rest must be used up. Each length is read once, so not even a buffer that changes meanwhile can lead astray.
@@ -144,13 +144,13 @@ cdef struct Field:
     int head  # bytes that tell the size of the rest; 0 for a fixed width
     int64_t width  # of a fixed field
     bint strip  # CHAR: without its trailing blanks
-    int scale  # DECIMAL: digits behind the point, or DEFAULT_SCALE
-    int highest  # base 100: pairs in front of the point
+    int scale  # DECIMAL: digits after the point, or DEFAULT_SCALE
+    int highest  # base 100: pairs before the point
     int lead  # INTERVAL: pairs of the first unit
     int first  # DATETIME, INTERVAL: units
     int last
-    int fraction  # pairs behind the point
-    PyObject* decode  # the codec's; borrowed of the decoder
+    int fraction  # pairs after the point
+    PyObject* decode  # the codec's; a reference that the decoder holds
 
 cdef struct Number:  # 0.pairs times 100 to the exponent
     bint negative
@@ -293,36 +293,36 @@ cdef inline uint64_t key_of(const Number* number, int scale) noexcept nogil:
 
 
 cdef PyObject* decimal_of(const Field* field, const uint8_t* p) noexcept:
-    """A Decimal; many rows share one that is short. What has digits behind the column's scale is fallback_errors."""
+    """A Decimal; many rows share a short one. Digits beyond the column's scale: falls back to the reference."""
     cdef Number number
     cdef KnownNumber* known
     cdef uint64_t key
-    cdef int behind
+    cdef int scale
     cdef PyObject* value
     cdef Spelling spelling = spell(p, field.width, &number)
     if spelling == NULL_NUMBER:
         return none()
     if spelling == NO_NUMBER:
         return NULL
-    behind = 2 * number.used - 2 * number.exponent
+    scale = 2 * number.used - 2 * number.exponent
     if number.used and number.pairs[number.used - 1] % 10 == 0:
-        behind -= 1
+        scale -= 1
     if field.scale != DEFAULT_SCALE:
-        if number.used and behind > field.scale:
+        if number.used and scale > field.scale:
             return NULL
-        behind = field.scale
+        scale = field.scale
     elif not number.used:
-        number.exponent = behind = 0
+        number.exponent = scale = 0
     elif number.exponent >= field.width and 2 * number.exponent > WRITTEN_OUT:
         return NULL
-    elif behind < 0:
-        behind = 0
+    elif scale < 0:
+        scale = 0
     if not REMEMBERS or number.used > SHORT:
-        return new_decimal(&number, behind)
+        return new_decimal(&number, scale)
     key = key_of(&number, field.scale)
     known = &known_numbers[key * <uint64_t>0x9E3779B97F4A7C15 >> 54]  # multiplied, all bits of the key tell
     if known.value == NULL or known.key != key:
-        value = new_decimal(&number, behind)
+        value = new_decimal(&number, scale)
         if value == NULL:
             return NULL
         if known.value != NULL:
@@ -354,8 +354,8 @@ cdef inline PyObject* integral_of(const Field* field, const uint8_t* p) noexcept
     return PyLong_FromLongLong(-amount if number.negative else amount)
 
 
-cdef PyObject* new_decimal(const Number* number, int behind) noexcept:
-    """By way of its text; *behind* is how many digits stand behind the point."""
+cdef PyObject* new_decimal(const Number* number, int scale) noexcept:
+    """By way of its text; *scale* is the number of digits after the point."""
     cdef char text[MAX_TEXT]
     cdef char* to = text
     cdef int index, place
@@ -368,14 +368,14 @@ cdef PyObject* new_decimal(const Number* number, int behind) noexcept:
     for index in range(number.exponent):
         memcpy(to, DIGITS + 2 * (number.pairs[index] if index < number.used else 0), 2)
         to += 2
-    if behind:
+    if scale:
         to[0] = c"."
         to += 1
-        for index in range((behind + 1) // 2):
+        for index in range((scale + 1) // 2):
             place = number.exponent + index
             memcpy(to, DIGITS + 2 * (number.pairs[place] if 0 <= place < number.used else 0), 2)
             to += 2
-        to -= behind & 1
+        to -= scale & 1
     return decimal_from(text, to - text)
 
 
@@ -421,7 +421,7 @@ cdef inline int microseconds(const uint8_t* pairs, int count) noexcept nogil:
 
 
 cdef PyObject* moment_of(const Field* field, const uint8_t* p) noexcept:
-    """DATETIME; what is no date or time raises ValueError, which the caller takes for dislike."""
+    """DATETIME; an invalid date or time raises ValueError, on which the caller falls back to the reference."""
     cdef uint8_t pairs[MAX_PAIRS]
     cdef bint negative = False
     cdef Spelling spelling = spread(field, p, &negative, pairs)
@@ -490,7 +490,7 @@ cdef struct KnownDay:
 
 cdef KnownDay known_days[KNOWN_DAYS]  # eleven years, each day at its own place; rule 4
 
-cdef int BEFORE_MONTH[13]  # days of a year in front of each month, the year beginning with March
+cdef int BEFORE_MONTH[13]  # days of a year before each month, the year beginning with March
 BEFORE_MONTH[:] = [0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337, 367]
 
 
@@ -596,7 +596,7 @@ cdef class Decoder:
         PyMem_Free(self.fields)
 
     def run(self, data, Py_ssize_t pos, Py_ssize_t end, list rows not None):
-        """Whole SQ_TUPLE messages from *pos* on -> the position behind the last that was decoded."""
+        """Whole SQ_TUPLE messages from *pos* on -> the position after the last that was decoded."""
         cdef Py_buffer buffer
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
         try:
@@ -815,7 +815,7 @@ cdef int _plan_qualified(Field* field, int kind, int encoded) except -1:
         return 0
     field.lead = (leading + 1) // 2
     whole = min(field.last, <int>SECOND)
-    # Pairs in front of the point: those of the first unit, and one for each further unit down to SECOND.
+    # Pairs before the point: those of the first unit, and one for each further unit down to SECOND.
     field.highest = field.lead + (SECOND - first) // 2
     if field.width - 1 != field.lead + (whole - first) // 2 + field.fraction:
         return 0

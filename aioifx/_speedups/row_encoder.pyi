@@ -10,6 +10,6 @@ class _Codec(Protocol):
 
 class Encoder:
     def __init__(
-        self, codecs: Sequence[_Codec], codec: str, errors: str, before: bytes | None, behind: bytes | None
+        self, codecs: Sequence[_Codec], codec: str, errors: str, prefix: bytes | None, suffix: bytes | None
     ) -> None: ...
     def run(self, rows: Iterator[tuple[Any, ...]], out: bytearray) -> tuple[tuple[Any, ...]] | None: ...

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """Rows -> what SQ_TUPLE and SQ_PUT carry, natively. Never: an error's words, which types there are; aioifx's modules.
 
-House rules:
-1. Native code never explains. At a row that it dislikes it stops, and aioifx.codecs.rows gives that row to the
+Invariants:
+1. Native code never explains. It stops at a row that it does not handle, and aioifx.codecs.rows gives that row to the
    reference, which encodes it or raises.
 2. Values of a class that is not the usual one, and types that are not known here, are encoded by their codec.
 3. It works in a buffer of its own, which becomes bytes of the caller's only when every row in it is whole.
@@ -138,24 +138,24 @@ cdef class Encoder:
     """Encodes rows of one kind.
 
     Args:     codecs: of the columns. codec, errors: of the code set.
-              before, behind: what stands around a row's size, in front of the row; both are None for bare rows.
+              prefix, suffix: what surrounds a row's size, before the row; both are None for bare rows.
     """
 
     cdef Field* _fields
     cdef Py_ssize_t _count
     cdef list _kept
-    cdef bytes _codec, _errors, _before, _behind
+    cdef bytes _codec, _errors, _prefix, _suffix
     cdef bint _keeps_ascii
     cdef Py_ssize_t _room  # bytes that the last run has needed
 
-    def __cinit__(self, codecs, str codec not None, str errors not None, bytes before, bytes behind):
+    def __cinit__(self, codecs, str codec not None, str errors not None, bytes prefix, bytes suffix):
         cdef Py_ssize_t index
         cdef Field* field
         self._kept = []
         self._codec, self._errors = codec.encode(), errors.encode()
-        self._before, self._behind = before, behind
+        self._prefix, self._suffix = prefix, suffix
         self._room = 4096
-        if before is not None and len(before) + 4 + len(behind) != HEAD:
+        if prefix is not None and len(prefix) + 4 + len(suffix) != HEAD:
             raise ValueError("a head of another size")
         ascii = bytes(range(128)).decode("ascii")
         self._keeps_ascii = ascii.encode(codec, errors) == ascii.encode("ascii")
@@ -194,7 +194,7 @@ cdef class Encoder:
     def run(self, rows, bytearray out not None):
         """Append the rows that the iterator *rows* gives.
 
-        Returns:  None when there are no more; a tuple of one, the row that is fallback_errors, when there is one.
+        Returns:  None when there are no more; a tuple of one, the row that needs the reference, when there is one.
         """
         cdef Buffer buffer
         cdef Py_ssize_t before, here
@@ -223,7 +223,7 @@ cdef class Encoder:
         cdef Py_ssize_t index, size, begin
         if not aioifx_is_tuple(row) or PyTuple_GET_SIZE(row) != self._count:
             return False
-        if self._before is not None:
+        if self._prefix is not None:
             reserve(buffer, HEAD)
             buffer.used += HEAD
         begin = buffer.used
@@ -236,11 +236,11 @@ cdef class Encoder:
         if size & 1:
             reserve(buffer, 1)
             put_number(buffer, 0, 1)
-        if self._before is not None:
+        if self._prefix is not None:
             begin, buffer.used = buffer.used, begin - HEAD
-            put(buffer, PyBytes_AS_STRING(self._before), PyBytes_GET_SIZE(self._before))
+            put(buffer, PyBytes_AS_STRING(self._prefix), PyBytes_GET_SIZE(self._prefix))
             put_four(buffer, size)
-            put(buffer, PyBytes_AS_STRING(self._behind), PyBytes_GET_SIZE(self._behind))
+            put(buffer, PyBytes_AS_STRING(self._suffix), PyBytes_GET_SIZE(self._suffix))
             buffer.used = begin
         return True
 

@@ -1,8 +1,8 @@
 """Python values -> the buffers of Arrow's columnar layout. Never: pyarrow, frames, who reads them.
 
-House rules:
+Invariants:
 1. A value is stored as its codec has decoded it; what Arrow's type cannot hold is a DataError, never something near.
-2. A NULL stores zeros, so equal columns are equal bytes, whoever has built them.
+2. A NULL stores zeros, so equal columns are equal bytes, native or not.
 3. Numbers are in the machine's byte order; validity and booleans are bitmaps, least significant bit first.
 """
 
@@ -30,7 +30,7 @@ from aioifx.errors import DataError
 from aioifx.sqltypes import Column, Qualifier, Row, SqlType, TypeCode, Unit, Value
 
 Floating: TypeAlias = Literal["float", "text"] | int
-"""What becomes of DECIMAL(p), whose point floats: the nearest double, its text, or so many digits behind the point."""
+"""What becomes of DECIMAL(p), whose point floats: the nearest double, its text, or so many digits after the point."""
 
 Buffer: TypeAlias = Any
 """Bytes, or anything else that has the buffer protocol; before Python 3.12 no type says so."""
@@ -166,7 +166,7 @@ class Columns(Protocol):
         ...
 
     def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
-        """How many rows, and what belongs into the Chunk of each column; the columns are empty behind it."""
+        """How many rows, and what belongs into the Chunk of each column; the columns are empty afterwards."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 Layout (observed: native_values_14_10.json; documented: the vendor's decimal.h): one head byte, then pairs of decimal
 digits, one pair a byte, most significant first. The head has bit 7 set for numbers that are not negative; its other
-bits are 64 + *exponent*, the count of pairs in front of the point. A negative number is the complement: head
+bits are 64 + *exponent*, the count of pairs before the point. A negative number is the complement: head
 inverted, pairs taken from 99, the last one that is not zero from 100. Every byte zero is NULL; zero itself is 80 00 ...
 """
 

@@ -5,7 +5,7 @@ Wire:     2 type · [owner · name, each 2 size · bytes · pad, for types above
           DATETIME, INTERVAL and character types begin with a 2-byte size, named types with a 4-byte size.
 Source:   observed: JDBC, binds.json; that servers take it: wire reference, from clients of 12.10 to 15
 
-House rules:
+Invariants:
 1. A value that does not fit is refused here; servers cut text and store NULL for the NULL pattern without a word.
 2. A refusal names Python types and column types, never the value.
 3. A str is sent as text whatever the target is: the server converts it.
@@ -160,7 +160,7 @@ def _date(value: Value) -> bytes:
 
 
 def _decimal(value: Value, name: str = "DECIMAL", code: int = TypeCode.DECIMAL) -> bytes:
-    """The digits as they are, zeros behind the point included; precision is the scale, for MONEY 0."""
+    """The digits as they are, zeros after the point included; precision is the scale, for MONEY 0."""
     negative, digits, exponent = digits_of(decimal_value(value, name))
     number = number_of(negative, digits, exponent)
     if len(number.pairs) > MAX_PAIRS:

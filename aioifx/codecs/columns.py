@@ -1,8 +1,8 @@
 """A run of tuples -> columns in Arrow's layout, whichever kernel there is. Never: pyarrow, what becomes of the columns.
 
-House rules:
-1. A row that the kernel dislikes is decoded by the reference, value by value; so both kernels give the same columns and
-   raise the same errors (tested).
+Invariants:
+1. A row that the kernel does not handle is decoded by the reference, value by value; both kernels give the same columns
+   and raise the same errors (tested).
 2. A column whose text would get longer than its offsets reach ends the block; the row goes into the next one.
 """
 
@@ -66,7 +66,7 @@ class ColumnDecoder:
         return self._columns.nbytes
 
     def __call__(self, data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
-        """Decode every whole SQ_TUPLE message from *pos* on and return the position behind them.
+        """Decode every whole SQ_TUPLE message from *pos* on and return the position after them.
 
         *rows* gets something for each row that was decoded: they are counted there.
 

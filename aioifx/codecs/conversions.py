@@ -1,6 +1,6 @@
 """What users want of values besides their types' own: type codecs, adapters, whole decimals as int. Never: bytes.
 
-House rules:
+Invariants:
 1. NULL is None and goes past every codec and adapter.
 2. What a user's function raises becomes a DataError that names the function by its type, and no value; it is the cause.
 """

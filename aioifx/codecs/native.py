@@ -73,20 +73,20 @@ def pure_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row]
 make_decoder: Final = native_decoder if NATIVE else pure_decoder
 """What decodes rows of these codecs into tuples, or into a subclass of tuple that adds nothing but methods.
 
-It leaves to `rows.RowDecoder` what it dislikes.
+It falls back to `rows.RowDecoder` for other rows.
 """
 
 
 EncodeRows: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], bytes | bytearray]
-"""Rows -> all of them, one behind the other, each padded to even; a row that it dislikes is the callable's."""
+"""Rows -> all of them, one after the other, each padded to even; the callable encodes other rows."""
 
 
 def native_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
     """See `make_row_encoder`; only where the kernel is built."""
     from aioifx._speedups import row_encoder
 
-    before, behind = frame or (None, None)
-    run = row_encoder.Encoder(codecs, code_set.codec, code_set.errors_in_writing, before, behind).run
+    prefix, suffix = frame or (None, None)
+    run = row_encoder.Encoder(codecs, code_set.codec, code_set.errors_in_writing, prefix, suffix).run
 
     def encode(rows: Iterable[Row], reference: Callable[[Row], bytes]) -> bytearray:
         data, source = bytearray(), iter(rows)
@@ -108,7 +108,7 @@ def pure_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | 
 make_row_encoder: Final = native_row_encoder if NATIVE else pure_row_encoder
 """What encodes rows of these codecs, each with *frame* in front, or bare.
 
-It leaves to `rows.RowEncoder` what it dislikes.
+It falls back to `rows.RowEncoder` for other rows.
 """
 
 
@@ -149,7 +149,7 @@ make_encoder: Final = native_encoder if NATIVE else pure_encoder
 
 *adapters* has one for each parameter, or none.
 
-It leaves to `params.ParamEncoder` what it dislikes.
+It falls back to `params.ParamEncoder` for other rows.
 """
 
 
@@ -173,7 +173,7 @@ def pure_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = M
 make_columns: Final = native_columns if NATIVE else pure_columns
 """Columns that grow by whole tuples, *most_bytes* of text or bytes in each at most.
 
-They leave to `columns.ColumnDecoder` what they dislike.
+They fall back to `columns.ColumnDecoder` for other rows.
 """
 
 

@@ -216,7 +216,7 @@ def digits_of(value: Decimal) -> tuple[bool, str, int]:
 
 
 def number_of(negative: bool, digits: str, exponent: int) -> Number:
-    """Sign, digits and exponent in base 100; zeros behind are kept."""
+    """Sign, digits and exponent in base 100; trailing zeros are kept."""
     if exponent & 1:
         digits += "0"
         exponent -= 1
@@ -230,7 +230,7 @@ def number_of(negative: bool, digits: str, exponent: int) -> Number:
 
 
 def decimal_of(number: Number, scale: int) -> Decimal:
-    """The reverse of number_of, with *scale* digits behind the point; all that there are if the point floats."""
+    """The reverse of number_of, with *scale* digits after the point; all that there are if the point floats."""
     digits = number.digits.rstrip("0")
     exponent = 2 * number.exponent - len(digits)
     value = Decimal((number.negative, tuple(map(int, digits)), exponent)) if digits else Decimal(0)
@@ -291,14 +291,14 @@ def integral(codec: Codec) -> Codec:
 
 
 def _decimal_decoder(scale: int, width: int) -> Decode:
-    """The usual numbers by their digits as text, with an exponent behind them; the rest by way of decimal_of."""
+    """The usual numbers by their digits as text, with an exponent after them; the rest by way of decimal_of."""
     number_from = _EXACT.create_decimal  # the caller's own context may let malformed text pass as NaN
     floating = scale == FLOATING_SCALE
     known = {bytes(width): None, b"\x80".ljust(width, b"\0"): Decimal((0, (0,), 0 if floating else -scale))}
     cuts = {} if floating else _cuts(scale, width)
     points = {head: 2 * pairs for pairs in range(-64, width) for head in (0xC0 + pairs, 0x3F - pairs)}
     behind = "" if floating else f"E-{scale}"
-    # Digits behind the point, fewer than none when zeros were left out in front of it -> what to write behind them.
+    # Digits after the point, negative when zeros were left out before it -> what to write after them.
     suffixes = {
         count: f"E-{count}" if floating and count > 0 else "0" * ((0 if floating else scale) - count) + behind
         for count in range(-2 * width, 2 * (width + 64) if floating else scale + 1)
@@ -326,7 +326,7 @@ def _decimal_decoder(scale: int, width: int) -> Decode:
 
 
 def _cuts(scale: int, width: int) -> dict[int, tuple[slice, slice, str]]:
-    """Head of a positive number -> its digits, those behind them, and what these must be; the head is digits, too."""
+    """Head of a positive number -> its digits, those after them, and what these must be; the head is digits, too."""
     count = 2 * (width - 1)
     ends = {0xC0 + pairs: 2 * pairs + scale for pairs in range(width) if 0 < 2 * pairs + scale <= count}
     return {
@@ -335,7 +335,7 @@ def _cuts(scale: int, width: int) -> dict[int, tuple[slice, slice, str]]:
 
 
 def _digits_of_field(field: bytes) -> str:
-    """The digits of a number of either sign, without the zeros behind them."""
+    """The digits of a number of either sign, without trailing zeros."""
     if field[0] & 0x80:
         return field.translate(BCD).hex()[2:].rstrip("0")
     front = field.rstrip(b"\0")

@@ -1,7 +1,7 @@
 """Functions compiled for one shape of parameters, each for many executions at once. Never: an error's words.
 
-House rules:
-1. Generated code never explains. At a row that it dislikes it stops and hands that row back; codecs/params.py, the
+Invariants:
+1. Generated code never explains. It stops at a row that it does not handle and returns that row; codecs/params.py, the
    reference, encodes it or raises. The two agree on every row (tested).
 2. A shape is the classes of a row's values. All of a row that has one field of variable size at most is one struct
    call; what never changes is in it as bytes, so a NULL costs nothing. Runs are made of one shape; single rows of
@@ -29,11 +29,12 @@ from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import SqlType, TypeCode, Value
 
 EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]
-"""How many rows were encoded, and the one behind them if it was disliked."""
+"""How many rows were encoded, and the next one if the reference must encode it."""
 
 EncodeRun: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], EncodeResult]
-"""Rows become ``head · entries · tail`` in the buffer, one by one, until it has as many bytes as the limit, a row is
-disliked, or there are no more. No row is asked for before there is room for it. What the iterator raises gets out."""
+"""Rows become ``head · entries · tail`` in the buffer, one by one, until it has as many bytes as the limit, a row
+needs the reference, or there are no more. No row is read before there is room for it. The iterator's errors
+propagate."""
 
 Shape: TypeAlias = tuple[type[object], ...]
 
@@ -132,7 +133,7 @@ _STRUCT_FORMS: Final = {
 class _Template:
     """The function of one shape, still without head and tail.
 
-    It is collected piece by piece: constant bytes, fixed fields, variable fields; a stretch ends in front of its
+    It is collected piece by piece: constant bytes, fixed fields, variable fields; a stretch ends before its
     second variable field.
     """
 
@@ -223,7 +224,7 @@ class _Template:
         return "\n".join(lines)
 
     def _constant(self, data: bytes) -> None:
-        """More constant bytes, behind those that end the stretch so far or behind its last field."""
+        """More constant bytes, after those that end the stretch so far or after its last field."""
         stretch = self._stretches[-1]
         if not isinstance(stretch[-1], int):
             stretch.append(len(self._constants))
@@ -237,7 +238,7 @@ class _Template:
         self._values += values
 
     def _variable(self, head: bytes, form: str, size: str, *values: str) -> None:
-        """A field, and how long it is in front of it if the *form* says so."""
+        """A field, and its length before it if the *form* says so."""
         if self._size:
             self._end()
             self._stretches.append([len(self._constants)])
@@ -364,7 +365,7 @@ class GeneratedParamEncoder:
             total, left = run(rows, out, limit)
         while left is not None:
             other = self._run_for(left[0], length_hint(rows))
-            if other is None or other is run:  # it has the shape, so it was disliked for a value
+            if other is None or other is run:  # it has the shape, so one of its values needs the reference
                 break
             run = self._last = other
             taken, left = run(chain(left, rows), out, limit)

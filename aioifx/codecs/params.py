@@ -38,7 +38,7 @@ class ParamEncoder:
         self._count = len(types).to_bytes(2, "big")
 
     def encode(self, params: Sequence[Value], *, row: int | None = None) -> bytes:
-        """The body of SQ_BIND behind its tag: 2 count · entries.
+        """The body of SQ_BIND after its tag: 2 count · entries.
 
         Args:     row: the index of the row in an executemany, for messages.
         Raises:   InterfaceError: the count is wrong.
@@ -89,7 +89,7 @@ def decode_bind(
 
 
 def decode_value(code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet) -> Value:
-    """The value alone, for whoever converts it to another type anyway; see `decode_bind`."""
+    """The value alone, for callers that convert it to another type anyway; see `decode_bind`."""
     if indicator == -1:
         return None
     if indicator != 0:

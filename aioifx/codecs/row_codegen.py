@@ -1,7 +1,7 @@
 """Functions compiled for one shape of rows, each for a whole run at once. Never: an error's words.
 
-House rules:
-1. Generated code never explains. At a row that it dislikes it stops, and codecs/rows.py gives that row to the
+Invariants:
+1. Generated code never explains. It stops at a row that it does not handle, and codecs/rows.py gives that row to the
    reference, which decodes it or raises.
 2. Fields of fixed width that follow each other are one struct call, which also reads the next field's head.
 3. Offsets only grow, so one comparison at the end of a row proves that no field reached beyond it.
@@ -23,16 +23,16 @@ from aioifx.errors import DataError
 from aioifx.sqltypes import Qualifier, Row, SqlType, TypeCode, Unit, Value, datetime_qualifier
 
 DecodeRun: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
-"""Buffer, position, end, rows -> the position behind the last message that was decoded; a row was appended for each.
+"""Buffer, position, end, rows -> the position after the last message that was decoded; a row was appended for each.
 
-It stops without a word in front of what is no SQ_TUPLE, is not whole, or is disliked.
+It stops, without an error, before a message that is not SQ_TUPLE or incomplete, or needs the reference.
 """
 
 DecodeWindow: TypeAlias = Callable[..., int]
 """A window that begins with a tuple, rows, their class -> how many bytes of the window were decoded."""
 
 EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
-"""Rows -> pieces of them, frames included; what it dislikes it gives to the callable."""
+"""Rows -> pieces of them, frames included; the callable encodes rows that it does not handle."""
 
 TUPLE: Final = 14
 TUPLE_HEAD: Final = 8
@@ -41,10 +41,10 @@ _HEAD: Final = struct.Struct(">hxxi")
 
 
 class Frame(NamedTuple):
-    """What stands in front of a row: its size in four bytes, and these around that."""
+    """What precedes a row: its size in four bytes, and these around that."""
 
-    before: bytes
-    behind: bytes
+    prefix: bytes
+    suffix: bytes
 
 
 TUPLE_FRAME: Final = Frame(struct.pack(">hh", TUPLE, 0), b"")
@@ -123,7 +123,7 @@ class _Decoder:
         self.whole_text = code_set.codec == "latin-1"
         self.as_text = self.whole_text or code_set.keeps_ascii
         self.names: dict[str, Any] = {
-            "Disliked": FALLBACK_ERRORS,
+            "FallbackErrors": FALLBACK_ERRORS,
             "datetime": dt.datetime,
             "time": dt.time,
             "DATES": _DATES,
@@ -165,7 +165,7 @@ class _Decoder:
             "                break",
             f"            append({row if self.plain else f'Row({row})'})",
             "            pos = after",
-            "    except Disliked:",
+            "    except FallbackErrors:",
             "        pass",
             "    return pos",
         ]
@@ -333,9 +333,9 @@ class _Encoder:
 
     def __init__(self, codecs: Sequence[Codec], frame: Frame | None) -> None:
         self.names: dict[str, Any] = {
-            "Disliked": FALLBACK_ERRORS,
-            "before": frame.before if frame else b"",
-            "behind": frame.behind if frame else b"",
+            "FallbackErrors": FALLBACK_ERRORS,
+            "prefix": frame.prefix if frame else b"",
+            "suffix": frame.suffix if frame else b"",
             "DAYS": _DAYS,
             "refuse": _refuse,
             "null_double": struct.unpack(">d", b"\xff" * 8)[0],
@@ -347,8 +347,8 @@ class _Encoder:
         self.pieces: list[str] = []
         self.form, self.values = ">", list[str]()
         if frame is not None:
-            self.form = f">{len(frame.before)}si{len(frame.behind)}s"
-            self.values = ["before", "size", "behind"]
+            self.form = f">{len(frame.prefix)}si{len(frame.suffix)}s"
+            self.values = ["prefix", "size", "suffix"]
         for index, codec in enumerate(codecs):
             self.names[f"encode{index}"] = codec.encode
             if codec.head:
@@ -372,7 +372,7 @@ class _Encoder:
             *(f"            f{index} = encode{index}(v{index})" for index in self.variable),
             f"            size = {size}",
             f"            extend(({pieces}b'\\0') if size & 1 else ({pieces}))",
-            "        except Disliked:",
+            "        except FallbackErrors:",
             "            parts.append(reference(row))",
             "    return parts",
         ]

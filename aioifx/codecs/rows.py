@@ -3,10 +3,10 @@
 Wire:     2 tag 14 · 2 warnings · 4 size · size bytes · pad to even; nothing is padded inside a row
 Source:   observed, gbase8s_messages.json, tuple_payloads.json
 
-House rules:
-1. A function made for the shape, native or generated, decodes what is usual; a row that it dislikes is decoded by
-   the reference, which either knows better or says what is wrong with it. All agree on every row (tested).
-2. A row whose fields do not end where its frame ends is a ProtocolError: nothing behind it can be trusted.
+Invariants:
+1. A function made for the shape, native or generated, decodes common values; any other row is decoded by
+   the reference, which decodes it or raises. All agree on every row (tested).
+2. A row whose fields do not end where its frame ends is a ProtocolError: nothing after it can be trusted.
 3. A value that means nothing is a DataError, and the stream is intact: the caller may go on from the position that
    it had before the call, skipping whole messages by their sizes. Rows decoded before that one are in the list.
 """
@@ -93,7 +93,7 @@ def _decode_steps(payload: bytes, steps: Sequence[Step]) -> Row:
         pos = stop
     if pos != len(payload):
         last = f"column {steps[-1].name!r}" if steps else "no column"
-        raise ProtocolError(f"row of {len(payload)} bytes ends at {pos}, behind {last}")
+        raise ProtocolError(f"row of {len(payload)} bytes ends at {pos}, after {last}")
     return tuple(step.decode(field) for step, field in zip(steps, fields, strict=True))
 
 
@@ -139,11 +139,11 @@ class RowDecoder:
         self._run: DecodeRun | None = None
 
     def __call__(self, data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
-        """Decode every whole SQ_TUPLE message from *pos* on, append a row for each, return the position behind them.
+        """Decode every whole SQ_TUPLE message from *pos* on, append a row for each, return the position after them.
 
         It stops at the first message that is not whole within *end*, or is no SQ_TUPLE.
 
-        Raises:   ProtocolError, DataError: see house rules 2 and 3.
+        Raises:   ProtocolError, DataError: see invariants 2 and 3.
         """
         run = self._run or self.usual()
         while True:
@@ -157,7 +157,7 @@ class RowDecoder:
             pos += size
 
     def usual(self) -> DecodeRun:
-        """What decodes usual rows, and stops in front of any other."""
+        """Decodes common rows, and stops before any other."""
         if self._run is None:
             self._run = make_decoder(self._codecs, self.code_set, self.row_type)
         return self._run
@@ -190,7 +190,7 @@ class RowEncoder:
     """Encodes the rows of one result, or of one table; made once for its columns.
 
     Args:     padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
-              frame: what stands in front of each row: a whole SQ_TUPLE's, another, or nothing.
+              frame: what precedes each row: a whole SQ_TUPLE's, another, or nothing.
               adapters: one for each column, or none.
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
@@ -213,7 +213,7 @@ class RowEncoder:
         self._encode: EncodeRows | None = None
 
     def encode(self, rows: Iterable[Row]) -> bytes | bytearray:
-        """Rows, one behind the other, each padded to even.
+        """Rows, one after the other, each padded to even.
 
         Raises:   DataError: a value does not fit its column; names the column.
         """
@@ -242,7 +242,7 @@ class RowEncoder:
         framed = payload + b"\0" * (len(payload) & 1)
         if self._frame is None:
             return framed
-        return self._frame.before + len(payload).to_bytes(4, "big") + self._frame.behind + framed
+        return self._frame.prefix + len(payload).to_bytes(4, "big") + self._frame.suffix + framed
 
 
 def _adapted(codec: Codec, adapt: Adapter) -> Codec:

@@ -1,7 +1,7 @@
 """DATE, DATETIME, INTERVAL and their qualifiers. Never: time zones, locales' date formats.
 
-The base-100 number of a DATETIME or INTERVAL has its point behind SECOND, whichever fields there are: SECOND is pair 1
-in front of it, MINUTE 2, HOUR 3, DAY 4, MONTH 5, YEAR 6 and 7; FRACTION follows it, padded on the right to whole
+The base-100 number of a DATETIME or INTERVAL has its point after SECOND, whichever fields there are: SECOND is pair 1
+before it, MINUTE 2, HOUR 3, DAY 4, MONTH 5, YEAR 6 and 7; FRACTION follows it, padded on the right to whole
 pairs. Servers leave out leading zero pairs, clients may keep them (observed: native_values_14_10.json, binds.json).
 """
 
@@ -88,7 +88,7 @@ def qualifier_of(sql_type: SqlType) -> Qualifier:
 
 
 def highest_pair(qualifier: Qualifier) -> int:
-    """The position of the first pair: how many pairs there are in front of the point, counting SECOND's as 1."""
+    """The position of the first pair: how many pairs there are before the point, counting SECOND's as 1."""
     if qualifier.first == Unit.FRACTION:
         return 0
     return _POSITION[qualifier.first] + (qualifier.leading + 1) // 2 - 1
@@ -128,7 +128,7 @@ def _microseconds(pairs: bytes) -> int:
 
 
 def _fraction(microseconds: int, scale: int) -> bytes:
-    """The pairs of FRACTION(scale); digits behind them are cut, as the server cuts them (documented: no rounding)."""
+    """The pairs of FRACTION(scale); digits after them are cut, as the server cuts them (documented: no rounding)."""
     microseconds -= microseconds % 10 ** (6 - scale)
     pairs = bytes((microseconds // 10_000, microseconds // 100 % 100, microseconds % 100))
     return pairs[: (scale + 1) // 2]
@@ -139,7 +139,7 @@ def _fraction(microseconds: int, scale: int) -> bytes:
 Fields = Mapping[Unit, int]
 
 _LEAST: Final = {unit: 1 if unit in (Unit.MONTH, Unit.DAY) else 0 for unit in Unit}
-"""What a field behind the last one of a qualifier stands at, so that nothing is lost without it."""
+"""The value of a field after the last one of a qualifier, so that nothing is lost without it."""
 
 
 def datetime_fields(value: Value) -> dict[Unit, int]:

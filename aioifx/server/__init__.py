@@ -11,4 +11,3 @@ __all__ = ["Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", 
 # Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
 for _name in __all__:
     globals()[_name].__module__ = __name__
-del _name

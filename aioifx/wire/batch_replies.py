@@ -104,7 +104,7 @@ class ExecutionsReader:
 
     capabilities: Capabilities
     count: int
-    told: BatchTally
+    tally: BatchTally
     observe: Callable[[Reply], None]
 
     def take(self, inbox: Inbox) -> None:
@@ -112,29 +112,29 @@ class ExecutionsReader:
 
     def parser(self, inbox: Inbox) -> Parser[None]:
         """What reads them."""
-        return read_executions(inbox, self.capabilities, self.count, self.told, self.observe)
+        return read_executions(inbox, self.capabilities, self.count, self.tally, self.observe)
 
 
 async def read_executions(
-    inbox: Inbox, capabilities: Capabilities, count: int, told: BatchTally, observe: Callable[[Reply], None]
+    inbox: Inbox, capabilities: Capabilities, count: int, tally: BatchTally, observe: Callable[[Reply], None]
 ) -> None:
     """*count* groups in a row; those of the usual form are counted without being taken apart.
 
     Args:     observe: sees each reply that is not of the usual form.
     """
-    end = told.answered + count
+    end = tally.answered + count
     while True:
-        if end - told.answered >= _MANY:
-            _count_uniform(inbox, capabilities, end - told.answered, told)
-        _count_usual(inbox, capabilities, end, told)
-        if told.answered >= end:
+        if end - tally.answered >= _MANY:
+            _count_uniform(inbox, capabilities, end - tally.answered, tally)
+        _count_usual(inbox, capabilities, end, tally)
+        if tally.answered >= end:
             return
         reply = await read_reply(inbox, capabilities)
         observe(reply)
-        told.add(reply)
+        tally.add(reply)
 
 
-def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, told: BatchTally) -> None:
+def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, tally: BatchTally) -> None:
     """Count the replies that are here if they are many, and all of the form of the first; otherwise none of them."""
     data, pos = inbox.data, inbox.pos
     layout = _layout_at(data, pos, capabilities)
@@ -151,15 +151,15 @@ def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, told: Ba
         return  # a negative number of rows, for the reader of one reply to refuse
     last = (count - 1) * size
     done = layout.done.unpack_from(run, last + layout.begin)[1:5]
-    told.answered += count
-    told.done = Done(*done)
-    told.warnings |= _or_all(run, layout.warnings, size)
+    tally.answered += count
+    tally.done = Done(*done)
+    tally.warnings |= _or_all(run, layout.warnings, size)
     if all(run[at::size].count(run[at]) == count for at in places):
-        told.rowcount += count * done[1]
+        tally.rowcount += count * done[1]
     else:
-        told.rowcount += sum(chain.from_iterable(rows.iter_unpack(run)))
+        tally.rowcount += sum(chain.from_iterable(rows.iter_unpack(run)))
     if layout.begin:
-        told.serials = serials_at(capabilities, run, last)
+        tally.serials = serials_at(capabilities, run, last)
     inbox.pos = pos + count * size
 
 
@@ -182,7 +182,7 @@ def _or_all(run: bytes, places: Iterable[int], size: int) -> int:
     return united
 
 
-def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, told: BatchTally) -> None:
+def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, tally: BatchTally) -> None:
     """Count the whole replies ``[INSERTDONE] DONE COST [XACTSTAT] EOT`` that are here.
 
     Source:   observed: IDS 12.10 to 15; the order too
@@ -190,7 +190,7 @@ def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, told: Batch
     data, pos, stop = inbox.data, inbox.pos, len(inbox.data)
     insertdone, done_cost = INSERTDONE[capabilities.bigint], DONE_COST[capabilities.long_rowid]
     unpack, size = done_cost.unpack_from, done_cost.size
-    answered, rowcount, bits, done, inserted = told.answered, 0, 0, None, -1
+    answered, rowcount, bits, done, inserted = tally.answered, 0, 0, None, -1
     while answered < end:
         at = pos
         if stop - at > insertdone.size and data[at + 1] == Op.INSERTDONE and not data[at]:
@@ -215,9 +215,9 @@ def _count_usual(inbox: Inbox, capabilities: Capabilities, end: int, told: Batch
         done = (warnings, rows, rowid, serial)
         pos = at
     if done is not None:
-        told.answered, told.done = answered, Done(*done)
-        told.rowcount += rowcount
-        told.warnings |= bits
+        tally.answered, tally.done = answered, Done(*done)
+        tally.rowcount += rowcount
+        tally.warnings |= bits
         if inserted >= 0:
-            told.serials = serials_at(capabilities, data, inserted)
+            tally.serials = serials_at(capabilities, data, inserted)
         inbox.pos = pos

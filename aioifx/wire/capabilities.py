@@ -56,8 +56,8 @@ class Capabilities:
     """Bit 70: SQ_DONE counts rows and row ids with eight bytes."""
 
     @classmethod
-    def agreed(cls, offer: bytes, reply: bytes, encoding: str = "latin-1") -> Self:
-        """The dialect that follows from an offer and the reply to it."""
+    def negotiated(cls, offer: bytes, reply: bytes, encoding: str = "latin-1") -> Self:
+        """The capabilities that follow from an offer and the reply to it."""
 
         def both(bit: int) -> bool:
             return has_bit(offer, bit) and has_bit(reply, bit)

@@ -50,7 +50,7 @@ def is_named(code: int) -> bool:
 
 
 async def read_block(inbox: Inbox, size: int) -> bytes:
-    """*size* bytes and the pad to even behind them."""
+    """*size* bytes and the pad to even after them."""
     if not 0 <= size <= MAX_TEXT:
         raise ProtocolError(f"a field of {size} bytes")
     await inbox.need(padded(size))

@@ -252,7 +252,7 @@ def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, h
 async def read_login_reply(inbox: Inbox) -> LoginReply:
     """The answer to a login. What it *says* is not judged here.
 
-    Raises:   ProtocolError: whoever answered does not speak SQLI.
+    Raises:   ProtocolError: the peer does not speak SQLI.
               ConnectError: closed before an answer.
     """
     reader = await _message(inbox, _REPLIES)
@@ -288,7 +288,7 @@ def _login_reply(kind: int, data: bytes) -> LoginReply:
     if block != LoginBlock.RESULT:
         raise ProtocolError(f"unknown block {block} in the login reply")
     reader.skip(6)
-    # The blocks behind the warnings (messages, process, 110, application) tell nothing that a client acts on.
+    # The blocks after the warnings (messages, process, 110, application) tell nothing that a client acts on.
     return reply._replace(sqlcode=reader.i16(), oserror=reader.i16(), warnings=reader.i16())
 
 

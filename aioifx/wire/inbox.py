@@ -1,6 +1,6 @@
 """The connection-wide receive buffer; `need`, the one place to wait. Never: what the bytes mean.
 
-House rules:
+Invariants:
 1. Only `need` awaits. A parser awaits other parsers and `need`, nothing else.
 2. No memoryview of `data` survives a `need`: a live view forbids the bytearray to grow.
 3. Positions are absolute in `data`; only `feed` and `forget` move it, and only while no parser runs.
@@ -101,7 +101,7 @@ class Inbox:
         """Return once *count* unread bytes are here; until then the parser is parked.
 
         Raises:   ConnectionLost: the peer closed before it sent them.
-                  ProtocolError: they lie behind the limit. What is here already is not measured, only waited for.
+                  ProtocolError: they exceed the limit. Only bytes that must be waited for are measured.
         """
         while len(self.data) - self.pos < count:
             if self.eof:

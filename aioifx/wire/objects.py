@@ -1,6 +1,6 @@
 """Large-object and fast-path messages, both directions. Never: what a descriptor or locator points to, SQL.
 
-BYTE and TEXT values travel in pieces behind the messages that name them by a descriptor; BLOB and CLOB values are read
+BYTE and TEXT values travel in pieces after the messages that name them by a descriptor; BLOB and CLOB values are read
 and written through a handle that a routine call gives out. Routines are called here without SQL, by a number.
 
 Evidence: layouts are what JDBC sends and accepts (observed: lob.json); real servers took and sent the same with other
@@ -255,7 +255,7 @@ REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Objec
 
 
 async def read_blob(inbox: Inbox) -> bytes:
-    """A whole BYTE or TEXT value, behind its first tag; see `put_blob`."""
+    """A whole BYTE or TEXT value, after its first tag; see `put_blob`."""
     value = bytearray()
     while piece := await read_char(inbox):
         value += piece
@@ -283,7 +283,7 @@ def put_object_data(outbox: Outbox, data: ObjectData) -> None:
 
 
 async def read_object_data(inbox: Inbox) -> ObjectData:
-    """SQ_LODATA, the answer, behind its tag; see `put_object_data`."""
+    """SQ_LODATA, the answer, after its tag; see `put_object_data`."""
     await inbox.need(6)
     kind, size = inbox.i16(), inbox.i32()
     if kind not in (_READ, _READ_AT, _WRITE):
@@ -306,7 +306,7 @@ def put_routine(outbox: Outbox, routine: Routine) -> None:
 
 
 async def read_routine(inbox: Inbox) -> Routine:
-    """SQ_GETROUTINE, the answer, behind its tag; see `put_routine`."""
+    """SQ_GETROUTINE, the answer, after its tag; see `put_routine`."""
     database = await read_char(inbox)
     await inbox.need(4)
     return Routine(database, inbox.i32())
@@ -321,7 +321,7 @@ def put_returned(outbox: Outbox, values: Sequence[BindEntry]) -> None:
 
 
 async def read_returned(inbox: Inbox, capabilities: Capabilities) -> tuple[BindEntry, ...]:
-    """SQ_FPROUTINE, behind its tag; see `put_returned`."""
+    """SQ_FPROUTINE, after its tag; see `put_returned`."""
     await inbox.need(2)
     count = inbox.i16()
     if not 0 <= count <= MAX_COLUMNS:
@@ -347,6 +347,6 @@ async def _read_pieces(inbox: Inbox, size: int) -> bytes:
     while len(value) < size:
         piece = await read_char(inbox)
         if not piece or len(value) + len(piece) > size:
-            raise ProtocolError(f"SQ_LODATA of {size} bytes: a piece of {len(piece)} behind {len(value)}")
+            raise ProtocolError(f"SQ_LODATA of {size} bytes: a piece of {len(piece)} after {len(value)}")
         value += piece
     return bytes(value)

@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Op(IntEnum):
-    """Message tags; a short in front of every message after the login."""
+    """Message tags; a short before every message after the login."""
 
     COMMAND = 1
     PREPARE = 2

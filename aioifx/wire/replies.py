@@ -1,8 +1,8 @@
 """Server -> client messages: put_* and read_reply. Never: columns beyond their description; it raises no SQL error.
 
-House rules:
+Invariants:
 1. What the server says is data: the first error is kept and the message read to its end.
-2. What a value holds is data too: when the row reader raises DataError, the rows behind it are skipped by their sizes.
+2. What a value holds is data too: when the row reader raises DataError, the rows after it are skipped by their sizes.
 3. Bytes that are not SQLI raise ProtocolError, and nothing on that connection can be read afterwards.
 """
 
@@ -45,10 +45,10 @@ _LONGEST: Final[dict[int, int]] = {
     TypeCode.DECIMAL: 0x20FF,  # 32 digits, floating point
     TypeCode.MONEY: 0x20FF,
 }
-"""Lengths that such a type has at most (documented): whoever decodes its values makes room by them."""
+"""Lengths that such a type has at most (documented): a decoder of its values allocates by them."""
 
 RunDecoder: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
-"""Decodes every whole SQ_TUPLE in ``data[pos:end]``, appends the rows, returns the position behind the last."""
+"""Decodes every whole SQ_TUPLE in ``data[pos:end]``, appends the rows, returns the position after the last."""
 
 
 class RowReader(NamedTuple):
@@ -58,7 +58,7 @@ class RowReader(NamedTuple):
     read: Callable[[Inbox, list[Row]], Awaitable[None]] | None
     """Reads one whole SQ_TUPLE that stands next in the inbox, and appends what it held."""
     usual: Callable[[], RunDecoder] | None = None
-    """Gives what decodes as *decode* does, but stops in front of a row that is not of the usual kind."""
+    """Gives what decodes as *decode* does, but stops before a row that it does not handle."""
 
 
 class Description(NamedTuple):
@@ -155,7 +155,7 @@ class Reply:
     no_rows: ServerError | None = None
     """SQ_ERR 100: nothing was changed, or there are no more rows."""
     bad_value: DataError | None = None
-    """The first value that could not be decoded; `rows` ends in front of its row."""
+    """The first value that could not be decoded; `rows` ends before its row."""
 
 
 def _empty() -> Reply:
@@ -174,7 +174,7 @@ def read_in_runs(decode: RunDecoder, usual: Callable[[], RunDecoder] | None = No
 
 
 TryReadReply: TypeAlias = Callable[[Inbox], Reply | None]
-"""Takes the next reply if it is wholly here and of the form that most have; see `_take_end`.
+"""Takes the next reply if it is wholly here and of the form that most have; see `_try_read_ending`.
 
 For any other: None, and nothing is consumed.
 """
@@ -211,7 +211,7 @@ async def read_reply(
     """One group, up to and including SQ_EOT.
 
     Args:     read_rows: turns tuples into rows; without it a tuple is a ProtocolError. limit: bytes of the whole group.
-    Raises:   ProtocolError: not SQLI, a tuple nobody asked for, or more than *limit* bytes.
+    Raises:   ProtocolError: not SQLI, an unsolicited tuple, or more than *limit* bytes.
               ConnectionLost: the connection ended first.
     """
     reply = _empty()
@@ -226,9 +226,9 @@ async def read_reply(
             data, pos = inbox.data, inbox.pos
             tag = data[pos] << 8 | data[pos + 1]
             if tag == _TUPLE:
-                if decode is None or not _take_tuples(inbox, reply, decode):
+                if decode is None or not _try_read_rows(inbox, reply, decode):
                     await _read_tuples(inbox, reply, read_rows)
-            elif tag in _USUAL_END and _take_end(inbox, capabilities, reply, tag):
+            elif tag in _COMMON_END and _try_read_ending(inbox, capabilities, reply, tag):
                 ended = True
             else:
                 inbox.skip(2)
@@ -260,16 +260,16 @@ def serials_at(capabilities: Capabilities, data: bytes | bytearray, pos: int) ->
     return Serials(int8_of(sign, low, high), *bigserial)
 
 
-_USUAL_END: Final = frozenset({_CLOSE, _INSERTDONE, _DONE})
+_COMMON_END: Final = frozenset({_CLOSE, _INSERTDONE, _DONE})
 
 _new: Final[Callable[[Any, tuple[int, ...]], Any]] = vars(tuple)["__new__"]
 """A NamedTuple of its values, in a third of the time."""
 
 
-def _take_end(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> bool:
-    """Take what most replies end with, ``[CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``, if all of it is here.
+def _try_read_ending(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> bool:
+    """Read what most replies end with, ``[CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``, if all of it is here.
 
-    It saves the wait in front of each message; whatever looks different is left to the readers.
+    It saves the wait before each message; every other form is left to the readers.
 
     Source:   observed: IDS 12.10 to 15; the order too
     """
@@ -311,8 +311,8 @@ def _take_end(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) 
     return True
 
 
-def _take_tuples(inbox: Inbox, reply: Reply, decode: RunDecoder) -> bool:
-    """SQ_TUPLE, all that are here; False if the first one is not whole. The warnings in front of a row are not kept.
+def _try_read_rows(inbox: Inbox, reply: Reply, decode: RunDecoder) -> bool:
+    """SQ_TUPLE, all that are here; False if the first one is not whole. The warnings before a row are not kept.
 
     Wire:     2 opcode · 2 warnings · 4 size · size bytes · pad to even
     Source:   observed: IDS 12.10 to 15
@@ -348,18 +348,18 @@ def _next_tuple(inbox: Inbox) -> int:
 
 
 def _skip_bad(inbox: Inbox, reply: Reply, kept: int, error: DataError) -> None:
-    """Behind a value that could not be decoded: the rows in front of it are kept, its place is found by sizes alone."""
+    """After a value that could not be decoded: keep the rows before it; find its place by sizes alone."""
     reply.bad_value = error
     for _ in range(len(reply.rows) - kept + 1):
         inbox.skip(TUPLE_HEAD + padded(inbox.peek_i32(4)))
 
 
 async def _read_tuples(inbox: Inbox, reply: Reply, read_rows: RowReader | None) -> None:
-    """SQ_TUPLE, one or a run of them; see `_take_tuples`."""
+    """SQ_TUPLE, one or a run of them; see `_try_read_rows`."""
     if read_rows is None:
-        raise ProtocolError("a row came that nobody asked for")
+        raise ProtocolError("an unsolicited row arrived")
     if read_rows.decode is not None:
-        while not _take_tuples(inbox, reply, read_rows.decode):
+        while not _try_read_rows(inbox, reply, read_rows.decode):
             await inbox.need(_next_tuple(inbox))
         return
     await inbox.need(_next_tuple(inbox))
@@ -435,7 +435,7 @@ async def _read_field(inbox: Inbox, capabilities: Capabilities) -> tuple[int, in
     owner = await _read_name(inbox, capabilities)
     extended_name = await _read_name(inbox, capabilities)
     await inbox.need(12)
-    inbox.skip(4)  # reference and alignment, of no use to a client (observed: 0 for built-in types)
+    inbox.skip(4)  # reference and alignment, unused by clients (observed: 0 for built-in types)
     source, length = inbox.i32(), inbox.i32()
     return index, start, _type(code, length, extended_id, owner, extended_name, source), not code & NOT_NULL
 

@@ -1,6 +1,6 @@
 """Client -> server messages: put_* and read_request. Never: which Python value a parameter had.
 
-A client puts messages one behind the other and closes the group with `put_eot`; the server reads one group at a time as
+A client puts messages one after the other and closes the group with `put_eot`; the server reads one group at a time as
 a list of messages. Order inside a group is the client's business (observed: JDBC: ID, CURNAME, BIND, SCROLL, HOLD,
 AUTOFREE, OPEN, ID, RET_TYPE, NFETCH).
 """
@@ -252,12 +252,12 @@ def put_hold(outbox: Outbox) -> None:
 
 
 def put_scroll(outbox: Outbox) -> None:
-    """SQ_SCROLL, in front of SQ_HOLD and SQ_OPEN: the cursor can be moved in (observed: JDBC, scroll.json)."""
+    """SQ_SCROLL, before SQ_HOLD and SQ_OPEN: the cursor can be moved in (observed: JDBC, scroll.json)."""
     outbox.u16(Op.SCROLL)
 
 
 def put_autofree(outbox: Outbox) -> None:
-    """SQ_AUTOFREE, directly in front of SQ_OPEN: the statement goes with its cursor (observed: JDBC, select.json)."""
+    """SQ_AUTOFREE, directly before SQ_OPEN: the statement goes with its cursor (observed: JDBC, select.json)."""
     outbox.u16(Op.AUTOFREE)
 
 

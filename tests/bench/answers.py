@@ -221,7 +221,7 @@ class _Turn:
     # -- session ------------------------------------------------------------------------------------------------------
 
     def agree(self, message: requests.Protocols) -> None:
-        self.change(capabilities=Capabilities.agreed(message.mask, SERVER_MASK))
+        self.change(capabilities=Capabilities.negotiated(message.mask, SERVER_MASK))
         requests.put_protocols(self.outbox, SERVER_MASK)
 
     def note(self, message: requests.Info) -> None:

@@ -305,7 +305,7 @@ class InformixPingPong(PingPong):
 
 def _spoken(server: str) -> list[bytes]:
     """Login, agreement, environment, database, PREPARE; the execution."""
-    capabilities, outbox, sent = Capabilities.agreed(OFFERED, SERVER_MASK), Outbox(), list[bytes]()
+    capabilities, outbox, sent = Capabilities.negotiated(OFFERED, SERVER_MASK), Outbox(), list[bytes]()
     put_login(outbox, LoginRequest(b"informix", b"x", server.encode()))
     sent.append(outbox.take())
     steps: tuple[Callable[[], None], ...] = (

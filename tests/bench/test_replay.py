@@ -23,7 +23,7 @@ from tests.bench.replay import Conversation, Memory, Node, replay_process
 from tests.bench.shapes import NARROW, SELECT_ONE, SHAPES, WIDE, Shape
 
 ROWS = 400
-DIALECT = Capabilities.agreed(OFFERED, SERVER_MASK)
+DIALECT = Capabilities.negotiated(OFFERED, SERVER_MASK)
 
 shapes = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 

@@ -72,7 +72,7 @@ def _dialect_of(case: dict[str, Any]) -> Capabilities:
     masks = [
         bytes.fromhex(entry["hex"])[4:13] for entry in case["frames"] if entry["hex"].startswith("007e0009")
     ]
-    return Capabilities.agreed(masks[0], masks[1]) if len(masks) >= 2 else Capabilities()
+    return Capabilities.negotiated(masks[0], masks[1]) if len(masks) >= 2 else Capabilities()
 
 
 # -- frames above two kilobytes ---------------------------------------------------------------------------------------

@@ -71,18 +71,18 @@ def sent(answers: Sequence[Answer], capabilities: Capabilities) -> bytes:
 async def _counted(
     inbox: Inbox, capabilities: Capabilities, count: int, seen: list[Reply] | None = None
 ) -> BatchTally:
-    told = BatchTally()
+    tally = BatchTally()
     observe = (lambda reply: None) if seen is None else seen.append
-    await read_executions(inbox, capabilities, count, told, observe)
-    return told
+    await read_executions(inbox, capabilities, count, tally, observe)
+    return tally
 
 
 async def _one_by_one(inbox: Inbox, capabilities: Capabilities, count: int) -> BatchTally:
     """The law's other side: every group is read by the general reader."""
-    told = BatchTally()
+    tally = BatchTally()
     for _ in range(count):
-        told.add(await read_reply(inbox, capabilities))
-    return told
+        tally.add(await read_reply(inbox, capabilities))
+    return tally
 
 
 def counted(answers: Sequence[Answer], capabilities: Capabilities = DIALECTS[0]) -> BatchTally:
@@ -90,10 +90,10 @@ def counted(answers: Sequence[Answer], capabilities: Capabilities = DIALECTS[0])
     data = sent(answers, capabilities)
     found: list[BatchTally] = []
     for chunks in cuts(data):
-        told, parks = feed(lambda inbox: _counted(inbox, capabilities, len(answers)), chunks)
+        tally, parks = feed(lambda inbox: _counted(inbox, capabilities, len(answers)), chunks)
         assert parks <= len(chunks)
-        found.append(told)
-    assert all(told == found[0] for told in found)
+        found.append(tally)
+    assert all(tally == found[0] for tally in found)
     return found[0]
 
 
@@ -227,7 +227,7 @@ def test_a_negative_number_of_rows_is_a_protocol_error(
 
 @every_dialect
 def test_rows_warnings_the_last_done_and_the_last_serials_are_kept(capabilities: Capabilities) -> None:
-    told = counted(
+    tally = counted(
         [
             Answer(Serials(2**40, 7 if capabilities.bigint else 0), Done(1, 2, 0x101, 5)),
             Answer(
@@ -239,15 +239,15 @@ def test_rows_warnings_the_last_done_and_the_last_serials_are_kept(capabilities:
         ],
         capabilities,
     )
-    assert (told.answered, told.rowcount, told.warnings) == (3, 6, 5)
-    assert told.done == Done(0, 1, 0x103, 9)
-    assert told.serials == Serials(-3, 8 if capabilities.bigint else 0)
-    assert told.failures == []
+    assert (tally.answered, tally.rowcount, tally.warnings) == (3, 6, 5)
+    assert tally.done == Done(0, 1, 0x103, 9)
+    assert tally.serials == Serials(-3, 8 if capabilities.bigint else 0)
+    assert tally.failures == []
 
 
 def test_eight_bytes_of_rows_are_counted_where_they_are_agreed_on() -> None:
-    told = counted([Answer(done=Done(0, 2**40, 2**41, 7))] * 2, Capabilities(long_rowid=True))
-    assert (told.rowcount, told.done.rowid) == (2**41, 2**41)
+    tally = counted([Answer(done=Done(0, 2**40, 2**41, 7))] * 2, Capabilities(long_rowid=True))
+    assert (tally.rowcount, tally.done.rowid) == (2**41, 2**41)
 
 
 @every_dialect
@@ -257,25 +257,25 @@ def test_an_error_is_kept_with_its_place_and_the_others_count(
 ) -> None:
     answers = [Answer(Serials(1, 0), Done(rows=1, serial=n)) for n in range(7)]
     answers[failing] = Answer(error=DUPLICATE, cost=False)
-    told = counted(answers, capabilities)
-    assert told.failures == [(failing, DUPLICATE)]
-    assert (told.answered, told.rowcount) == (7, 6)
-    assert told.done.serial == (5 if failing == 6 else 6)
+    tally = counted(answers, capabilities)
+    assert tally.failures == [(failing, DUPLICATE)]
+    assert (tally.answered, tally.rowcount) == (7, 6)
+    assert tally.done.serial == (5 if failing == 6 else 6)
 
 
 def test_of_an_answer_with_an_error_nothing_else_counts() -> None:
-    told = counted([Answer(Serials(9, 9), Done(3, 5), error=DUPLICATE)])
-    assert told == BatchTally(answered=1, failures=[(0, DUPLICATE)])
+    tally = counted([Answer(Serials(9, 9), Done(3, 5), error=DUPLICATE)])
+    assert tally == BatchTally(answered=1, failures=[(0, DUPLICATE)])
 
 
 def test_answers_of_every_form_follow_each_other() -> None:
     usual, bare = Answer(done=Done(rows=1)), Answer(cost=False)
     twice = Answer(done=Done(rows=1), extra=Done(rows=4))
-    told = counted(
+    tally = counted(
         [usual, bare, usual, twice, Answer(error=DUPLICATE), usual, Answer(done=Done(rows=9), cost=False)]
     )
-    assert (told.answered, told.rowcount) == (7, 1 + 1 + 4 + 1 + 9)
-    assert told.failures == [(4, DUPLICATE)]
+    assert (tally.answered, tally.rowcount) == (7, 1 + 1 + 4 + 1 + 9)
+    assert tally.failures == [(4, DUPLICATE)]
 
 
 def test_only_what_is_unusual_is_shown() -> None:
@@ -294,13 +294,17 @@ def test_only_what_is_unusual_is_shown() -> None:
 
 
 def test_two_writes_are_counted_together() -> None:
-    capabilities, told = DIALECTS[0], BatchTally()
+    capabilities, tally = DIALECTS[0], BatchTally()
     for answers in ([Answer(done=Done(rows=1))] * 3, [Answer(done=Done(rows=1)), Answer(error=DUPLICATE)]):
         reading = partial(
-            read_executions, capabilities=capabilities, count=len(answers), told=told, observe=lambda _: None
+            read_executions,
+            capabilities=capabilities,
+            count=len(answers),
+            tally=tally,
+            observe=lambda _: None,
         )
         feed(reading, [sent(answers, capabilities)])
-    assert (told.answered, told.rowcount, told.failures) == (5, 4, [(4, DUPLICATE)])
+    assert (tally.answered, tally.rowcount, tally.failures) == (5, 4, [(4, DUPLICATE)])
 
 
 def test_what_the_observer_raises_ends_the_parser() -> None:

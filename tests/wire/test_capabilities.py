@@ -38,37 +38,37 @@ def test_our_offer_and_our_server_are_jdbc_15_and_ids_15() -> None:
 def test_the_default_dialect_is_what_eight_bytes_agree_on_with_every_release() -> None:
     # Proved on 12.10, 14.10 and 15 by another client.
     for reply in (IDS_12, IDS_14, IDS_15):
-        assert Capabilities.agreed(JDBC_4_OFFER, reply) == Capabilities()
+        assert Capabilities.negotiated(JDBC_4_OFFER, reply) == Capabilities()
 
 
 def test_nine_bytes_widen_rows_and_row_ids_on_15_only() -> None:
     wide = flags(Capabilities()) | {"long_tuple", "long_rowid"}
-    assert flags(Capabilities.agreed(JDBC_15_OFFER, IDS_15)) == wide
-    assert Capabilities.agreed(JDBC_15_OFFER, IDS_14) == Capabilities()
-    assert Capabilities.agreed(JDBC_15_OFFER, IDS_12) == Capabilities()
+    assert flags(Capabilities.negotiated(JDBC_15_OFFER, IDS_15)) == wide
+    assert Capabilities.negotiated(JDBC_15_OFFER, IDS_14) == Capabilities()
+    assert Capabilities.negotiated(JDBC_15_OFFER, IDS_12) == Capabilities()
 
 
 def test_seven_bytes_keep_every_server_on_the_short_layouts() -> None:
     for reply in (IDS_12, IDS_14, IDS_15):
-        short = flags(Capabilities.agreed(OLD_OFFER, reply))
+        short = flags(Capabilities.negotiated(OLD_OFFER, reply))
         assert flags(Capabilities()) - short == {"savepoints", "long_text"}
         assert short < flags(Capabilities())
 
 
 def test_no_public_server_asks_for_pam_and_one_that_did_would_be_heard() -> None:
-    assert not any(Capabilities.agreed(OFFERED, reply).pam for reply in (IDS_12, IDS_14, IDS_15))
+    assert not any(Capabilities.negotiated(OFFERED, reply).pam for reply in (IDS_12, IDS_14, IDS_15))
     asking = bytearray(IDS_15)
     asking[5] |= 0x08
-    assert Capabilities.agreed(OFFERED, bytes(asking)).pam
+    assert Capabilities.negotiated(OFFERED, bytes(asking)).pam
 
 
 @given(st.binary(max_size=12), st.binary(max_size=12))
 def test_an_agreement_is_symmetric_and_never_more_than_either_side_offers(left: bytes, right: bytes) -> None:
-    agreed = Capabilities.agreed(left, right)
-    assert agreed == Capabilities.agreed(right, left)
-    assert flags(agreed) <= flags(Capabilities.agreed(left, b"\xff" * 12))
+    negotiated = Capabilities.negotiated(left, right)
+    assert negotiated == Capabilities.negotiated(right, left)
+    assert flags(negotiated) <= flags(Capabilities.negotiated(left, b"\xff" * 12))
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
 def test_the_code_set_is_handed_through(encoding: str) -> None:
-    assert Capabilities.agreed(OFFERED, SERVER_MASK, encoding).encoding == encoding
+    assert Capabilities.negotiated(OFFERED, SERVER_MASK, encoding).encoding == encoding

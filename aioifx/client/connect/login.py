@@ -69,7 +69,7 @@ def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
 
 @lru_cache(maxsize=64)
 def _agreed(mask: bytes, codec: str) -> Capabilities:
-    return Capabilities.agreed(OFFERED, mask, codec)
+    return Capabilities.negotiated(OFFERED, mask, codec)
 
 
 class LoginAttempt:

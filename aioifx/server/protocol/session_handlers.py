@@ -14,7 +14,7 @@ from aioifx.wire.capabilities import Capabilities
 def negotiate(context: SessionContext, message: requests.Protocols) -> None:
     """SQ_PROTOCOLS: the server replies with all its capabilities; those that both sides sent take effect."""
     mask = context.identity.mask
-    context.capabilities = Capabilities.agreed(message.mask, mask, context.code_set.codec)
+    context.capabilities = Capabilities.negotiated(message.mask, mask, context.code_set.codec)
     requests.put_protocols(context.outbox, mask)
 
 

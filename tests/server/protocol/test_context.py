@@ -46,7 +46,7 @@ def test_what_the_client_wrote_is_read_in_its_code_set(home: House) -> None:
 
 @pytest.mark.parametrize("offer", [OFFERED, OFFERED[:8], OFFERED[:7]])
 def test_answers_are_written_in_the_agreed_layouts(context: SessionContext, offer: bytes) -> None:
-    context.capabilities = Capabilities.agreed(offer, SERVER_MASK)
+    context.capabilities = Capabilities.negotiated(offer, SERVER_MASK)
     context.write_result(
         StatementResult(rows=3, rowid=258, serial=7, event=TransactionEvent.COMMITTED), warnings=8
     )
@@ -68,7 +68,7 @@ def test_varchar_is_padded_on_request(context: SessionContext) -> None:
     context.environment["IFX_PAD_VARCHAR"] = "1"
     assert context.has_padded_varchar
     context.environment.clear()
-    context.capabilities = Capabilities.agreed(b"", SERVER_MASK)
+    context.capabilities = Capabilities.negotiated(b"", SERVER_MASK)
     assert not context.has_padded_varchar  # bit 13 switches nothing
 
 

@@ -63,7 +63,7 @@ class Caller:
         assert (await self.login()).type == LoginType.ACCEPT
         self.send(PROTOCOLS)
         await self.reply()
-        self.capabilities = Capabilities.agreed(OFFERED, SERVER_MASK)
+        self.capabilities = Capabilities.negotiated(OFFERED, SERVER_MASK)
         requests.put_dbopen(self.outbox, database)
         requests.put_eot(self.outbox)
         self.send()
@@ -379,7 +379,7 @@ async def test_everything_up_to_the_database_may_be_said_at_once(server: Server)
         caller.outbox.data[:0] = PROTOCOLS
         caller.send()
         assert (await caller.reply()).mask == SERVER_MASK
-        caller.capabilities = Capabilities.agreed(OFFERED, SERVER_MASK)
+        caller.capabilities = Capabilities.negotiated(OFFERED, SERVER_MASK)
         assert (await caller.reply()).error is None
         opened = await caller.reply()
         assert opened.done is not None

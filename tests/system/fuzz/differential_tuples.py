@@ -83,7 +83,7 @@ def _expected(reference: RowEncoder, row: Row, frame: Frame | None) -> bytes | N
         payload = reference.encode_payload(row)
     except Error:
         return None
-    head = frame.before + len(payload).to_bytes(4, "big") + frame.behind if frame else b""
+    head = frame.prefix + len(payload).to_bytes(4, "big") + frame.suffix if frame else b""
     return head + payload + b"\0" * (len(payload) % 2)
 
 
