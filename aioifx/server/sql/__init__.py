@@ -1,1 +1,1 @@
-"""Informix SQL: tokens, tree, parser, types, translation to SQLite's SQL. Pure. Never: a database handle."""
+"""Informix SQL: tokens, syntax tree, parser, types, translation to SQLite's SQL. Pure. Never: a database handle."""

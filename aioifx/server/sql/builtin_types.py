@@ -1,4 +1,4 @@
-"""The opaque types that come with Informix, as a description states them. Never: a table."""
+"""Informix's built-in opaque types, as SQ_DESCRIBE sends them. Never: a table."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ SYSTEM_OWNER: Final = "informix"
 
 
 def lvarchar(length: int = 2048) -> SqlType:
-    """LVARCHAR as the catalog and SQ_DESCRIBE state it."""
+    """LVARCHAR as the catalog and SQ_DESCRIBE encode it."""
     return SqlType(TypeCode.UDTVAR, length, EXTENDED_LVARCHAR, SYSTEM_OWNER, "lvarchar")
 
 
 def boolean() -> SqlType:
-    """BOOLEAN as the catalog and SQ_DESCRIBE state it."""
+    """BOOLEAN as the catalog and SQ_DESCRIBE encode it."""
     return SqlType(TypeCode.UDTFIXED, 1, EXTENDED_BOOLEAN, SYSTEM_OWNER, "boolean")

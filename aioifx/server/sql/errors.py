@@ -1,4 +1,4 @@
-"""The one way any part of the server says an SQL error. Never: the sentence that a client makes of it."""
+"""The exception for every SQL error in the server. Never: the message text that a client shows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from aioifx.errors import visible
 
 
 class SqlError(Exception):
-    """What Informix would answer: numbers, a name for the message, a place in the statement.
+    """An error as Informix would send it: codes, a name for the message, a position in the statement.
 
     sqlcode:  negative.
-    isamcode: the reason behind it, or 0.
-    token:    a table, a column, a constraint ("owner.name"), the keyword of what is not implemented.
+    isamcode: the underlying ISAM error, or 0.
+    token:    a table, a column, a constraint ("owner.name"), the keyword of an unsupported feature.
     offset:   character position in the statement, from 1; 0 when there is none.
     """
 

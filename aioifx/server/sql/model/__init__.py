@@ -1,1 +1,1 @@
-"""Schemas, plans, settings, type rules: the nouns of translation. Never: SQL text."""
+"""Schemas, plans, settings, type rules: the data structures of translation. Never: SQL text."""

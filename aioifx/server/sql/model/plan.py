@@ -1,18 +1,18 @@
-"""What a translated statement is: description, parameters, an action that runs without parsing. Never: Informix SQL.
+"""A translated statement: description, parameters, an action that runs without parsing. Never: Informix SQL.
 
 Invariants:
 1. `parameters[i]` is bound as ``?{i+1}`` in every SQLite text of the plan; a text need not use all of them.
-   `binding.bind` turns the Python value of a parameter into what SQLite is given.
-2. All values inside SQLite are in storage form; `columns` says how the values of a Query's rows are loaded.
-3. Texts call the functions of `functions.py`, and one that the engine itself must register on each connection:
+   `parameters.bind` converts the Python value of a parameter to its SQLite value.
+2. All values inside SQLite are in storage form; `columns` defines how the values of a Query's rows are loaded.
+3. Texts call the functions of `sqlite_functions`, and one that the engine must register on each connection:
 
    ``ifx_serial(column, value)``
        the number to store in the serial column *column* of `Change.table`, for the value given (0: the next
-       number; greater than all before: it moves the counter; NULL: -391 with the column's name).
-       Called once per row that is inserted. The last one handed out goes into the completion message.
+       number; a new greatest value: advances the counter; NULL: -391 with the column's name).
+       Called once per inserted row. The last number assigned is sent in the completion message.
 
-4. A plan holds as long as its `PlanKey` does. A Definition must run under the write lock with the generations
-   that it was translated with; if the schema has changed meanwhile, translate again.
+4. A plan is valid as long as its `PlanKey` is. A Definition must run under the write lock with the generations
+   that it was translated with; if the schema has changed in the meantime, translate again.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class StatementType(IntEnum):
 
 
 class PlanKey(NamedTuple):
-    """What a translation depends on: two statements with the same key have the same plan."""
+    """The inputs of a translation: the same statement with the same key has the same plan."""
 
     text: str
     database: str
@@ -108,17 +108,17 @@ class Parameter:
     """One ``?``, in the order of the statement's text."""
 
     type: SqlType | None
-    """The type that the context gives; None when it gives none, and the value's own type decides."""
+    """The type that the context requires; None if it requires no type, so the value's own type is used."""
     compared: bool = False
-    """Whether the value is only compared with `type`: then it is neither cut nor rounded to it."""
+    """Whether the value is only compared with `type`: then it is neither truncated nor rounded."""
     exact: bool = False
-    """Whether a value that `type` would round is an error: an operand of integer arithmetic."""
+    """Whether rounding the value to `type` is an error: an operand of integer arithmetic."""
     column: str = ""
     """The column it is assigned to, for errors."""
 
 
 class Verb(Enum):
-    """What a Change does to its table; decides how locks and violations are reported."""
+    """The kind of a Change; determines how locks and violations are reported."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
@@ -141,12 +141,12 @@ class Query:
 
     sql: str
     tables: tuple[Table, ...] = ()
-    """What it reads, for lock errors."""
+    """The tables that it reads, for lock errors."""
     for_update: bool = False
     update_columns: tuple[str, ...] = ()
     """The columns of FOR UPDATE OF; empty for all."""
     rowid: bool = False
-    """Whether each row of SQLite has the row's rowid as one more column at its end (FOR UPDATE on one table)."""
+    """Whether each SQLite row has its rowid as an extra last column (FOR UPDATE on one table)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Change:
     sql: str
     table: Table
     cursor: str = ""
-    """The cursor of WHERE CURRENT OF. The rowid of its current row is bound behind all parameters, as
+    """The cursor of WHERE CURRENT OF. The rowid of its current row is bound after all parameters, as
     ``?{len(parameters)+1}``."""
     update_columns: tuple[str, ...] = ()
     """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
@@ -167,14 +167,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PutTable:
-    """The catalog shall hold this table, in place of any with the same tabid."""
+    """Store this table in the catalog, replacing any with the same tabid."""
 
     table: Table
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveTable:
-    """The catalog shall forget this table."""
+    """Remove this table from the catalog."""
 
     table: Table
 
@@ -192,7 +192,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class IntoTemp:
-    """SELECT .. INTO TEMP: the definition of the new table, then the rows into it; counts the rows."""
+    """SELECT .. INTO TEMP: the definition of the new table, then the INSERT of its rows, which are counted."""
 
     definition: Definition
     fill: Change
@@ -204,12 +204,12 @@ class CallRoutine:
 
     routine: Routine
     arguments: str
-    """The SELECT whose one row are the arguments in storage form; empty when there are none."""
+    """The SELECT whose single row has the arguments in storage form; empty without arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropRoutine:
-    """DROP PROCEDURE and kin."""
+    """DROP PROCEDURE, DROP FUNCTION and DROP ROUTINE."""
 
     name: str
 
@@ -248,7 +248,7 @@ class ReleaseSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class SetLockMode:
-    """SET LOCK MODE. `seconds` is 0 for NOT WAIT and None for WAIT without end."""
+    """SET LOCK MODE. `seconds` is 0 for NOT WAIT and None for WAIT without a limit."""
 
     seconds: int | None
 
@@ -272,7 +272,7 @@ class SetIsolation:
 
 @dataclass(frozen=True, slots=True)
 class SetTransaction:
-    """SET TRANSACTION, for the transaction; None for what it does not say."""
+    """SET TRANSACTION, for the transaction; None for an option that is not given."""
 
     level: Isolation | None = None
     read_only: bool | None = None
@@ -280,7 +280,7 @@ class SetTransaction:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """SET ENVIRONMENT and other settings that are kept but change little; `name` in upper case."""
+    """SET ENVIRONMENT and other settings that are stored with little effect; `name` in upper case."""
 
     name: str
     value: str | None = None
@@ -300,7 +300,7 @@ class CloseDatabase:
 
 
 class Logging(Enum):
-    """How a database keeps its log."""
+    """The log mode of a database."""
 
     NONE = "NONE"
     UNBUFFERED = "UNBUFFERED"
@@ -377,11 +377,11 @@ class Plan:
     type: StatementType
     action: Action
     columns: tuple[Column, ...] = ()
-    """What SQ_DESCRIBE tells: results of SELECT and EXECUTE, targets of INSERT, SET columns of UPDATE, nothing else.
+    """The columns of SQ_DESCRIBE: results of SELECT and EXECUTE, targets of INSERT, SET columns of UPDATE, else none.
     Types have no flags; NOT NULL is `Column.nullable`; `Column.start` is left 0 for the codec's side."""
     parameters: tuple[Parameter, ...] = ()
     attach: tuple[tuple[str, str], ...] = ()
-    """Other databases that the texts name: (database, alias to attach its file under)."""
+    """Other databases in the texts: (database, alias to attach its file under)."""
     refresh: frozenset[str] = frozenset()
     """Session tables that the engine fills before it runs the plan: ``sysdatabases``, ``syssessions``."""
 

@@ -1,4 +1,4 @@
-"""Routines written in Python: signatures, and the register of those that a server knows. Never: a call, SQLite."""
+"""Routines written in Python: signatures, and the registry of a server. Never: a call, SQLite."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Routine:
     """A procedure or function that SQL may call and Python runs.
 
     Attributes:
-        name:     as SQL writes it; in lower case.
+        name:     the name in SQL, in lower case.
         params:   names and SQL types of the parameters, in order.
         returns:  SQL types of the results; none for a procedure.
-        function: what runs, in the thread of the session that calls. A `DatabaseError` that it raises reaches the
-                  client with its codes; without any, it is -746.
+        function: called in the thread of the calling session. A `DatabaseError` that it raises is sent to the
+                  client with its codes, or with -746 if it has none.
     """
 
     __slots__ = ("function", "name", "params", "returns")
@@ -33,28 +33,30 @@ class Routine:
         returns: Sequence[str],
         function: Callable[..., object],
     ) -> None:
-        """Args:     params: (name, type) pairs, ``("item", "VARCHAR(20)")``; returns: types, in SQL's words.
-                     function: takes the parameters by position. A function of SQL gives a value, or a tuple of them
-                     where it has several results; an iterable of such for several rows. What a procedure gives is
-                     ignored.
-        Raises:   InterfaceError: a name or type is wrong, or the function cannot be run in a thread.
+        """Args:     params: (name, type) pairs, ``("item", "VARCHAR(20)")``; returns: SQL types.
+                     function: takes the parameters by position. An SQL function returns a value, or a tuple if it
+                     has several results, or an iterable of either for several rows. The return value of a procedure
+                     is ignored.
+        Raises:   InterfaceError: a name or type is invalid, or the function cannot run in a thread.
         """
         if not name.isidentifier():
-            raise InterfaceError(f"routine: {name!r} is not a name")
+            raise InterfaceError(f"routine: expected an identifier, got {name!r}")
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-            raise InterfaceError(f"routine {name}: its function must not be async, for it runs in a thread")
+            raise InterfaceError(
+                f"routine {name}: the function must not be async, because it runs in a thread"
+            )
         if not returns and inspect.isgeneratorfunction(function):
-            raise InterfaceError(f"routine {name}: a generator needs results that it gives")
+            raise InterfaceError(f"routine {name}: a generator must have returns")
         self.name = name.lower()
         self.params = tuple((param.lower(), _type(name, type_)) for param, type_ in params)
         self.returns = tuple(_type(name, type_) for type_ in returns)
         self.function = function
         if len({param for param, _ in self.params}) < len(self.params):
-            raise InterfaceError(f"routine {name}: two parameters have one name")
+            raise InterfaceError(f"routine {name}: two parameters have the same name")
 
     @property
     def result(self) -> SqlType | None:
-        """The type of its one result; None if it has another number of them."""
+        """The type of its single result; None if it has none or several."""
         return self.returns[0] if len(self.returns) == 1 else None
 
 
@@ -62,14 +64,14 @@ def _type(routine: str, text: str) -> SqlType:
     try:
         type_ = parse_type_text(text)
     except SqlError as fault:
-        raise InterfaceError(f"routine {routine}: {text!r} is not a type ({fault})") from None
+        raise InterfaceError(f"routine {routine}: unknown type {text!r} ({fault})") from None
     if form_of(type_) is None:
-        raise InterfaceError(f"routine {routine}: values of type {text} are not served")
+        raise InterfaceError(f"routine {routine}: unsupported type {text}")
     return type_
 
 
 class Routines:
-    """The routines of one server, in all of its databases; used by many threads, for each step on the dict is one."""
+    """The routines of one server, for all its databases; thread-safe, since each dict operation is atomic."""
 
     __slots__ = ("_known", "_versions", "version")
 
@@ -77,10 +79,10 @@ class Routines:
         self._known = {routine.name: routine for routine in routines}
         self._versions = count(1)
         self.version = 0
-        """Another one whenever a statement may mean something else than before."""
+        """Changes whenever the meaning of a statement may have changed."""
 
     def add(self, routine: Routine) -> None:
-        """Know *routine* from now on, instead of what had its name before."""
+        """Add *routine*, replacing any with the same name."""
         self._known[routine.name] = routine
         self.version = next(self._versions)
 
@@ -89,7 +91,7 @@ class Routines:
         return self._known.get(name)
 
     def remove(self, name: str) -> None:
-        """Forget the routine of that name."""
+        """Remove the routine of that name."""
         self._known.pop(name, None)
         self.version = next(self._versions)
 

@@ -1,9 +1,9 @@
-"""What a database holds: Table, ColumnDef, Constraint, Index, and the Schema that finds them. Never: how it is kept.
+"""The contents of a database: Table, ColumnDef, Constraint, Index, and the Schema that finds them. Never: its storage.
 
 Invariants:
-1. Nouns are frozen. A change makes a new Table; `plan.Definition` carries it to the catalog.
+1. Nouns are frozen. A change creates a new Table; `plan.Definition` takes it to the catalog.
 2. `Table.source` is SQLite text for a FROM clause and `Table.physical` the bare SQLite name that error messages
-   show. Neither is ever made from a name that a user chose: tables are called ``t<tabid>``.
+   show. Neither contains a user's name: tables are called ``t<tabid>``.
 3. Constraint and index names are unique in a database, table names with their owner.
 """
 
@@ -17,13 +17,13 @@ from typing import Final, Protocol
 from aioifx.sqltypes import SqlType, TypeCode
 
 FIRST_USER_TABID: Final = 100
-"""Tables of users count from here; those of the system catalog lie below (documented: SQL Reference, systables)."""
+"""The first tabid of user tables; system catalog tables are below (documented: SQL Reference, systables)."""
 
 SERIAL_CODES: Final = frozenset({TypeCode.SERIAL, TypeCode.SERIAL8, TypeCode.BIGSERIAL})
 
 
 class DefaultKind(StrEnum):
-    """What a default is, by the letter that sysdefaults.type has for it."""
+    """The kind of a default, with its letter in sysdefaults.type."""
 
     LITERAL = "L"
     USER = "U"
@@ -39,7 +39,7 @@ class Default:
 
     kind: DefaultKind
     sql: str = ""
-    """SQLite text that gives the stored form, ready for an INSERT."""
+    """SQLite text of the stored form, for an INSERT."""
     text: str = ""
     """The literal as sysdefaults shows it; empty for the others."""
 
@@ -53,20 +53,20 @@ class ColumnDef:
     nullable: bool = True
     """False for NOT NULL, SERIAL and members of the primary key."""
     declared_not_null: bool = False
-    """Whether NOT NULL was written: then NULL is -391, where the primary key alone makes it -703."""
+    """Whether NOT NULL was declared: NULL is then -391; with only a primary key it is -703."""
     default: Default | None = None
     serial_start: int = 1
     minimum: int = 0
-    """The reserved size of VARCHAR; sysdefaults and collength know it, the wire does too."""
+    """The reserved size of VARCHAR; part of collength and of the column's length on the wire."""
 
     @property
     def is_serial(self) -> bool:
-        """Whether the server hands out its values."""
+        """Whether the server generates its values."""
         return self.type.code in SERIAL_CODES
 
 
 class ConstraintKind(StrEnum):
-    """What a constraint demands, by the letter that sysconstraints.constrtype has for it."""
+    """The kind of a constraint, with its letter in sysconstraints.constrtype."""
 
     PRIMARY = "P"
     UNIQUE = "U"
@@ -77,7 +77,7 @@ class ConstraintKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A constraint with its name; the name is also what SQLite's CHECK messages show."""
+    """A constraint with its name, which SQLite's CHECK messages also contain."""
 
     constrid: int
     name: str
@@ -85,7 +85,7 @@ class Constraint:
     kind: ConstraintKind
     columns: tuple[str, ...] = ()
     index: str = ""
-    """The index that keeps it; empty for CHECK and NOT NULL."""
+    """The index that enforces it; empty for CHECK and NOT NULL."""
     check: str = ""
     """The Informix text of a CHECK condition."""
     check_sql: str = ""
@@ -98,7 +98,7 @@ class Constraint:
 
     @property
     def full_name(self) -> str:
-        """As errors -268, -530, -691 and -692 show it."""
+        """The name in errors -268, -530, -691 and -692."""
         return f"{self.owner}.{self.name}"
 
 
@@ -112,7 +112,7 @@ class IndexPart:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index; names that begin with a blank belong to constraints without a name of their own."""
+    """An index; a name that starts with a blank belongs to an unnamed constraint."""
 
     name: str
     owner: str
@@ -128,7 +128,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class SequenceDef:
-    """What CREATE SEQUENCE and ALTER SEQUENCE have said."""
+    """The options of CREATE SEQUENCE and ALTER SEQUENCE."""
 
     start: int
     increment: int
@@ -136,12 +136,12 @@ class SequenceDef:
     maximum: int
     cycles: bool
     cache: int
-    """0 for NOCACHE. Numbers are not set aside here: none is skipped."""
+    """0 for NOCACHE. The server does not reserve numbers, so none is skipped."""
     ordered: bool
     restart: int | None = None
-    """What RESTART WITH said."""
+    """The number of RESTART WITH."""
     epoch: int = 0
-    """Grows with each RESTART: a new epoch begins anew."""
+    """Increases with each RESTART; a new epoch starts from the first number."""
 
     @property
     def first(self) -> int:
@@ -150,7 +150,7 @@ class SequenceDef:
 
 
 class TableKind(StrEnum):
-    """What a name in FROM stands for, by the letter that systables.tabtype has for it."""
+    """The kind of an object in FROM, with its letter in systables.tabtype."""
 
     TABLE = "T"
     VIEW = "V"
@@ -158,7 +158,7 @@ class TableKind(StrEnum):
     PRIVATE_SYNONYM = "P"
     SEQUENCE = "Q"
     MARK = " "
-    """Rows of systables that are no tables: `` VERSION``, `` GL_COLLATE``."""
+    """Rows of systables that are not tables: `` VERSION``, `` GL_COLLATE``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,21 +180,21 @@ class Table:
     synonym_of: int = 0
     """The tabid that a synonym stands for."""
     depends_on: tuple[int, ...] = ()
-    """The tabids of all that a view or synonym reads, also through others; it ends with any of them."""
+    """The tabids of everything a view or synonym reads, directly or not; it is dropped with any of them."""
     sequence: SequenceDef | None = None
     lock_level: str = "P"
     catalog: str = "main"
     """The SQLite schema that holds it: main, temp, or the alias of an attached database."""
     stored_order: tuple[str, ...] = ()
-    """The columns in the order in which SQLite has them, once ALTER TABLE has made that another one."""
+    """The columns in SQLite's order, if ALTER TABLE has made it different."""
     generated: str = ""
-    """SQLite text that makes the rows of a catalog table that is not stored; replaces `source`."""
+    """SQLite text that computes the rows of a catalog table that is not stored; replaces `source`."""
     refresh: str = ""
-    """What the engine must fill before it is read: a member of `plan.Plan.refresh`."""
+    """The session table that the engine must fill before it is read: a member of `plan.Plan.refresh`."""
 
     @property
     def physical(self) -> str:
-        """The name that SQLite knows it by."""
+        """Its name in SQLite."""
         return self.name if self.is_system else f"t{self.tabid}"
 
     @property
@@ -216,7 +216,7 @@ class Table:
 
     @property
     def serials(self) -> tuple[ColumnDef, ...]:
-        """The columns whose values the server hands out."""
+        """The columns whose values the server generates."""
         return tuple(column for column in self.columns if column.is_serial)
 
     @property
@@ -238,7 +238,7 @@ class Table:
         return [column.name for column in self.columns].index(name) + 1
 
     def constraint_of_index(self, index: str) -> Constraint | None:
-        """The constraint that an index keeps."""
+        """The constraint that an index enforces."""
         return next((c for c in self.constraints if c.index == index), None)
 
 
@@ -251,7 +251,7 @@ class Reference:
 
 
 class Schema(Protocol):
-    """All that names in a statement can mean, for one session in one database; an unchanging snapshot."""
+    """All objects that a statement can name, for one session in one database; an immutable snapshot."""
 
     @property
     def database(self) -> str:
@@ -304,9 +304,9 @@ class Schema(Protocol):
         ...
 
     def dependents(self, tabid: int) -> Iterable[Table]:
-        """The views and synonyms that end with a table."""
+        """The views and synonyms that are dropped with a table."""
         ...
 
     def references_to(self, tabid: int) -> Iterable[Reference]:
-        """The foreign keys that point to a table."""
+        """The foreign keys that reference a table."""
         ...

@@ -1,4 +1,4 @@
-"""What a session has set and what a statement has fixed: now, formats, user, code set. Never: who changes it."""
+"""Settings of a session and of one statement: now, formats, user, code set. Never: the statements that change them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from aioifx.server.sql.model.routines import Routines
 
 
 class Version(NamedTuple):
-    """The parts of the server's version that DBINFO('version', part) tells.
+    """The parts of the server's version, as in DBINFO('version', part).
 
-    By default the release whose capability bits and layouts are served, as its login reply writes it (observed). Such
-    a release names no operating system, so that part is empty (assumed).
+    The default is the release whose capability bits and layouts the server uses, as in its login reply (observed).
+    That reply has no operating system, so this part is empty (assumed).
     """
 
     server_type: str = "IBM Informix Dynamic Server"
@@ -24,7 +24,7 @@ class Version(NamedTuple):
 
     @property
     def full(self) -> str:
-        """As DBINFO('version', 'full') and the login reply say it."""
+        """The version in DBINFO('version', 'full') and in the login reply."""
         return f"{self.server_type} Version {self.major}.{self.minor}.{self.os}{self.level}"
 
 
@@ -32,7 +32,7 @@ class Version(NamedTuple):
 class Settings:
     """One session's settings. The session changes them between statements, never within one.
 
-    A session keeps one object for its life: the functions registered on its SQLite connection look at it.
+    A session uses one object for its lifetime: the functions registered on its SQLite connection read it.
     """
 
     now: datetime = field(default_factory=datetime.now)
@@ -44,15 +44,15 @@ class Settings:
     host: str = "localhost"
     version: Version = field(default_factory=Version)
     dbdate: str = "MDY4/"
-    """How DATE is written as text: order of Y2 or Y4, M, D and a separator (0 for none) at the end."""
+    """The text form of DATE: order of Y2 or Y4, M, D, then the separator (0 for none)."""
     century: str = "R"
-    """DBCENTURY: R present, P past, F future, C closest; what two-digit years mean."""
+    """DBCENTURY, the century of two-digit years: R present, P past, F future, C closest."""
     code_set: str = "iso8859-1"
     """The database's code set by its Python name: CHAR(n) counts its bytes."""
     string_truncate_error: bool = False
-    """Whether assigning a string that is too long is -1279 rather than cut."""
+    """Whether assigning a string that is too long is -1279, instead of truncating it."""
     routines: Routines = field(default_factory=Routines)
-    """Those written in Python that the server knows."""
+    """The server's routines written in Python."""
     session_id: int = 0
     last_serial: int = 0
     """DBINFO('sqlca.sqlerrd1')."""

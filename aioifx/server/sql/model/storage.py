@@ -1,6 +1,6 @@
-"""Which SQLite storage form a type has, and the integer that names a type in SQLite text. Never: a value.
+"""The SQLite storage form of a type, and the integer for a type in SQLite text. Never: a value.
 
-SQLite functions get values without their types. Where the meaning depends on a type, the translator writes the
+SQLite functions get values without their types. If the result depends on a type, the translator writes the
 type's number as a literal argument: ``ifx_cast(c, 851975, 131072)``.
 """
 
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode
 
 Stored: TypeAlias = int | float | str | None
-"""A value as SQLite keeps it."""
+"""A value as SQLite stores it."""
 
 
 class Form(Enum):
@@ -24,7 +24,7 @@ class Form(Enum):
     FLOAT = auto()
     """float."""
     DECIMAL = auto()
-    """str: plain fixed notation, without needless zeros, so that equal values have equal text."""
+    """str: fixed notation without redundant zeros, so that equal values have equal text."""
     CHAR = auto()
     """str without trailing blanks."""
     VARCHAR = auto()
@@ -32,7 +32,7 @@ class Form(Enum):
     DATE = auto()
     """int: days since 1899-12-31."""
     DATETIME = auto()
-    """str: ISO form cut to the qualifier, ``2026-05-04 12:34:56.123``, ``12:34``, ``.123``."""
+    """str: ISO form restricted to the qualifier, ``2026-05-04 12:34:56.123``, ``12:34``, ``.123``."""
     MONTHS = auto()
     """int: an INTERVAL of the YEAR TO MONTH family, in months."""
     TICKS = auto()
@@ -76,11 +76,11 @@ def form_of(sql_type: SqlType) -> Form | None:
 
 
 def type_number(sql_type: SqlType) -> int:
-    """The integer that names a type in SQLite text."""
+    """The integer for a type in SQLite text."""
     return int(sql_type.kind) << 16 | sql_type.length
 
 
 @lru_cache(maxsize=4096)
 def numbered_type(number: int) -> SqlType:
-    """The type that an integer of *type_number* names."""
+    """The type for an integer from `type_number`."""
     return SqlType(number >> 16, number & 0xFFFF)

@@ -3,7 +3,7 @@
 Invariants:
 1. Encoded lengths are those of syscolumns: 4 for INTEGER and DATE, precision * 256 + scale for DECIMAL.
 2. Arithmetic with a DECIMAL gives DECIMAL, also when the other side is FLOAT (documented: automatic conversion).
-3. SERIAL types are columns' only: an expression has the integer type behind them.
+3. Only columns have SERIAL types: an expression has the underlying integer type.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FLOAT: Final = SqlType(TypeCode.FLOAT, 8)
 DATE: Final = SqlType(TypeCode.DATE, 4)
 BOOLEAN: Final = boolean()
 LONG_TEXT: Final = lvarchar(32739)
-"""A text of any length: what a parameter compared with a text is taken for."""
+"""A text of any length: the type of a parameter compared with a text."""
 
 MAXIMUM_PRECISION: Final = 32
 CHAR_LIMIT: Final = 32767
@@ -32,7 +32,7 @@ LVARCHAR_LIMIT: Final = 32739
 
 
 class Family(Enum):
-    """Types whose values convert into each other without being asked to."""
+    """A family of types, whose values are converted to each other implicitly."""
 
     INTEGER = auto()
     DECIMAL = auto()
@@ -84,7 +84,7 @@ def family_of(type_: SqlType) -> Family:
 
 
 def plain(type_: SqlType) -> SqlType:
-    """The type without SERIAL: what an expression over a serial column has."""
+    """The type without SERIAL: the type of an expression over a serial column."""
     return _PLAIN.get(TypeCode(type_.code), type_)
 
 
@@ -104,16 +104,16 @@ def decimal(precision: int = MAXIMUM_PRECISION, scale: int = FLOATING_SCALE) -> 
 
 
 ROW_LIMIT: Final = 32767
-"""Bytes of a row, and so columns at most (documented: limits)."""
+"""Maximum bytes of a row, and therefore columns (documented: limits)."""
 _SERVED_COLUMNS: Final = 1998
-"""SQLite has 2,000, of which a cursor FOR UPDATE and a counter may take one each."""
+"""SQLite allows 2,000; a cursor FOR UPDATE and a counter may use one each."""
 
 
 def require_columns(count: int, offset: int) -> None:
     """Refuse more columns than a table or a query may have.
 
-    Raises:   SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than are
-              served.
+    Raises:   SqlError: -528, more than Informix allows (assumed: the SQLCODE of a row too long); -999, more than the
+              server supports.
     """
     if count > ROW_LIMIT:
         raise SqlError(-528, offset=offset)
@@ -127,7 +127,7 @@ def char(size: int) -> SqlType:
 
 
 def varchar(size: int, national: bool = False) -> SqlType:
-    """VARCHAR of that size, or LVARCHAR beyond 255."""
+    """VARCHAR of that size, or LVARCHAR above 255."""
     if size > VARCHAR_LIMIT:
         return lvarchar(min(size, LVARCHAR_LIMIT))
     return SqlType(TypeCode.NVARCHAR if national else TypeCode.VARCHAR, max(size, 1))
@@ -151,7 +151,7 @@ def qualifier_of(type_: SqlType) -> Qualifier:
 
 
 def size_of(type_: SqlType) -> int:
-    """Characters that a value of the type has at most when it is written as text."""
+    """The maximum number of characters of a value written as text."""
     if type_.size is not None:
         return type_.size
     match family_of(type_):
@@ -204,7 +204,7 @@ def sum_of(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
 
 
 def _moment(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
-    """Arithmetic in which a DATE or DATETIME meets a DATETIME or INTERVAL."""
+    """Arithmetic of a DATE or DATETIME with a DATETIME or INTERVAL."""
     moments = (Family.DATE, Family.DATETIME)
     one, other = family_of(left), family_of(right)
     if one in moments and other in INTERVALS:
@@ -217,7 +217,7 @@ def _moment(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
 
 
 def shifted(moment: SqlType) -> SqlType:
-    """DATETIME keeps its qualifier; DATE becomes the DATETIME YEAR TO DAY that it is (documented).
+    """DATETIME keeps its qualifier; DATE becomes DATETIME YEAR TO DAY (documented).
 
     So hours cannot be added to it without EXTEND, as to any DATETIME that lacks them.
     """
@@ -227,7 +227,7 @@ def shifted(moment: SqlType) -> SqlType:
 def _distance(left: Qualifier) -> SqlType:
     """DATETIME - DATETIME: the units of the first operand (documented), from DAY on if it reaches that far.
 
-    assumed: DAY and smaller units have 8 digits in front, YEAR and MONTH 9.
+    assumed: the leading field has 8 digits for DAY and smaller units, 9 for YEAR and MONTH.
     """
     if left.last <= Unit.MONTH:
         return interval(Qualifier(left.first, left.last, 9))
@@ -251,7 +251,7 @@ def _wider_interval(left: SqlType, right: SqlType) -> SqlType:
 
 
 def _with_text(left: SqlType, operator: str, right: SqlType) -> SqlType | None:
-    """A text in arithmetic stands for a number, or beside a DATE or DATETIME for nothing that we know."""
+    """A text in arithmetic is a number; with a DATE or DATETIME it is not supported."""
     other = right if family_of(left) is Family.TEXT else left
     family = family_of(other)
     if family is Family.TEXT or family in NUMERIC:
@@ -280,7 +280,7 @@ def wider_integer(left: SqlType, right: SqlType) -> SqlType:
 
 
 def concatenation(left: SqlType, right: SqlType) -> SqlType:
-    """``||``: VARCHAR up to 255 characters, LVARCHAR beyond."""
+    """``||``: VARCHAR up to 255 characters, LVARCHAR above."""
     return varchar(size_of(left) + size_of(right), is_national(left) or is_national(right))
 
 

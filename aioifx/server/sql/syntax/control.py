@@ -1,6 +1,6 @@
 """Databases, transactions, locks, SET, rights, statistics, routines called. Never: tables and their rows.
 
-Invariant: a SET that changes nothing here is still read to its end, so that a misspelt one is refused.
+Invariant: a SET without effect here is still parsed to its end, so that a misspelt one is refused.
 
 Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
 """
@@ -150,7 +150,7 @@ _TABLE_RIGHTS: Final = (
 
 _LANGUAGES: Final = ("spl", "c", "java")
 _KINDS: Final = ("language", "type", "procedure", "function", "routine")
-"""What rights may be on, told by a word before the name."""
+"""The kinds of objects in GRANT and REVOKE, as keywords before the name."""
 
 
 def parse_grant(s: TokenStream) -> Grant:
@@ -316,4 +316,4 @@ SESSIONS: Final[dict[str, Reader]] = {
     "revoke": parse_revoke,
     "execute": parse_execute,
 }
-"""Readers by the word that a statement begins with."""
+"""Readers by the first word of a statement."""

@@ -1,9 +1,9 @@
-"""A statement's tokens on their way through the parser: look, accept, refuse. Never: what a statement means.
+"""The stream of a statement's tokens for the parser: look ahead, accept, refuse. Never: the meaning of a statement.
 
 Invariants:
-1. `at`, `accept` and `expect` take words and symbols in the order in which they stand: ``at("group", "by")``.
-2. A refusal is `raise stream.refusal()`: -201 at the token that nobody wanted.
-3. Whatever can contain itself calls `descend` and `ascend`, so that no text exhausts the stack.
+1. `at`, `accept` and `expect` take words and symbols in textual order: ``at("group", "by")``.
+2. A syntax error is `raise stream.refusal()`: -201 at the unexpected token.
+3. A reader of anything recursive calls `descend` and `ascend`, so that no text exhausts the stack.
 
 Source: code -201 is documented; that its offset is the beginning of the offending token is assumed.
 """
@@ -21,7 +21,7 @@ SYNTAX_ERROR: Final = -201
 NOT_IMPLEMENTED: Final = -999
 
 MAX_DEPTH: Final = 50
-"""How often things may stand inside each other: that takes some 500 of the 1000 frames that Python has."""
+"""Maximum nesting depth, which takes about 500 of Python's 1000 frames."""
 
 _NAMES: Final = (Kind.NAME, Kind.DELIMITED)
 _WORDS: Final = (Kind.NAME, Kind.SYMBOL)
@@ -30,19 +30,19 @@ T = TypeVar("T")
 
 
 class Grammar(NamedTuple):
-    """Readers of what contains itself by way of other modules; handed in, so that none imports upward."""
+    """Readers that are recursive across modules; passed in, so that no module imports a higher layer."""
 
     value: Callable[[TokenStream], Expression]
     condition: Callable[[TokenStream], Expression]
     either: Callable[[TokenStream], Expression]
-    """A condition or a value, for parentheses in a condition."""
+    """Reads a condition or a value, for parentheses in a condition."""
     query: Callable[[TokenStream], Query]
     subquery: Callable[[TokenStream], Query]
-    """A query in which rows cannot be skipped or limited."""
+    """Reads a query without SKIP, FIRST and LIMIT."""
 
 
 class TokenStream:
-    """The tokens of one statement and how far they have been read."""
+    """The tokens of one statement, with a read position."""
 
     __slots__ = ("_closers", "_depth", "_tokens", "grammar", "index", "parameter_count", "text")
 
@@ -57,15 +57,15 @@ class TokenStream:
 
     @property
     def token(self) -> Token:
-        """The token that is next to be read."""
+        """The next token."""
         return self._tokens[self.index]
 
     def ahead(self, count: int) -> Token:
-        """The token *count* places behind the next one; the END for all places behind the text."""
+        """The token *count* places after the next one; the END beyond the end of the text."""
         return self._tokens[min(self.index + count, len(self._tokens) - 1)]
 
-    def behind_parentheses(self, count: int = 0) -> int | None:
-        """How far ahead the token behind ``(..)`` is that opens *count* ahead; None if it is unclosed."""
+    def after_parentheses(self, count: int = 0) -> int | None:
+        """The distance to the token after the ``(..)`` that opens *count* tokens ahead; None if it is not closed."""
         closer = self._closers.get(self.index + count)
         return None if closer is None else closer + 1 - self.index
 
@@ -88,14 +88,14 @@ class TokenStream:
         return self.ahead(ahead).kind in _NAMES
 
     def take(self) -> Token:
-        """Read one token, whatever it is. The END is never passed."""
+        """Read any one token. The position never moves past the END."""
         token = self._tokens[self.index]
         if token.kind is not Kind.END:
             self.index += 1
         return token
 
     def accept(self, *words: str) -> Token | None:
-        """Read these words if they come next; gives the first."""
+        """Read these words if they come next; returns the first token."""
         if not self.at(*words):
             return None
         token = self.token
@@ -107,7 +107,7 @@ class TokenStream:
         return self.take() if self.at_any(*words) else None
 
     def expect(self, *words: str) -> Token:
-        """Read these words or refuse the first token that differs; gives the first."""
+        """Read these words, or refuse the first token that differs; returns the first token."""
         first = self.token
         for word in words:
             if not self.at(word):
@@ -116,7 +116,7 @@ class TokenStream:
         return first
 
     def expect_any(self, *words: str) -> Token:
-        """Read one of these words or refuse what is there."""
+        """Read one of these words, or refuse the next token."""
         if not self.at_any(*words):
             raise self.refusal()
         return self.take()
@@ -148,20 +148,20 @@ class TokenStream:
         return self.take().text
 
     def parameter(self) -> Parameter:
-        """Read a ``?`` and give it the next index."""
+        """Read a ``?`` and assign the next index."""
         parameter = Parameter(self.expect("?").offset, self.parameter_count)
         self.parameter_count += 1
         return parameter
 
     def listed(self, read: Callable[[TokenStream], T]) -> tuple[T, ...]:
-        """Read one or more of something, with commas between."""
+        """Read one or more items, separated by commas."""
         items = [read(self)]
         while self.accept(","):
             items.append(read(self))
         return tuple(items)
 
     def enclosed(self, read: Callable[[TokenStream], T]) -> tuple[T, ...]:
-        """Read one or more of something in parentheses."""
+        """Read one or more items in parentheses, separated by commas."""
         self.expect("(")
         items = self.listed(read)
         self.expect(")")
@@ -177,25 +177,25 @@ class TokenStream:
 
     @property
     def last_end(self) -> int:
-        """The offset behind the last token that was read."""
+        """The offset after the last token that was read."""
         return self._tokens[self.index - 1].end if self.index else 1
 
     def descend(self) -> None:
-        """Enter something that may contain itself."""
+        """Enter a recursive construct."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise self.unsupported("NESTING")
 
     def ascend(self, levels: int = 1) -> None:
-        """Leave it again."""
+        """Leave a recursive construct."""
         self._depth -= levels
 
     def refusal(self, token: Token | None = None) -> SqlError:
-        """The fault for a token that cannot stand where it stands; the next one unless another is given."""
+        """The error for an unexpected token, by default the next one."""
         return SqlError(SYNTAX_ERROR, offset=(token or self.token).offset)
 
     def unsupported(self, keyword: str, token: Token | None = None) -> SqlError:
-        """The fault for Informix SQL that is known but not executed."""
+        """The error for valid Informix SQL that is not supported."""
         return SqlError(NOT_IMPLEMENTED, token=keyword, offset=(token or self.token).offset)
 
 
@@ -214,7 +214,7 @@ def _closers(tokens: list[Token]) -> dict[int, int]:
 
 
 def parse_database_prefix(s: TokenStream) -> tuple[str, str]:
-    """Read ``database:`` or ``database@server:`` if it is there; gives both names, or empty texts."""
+    """Read ``database:`` or ``database@server:`` if present; returns both names, empty if absent."""
     if not s.at_name():
         return "", ""
     if s.at(":", ahead=1):
@@ -231,7 +231,7 @@ def parse_database_prefix(s: TokenStream) -> tuple[str, str]:
 
 
 def parse_owner(s: TokenStream) -> str:
-    """Read ``owner.`` or ``'owner'.`` if it is there."""
+    """Read ``owner.`` or ``'owner'.`` if present."""
     if (s.at_name() or s.token.kind is Kind.STRING) and s.at(".", ahead=1):
         owner = s.take().text
         s.expect(".")

@@ -1,4 +1,4 @@
-"""Indexes, views, synonyms, sequences, roles; CREATE, ALTER, DROP and RENAME. Never: what a table is made of.
+"""Indexes, views, synonyms, sequences, roles; CREATE, ALTER, DROP and RENAME. Never: columns and constraints.
 
 Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
 """
@@ -35,7 +35,7 @@ from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]
-"""Reads a statement whose first word, at that offset, has been read."""
+"""Reads a statement after its first word, which is at the given offset."""
 
 _DROPS: Final[dict[str, DropKind]] = {
     "table": "table",
@@ -80,11 +80,11 @@ _NOT_EXECUTED: Final = (
     ("fragment",),
     ("database",),
 )
-"""What else can be created, altered or dropped in Informix, but not here."""
+"""Objects that Informix can create, alter or drop, and this server cannot."""
 
 
 def parse_create(s: TokenStream) -> Statement:
-    """Read CREATE of anything."""
+    """Read any CREATE statement."""
     offset = s.expect("create").offset
     start = s.token
     if s.at_any("table", "temp", "standard", "raw", "external"):
@@ -113,7 +113,7 @@ def parse_alter(s: TokenStream) -> Statement:
 
 
 def parse_drop(s: TokenStream) -> Statement:
-    """Read DROP of anything."""
+    """Read any DROP statement."""
     offset = s.expect("drop").offset
     if s.accept("database"):
         if_exists = _if_exists(s)
@@ -157,7 +157,7 @@ def parse_rename(s: TokenStream) -> Statement:
 
 
 def _not_executed(s: TokenStream, verb: str) -> SqlError:
-    """The fault for what follows the verb: -999 for what Informix knows, else -201."""
+    """The error for the word after the verb: -999 if it is valid in Informix, else -201."""
     for words in _NOT_EXECUTED:
         if s.at(*words):
             return s.unsupported(f"{verb} {' '.join(words).upper()}")
@@ -289,7 +289,7 @@ _SEQUENCE_SUBJECTS: Final = {
     "order": "order",
     "noorder": "order",
 }
-"""What an option is about; nothing may be said about it twice."""
+"""The property that an option sets; no property may be set twice."""
 
 
 def _with_option(s: TokenStream, options: SequenceOptions, word: str) -> SequenceOptions:
@@ -335,4 +335,4 @@ OBJECTS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
     "drop": parse_drop,
     "rename": parse_rename,
 }
-"""Readers by the word that a statement begins with."""
+"""Readers by the first word of a statement."""

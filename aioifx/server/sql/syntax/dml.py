@@ -58,7 +58,7 @@ def parse_update(s: TokenStream) -> Update:
 
 
 def parse_delete(s: TokenStream) -> Delete:
-    """Read DELETE, whose FROM may be missing."""
+    """Read DELETE, with or without FROM."""
     offset = s.expect("delete").offset
     s.accept("from")
     table = parse_table_ref(s)
@@ -66,7 +66,7 @@ def parse_delete(s: TokenStream) -> Delete:
 
 
 def parse_truncate(s: TokenStream) -> Truncate:
-    """Read TRUNCATE; what is to happen to the storage means nothing here."""
+    """Read TRUNCATE; its storage options have no effect here."""
     offset = s.expect("truncate").offset
     if s.at_name(1) and not s.at_any("drop", "reuse", "keep", ahead=1):
         s.accept("table")
@@ -103,7 +103,7 @@ def _assignment(s: TokenStream) -> Assignment:
 
 
 def _qualified_by(target: TableRef, read: Callable[[TokenStream], T]) -> Callable[[TokenStream], T]:
-    """A reader that takes what *read* does behind ``target.`` as well, which only MERGE allows."""
+    """A reader like *read* that also accepts a prefix ``target.``, which only MERGE allows."""
     qualifier = (target.alias or Name(0, target.table.name)).text
 
     def read_qualified(s: TokenStream) -> T:
@@ -164,4 +164,4 @@ CHANGES: Final[dict[str, Reader]] = {
     "merge": parse_merge,
     "truncate": parse_truncate,
 }
-"""Readers by the word that a statement begins with."""
+"""Readers by the first word of a statement."""

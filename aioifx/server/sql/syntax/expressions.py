@@ -1,10 +1,10 @@
-"""Values and conditions, and how tightly their operators bind. Never: the words that stand for a value.
+"""Values and conditions, and the precedence of their operators. Never: the words that stand for a value.
 
 Invariants:
 1. A value is not a condition: ``SELECT a = b`` is refused at the ``=``. Only parentheses in a condition may
-   hold either, and what they hold decides what may follow.
-2. AND and OR make one node of a whole chain; arithmetic makes a node of each operator, leaning to the left.
-3. OR, AND and NOT are read in one function and all arithmetic in another: every frame saved is depth gained.
+   contain either, and their contents determine what may follow.
+2. A chain of AND or OR is one node; arithmetic has one left-associative node per operator.
+3. One function reads OR, AND and NOT, and another all arithmetic: fewer frames allow deeper nesting.
 
 Source: the order of operators is documented (SQL Reference, Operator Precedence): UNITS, sign, ``::``,
 ``* /``, ``+ -``, ``||``, comparisons, NOT, AND, OR.
@@ -45,7 +45,7 @@ Condition: TypeAlias = (
     Comparison | Quantified | And | Or | Not | IsNull | Between | InList | InQuery | Exists | Match
 )
 BooleanValue: TypeAlias = Column | Call | Case | Cast
-"""Values that may be conditions by themselves if they turn out to be BOOLEAN; assumed for Case and Cast."""
+"""Values that are conditions if their type is BOOLEAN; assumed for Case and Cast."""
 
 _ARITHMETIC: Final[dict[str, tuple[ArithmeticOperator, int]]] = {
     "||": ("||", 1),
@@ -54,7 +54,7 @@ _ARITHMETIC: Final[dict[str, tuple[ArithmeticOperator, int]]] = {
     "*": ("*", 3),
     "/": ("/", 3),
 }
-"""Operators with how tightly they bind."""
+"""The precedence of each operator."""
 
 _COMPARISONS: Final[dict[str, ComparisonOperator]] = {
     "=": "=",
@@ -68,19 +68,19 @@ _COMPARISONS: Final[dict[str, ComparisonOperator]] = {
 
 
 def parse_value(s: TokenStream) -> Expression:
-    """Read an expression that is no condition."""
+    """Read an expression that is not a condition."""
     return _arithmetic(s, 1, conditional=False)
 
 
 def parse_condition(s: TokenStream) -> Expression:
-    """Read what may stand behind WHERE, ON, HAVING, WHEN and in CHECK."""
+    """Read the condition after WHERE, ON, HAVING, WHEN, or in CHECK."""
     condition = parse_either(s)
     _require_condition(s, condition)
     return condition
 
 
 def parse_either(s: TokenStream) -> Expression:
-    """Read a condition, or a value when no operator makes a condition of it."""
+    """Read a condition, or a value if no conditional operator follows."""
     alternatives: list[Expression] = []
     conjuncts: list[Expression] = []
     while True:
@@ -189,7 +189,7 @@ def _match(s: TokenStream, left: Expression, negated: bool) -> Match:
 
 
 def _arithmetic(s: TokenStream, least: int, *, conditional: bool) -> Expression:
-    """Read operands and operators of at least that level. *conditional*: the first may be a condition."""
+    """Read operands and operators of at least that precedence. *conditional*: the first may be a condition."""
     left = _signed(s, conditional=conditional)
     while s.at_any(*_ARITHMETIC):
         operator, level = _ARITHMETIC[s.token.text]

@@ -1,12 +1,12 @@
-"""The syntax tree: what a statement says before any name is looked up. Never: a type that must be inferred.
+"""The syntax tree: a statement before any name is resolved. Never: an inferred type.
 
 Invariants:
 1. Every node has `offset`, the character position of its first token in the statement, from 1. For a binary
-   operator that is its left operand's; `operator_offset` is there where an error would point at the operator.
-2. Names are folded to lower case, unless DELIMIDENT is set and they were written in double quotes.
+   operator that is its left operand's; nodes whose errors point at the operator also have `operator_offset`.
+2. Names are folded to lower case, unless they are in double quotes and DELIMIDENT is set.
 3. Declared types are ready-made `SqlType`s: the parser has applied the defaults (DECIMAL is DECIMAL(16)).
-4. Sequences are tuples; what is missing is None, an empty tuple or False.
-5. Storage clauses and other text without meaning here is checked by the parser and leaves no trace.
+4. Sequences are tuples; an absent part is None, an empty tuple or False.
+5. Storage clauses and other text without effect here are checked by the parser and not represented.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aioifx.sqltypes import Qualifier, SqlType, Unit
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Anything that stands somewhere in a statement."""
+    """A part of a statement, with its position."""
 
     offset: int
 
@@ -38,7 +38,7 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True)
 class QualifiedName(Node):
-    """``database@server:owner.name``, of which only the name must be there."""
+    """``database@server:owner.name``, of which only the name is required."""
 
     name: str
     owner: str = ""
@@ -70,7 +70,7 @@ class Number(Node):
 
 @dataclass(frozen=True, slots=True)
 class String(Node):
-    """A quoted text, its doubled quotes made single."""
+    """A quoted text, with doubled quotes unescaped."""
 
     value: str
 
@@ -180,7 +180,7 @@ ComparisonOperator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Node):
-    """``left operator right``; ``!=`` is told as ``<>``."""
+    """``left operator right``; ``!=`` becomes ``<>``."""
 
     operator: ComparisonOperator
     left: Expression
@@ -215,7 +215,7 @@ class Or(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """``NOT condition``; ``NOT IN``, ``NOT LIKE`` and kin say `negated` themselves."""
+    """``NOT condition``; ``NOT IN``, ``NOT LIKE`` and similar nodes have `negated`."""
 
     operand: Expression
 
@@ -495,7 +495,7 @@ FromItem: TypeAlias = TableRef | DerivedTable | CollectionTable | Join | OuterTa
 
 @dataclass(frozen=True, slots=True)
 class OrderItem(Node):
-    """One key of an ordering; a position is a `Number`. `nulls_first` is None when nothing was said."""
+    """One key of an ordering; a position is a `Number`. `nulls_first` is None if not specified."""
 
     expression: Expression
     descending: bool = False
@@ -504,7 +504,7 @@ class OrderItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """One SELECT up to its HAVING, with the SKIP and FIRST behind the word SELECT (LIMIT there is FIRST)."""
+    """One SELECT up to its HAVING, with the SKIP and FIRST after the word SELECT (LIMIT there is FIRST)."""
 
     items: tuple[SelectItem, ...]
     from_items: tuple[FromItem, ...]
@@ -518,7 +518,7 @@ class Select(Node):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(Node):
-    """Two parts combined, left to right; EXCEPT is told as MINUS. A part in parentheses is a `Query`."""
+    """Two parts combined, left to right; EXCEPT becomes MINUS. A part in parentheses is a `Query`."""
 
     operator: Literal["union", "intersect", "minus"]
     all: bool
@@ -553,7 +553,7 @@ class IntoTemp(Node):
 
 @dataclass(frozen=True, slots=True)
 class Query(Node):
-    """A whole SELECT: a statement, a subquery, or what is in parentheses, with trailing SKIP and LIMIT."""
+    """A whole SELECT: a statement, a subquery, or a query in parentheses, with trailing SKIP and LIMIT."""
 
     body: QueryBody
     common_tables: tuple[CommonTable, ...] = ()
@@ -631,7 +631,7 @@ class MergeInsert(Node):
 
 @dataclass(frozen=True, slots=True)
 class Merge(Node):
-    """MERGE; of `update`, `delete` and `insert` at least one is there, of the first two at most one."""
+    """MERGE; at least one of `update`, `delete` and `insert` is present, and at most one of the first two."""
 
     target: TableRef
     source: TableRef | DerivedTable
@@ -706,12 +706,12 @@ class ForeignKey(Node):
 
 
 Constraint: TypeAlias = PrimaryKey | Unique | Check | ForeignKey
-"""What may also stand on its own in a table. A column's own constraint names that column in `columns`."""
+"""Constraints that may also be table constraints. A column's own constraint has that column in `columns`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnDef(Node):
-    """One column. A SERIAL column is not `not_null` by its type alone: only what is written counts here."""
+    """One column. A SERIAL column is not `not_null` by its type alone, only if declared."""
 
     name: Name
     type: SqlType
@@ -723,7 +723,7 @@ class ColumnDef(Node):
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(Node):
-    """CREATE TABLE and CREATE TEMP TABLE; storage clauses but the lock mode have been read and dropped."""
+    """CREATE TABLE and CREATE TEMP TABLE; storage clauses except the lock mode have been read and dropped."""
 
     table: QualifiedName
     columns: tuple[ColumnDef, ...]
@@ -775,7 +775,7 @@ AlterAction: TypeAlias = AddColumn | DropColumn | ModifyColumn | AddConstraint |
 
 @dataclass(frozen=True, slots=True)
 class AlterTable(Node):
-    """ALTER TABLE; no actions are left when it was all about storage."""
+    """ALTER TABLE; no actions are left if all of them were about storage."""
 
     table: QualifiedName
     actions: tuple[AlterAction, ...]
@@ -820,7 +820,7 @@ class CreateView(Node):
 
 @dataclass(frozen=True, slots=True)
 class CreateSynonym(Node):
-    """CREATE [PUBLIC | PRIVATE] SYNONYM; public when nothing is said."""
+    """CREATE [PUBLIC | PRIVATE] SYNONYM; public by default."""
 
     synonym: QualifiedName
     target: QualifiedName
@@ -830,7 +830,7 @@ class CreateSynonym(Node):
 
 @dataclass(frozen=True, slots=True)
 class SequenceOptions(Node):
-    """What was written, None where nothing was; `no_maximum`, `no_minimum` for NOMAXVALUE and NOMINVALUE."""
+    """The options as written, None where absent; `no_maximum`, `no_minimum` for NOMAXVALUE and NOMINVALUE."""
 
     start: int | None = None
     """START WITH, or RESTART WITH in ALTER SEQUENCE."""
@@ -871,7 +871,7 @@ DropKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Drop(Node):
-    """DROP of anything but a database; `restrict` is RESTRICT where CASCADE is the rule (tables, views)."""
+    """DROP of anything but a database; `restrict` is RESTRICT where CASCADE is the default (tables, views)."""
 
     kind: DropKind
     name: QualifiedName
@@ -974,7 +974,7 @@ class Grant(Node):
 
 @dataclass(frozen=True, slots=True)
 class Revoke(Node):
-    """REVOKE, the other way round."""
+    """REVOKE; fields as in `Grant`."""
 
     privileges: tuple[Privilege, ...]
     target: QualifiedName | None
@@ -1004,7 +1004,7 @@ class CommitWork(Node):
 
 @dataclass(frozen=True, slots=True)
 class RollbackWork(Node):
-    """ROLLBACK [WORK], of all that was done."""
+    """ROLLBACK [WORK] of the whole transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1049,7 +1049,7 @@ class UnlockTable(Node):
 
 @dataclass(frozen=True, slots=True)
 class SetLockMode(Node):
-    """SET LOCK MODE TO NOT WAIT (0 seconds), WAIT n (n), WAIT (None: for ever)."""
+    """SET LOCK MODE TO NOT WAIT (0 seconds), WAIT n (n), WAIT (None: no limit)."""
 
     seconds: int | None
 
@@ -1069,7 +1069,7 @@ class SetIsolation(Node):
 
 @dataclass(frozen=True, slots=True)
 class SetTransaction(Node):
-    """SET TRANSACTION; None where nothing was said. SERIALIZABLE is told as "repeatable read"."""
+    """SET TRANSACTION; None where not specified. SERIALIZABLE becomes "repeatable read"."""
 
     read_only: bool | None = None
     level: IsolationLevel | None = None

@@ -1,8 +1,8 @@
-"""The front door of the parser: text to tree, script to statements. Never: what a name stands for.
+"""The entry points of the parser: text to tree, script to statements. Never: what a name refers to.
 
 Invariants:
-1. A statement is read to its end; a semicolon may close it, nothing may follow.
-2. What comes out is at most MAX_HEIGHT nodes high, so that whoever walks it may recurse.
+1. A statement is read to its end; a semicolon may end it, and nothing may follow.
+2. The tree is at most MAX_HEIGHT nodes high, so that code that walks it may recurse.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from aioifx.server.sql.syntax.types import parse_type
 from aioifx.sqltypes import SqlType
 
 MAX_HEIGHT: Final = 160
-"""Levels of nodes: long chains of ``||`` and UNION are high as well, without being deep to read."""
+"""Maximum height of a tree: long chains of ``||`` and UNION are high without deep nesting."""
 
 _GRAMMAR: Final = Grammar(parse_value, parse_condition, parse_either, parse_query, parse_subquery)
 _READERS: Final[dict[str, Callable[[TokenStream], Statement]]] = {
@@ -48,8 +48,8 @@ _NOT_EXECUTED: Final = (
 def parse(text: str, *, delimident: bool = False) -> Statement:
     """The tree of one statement.
 
-    Args:     delimident: double quotes stand round names instead of strings.
-    Raises:   SqlError: -201 where the grammar ends, -999 for Informix SQL that is not executed here, or what
+    Args:     delimident: double quotes delimit names instead of strings.
+    Raises:   SqlError: -201 for a syntax error, -999 for Informix SQL that is not supported, or what
               `tokenize` refuses.
     """
     s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
@@ -63,7 +63,7 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
 
 
 def parse_type_text(text: str) -> SqlType:
-    """The type that *text* names, as a column's or a parameter's is named.
+    """The type in *text*, written as in a column or parameter declaration.
 
     Raises:   SqlError: as `parse`.
     """
@@ -102,9 +102,9 @@ def _require_height(statement: Statement) -> None:
 
 
 def split_script(text: str) -> Iterator[tuple[str, int]]:
-    """The statements of a script, ended by ``;``, without it, and where each begins, from 0.
+    """The statements of a script, terminated by ``;`` (not included), with the start of each, from 0.
 
-    Routine bodies keep theirs. The lines with which dbschema begins its output are no statement.
+    Routine bodies keep their semicolons. The first lines of dbschema's output are not a statement.
 
     Raises:   SqlError: what `tokenize` refuses; its offset counts from the beginning of the script.
     """
@@ -123,18 +123,18 @@ def split_script(text: str) -> Iterator[tuple[str, int]]:
 _BANNER: Final = re.compile(
     r"\s*DBSCHEMA Schema Utility[^\n]*(?:\n(?:Copyright|Software Serial Number)[^\n]*)*"
 )
-"""Observed: in dbschema's output on stdout, of releases from 7.31 to 14.10."""
+"""Observed in dbschema's output on stdout, releases 7.31 to 14.10."""
 
 
 def _blanked(text: str) -> str:
-    """Blanks in the place of a text, so that offsets after it stay as they are."""
+    """Blanks in place of a text, so that later offsets stay the same."""
     return re.sub(r"[^\n]", " ", text)
 
 
 def _in_routine(begun: list[Token]) -> bool:
-    """Whether these are the beginning of CREATE PROCEDURE or CREATE FUNCTION without its END.
+    """Whether these tokens start a CREATE PROCEDURE or CREATE FUNCTION without its END yet.
 
-    DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and need have no END.
+    DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and may have no END.
     """
     words = [token.text if token.kind is Kind.NAME else "" for token in begun]
     if not words or words[0] != "create":

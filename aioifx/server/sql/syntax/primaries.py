@@ -1,10 +1,10 @@
-"""What is a value by itself: literals, columns, calls, CASE, subqueries. Never: operators between values.
+"""Primary expressions: literals, columns, calls, CASE, subqueries. Never: operators between values.
 
 Invariants:
-1. A word means something special only in the company that makes it so: ``TODAY`` before ``.`` is a table,
-   ``CASE`` before a comma a column, ``INTERVAL(`` a call unless a qualifier stands behind the parentheses.
-2. USER, TODAY, CURRENT and their like win over columns of the same name (documented: identifiers; a column is
-   meant when it is qualified).
+1. A word is a keyword only in the right context: ``TODAY`` before ``.`` is a table, ``CASE`` before a comma is a
+   column, ``INTERVAL(`` is a call unless a qualifier follows the parentheses.
+2. USER, TODAY, CURRENT and similar words take precedence over columns of the same name (documented: identifiers;
+   a qualified name is a column).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _SYSDATE: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5)
 _BEHIND_A_VALUE: Final = frozenset(
     "as from and or is in like matches between asc desc order group having where union into".split()
 )
-"""Words that show that what stands before them was a name, though it looked like a keyword."""
+"""Words that show that the word before them is a name, not a keyword."""
 
 Reader: TypeAlias = Callable[[TokenStream], Expression]
 
@@ -107,13 +107,13 @@ def parse_number(s: TokenStream) -> Number:
 
 
 def at_query(s: TokenStream, ahead: int = 0) -> bool:
-    """Whether a query begins there, perhaps with a part of a UNION in parentheses."""
+    """Whether a query starts there, possibly with a part of a UNION in parentheses."""
     if s.at("select", ahead=ahead):
         return True
     if s.at("with", ahead=ahead):
         ahead += 1 + s.at("recursive", ahead=ahead + 1)
         return s.at_name(ahead) and s.at_any("as", "(", ahead=ahead + 1)
-    behind = s.behind_parentheses(ahead) if s.at("(", ahead=ahead) else None
+    behind = s.after_parentheses(ahead) if s.at("(", ahead=ahead) else None
     if behind is None or not s.at_any(*SET_OPERATORS, ahead=behind):
         return False
     while s.at("(", ahead=ahead):
@@ -136,7 +136,7 @@ def _parenthesised(s: TokenStream, *, conditional: bool) -> Expression:
 
 
 def _special_at(s: TokenStream) -> Reader | None:
-    """The reader for the word that comes next, if its company makes it more than a name."""
+    """The reader for the next word if its context makes it a keyword."""
     word = s.token.text
     if s.at_any(".", ":", "@", ahead=1):
         return None
@@ -146,7 +146,7 @@ def _special_at(s: TokenStream) -> Reader | None:
         raise s.refusal()
     if s.at("(", ahead=1):
         if word in ("datetime", "interval"):
-            behind = s.behind_parentheses(1)
+            behind = s.after_parentheses(1)
             return _READERS[word] if behind is not None and at_qualifier(s, behind) else None
         if word in ("multiset", "set", "list") and s.at("select", ahead=2):
             raise s.unsupported(word.upper())
@@ -177,7 +177,7 @@ def _sysdate(s: TokenStream) -> Current:
 
 
 def _literal_text(s: TokenStream) -> str:
-    """Read the parentheses of DATETIME(..) or INTERVAL(..): numbers and what stands between them."""
+    """Read the parentheses of DATETIME(..) or INTERVAL(..): numbers and their separators."""
     opening = s.expect("(")
     while not s.at(")"):
         if s.token.kind is not Kind.NUMBER and not s.at_any("-", "+", ":", "."):
@@ -200,7 +200,7 @@ def _interval_literal(s: TokenStream) -> IntervalLiteral:
 
 
 def _at_operand(s: TokenStream) -> bool:
-    """Whether the token behind the next one begins an operand, so that the next one is no name."""
+    """Whether the token after the next one starts an operand, so that the next one is not a name."""
     following = s.ahead(1)
     if following.kind is Kind.NAME:
         return following.text not in _BEHIND_A_VALUE
@@ -291,7 +291,7 @@ _WITHOUT_PARENTHESES: Final[dict[str, Reader]] = {
 
 
 def _named(s: TokenStream) -> Expression:
-    """Read a column, a sequence's value or a call, each with all the qualification it may have."""
+    """Read a column, a sequence's value or a call, with any qualification."""
     offset = s.token.offset
     database, server = parse_database_prefix(s)
     if s.token.kind is Kind.STRING and s.at(".", ahead=1):

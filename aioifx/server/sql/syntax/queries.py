@@ -1,4 +1,4 @@
-"""SELECT from WITH to INTO TEMP: what a query is made of, and in which order. Never: whether its names exist.
+"""SELECT from WITH to INTO TEMP: the clauses of a query and their order. Never: whether its names exist.
 
 Invariant: FROM is required; FOR UPDATE, FOR READ ONLY and INTO TEMP belong to the outermost query alone.
 
@@ -51,7 +51,7 @@ _SET_OPERATORS: Final[dict[str, SetOperator]] = {
 
 
 def parse_statement_query(s: TokenStream) -> Query:
-    """Read a query that is a statement, with what may stand at its very end."""
+    """Read a query that is a statement, with its final clauses."""
     query = parse_query(s)
     for_update: ForUpdate | None = None
     for_read_only = False
@@ -67,7 +67,7 @@ def parse_statement_query(s: TokenStream) -> Query:
 
 
 def parse_subquery(s: TokenStream) -> Query:
-    """Read a query inside an expression, where rows cannot be skipped or limited."""
+    """Read a query inside an expression, without SKIP, FIRST and LIMIT."""
     start = s.token
     query = parse_query(s)
     if _is_limited(query):
@@ -76,7 +76,7 @@ def parse_subquery(s: TokenStream) -> Query:
 
 
 def _is_limited(query: Query) -> bool:
-    """Whether SKIP, FIRST or LIMIT stands in the query itself; those of its derived tables do not count."""
+    """Whether the query itself, not one of its derived tables, has SKIP, FIRST or LIMIT."""
     pending: list[QueryBody] = [query]
     while pending:
         part = pending.pop()
@@ -215,7 +215,7 @@ def _select_item(s: TokenStream) -> SelectItem:
 
 
 def _at_star(s: TokenStream) -> bool:
-    """Whether ``*`` comes next, or a table's name with ``.*`` behind it."""
+    """Whether ``*`` comes next, or a table's name followed by ``.*``."""
     ahead = 0
     if s.at_name() and s.at(":", ahead=1):
         ahead = 2

@@ -1,6 +1,6 @@
 """The SET statements. Never: what a setting does.
 
-Invariant: a SET without effect here is still read to its end, so that a misspelt one is refused.
+Invariant: a SET without effect here is still parsed to its end, so that a misspelt one is refused.
 
 Source: the grammar is documented (Guide to SQL: Syntax, the statements of these names).
 """
@@ -27,11 +27,11 @@ from aioifx.server.sql.syntax.nodes import (
 from aioifx.server.sql.syntax.tokens import Kind
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]
-"""Reads what follows SET and the words of its table's key; gets the offset of SET."""
+"""Reads the rest of a SET statement after its keywords; gets the offset of SET."""
 
 
 def parse_set(s: TokenStream) -> Statement:
-    """Read SET of anything."""
+    """Read any SET statement."""
     offset = s.expect("set").offset
     for words, reader in _SETTINGS:
         if s.accept(*words):

@@ -1,7 +1,7 @@
 """FROM: tables, joins, old outer joins, derived tables, and their aliases. Never: whether a table exists.
 
-Invariant: a name is an alias unless it begins the next clause, and for that its neighbour counts: ``LIMIT`` is a
-clause before a number, an alias elsewhere.
+Invariant: a name is an alias unless it starts the next clause, which depends on the following token: ``LIMIT``
+starts a clause before a number, and is an alias elsewhere.
 
 Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement, FROM clause).
 """
@@ -47,7 +47,7 @@ _CLAUSES_BEFORE: Final = {
 
 
 def at_clause(s: TokenStream, ahead: int = 0) -> bool:
-    """Whether the word there begins a clause, so that it cannot be an alias."""
+    """Whether the word there starts a clause, so that it cannot be an alias."""
     if s.at_any(*_ALWAYS_CLAUSES, ahead=ahead):
         return True
     if s.at_any("skip", "limit", ahead=ahead):
@@ -58,7 +58,7 @@ def at_clause(s: TokenStream, ahead: int = 0) -> bool:
 
 
 def parse_alias(s: TokenStream) -> Name | None:
-    """Read ``AS name`` or a name that begins no clause."""
+    """Read ``AS name``, or a name that does not start a clause."""
     if s.accept("as") or (s.at_name() and not at_clause(s)):
         return s.name()
     return None
@@ -116,7 +116,7 @@ def _joined(s: TokenStream) -> FromItem:
 
 
 def _join_at(s: TokenStream) -> JoinKind | None:
-    """The kind of the join whose words come next."""
+    """The kind of join, if its keywords come next."""
     if s.at("join") or s.at("inner", "join"):
         return "inner"
     if s.at("cross", "join"):

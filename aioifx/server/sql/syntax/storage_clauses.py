@@ -1,6 +1,6 @@
-"""Where and how a table or index lies on disk: read in full, without effect. Never: anything with a meaning.
+"""Storage clauses of tables and indexes: parsed in full, without effect. Never: a clause that has an effect.
 
-The only thing that leaves a trace is the lock mode, which systables shows.
+Only the lock mode is kept, because systables shows it.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and CREATE INDEX, storage options).
 """
@@ -29,7 +29,7 @@ def parse_lock_mode(s: TokenStream) -> LockMode:
 
 
 def parse_table_storage(s: TokenStream) -> LockMode | None:
-    """Read all that may stand behind the parentheses of CREATE TABLE, but for WITH NO LOG."""
+    """Read all clauses after the parentheses of CREATE TABLE, except WITH NO LOG."""
     lock_mode: LockMode | None = None
     while True:
         if s.at("lock", "mode"):
@@ -47,7 +47,7 @@ def parse_table_storage(s: TokenStream) -> LockMode | None:
 
 
 def parse_index_storage(s: TokenStream) -> None:
-    """Read all that may stand behind the columns of CREATE INDEX."""
+    """Read all clauses after the columns of CREATE INDEX."""
     while True:
         if s.accept("fillfactor"):
             s.integer()

@@ -1,8 +1,8 @@
 """CREATE TABLE and ALTER TABLE: columns, defaults, constraints. Never: whether a default suits its column.
 
 Invariants:
-1. A constraint's name stands behind it (``PRIMARY KEY (k) CONSTRAINT pk_t``), as Informix demands.
-2. ENABLED and NOVALIDATE are the rule here and are dropped; DISABLED and FILTERING are refused.
+1. A constraint's name follows it (``PRIMARY KEY (k) CONSTRAINT pk_t``), as Informix requires.
+2. ENABLED and NOVALIDATE are the default here and are dropped; DISABLED and FILTERING are refused.
 
 Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER TABLE).
 """
@@ -50,12 +50,12 @@ from aioifx.server.sql.syntax.types import parse_declared_type
 
 
 def parse_if_not_exists(s: TokenStream) -> bool:
-    """Read ``IF NOT EXISTS`` if it is there."""
+    """Read ``IF NOT EXISTS`` if present."""
     return s.accept("if", "not", "exists") is not None
 
 
 def parse_create_table(s: TokenStream, offset: int) -> CreateTable:
-    """Read a CREATE TABLE from the word behind CREATE."""
+    """Read a CREATE TABLE from the word after CREATE."""
     kind = s.accept_any("temp", "standard", "raw", "external")
     if kind is not None and kind.text == "external":
         raise s.unsupported("CREATE EXTERNAL TABLE", kind)
@@ -126,7 +126,7 @@ def _default(s: TokenStream) -> Default:
 
 
 def _default_value(s: TokenStream) -> Expression:
-    """Read a literal or a word that stands for a value; expressions are no defaults in Informix."""
+    """Read a literal or a word that stands for a value; Informix has no other expressions as defaults."""
     token = s.token
     if s.at_any("-", "+"):
         sign = s.take()

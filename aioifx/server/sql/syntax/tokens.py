@@ -1,9 +1,9 @@
-"""The words of a statement: names, numbers, strings, symbols, with their places. Never: what is a keyword.
+"""The tokens of a statement: names, numbers, strings, symbols, with their positions. Never: what is a keyword.
 
 Invariants:
 1. No word is reserved; the parser decides by position, so a keyword is a name here.
-2. Every character is looked at once: each pattern is tried at one place only and none of them backtracks.
-3. What cannot be a token is refused here, with the place where it begins.
+2. Every character is scanned once: each pattern is tried at one position only, and no pattern backtracks.
+3. An invalid token is refused here, with the position of its first character.
 
 Source: codes -202, -203, -204, -253, -282, -283 and -943 are documented (finderr); where their offsets point
 is assumed.
@@ -20,7 +20,7 @@ from aioifx.server.sql.errors import SqlError
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NAME = "name"
     DELIMITED = "delimited"
@@ -39,7 +39,7 @@ class Token(NamedTuple):
     offset: int
     """Position of its first character, from 1."""
     end: int
-    """Position behind its last character, from 1."""
+    """Position after its last character, from 1."""
 
 
 ILLEGAL_CHARACTER: Final = -202
@@ -51,14 +51,14 @@ OPEN_BRACE_COMMENT: Final = -283
 OPEN_SLASH_COMMENT: Final = -943
 
 NAME_SIZE: Final = 128
-"""Bytes of a name (documented: identifiers)."""
+"""Maximum bytes of a name (documented: identifiers)."""
 NUMBER_SIZE: Final = 255
-"""Characters of a number; assumed, but far more digits than DECIMAL and FLOAT have."""
+"""Maximum characters of a number; assumed, but far more digits than DECIMAL and FLOAT have."""
 EXPONENT_LIMIT: Final = 400
-"""Exponents beyond fit neither DECIMAL (126) nor FLOAT (308)."""
+"""Larger exponents fit neither DECIMAL (126) nor FLOAT (308)."""
 
 _COLLECTIONS: Final = frozenset({"set", "multiset", "list"})
-"""The words behind which a brace opens a collection instead of a comment."""
+"""The words after which a brace opens a collection instead of a comment."""
 
 _SKIPPED: Final = re.compile(r"[ \t\r\n\f\v]+|--[^\n]*")
 _NAME: Final = re.compile(r"[^\W\d][\w$]*")
@@ -74,14 +74,14 @@ _QUOTED: Final = {
 def tokenize(text: str, *, delimident: bool = False) -> list[Token]:
     """The tokens of a text, the last one being the END.
 
-    Args:     delimident: double quotes stand round names instead of strings.
-    Raises:   SqlError: a character, number, string or comment that is none.
+    Args:     delimident: double quotes delimit names instead of strings.
+    Raises:   SqlError: an invalid character, number, string or comment.
     """
     return list(tokens_of(text, delimident=delimident))
 
 
 def tokens_of(text: str, *, delimident: bool = False) -> Iterator[Token]:
-    """The same one by one, so that those before one that is refused are had."""
+    """The same as an iterator, so that the tokens before an invalid one are available."""
     pos, size, before, last_end = 0, len(text), "", 0
     while pos < size:
         if skipped := _SKIPPED.match(text, pos):
@@ -118,7 +118,7 @@ def _token_at(text: str, pos: int, delimident: bool) -> Token:
 
 
 def _checked_name(name: str, pos: int) -> str:
-    """The name, unless it is too long or holds characters that look like letters to nobody but a regex."""
+    """The name; refused if it is too long, or has characters that are not valid in an identifier."""
     _require_size(name, pos)
     if not name.isascii() and not name.replace("$", "_").isidentifier():
         raise SqlError(ILLEGAL_CHARACTER, offset=pos + 1)

@@ -41,7 +41,7 @@ _VARYING: Final = {"varchar": TypeCode.VARCHAR, "nvarchar": TypeCode.NVARCHAR}
 _NOT_EXECUTED: Final = frozenset(
     {"byte", "text", "blob", "clob", "set", "multiset", "list", "row", "collection", "json", "bson"}
 )
-"""Built-in types without an implementation here."""
+"""Built-in types that are not supported here."""
 
 _KNOWN: Final = frozenset(
     {*_FIXED, *_SERIALS, *_DECIMALS, *_SIZED, *_VARYING, *_NOT_EXECUTED}
@@ -64,7 +64,7 @@ MAX_VARCHAR: Final = 255
 MAX_LVARCHAR: Final = 32_739
 MAX_PRECISION: Final = 32
 MAX_LEADING: Final = 9
-"""Digits of the first field of an INTERVAL."""
+"""Maximum digits of the first field of an INTERVAL."""
 MAX_FRACTION: Final = 5
 
 
@@ -77,20 +77,20 @@ class DeclaredType(NamedTuple):
 
 
 def parse_declared_type(s: TokenStream) -> DeclaredType:
-    """Read a column's type; what cannot follow a type is refused before an unknown type is."""
+    """Read a column's type; a syntax error after the type takes precedence over an unknown type."""
     if s.token.text not in _KNOWN and s.at_name(1) and not s.at_any(*_BEHIND_A_TYPE, ahead=1):
         raise s.refusal(s.ahead(1))
     return _type_with_start(s)
 
 
 def parse_type(s: TokenStream) -> SqlType:
-    """Read a type where no column is declared, such as in a cast."""
+    """Read a type outside a column declaration, such as in a cast."""
     return _type_with_start(s).type
 
 
 def _type_with_start(s: TokenStream) -> DeclaredType:
     """
-    Raises:   SqlError: -9628 for a name that is no built-in type, -999 for one that is not executed here.
+    Raises:   SqlError: -9628 for a name that is not a built-in type, -999 for one that is not supported.
     """
     token = s.token
     if token.kind is not Kind.NAME:
@@ -174,7 +174,7 @@ def _character(s: TokenStream, code: TypeCode) -> SqlType:
 
 
 def _varying(s: TokenStream, code: TypeCode) -> SqlType:
-    """The size is 1 when none is given (documented: VARCHAR(m,r))."""
+    """The default size is 1 (documented: VARCHAR(m,r))."""
     size, reserved = _pair(s, 1, MAX_VARCHAR, 0) if s.at("(") else (1, 0)
     return SqlType(code, reserved * 256 + size)
 
@@ -203,7 +203,7 @@ def parse_unit(s: TokenStream) -> Unit:
 
 
 def parse_datetime_qualifier(s: TokenStream) -> Qualifier:
-    """Read ``first TO last`` as it stands behind DATETIME and CURRENT."""
+    """Read ``first TO last`` after DATETIME or CURRENT."""
     start = s.token
     first = parse_unit(s)
     s.expect("to")
@@ -214,7 +214,7 @@ def parse_datetime_qualifier(s: TokenStream) -> Qualifier:
 
 
 def parse_interval_qualifier(s: TokenStream) -> Qualifier:
-    """Read ``first[(digits)] TO last`` as it stands behind INTERVAL."""
+    """Read ``first[(digits)] TO last`` after INTERVAL."""
     start = s.token
     first = parse_unit(s)
     leading = 4 if first == Unit.YEAR else 2

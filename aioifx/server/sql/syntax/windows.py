@@ -10,7 +10,7 @@ from aioifx.server.sql.syntax.nodes import Aggregate, Call, Expression, Frame, F
 
 
 def parse_windowed(s: TokenStream, function: Call | Aggregate) -> Expression:
-    """Read ``OVER (..)`` if it is there."""
+    """Read ``OVER (..)`` if present."""
     if s.at("ignore", "nulls"):
         raise s.unsupported("IGNORE NULLS")
     if s.at("respect", "nulls", "over"):

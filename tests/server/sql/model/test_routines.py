@@ -38,15 +38,15 @@ def test_names_are_folded_and_types_are_read_as_sql_reads_them() -> None:
 @pytest.mark.parametrize(
     ("name", "params", "returns", "function", "message"),
     [
-        ("two words", [], [], nothing, "'two words' is not a name"),
-        ("f", [("a", "INTEGRE")], [], nothing, "'INTEGRE' is not a type"),
-        ("f", [("a", "INT, b INT")], [], nothing, "'INT, b INT' is not a type"),
-        ("f", [], [""], nothing, "'' is not a type"),
+        ("two words", [], [], nothing, "expected an identifier, got 'two words'"),
+        ("f", [("a", "INTEGRE")], [], nothing, "unknown type 'INTEGRE'"),
+        ("f", [("a", "INT, b INT")], [], nothing, "unknown type 'INT, b INT'"),
+        ("f", [], [""], nothing, "unknown type ''"),
         ("f", [("a", "BYTE")], [], nothing, "BYTE"),
-        ("f", [("a", "INT"), ("A", "INT")], [], nothing, "two parameters have one name"),
+        ("f", [("a", "INT"), ("A", "INT")], [], nothing, "two parameters have the same name"),
         ("f", [], ["INT"], later, "must not be async"),
         ("f", [], ["INT"], many_later, "must not be async"),
-        ("f", [], [], many, "a generator needs results"),
+        ("f", [], [], many, "a generator must have returns"),
     ],
 )
 def test_what_cannot_be_called_is_refused(

@@ -97,12 +97,12 @@ def test_parameters_are_numbered_as_they_are_read() -> None:
 
 def test_parentheses_know_their_ends() -> None:
     s = stream("(a (b) c) d (")
-    behind = s.behind_parentheses()
+    behind = s.after_parentheses()
     assert behind is not None
     assert s.ahead(behind).text == "d"
-    assert s.behind_parentheses(2) == 5
-    assert s.behind_parentheses(1) is None
-    assert s.behind_parentheses(8) is None
+    assert s.after_parentheses(2) == 5
+    assert s.after_parentheses(1) is None
+    assert s.after_parentheses(8) is None
 
 
 def test_what_was_written_comes_without_the_blanks_round_it() -> None:
