@@ -22,6 +22,7 @@ import pytest
 
 import aioifx
 import aioifx.server
+from tests.client.conftest import ON_SOCKETS
 from tests.sampling import not_in_the_sample
 
 ROOT = Path(__file__).parents[1]
@@ -249,6 +250,11 @@ def test_the_default_suite_keeps_each_value_of_each_parameter_of_a_sampled_test(
         assert len({params[name] for params in kept}) == count
     assert not_in_the_sample([*reversed(cases)]) == left_out
     assert not_in_the_sample(cases[:1]) == []
+
+
+def test_each_test_module_that_runs_on_both_loops_exists() -> None:
+    stems = {path.stem for path in (TESTS / "client").rglob("test_*.py")}
+    assert ON_SOCKETS <= stems
 
 
 def test_the_package_is_typed() -> None:

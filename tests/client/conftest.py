@@ -18,13 +18,13 @@ else:
 
 
 ON_SOCKETS = {
-    "test_attempt",
     "test_connect",
     "test_connection",
-    "test_keeper",
+    "test_lifecycle",
+    "test_login",
+    "test_manager",
     "test_owner",
     "test_pool",
-    "test_upkeep",
 }
 """Modules whose tests open sockets; in the others the peer is in memory, and any loop is as good as another."""
 
