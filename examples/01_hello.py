@@ -1,4 +1,4 @@
-"""Connect, ask, print."""
+"""Connect, query, print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters travel as values, never as text inside the statement; what does not fit is refused before it is sent."""
+"""Parameters are sent as values, never as text inside the statement; a value that does not fit raises an error."""
 
 from __future__ import annotations
 

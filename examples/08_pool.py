@@ -1,4 +1,4 @@
-"""A pool lends its connections to many tasks, in their order, and each finds them as new."""
+"""Many tasks acquire the connections of a pool, in order; each gets a connection in a clean state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def book(pool: aioifx.Pool, number: int) -> None:
     async with pool.acquire() as conn, conn.transaction():
         await conn.execute("UPDATE seats SET free = free - 1 WHERE place = ?", "stalls")
         if number % 10 == 0:
-            raise LookupError("the customer has changed his mind")
+            raise LookupError("the customer has cancelled")
 
 
 async def main() -> None:
@@ -28,10 +28,10 @@ async def main() -> None:
         free = await pool.fetchval("SELECT free FROM seats")
         print(failed, "bookings were rolled back,", free, "seats are free")
         stats = pool.stats
-        print(stats.opened, "connections were lent", stats.acquired, "times")
+        print(stats.opened, "connections were acquired", stats.acquired, "times")
 
 
 asyncio.run(main())
 
 # 5 bookings were rolled back, 55 seats are free
-# 3 connections were lent 53 times
+# 3 connections were acquired 53 times

@@ -1,4 +1,4 @@
-"""A result in columns, for pandas, Polars, DuckDB and whatever else reads Arrow: at once, or batch by batch."""
+"""A result in columns, for pandas, Polars, DuckDB and other readers of Arrow: at once, or batch by batch."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def price(text: object) -> Decimal:
     number = Decimal(str(text))
     if 0 < number < 10**6 and number == round(number, 2):
         return number
-    raise ValueError("a price is above 0, below a million, and has two digits behind the point")
+    raise ValueError("a price is above 0, below a million, and has two decimal places")
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ async def add_item(request: web.Request) -> web.Response:
 
 @routes.post("/transfers")
 async def transfer(request: web.Request) -> web.Response:
-    """Pieces from one place to another: all of it or nothing, and again when somebody's lock was in the way."""
+    """Move pieces from one place to another, all or nothing; retried after a lock error."""
     wanted = parsed(lambda text: Transfer.of(json.loads(text)), await request.text())
     async with request.app[POOL].acquire() as conn:
         movement = await aioifx.Retry(attempts=4)(move, conn, wanted)

@@ -78,7 +78,7 @@ async def connection(request: Request) -> AsyncIterator[aioifx.Connection]:
 
 # Given back before the response is sent: a client that reads slowly holds nothing.
 Connection = Annotated[aioifx.Connection, Depends(connection, scope="function")]
-# Given back behind the response, whose rows come from it.
+# Released after the response, whose rows come from it.
 StreamingConnection = Annotated[aioifx.Connection, Depends(connection, scope="request")]
 
 router = APIRouter()
@@ -124,7 +124,7 @@ async def add_item(new: NewItem, conn: Connection) -> Item:
 
 @router.post("/transfers", status_code=201)
 async def transfer(wanted: Transfer, conn: Connection) -> dict[str, int]:
-    """Pieces from one place to another: all of it or nothing, and again when somebody's lock was in the way."""
+    """Move pieces from one place to another, all or nothing; retried after a lock error."""
     return {"id": await aioifx.Retry(attempts=4)(move, conn, wanted)}
 
 

@@ -5,7 +5,7 @@
 It runs on an embedded server of its own with some jobs; with AIOIFX_DSN set, on that Informix instead, where the
 tables of SCHEMA must exist. On uvloop, if that is installed.
 
-A job is claimed by an UPDATE that finds it only while nobody else has it: Informix has no SKIP LOCKED, and a lock held
+A job is claimed by an UPDATE that finds it only while it is unclaimed: Informix has no SKIP LOCKED, and a lock held
 for as long as a job takes would be in everybody's way. What the job does and the note that it is done are one
 transaction, so it takes effect once or not at all. A claim whose worker has died is free again after LEASE seconds.
 
@@ -50,7 +50,7 @@ INSERT INTO stock VALUES ('LAMP-1', 2)
 READY, TAKEN, DONE, FAILED = "R", "T", "D", "F"
 
 LEASE = 300
-"""Seconds after which a job counts as lost by whoever has claimed it; longer than any job takes."""
+"""Seconds after which a claimed job counts as lost; longer than any job takes."""
 TRIES = 3
 """How often a job is begun before it is given up."""
 PAUSE = 1.0
@@ -78,14 +78,14 @@ class Job:
 
 
 class ClaimLost(Exception):
-    """Somebody has taken the job for abandoned; what was done for it here must not count."""
+    """Another worker has claimed the job as abandoned; the work done here must not count."""
 
 
 class Worker:
     """Takes jobs off the queue, several at a time, until it is told to stop.
 
     Args:     perform: does a job; what it does with the connection is one transaction with the note that it is done.
-              tasks: how many jobs run at a time. grace: seconds that they have behind `stop`.
+              tasks: how many jobs run at a time. grace: seconds that they have after `stop`.
               drain: stop as well when the queue is empty.
     """
 
@@ -155,7 +155,7 @@ class Worker:
                     await self._do(conn, name, job)
                 return job is not None
             except asyncio.CancelledError:
-                # On the same connection, hence behind the rollback, or a COMMIT that was on its way.
+                # On the same connection, hence after the rollback, or a COMMIT that was in flight.
                 await conn.execute(PUT_BACK, name)
                 raise
 

@@ -13,8 +13,8 @@ from hypothesis import settings
 
 from tests.sampling import is_left_out, not_in_the_sample
 
-# hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in somebody's
-# stack, which CPython 3.11 sometimes answers with "AST constructor recursion depth mismatch". Here the stack is flat.
+# hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in the
+# stack, in which CPython 3.11 sometimes raises "AST constructor recursion depth mismatch". Here the stack is flat.
 with contextlib.suppress(ImportError):
     importlib.import_module("hypothesis.internal.conjecture.optimiser")
 

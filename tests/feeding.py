@@ -25,7 +25,7 @@ def feed(
 ) -> tuple[T, int]:
     """Run a parser over *chunks*.
 
-    Args:     eof: the peer closes behind the last chunk.
+    Args:     eof: the peer closes after the last chunk.
     Returns:  what the parser returned, and how often it parked.
     Raises:   StillParked: it waits for more; and whatever the parser raises.
     """

@@ -597,7 +597,7 @@ def flat(script: Iterable[Turn | Sequence[Turn]]) -> Iterator[Turn]:
 
 
 async def at_rest(session: Session) -> None:
-    """Let the session do its chores; a peer that does not answer ends that, too."""
+    """Let the session send its cleanup; a peer that does not reply ends that, too."""
     for _ in range(1_000):
         if session.line.is_idle or not session.is_open:
             return

@@ -158,5 +158,5 @@ def _text(fields: dict[str, Any]) -> str:
 def _checked(text: str, schema: str) -> dict[str, Any]:
     fields = json.loads(text)
     if not isinstance(fields, dict) or fields.get("schema") != schema:
-        raise ValueError(f"this is no {schema}")
+        raise ValueError(f"expected {schema}")
     return fields

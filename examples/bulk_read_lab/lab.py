@@ -100,16 +100,16 @@ async def run_fresh(order: Order) -> Run:
     )
     try:
         async with asyncio.timeout(order.limits.seconds + GRACE):
-            told, _ = await process.communicate(order.to_json().encode())
+            output, _ = await process.communicate(order.to_json().encode())
     except TimeoutError:
         raise LabFailed(f"{order.strategy}: no answer within the time limit, and {GRACE:g} s") from None
     finally:
         if process.returncode is None:
             _kill(process)
             await process.wait()
-    if process.returncode or not told:
+    if process.returncode or not output:
         raise LabFailed(f"{order.strategy}: ended with exit code {process.returncode}, without a result")
-    return Run.from_json(told.decode())
+    return Run.from_json(output.decode())
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
@@ -127,7 +127,7 @@ def _environment() -> dict[str, str]:
 
 
 async def run_lab(plan: Plan, server: Server, say: Callable[[str], object] = print) -> Summary:
-    """Run everything, and leave the artifacts in a directory; behind each size, a summary of what there is by then.
+    """Run everything, and leave the artifacts in a directory; after each size, a summary so far.
 
     Raises:   LabFailed: a run has left no result.
     """

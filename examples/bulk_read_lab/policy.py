@@ -1,8 +1,7 @@
-"""Partitions read side by side, and what becomes of one that cannot be read.
+"""Partitions read in parallel, and the handling of failed ones.
 
-Strict: the first that fails ends everything, with its error. Tolerant: the others go on, the failed one is tried again
-behind them, and what could not be read in the end is told by name. In neither case are there fewer rows than it seems:
-what an attempt has counted before it failed does not count.
+Strict: the first failure ends the run, with its error. Tolerant: the others continue, a failed partition is retried
+after them, and the result names those that could not be read. Rows of a failed attempt are not counted.
 """
 
 from __future__ import annotations

@@ -51,12 +51,12 @@ def _cell(spread: Spread | None, form: str) -> str:
 
 def where(summary: Summary) -> str:
     """One sentence about machine and limits."""
-    told, limits = summary.environment, summary.limits
+    env, limits = summary.environment, summary.limits
     server = "the embedded server" if summary.embedded_server else "a server of the user's"
     most = max(cell.runs + cell.failed for cell in summary.cells)
     return (
-        f"{told['implementation']} {told['python']} on {told['system']} {told['machine']}, {told['cpus']} processors,"
-        f" against {server}; {told['speedups']} decoder; {most} runs each, medians, least and greatest in brackets."
+        f"{env['implementation']} {env['python']} on {env['system']} {env['machine']}, {env['cpus']} processors,"
+        f" against {server}; {env['speedups']} decoder; {most} runs each, medians, least and greatest in brackets."
         f" {limits['connections']} connections and {limits['partitions']} partitions (pool),"
         f" {limits['processes']} processes, pages of {limits['page']:,} rows, blocks of {limits['fetch_size']:,} bytes."
     )

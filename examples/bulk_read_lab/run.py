@@ -1,7 +1,6 @@
-"""One run in a process of its own: an order comes as JSON on standard input, what came of it goes to standard output.
+"""One run in a process of its own: JSON orders on standard input, the JSON result on standard output.
 
-The address of the server comes the same way, since everybody on a machine sees the arguments of a program, and
-nobody a pipe.
+The server's address is on standard input, too, since all users of a machine can see a program's arguments.
 """
 
 from __future__ import annotations

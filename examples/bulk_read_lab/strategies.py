@@ -45,7 +45,7 @@ async def fetchall(job: Job) -> Outcome:
 
 
 async def pages(job: Job) -> Outcome:
-    """Page by page, each a query of its own: the rows behind the last key that was seen.
+    """Page by page, each a query of its own: the rows after the last key.
 
     The key is the table's first column. It must be unique and not NULL.
     """

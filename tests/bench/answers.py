@@ -1,8 +1,8 @@
 """What the replay server answers: a state and a group in, the next state and a reply out. Never: a socket.
 
 The replies are those of the embedded server for the same requests (test_replay compares their bytes), but rows are
-slices of tables that were encoded beforehand, and what is inserted goes nowhere. A state is a value: whoever has
-seen the same request in the same state knows the reply.
+slices of tables that were encoded beforehand, and what is inserted goes nowhere. A state is a value: the same request
+in the same state has the same reply.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROWS: Final = 100_000
 
 Buffer: TypeAlias = bytes | memoryview
 Reply: TypeAlias = tuple[Buffer, ...]
-"""Pieces to be sent one behind the other."""
+"""Pieces to be sent one after the other."""
 
 _CHUNK: Final = 10_000
 _HEAD: Final = Struct(">4xi")
@@ -85,7 +85,7 @@ class Table:
             self.ends.append(position)
 
     def portion(self, row: int, limit: int, size: int) -> tuple[memoryview, int]:
-        """Whole rows from *row* on that fit into *size* bytes, one at least, and the row behind them."""
+        """Whole rows from *row* on that fit into *size* bytes, one at least, and the row after them."""
         start = self.ends[row]
         stop = min(limit, max(row + 1, bisect_right(self.ends, start + size) - 1))
         return self.data[start : self.ends[stop]], stop
@@ -177,7 +177,7 @@ class Answers:
         self.max_fetch = max_fetch
 
     def answer(self, state: State, group: Sequence[Request]) -> tuple[State, Reply]:
-        """The state behind a group, and its reply."""
+        """The state after a group, and its reply."""
         turn = _Turn(self, state)
         for message in group:
             try:

@@ -120,7 +120,7 @@ class AioifxTables(Aioifx):
 
 
 class InformixDriver(Peer):
-    """informix-driver's DB-API interface; it blocks, and nobody else is in its process."""
+    """informix-driver's DB-API interface; it blocks, and is alone in its process."""
 
     def parameters(self) -> dict[str, Any]:
         options = aioifx.parse_dsn(self.dsn)

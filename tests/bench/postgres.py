@@ -1,4 +1,4 @@
-"""A private PostgreSQL with the same tables, for as long as it is needed. Never: one that somebody else uses."""
+"""A private PostgreSQL with the same tables, for as long as it is needed. Never: a server in use."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Memory:
         return self._nodes.setdefault(state, Node(state))
 
     def learn(self, node: Node, data: bytes) -> tuple[int, Reply, Node] | None:
-        """Read the first group of *data*: its length, its reply and what comes behind it; None if it is not whole."""
+        """Read the first group of *data*: its length, its reply and the state after it; None if it is incomplete."""
         read = _read_group(data, node.state)
         if read is None:
             return None
@@ -104,7 +104,7 @@ def _key(request: bytes) -> bytes:
 
 
 class Conversation:
-    """One client's, behind its login."""
+    """One client's, after its login."""
 
     def __init__(self, memory: Memory, send: Send) -> None:
         self._memory = memory

@@ -3,7 +3,7 @@
     python -m tests.bench.service_load [--rate 100] [--seconds 10] [--rounds 2] [--hanging-up 0.3] [--uvloop]
 
 Embedded server, service and clients are a process each. Requests are begun at fixed moments, whether or not earlier
-ones have been answered, and each is timed from its moment on: a service that falls behind cannot hide it. In rounds
+ones have been answered, and each is timed from its moment on: a service that is too slow cannot hide it. In rounds
 with hang-ups come further clients, besides the same requests: a quarter of them read the first piece of a large result
 and go, the others go at a random moment within 20 ms. The lag is how much later than asked for the service's event
 loop wakes a task up, every 5 ms.

@@ -50,7 +50,7 @@ class Shape:
     """The row with that number, from 0."""
 
     def rows(self, count: int, start: int = 0) -> Iterator[Row]:
-        """The first *count* rows behind *start*."""
+        """The first *count* rows after *start*."""
         return map(self.row, range(start, start + count))
 
     @property

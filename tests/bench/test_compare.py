@@ -1,4 +1,4 @@
-"""The side-by-side bench: it runs, tells ratios of neighbours, and lets nobody take part who reads wrong rows."""
+"""The interleaved benchmark: it runs, prints ratios of neighbours, and excludes clients that read wrong rows."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ class Meter:
         self.server_stats = server.stats
 
     async def read(self, call: str) -> Trips:
-        """What was done since the last reading, chores included."""
+        """The counts since the last reading, cleanup included."""
         async with self.conn._session:
-            pass  # a turn begins when all chores are done
+            pass  # a turn begins when all cleanup is done
         now, before = self.server.stats, self.server_stats
         trips = Trips(
             call,
@@ -60,7 +60,7 @@ class Meter:
 
 
 async def measured(**options: Any) -> AsyncIterator[Trips]:
-    """Every kind of call, one behind the other, on one connection."""
+    """Every kind of call, one after the other, on one connection."""
     async with (
         serve(ServerOptions(databases=("shop",), seed=SEED)) as server,
         aioifx.connect(server.dsn, **options) as conn,

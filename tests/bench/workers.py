@@ -213,7 +213,7 @@ class JdbcWorker(Worker):
         return wall / 1e9, (self._cpu() - before or cpu) / 1e9, done
 
     def _cpu(self) -> int:
-        """Nanoseconds of all threads, by Linux, which knows better than the JVM's hundredths of a second."""
+        """Nanoseconds of all threads, by Linux, since the JVM has hundredths of a second only."""
         spent = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
         return sum(int(path.read_text().split()[0]) for path in spent)
 

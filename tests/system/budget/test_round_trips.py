@@ -56,7 +56,7 @@ async def test_the_connections_count_is_the_servers(options: dict[str, Any]) -> 
             assert trips.client == trips.server == trips.groups, trips.call
 
 
-async def test_pipelined_chores_cost_nothing() -> None:
+async def test_pipelined_cleanup_takes_no_round_trip() -> None:
     options: dict[str, Any] = {"environment": {"OPTOFC": "0"}, "pipelining": True}
     spent = {trips.call: trips async for trips in measured(**options)}
     assert spent["SELECT, again"].client == 1

@@ -231,7 +231,7 @@ async def check_sound(conn: Connection, server: Server) -> None:
     """The connection answers the right question with the right answer, and has nothing left from before."""
     assert not conn.is_closed()
     assert await conn.fetchval("select name from thing where id = ?", 42) == "thing 42"
-    assert not conn.is_in_transaction()  # behind whatever was still on its way
+    assert not conn.is_in_transaction()  # after everything that was in flight
     assert await conn.fetchval("select count(*) from thing") == ROWS
     assert await conn.fetchval("select count(*) from batch") % MANY == 0
     session = conn._session
@@ -310,7 +310,7 @@ async def test_a_connect_cancelled_at_any_await_leaves_no_socket(place: Place, m
             conn = await injection.into(open_connection())
         except expected:
             assert injection.reached
-            gc.collect()  # a transport that nobody closed would warn, and warnings are errors
+            gc.collect()  # an unclosed transport would warn, and warnings are errors
         else:
             assert not injection.reached
             await conn.close()

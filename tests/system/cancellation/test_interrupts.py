@@ -133,7 +133,7 @@ async def test_a_query_that_takes_too_long_is_interrupted(place: Place) -> None:
         assert place.server.stats.interrupts == 1
 
 
-async def test_a_timeout_of_the_callers_stays_his(place: Place) -> None:
+async def test_a_timeout_of_the_caller_is_not_replaced(place: Place) -> None:
     async with place.connect() as conn:
         with pytest.raises(TimeoutError) as caught:
             async with asyncio.timeout(0.2):
@@ -143,7 +143,7 @@ async def test_a_timeout_of_the_callers_stays_his(place: Place) -> None:
             assert await conn.fetchval("select count(*) from number") == 200
 
 
-async def test_who_waits_behind_a_cancelled_query_gets_his_own_answer(place: Place) -> None:
+async def test_a_call_after_a_cancelled_query_gets_its_own_reply(place: Place) -> None:
     async with place.connect() as conn:
         task = asyncio.ensure_future(conn.fetchval(SLOW))
         await place.runs()
@@ -156,7 +156,7 @@ async def test_who_waits_behind_a_cancelled_query_gets_his_own_answer(place: Pla
 
 
 def late(conn: Connection, server: Server) -> None:
-    """Make the next cancellation's byte arrive behind its statement's answer, in front of whatever comes next."""
+    """Make the next cancellation's byte arrive after its statement's reply, before the next request."""
     channel, line = conn._session.channel, conn._session.line
     send_urgent, ask, probe = channel.send_urgent, channel.ask, line._probe
 

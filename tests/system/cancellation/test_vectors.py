@@ -54,7 +54,7 @@ async def test_a_cancelled_call_sends_what_jdbc_sends(
     case: str, call: Callable[[Connection], Awaitable[object]]
 ) -> None:
     before, held, after = interrupted(case)
-    # On purpose: JDBC keeps its statement until it is closed, ours is put down; and it commits behind a failed change.
+    # On purpose: JDBC keeps its statement until it is closed, ours is released; and it commits after a failed change.
     cleared: Sequence[Turn] = [] if case == "cancel_update" else [close(2), release(2)]
     behind = [turn for turn in after if turn[0] != b"\0\x13\0\x0c"]
     if behind:

@@ -1,4 +1,4 @@
-"""Faults are tried on asyncio's event loop and on uvloop's; how many were tried is told behind the last test."""
+"""Faults are tried on asyncio's event loop and on uvloop's; their number is printed after the last test."""
 
 from __future__ import annotations
 

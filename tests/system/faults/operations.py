@@ -29,9 +29,9 @@ class Operation(NamedTuple):
     setup: Callable[[Connection], Awaitable[Any]] | None = None
     """What comes before the fault is armed; `run` gets its result."""
     writes: int = 0
-    """Rows of `log` behind it, when it has succeeded."""
+    """Rows of `log` after it, when it has succeeded."""
     commits: bool = False
-    """It ends with a COMMIT of its own: without that one nothing is written, and behind it all."""
+    """It ends with a COMMIT of its own: before it nothing is written, after it everything."""
 
 
 async def prepare_tables(conn: Connection) -> None:

@@ -3,7 +3,7 @@
 What a fault does depends on bytes alone, never on the clock: the nth byte since it was armed is the last that passes,
 or the one that is changed. TLS goes through as it is; the proxy sees records.
 
-A byte of urgent data is passed on as one, in its place in the stream: between the bytes before and behind it. So it can
+A byte of urgent data is passed on as one, in its place in the stream: between the bytes before and after it. So it can
 meet a statement, its answer or the next request at the server, as it does on a network. It counts in no fault's place.
 """
 
@@ -31,7 +31,7 @@ class Way(Enum):
 
 
 class Kind(Enum):
-    """What happens behind the nth byte; the last three happen to bytes that all pass."""
+    """What happens after the nth byte; with the last three, all bytes pass."""
 
     CUT = "cut"
     """Both connections are closed in order."""
@@ -40,7 +40,7 @@ class Kind(Enum):
     HALF = "half-close"
     """This direction ends; the other one goes on."""
     STALL = "stall"
-    """Nothing passes in this direction any more, and nobody reads; until the link is ended."""
+    """Nothing passes in this direction any more, and nothing is read, until the link is ended."""
     CORRUPT = "corrupt"
     """The byte at that place is another one."""
     SPLIT = "split"
@@ -319,7 +319,7 @@ class Proxy:
 
 @contextlib.asynccontextmanager
 async def proxied(target: int) -> AsyncGenerator[Proxy, None]:
-    """A proxy in front of the server's port."""
+    """A proxy for the server's port."""
     proxy = Proxy(target)
     await proxy.start()
     try:

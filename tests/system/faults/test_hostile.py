@@ -37,7 +37,7 @@ ROOM = 300_000
 """Kilobytes that no reply makes the process grow by."""
 
 LOGIN = 3
-"""Replies behind the login's own, before a connection is open: capabilities, environment, database."""
+"""Replies after the login's own, before a connection is open: capabilities, environment, database."""
 
 Case = tuple[int, str]
 """Which reply is replaced, and by what."""

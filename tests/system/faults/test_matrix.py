@@ -52,7 +52,7 @@ EACH = 5
 """The default suite tries one fault of so many: an odd number, so that the kinds and ways differ."""
 
 WAITS = (Kind.STALL, Kind.CORRUPT)
-"""Faults behind which only a time limit helps."""
+"""Faults after which only a time limit helps."""
 
 
 class Place(NamedTuple):
@@ -197,7 +197,7 @@ class Worker:
     async def check_after(self, conn: Connection, fault: Fault, *, trusted: bool) -> None:
         """It says that it is closed, or it answers correctly.
 
-        Where what nobody waits for is not answered, such as the closing of a cursor, it says that it is not free.
+        Where deferred cleanup has no reply, such as the closing of a cursor, the connection is not idle.
         """
         async with asyncio.timeout(BOUND):
             while not conn.is_closed():
@@ -248,7 +248,7 @@ def outcome(error: Exception | None, right: bool) -> str:
 
 @contextlib.asynccontextmanager
 async def workers(place: Place) -> AsyncIterator[list[Worker]]:
-    """So many of them; behind their work no task, no socket and no session is left."""
+    """So many of them; after their work no task, no socket and no session is left."""
     loop = asyncio.get_running_loop()
     complaints: list[Mapping[str, Any]] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))

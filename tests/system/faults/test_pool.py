@@ -1,4 +1,4 @@
-"""A pool under faults: never more connections than it may have, no waiter forgotten, and it works again behind them."""
+"""A pool under faults: never more connections than it may have, no waiter forgotten, and it works again after them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAULTS = [
 
 
 class House:
-    """A server, a proxy in front of it, and a pool that goes through it."""
+    """A server, a proxy for it, and a pool that connects through it."""
 
     def __init__(self, server: Server, proxy: Proxy) -> None:
         self.server = server
@@ -63,7 +63,7 @@ class House:
 
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
-    """Behind its use no task and no session is left, and nothing was logged as forgotten."""
+    """After its use no task and no session is left, and nothing was logged as forgotten."""
     loop = asyncio.get_running_loop()
     complaints: list[Mapping[str, Any]] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
@@ -156,8 +156,8 @@ async def healed(pool: Pool) -> None:
         while True:
             with contextlib.suppress(aioifx.Error):
                 async with contextlib.AsyncExitStack() as stack:
-                    lent = [await stack.enter_async_context(pool.acquire()) for _ in range(MOST)]
-                    for number, conn in enumerate(lent):
+                    acquired = [await stack.enter_async_context(pool.acquire()) for _ in range(MOST)]
+                    for number, conn in enumerate(acquired):
                         name = await conn.fetchval("select name from thing where id = ?", number + 1)
                         assert name == NAMES[number][1]
                     return
@@ -166,7 +166,7 @@ async def healed(pool: Pool) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("kind", [Kind.CUT, Kind.RESET, Kind.HALF], ids=lambda kind: kind.value)
-async def test_idle_connections_that_are_lost_are_replaced_before_they_are_lent(
+async def test_idle_connections_that_are_lost_are_replaced_before_they_are_acquired(
     house: House, kind: Kind
 ) -> None:
     async with house.pool(check_after_idle=60, connect_timeout=BOUND) as pool:
@@ -184,7 +184,7 @@ async def test_idle_connections_that_are_lost_are_replaced_before_they_are_lent(
         house.proxy.drop_links()
 
 
-async def test_a_dirty_connection_is_never_lent(house: House) -> None:
+async def test_a_dirty_connection_is_never_reused(house: House) -> None:
     async with house.pool(command_timeout=BOUND) as pool:
         for after in (5, 40, 90):
             async with pool.acquire() as conn:

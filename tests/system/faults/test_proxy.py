@@ -86,7 +86,7 @@ async def test_an_urgent_byte_can_be_lost() -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.CUT, Kind.RESET, Kind.HALF])
-async def test_a_fault_strikes_behind_its_byte(kind: Kind) -> None:
+async def test_a_fault_happens_after_its_byte(kind: Kind) -> None:
     async with linked(fault=Fault(kind, Way.TO_SERVER, 3)) as ends:
         loop = asyncio.get_running_loop()
         ends.client.send(b"B", socket.MSG_OOB)  # which counts for nothing

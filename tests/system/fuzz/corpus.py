@@ -41,7 +41,7 @@ def logins(side: str) -> tuple[bytes, ...]:
 
 @cache
 def queries() -> tuple[bytes, ...]:
-    """A description and the rows behind it, in one piece."""
+    """A description and the rows after it, in one piece."""
     found = []
     for file in ("select", "prepared", "scroll", "metadata"):
         told = [frame for frame in frames(file) if frame.side == "S" and not frame.is_event]

@@ -72,7 +72,7 @@ CONVERSIONS: Final = (
 
 
 def reference_only(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
-    """A decoder that dislikes every row."""
+    """A decoder that rejects every row."""
     del codecs, code_set, row_type
     return lambda data, pos, end, rows: pos
 
@@ -230,7 +230,7 @@ def some_text(size: int, code_set: CodeSet, chance: random.Random) -> bytes:
 
 
 def some_number(codec: Codec, chance: random.Random) -> bytes:
-    """Base 100: a head not far from what is usual, pairs of digits, zeros behind them, of either sign."""
+    """Base 100: a nearly usual first byte, pairs of digits, zeros after them, of either sign."""
     count = codec.width - 1
     pairs = bytes(chance.randrange(100) for _ in range(chance.randrange(count + 1)))
     usual = chance.randrange(-2, 3)

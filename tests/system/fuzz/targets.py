@@ -33,7 +33,7 @@ CODE_SET: Final = code_set_of("en_US.8859-1")
 
 
 def step(parser: Parser[object], inbox: Inbox, data: bytes) -> object:
-    """Feed everything, then the end; the value, or None behind an error that a peer's nonsense may cause."""
+    """Feed everything, then the end; the value, or None after an error that invalid bytes may cause."""
     try:
         parser.send(None)
         inbox.feed(data)

@@ -69,7 +69,7 @@ def test_accidents_in_recorded_bytes_cause_no_other_error(target: Target, data: 
 @pytest.mark.parametrize("target", STARTS, ids=name_of)
 @given(data=st.data())
 def test_messages_in_another_order_cause_no_other_error(target: Target, data: st.DataObject) -> None:
-    """Pieces of recordings behind each other: what belongs elsewhere, a second description, rows without any."""
+    """Pieces of recordings one after the other: misplaced messages, a second description, rows without one."""
     pieces = data.draw(st.lists(st.sampled_from(STARTS[target]()), min_size=2, max_size=4))
     cut = [piece[data.draw(st.integers(0, len(piece))) :] for piece in pieces[1:]]
     target(pieces[0][: data.draw(st.integers(0, len(pieces[0])))] + b"".join(cut))

@@ -1,4 +1,4 @@
-"""Clients that talk nonsense to the embedded server: their connections are closed, and nobody else notices."""
+"""Clients that send invalid bytes to the embedded server: only their connections are closed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def spoilt_groups(chance: random.Random) -> bytes:
 
 
 def groups_out_of_order(chance: random.Random) -> bytes:
-    """Whole, but of other conversations: statements that nobody prepared, rows for nothing."""
+    """Whole, but of other conversations: statements that were not prepared, rows without a statement."""
     return greeting() + b"".join(chance.choices(corpus.requests(), k=8))
 
 

@@ -466,7 +466,7 @@ async def test_a_query_time_out_is_such_an_interrupt(ask: Ask, slow: Server) -> 
     await ask("start", "a", "s", 1, SLOW)
     with pytest.raises(JdbcError) as caught:
         await ask("finish", "s")
-    # The driver's own number for a -213 behind its time-out.
+    # The driver's own number for a -213 after its time-out.
     assert (caught.value.kind, caught.value.code) == ("!timeout", -80505)
     assert slow.stats.interrupts == 1
     assert cells(await ask("query", "a", "SELECT COUNT(*) FROM n")) == [["128"]]

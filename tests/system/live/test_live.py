@@ -31,7 +31,7 @@ async def test_the_server_says_who_it_is(conn: Connection) -> None:
     assert await conn.fetchval("SELECT DBINFO('version', 'full') FROM systables WHERE tabid = 1")
 
 
-# Column type, value in, value out. One column behind it shows when a width is wrong.
+# Column type, value in, value out. The column after it shows when a width is wrong.
 SCALARS: list[tuple[str, Any, Any]] = [
     ("SMALLINT", -32767, -32767),
     ("INTEGER", 2147483647, 2147483647),
@@ -108,9 +108,7 @@ async def test_statements_are_addressed_by_their_ids(conn: Connection) -> None:
 
 
 @pytest.mark.parametrize("failing", [0, 499, 999])
-async def test_every_pipelined_row_has_its_reply_also_behind_a_failure(
-    conn: Connection, failing: int
-) -> None:
+async def test_every_pipelined_row_has_its_reply_also_after_a_failure(conn: Connection, failing: int) -> None:
     await conn.execute("DROP TABLE IF EXISTS aioifx_live")
     await conn.execute("CREATE TABLE aioifx_live (k INTEGER PRIMARY KEY)")
     try:

@@ -37,7 +37,7 @@ async def stock_of(conn: aioifx.Connection, item: int) -> dict[str, int]:
 
 
 def is_at_rest(service: Running, shop: Server) -> bool:
-    """Whether nobody holds or wants a connection, and nothing is open at the server."""
+    """Whether no task holds or awaits a connection, and nothing is open at the server."""
     stats = service.pool.stats
     left = any(
         session.cursors or session.in_transaction or session.running for session in shop.stats.sessions
@@ -141,7 +141,7 @@ async def test_a_transfer_whose_second_half_fails_has_no_first_half(
     assert await stock_of(conn, 2) == {"depot": 20}
 
 
-async def test_a_transfer_that_meets_a_lock_is_done_behind_it(
+async def test_a_transfer_that_meets_a_lock_is_done_after_it(
     client: httpx.AsyncClient, conn: aioifx.Connection, shop: Server
 ) -> None:
     async with conn.transaction():
@@ -324,7 +324,7 @@ async def test_shutting_down_waits_for_requests_in_flight(
     await eventually(lambda: len(shop.stats.sessions) == 1)  # the test's own
 
 
-async def test_shutting_down_without_patience_cancels_requests_in_flight(
+async def test_shutting_down_without_grace_cancels_requests_in_flight(
     start: Start, shop: Server, conn: aioifx.Connection
 ) -> None:
     await conn.execute("BEGIN WORK")

@@ -79,7 +79,7 @@ async def test_health_is_what_the_pool_says(app: FastAPI, client: httpx.AsyncCli
 
 async def test_only_a_stream_holds_its_connection_while_it_is_sent(app: FastAPI) -> None:
     pool: aioifx.Pool = app.state.pool
-    for path, lent in (("/items", 0), ("/movements", 1)):
+    for path, in_use in (("/items", 0), ("/movements", 1)):
         seen: set[int] = set()
 
         async def receive() -> Message:
@@ -90,7 +90,7 @@ async def test_only_a_stream_holds_its_connection_while_it_is_sent(app: FastAPI)
             seen.add(pool.stats.in_use)
 
         await app(request_for(path), receive, send)
-        assert seen == {lent}, path
+        assert seen == {in_use}, path
     assert pool.stats.in_use == 0
 
 

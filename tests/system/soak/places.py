@@ -30,7 +30,7 @@ LOGIN_SIZE: Final = 100
 
 @dataclass
 class Place:
-    """A server that is restarted on the same port and directory, and two proxies in front of it."""
+    """A server that is restarted on the same port and directory, and two proxies for it."""
 
     options: ServerOptions
     authority: trustme.CA | None

@@ -1,8 +1,8 @@
 """Workers, random operations, random cancellations and random faults on one pool; at the end nothing may be left.
 
 There are two servers: one that is restarted in this process, one that is killed in a process of its own. One of them
-speaks TLS, by the seed. Each has two pools, one of them with pipelining. Their hosts are two proxies in front of the
-server, a host that drops connections, and one where nobody listens.
+speaks TLS, by the seed. Each has two pools, one of them with pipelining. Their hosts are two proxies for the
+server, a host that drops connections, and one without a listener.
 
 poe soak --seconds 120 [--seed 1] [--workers 20] [--loop asyncio|uvloop|both]
 """
@@ -79,7 +79,7 @@ async def move(pool: Pool, dice: random.Random) -> None:
 
 
 async def move_and_run(pool: Pool, dice: random.Random) -> None:
-    """Whoever gives the connection back in the middle has moved nothing."""
+    """A task that releases the connection in the middle has moved nothing."""
     async with pool.acquire() as conn:
         await conn.execute("begin work")
         await conn.execute("update account set balance = balance - 7 where id = ?", dice.randrange(ACCOUNTS))
@@ -394,7 +394,7 @@ async def pool_at(place: Place, hosts: list[int], *, pipelining: bool) -> Pool:
 
 
 def unused_port() -> int:
-    """One where nobody listens, for all that is known."""
+    """One that is assumed to have no listener."""
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
         port: int = own.getsockname()[1]
@@ -402,7 +402,7 @@ def unused_port() -> int:
 
 
 async def watch(seconds: float, report: Report) -> None:
-    """Memory, behind each fifth."""
+    """Memory, after each fifth."""
     for _ in range(5):
         await asyncio.sleep(seconds / 5)
         gc.collect()
@@ -412,7 +412,7 @@ async def watch(seconds: float, report: Report) -> None:
 
 
 async def check(pool: Pool, place: Place, report: Report) -> None:
-    """Behind the last fault: it works, nothing is lent, nothing open, no money lost."""
+    """After the last fault: it works, nothing is in use, nothing open, no money lost."""
     pool.expire()
     for proxy in place.proxies:
         proxy.drop_links()  # stalled ones would only be found out by their time-outs
@@ -435,7 +435,7 @@ async def check(pool: Pool, place: Place, report: Report) -> None:
 
 
 def sockets() -> int:
-    """Sockets that this process has open; 0 where nobody tells."""
+    """Sockets that this process has open; 0 where unknown."""
     count = 0
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
@@ -445,7 +445,7 @@ def sockets() -> int:
 
 
 def megabytes() -> float:
-    """What this process occupies; 0 where nobody tells."""
+    """The memory of this process; 0 where unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

@@ -48,7 +48,7 @@ INSERTED = done(1) + EOT
 class Sink(threading.Thread):
     """A server's end for one statement, all of whose executions are equally long.
 
-    Args:     opening: the answers to the groups in front of the first execution, and to those of a query.
+    Args:     opening: the replies to the groups before the first execution, and to those of a query.
               execution: the answer to each execution, by its number.
     """
 
