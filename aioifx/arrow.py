@@ -62,7 +62,7 @@ async def fetch_arrow(
     Args:     source: a connection or a pool, followed by the query; or a prepared statement.
               args: the values of its placeholders. named: instead, those of its ``:name``.
               floating_decimal: DECIMAL(p), whose point floats, as "float" (float64), as exact "text", or as a
-              decimal128 with so many digits behind the point, rounded half up.
+              decimal128 with so many digits after the point, rounded half up.
     Raises:   DataError: a value cannot be decoded, or Arrow's type cannot hold it; names the column.
               NotSupportedError: a column's type cannot be fetched. InterfaceError: the statement returns no rows.
     """
@@ -107,7 +107,7 @@ async def fetch_batches(
     """The rows of a query as `pyarrow.RecordBatch` after `pyarrow.RecordBatch`, in bounded memory.
 
     Nothing is sent before the first batch is asked for, and none comes without rows. An iteration that is left early
-    is closed by `contextlib.aclosing`, or when it is garbage. A pool's connection is lent until then.
+    is closed by `contextlib.aclosing`, or when it is garbage. A pool's connection stays acquired until then.
 
     Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to so many rows, or to 16 MB;
               1: every block is a batch.
@@ -137,7 +137,7 @@ async def _stream_of(
     *,
     prefetch: bool,
 ) -> AsyncGenerator[Stream[Any], None]:
-    """A stream that has not begun; a pool's connection is lent for it."""
+    """A stream that has not begun; a pool's connection is acquired for it."""
     if isinstance(source, Pool):
         async with source.acquire() as conn, _stream_of(conn, args, named, prefetch=prefetch) as stream:
             yield stream

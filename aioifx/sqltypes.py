@@ -320,7 +320,7 @@ class Datetime:
         try:
             return default.replace(**present)  # type: ignore[arg-type]  # integers all
         except ValueError as error:
-            raise DataError(f"Datetime that is no date: {error}") from None
+            raise DataError(f"invalid Datetime: {error}") from None
 
     def _text(self, before_hour: str) -> str:
         text = ""

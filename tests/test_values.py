@@ -110,7 +110,7 @@ async def test_a_truth_value_of_numpys_is_stored(conn: aioifx.Connection) -> Non
     np = pytest.importorskip("numpy")
     assert await stored(conn, "BOOLEAN", np.bool_(True), np.bool_(False)) == [True, False]
     assert await stored(conn, "SMALLINT", np.bool_(True)) == [1]
-    with pytest.raises(aioifx.DataError, match=r"parameter 1: int is no value for BOOLEAN"):
+    with pytest.raises(aioifx.DataError, match=r"parameter 1: BOOLEAN does not accept int"):
         await stored(conn, "BOOLEAN", 1)
 
 

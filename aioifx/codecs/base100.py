@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from aioifx.errors import DataError
 
 _BCD: Final = bytes(int(str(pair), 16) for pair in range(100)) + b"\xff" * 156
-"""Pair -> its two digits as a hex byte; what is no pair becomes ff, which no number is spelt with."""
+"""Pair -> its two digits as a hex byte; any other byte becomes ff, which occurs in no number."""
 
 _FROM_BCD: Final = bytes(int(f"{byte:02x}") if f"{byte:02x}".isdecimal() else 255 for byte in range(256))
 _NINES: Final = bytes(99 - pair if pair < 100 else 255 for pair in range(256))
@@ -53,7 +53,7 @@ def unpack(data: bytes) -> Number | None:
         return None
     head, pairs = data[0], data[1:]
     if pairs.translate(None, _PAIRS):
-        raise DataError("a byte above 99 is no pair of digits")
+        raise DataError("a byte above 99 is not a pair of digits")
     if head & 0x80:
         return Number(False, head - 0xC0, pairs)
     front = pairs.rstrip(b"\0")

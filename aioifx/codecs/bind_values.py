@@ -404,7 +404,7 @@ def _undescribed(code_set: CodeSet) -> Binder:
                 return table[base](value)
         number = plain_number(value)
         if number is None:
-            raise DataError(f"{value.__class__.__name__} is no value for a parameter")
+            raise DataError(f"unsupported type {value.__class__.__name__}")
         return table[type(number)](number)
 
     return bind

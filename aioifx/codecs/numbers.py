@@ -70,7 +70,7 @@ def _whole(value: Value, name: str) -> int:
     kind = type(value).__name__
     number = value if isinstance(value, (float, Decimal)) else plain_number(value)
     if number is None:
-        raise DataError(f"{kind} is no value for {name}")
+        raise DataError(f"{name} does not accept {kind}")
     if isinstance(number, Decimal):
         if number.is_finite() and number == number.to_integral_value():
             if number.adjusted() < _MOST_DIGITS:
@@ -78,7 +78,7 @@ def _whole(value: Value, name: str) -> int:
             raise DataError(f"{kind} does not fit {name}")
     elif isinstance(number, int) or number.is_integer():
         return int(number)
-    raise DataError(f"{kind} that is not whole is no value for {name}")
+    raise DataError(f"{name} accepts {kind} only when it is whole")
 
 
 def _integer(kind: Kind, name: str, form: str) -> Codec:
@@ -138,7 +138,7 @@ def float_value(value: Value, name: str) -> float:
     if not isinstance(value, int):
         kind, value = type(value).__name__, plain_number(value)
         if value is None:
-            raise DataError(f"{kind} is no value for {name}")
+            raise DataError(f"{name} does not accept {kind}")
     try:
         number = float(value)
     except OverflowError:
@@ -191,7 +191,7 @@ def decimal_value(value: Value, name: str) -> Decimal:
     if not isinstance(value, (Decimal, float, int)):
         kind, value = type(value).__name__, plain_number(value)
         if value is None:
-            raise DataError(f"{kind} is no value for {name}")
+            raise DataError(f"{name} does not accept {kind}")
     if isinstance(value, Decimal):
         number = value
     elif isinstance(value, float):
@@ -318,7 +318,7 @@ def _decimal_decoder(scale: int, width: int) -> Decode:
                 if digits and (suffix := suffixes.get(len(digits) - points[head])) is not None:
                     return number_from(f"{'' if head & 0x80 else '-'}{digits}{suffix}")
         except DecimalException:
-            raise DataError("a byte above 99 is no pair of digits") from None
+            raise DataError("a byte above 99 is not a pair of digits") from None
         number = unpack(field)
         return None if number is None else decimal_of(number, scale)
 
@@ -364,7 +364,7 @@ def truth_value(value: Value) -> bool:
     """*value* as a bool; a number is none."""
     if isinstance(value, bool) or is_truth(value):
         return bool(value)
-    raise DataError(f"{type(value).__name__} is no value for BOOLEAN")
+    raise DataError(f"BOOLEAN does not accept {type(value).__name__}")
 
 
 def boolean(sql_type: SqlType) -> Codec:

@@ -36,7 +36,7 @@ class Op(IntEnum):
     SPLIT = 5
     """Sign, low half, high half: INT8."""
     DOUBLE = 6
-    """A float that is no NaN."""
+    """A float other than NaN."""
     SINGLE = 7
     """The same with four bytes."""
     WHOLE = 8

@@ -53,7 +53,7 @@ def _encode_date(value: Value) -> bytes:
     if value is None:
         return _NULL_DATE
     if not isinstance(value, dt.date) or value != value:  # pandas' NaT is a datetime, and has no day
-        raise DataError(f"{type(value).__name__} is no value for DATE")
+        raise DataError(f"DATE does not accept {type(value).__name__}")
     if isinstance(value, dt.datetime) and (value.tzinfo is not None or value.time() != dt.time.min):
         raise DataError("datetime with a time of day or zone does not fit DATE")
     return _INT.pack(value.toordinal() - DAY_ZERO)
@@ -160,7 +160,7 @@ def datetime_fields(value: Value) -> dict[Unit, int]:
         case Datetime():
             return {unit: field for unit, field in zip(Unit, value.fields, strict=True) if field is not None}
         case _:
-            raise DataError(f"{type(value).__name__} is no value for DATETIME")
+            raise DataError(f"DATETIME does not accept {type(value).__name__}")
 
 
 def fitted_fields(value: Value, qualifier: Qualifier) -> dict[Unit, int]:
@@ -268,7 +268,7 @@ def datetime_decoder(sql_type: SqlType) -> Decode:
         try:
             return make(fields)
         except ValueError as error:
-            raise DataError(f"{name} that is no date or time: {error}") from None
+            raise DataError(f"invalid {name}: {error}") from None
 
     return decode
 
@@ -322,7 +322,7 @@ def interval_packer(sql_type: SqlType) -> Callable[[Value], Number]:
             return value.total_months
         if not year_month and isinstance(value, dt.timedelta):
             return (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-        raise DataError(f"{type(value).__name__} is no value for {name}")
+        raise DataError(f"{name} does not accept {type(value).__name__}")
 
     def number(value: Value) -> Number:
         amount = amount_of(value)

@@ -106,7 +106,7 @@ class CodeSet:
             return data.decode(self.codec, self.errors)
         except UnicodeDecodeError as error:
             raise DataError(
-                f"byte {error.object[error.start]:#04x} at offset {error.start} is no text in {self.name}"
+                f"byte {error.object[error.start]:#04x} at offset {error.start} is not valid {self.name}"
             ) from None
 
     @property
@@ -160,7 +160,7 @@ def text_encoder(sql_type: SqlType, code_set: CodeSet) -> Callable[[Value], byte
 
     def text(value: Value) -> bytes:
         if not isinstance(value, str):
-            raise DataError(f"{type(value).__name__} is no value for {sql_type}")
+            raise DataError(f"{sql_type} does not accept {type(value).__name__}")
         try:
             data = value.encode(codec, errors)
         except UnicodeEncodeError:

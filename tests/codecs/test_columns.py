@@ -122,7 +122,7 @@ def slots(field: Field, chunk: Chunk, rows: int) -> list[Any]:
 
 
 def rows_in(fields: Sequence[Field], block: Block) -> list[Row]:
-    """The values of a block; NULLs have zeros behind them."""
+    """The values of a block; NULLs store zeros."""
     columns: list[list[Any]] = []
     for field, chunk in zip(fields, block.chunks, strict=True):
         found = slots(field, chunk, block.rows)
@@ -470,14 +470,14 @@ def test_a_value_that_its_column_cannot_hold_is_a_data_error_that_names_the_colu
     message = bytearray(null + framed(b"\0\0\0\3" + field) + null)
     with pytest.raises(DataError, match=f"column 'c1': .*{words}"):
         decoder(message, 0, len(message), counted)
-    assert len(counted) == decoder.rows == 2  # those in front of it are counted, for whoever skips it
+    assert len(counted) == decoder.rows == 2  # those before it are counted, for callers that skip it
 
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
 
 
 @kernels
-def test_a_disliked_row_leaves_no_trace(kernel: str) -> None:
+def test_a_row_for_the_reference_leaves_no_trace(kernel: str) -> None:
     columns = columns_of(VARCHAR, BOOLEAN, decimal_type(5, 2), VARCHAR)
     good: Row = ("one", True, Decimal("1.25"), "two")
     null: Row = (None, None, None, None)
@@ -550,7 +550,7 @@ def test_one_row_that_no_block_can_hold_is_refused(kernel: str) -> None:
 
 @kernels
 @pytest.mark.parametrize("message", ["", "000e", "000f 0000 00000004 00000007", "000e 0000 00000004 000000"])
-def test_decoding_stops_in_front_of_what_is_no_whole_tuple(kernel: str, message: str) -> None:
+def test_decoding_stops_before_an_incomplete_tuple(kernel: str, message: str) -> None:
     seven = framed(b"\0\0\0\7")
     decoder = decoder_of(kernel, columns_of(INTEGER))
     data = bytearray(seven + bytes.fromhex(message))

@@ -85,13 +85,13 @@ def test_uuid_enum_and_subclasses_go_as_what_they_are(
     except DataError as error:
         with pytest.raises(DataError) as caught:
             binder_for(sql_type, LATIN1)(given)
-        assert str(caught.value).split()[1:] == str(error).split()[1:]  # but for the class's name
+        assert str(caught.value).replace(type(given).__name__, type(same).__name__) == str(error)
     else:
         assert binder_for(sql_type, LATIN1)(given) == expected
 
 
-def test_a_class_that_nobody_knows_is_refused_by_name() -> None:
-    with pytest.raises(DataError, match=r"^object is no value for VARCHAR\(40\)$"):
+def test_an_unknown_class_is_refused_by_name() -> None:
+    with pytest.raises(DataError, match=r"^VARCHAR\(40\) does not accept object$"):
         binder_for(VARCHAR, LATIN1)(object())
 
 
@@ -140,7 +140,7 @@ def test_adapters_that_lead_round_and_round_end() -> None:
         pass
 
     round_and_round = Adapter({Point: lambda point: Other(1, 2), Other: lambda other: Point(1, 2)})
-    with pytest.raises(DataError, match="is no value for INTEGER"):
+    with pytest.raises(DataError, match="INTEGER does not accept"):
         binder_for(INTEGER, LATIN1, round_and_round)(Point(1, 2))
 
 

@@ -100,10 +100,10 @@ def foreign(decode: Callable[..., Any]) -> Codec:
 def test_the_switch_forces_pure_python() -> None:
     program = "import aioifx; from aioifx.codecs import native; print(aioifx.speedups, native.make_decoder.__name__)"
     environment = {**os.environ, native.SWITCH: "0"}
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    assert told.stdout == "pure pure_decoder\n"
+    assert result.stdout == "pure pure_decoder\n"
 
 
 def test_the_name_tells_which_one_was_chosen() -> None:
@@ -148,7 +148,7 @@ def test_any_cut_leaves_what_is_not_whole(make: Maker) -> None:
         "000e 0000 80000000 00000007",
     ],
 )
-def test_it_stops_without_a_word_in_front_of_what_it_dislikes(make: Maker, broken: str) -> None:
+def test_it_stops_silently_before_a_row_for_the_reference(make: Maker, broken: str) -> None:
     run, rows = make(codecs_of(INTEGER), LATIN1), list[Row]()
     data = bytearray(SEVEN + bytes.fromhex(broken) + SEVEN)
     assert run(data, 0, len(data), rows) == len(SEVEN)
@@ -157,9 +157,7 @@ def test_it_stops_without_a_word_in_front_of_what_it_dislikes(make: Maker, broke
 
 @both
 @pytest.mark.parametrize("size", [0x14, 0x7F, 0xFF])
-def test_a_length_reaches_neither_beyond_its_row_nor_into_the_fields_behind_it(
-    make: Maker, size: int
-) -> None:
+def test_a_length_reaches_neither_beyond_its_row_nor_into_the_fields_after_it(make: Maker, size: int) -> None:
     types = (VARCHAR20, INTEGER, VARCHAR20)
     sound = messages([("abc", 7, "def")] * 2, *types)
     run = make(codecs_of(*types), LATIN1)
@@ -191,7 +189,7 @@ def test_a_value_that_means_nothing_is_left_to_the_reference(make: Maker) -> Non
 
 
 @both
-def test_a_function_that_refuses_a_value_stops_the_run_in_front_of_its_row(make: Maker) -> None:
+def test_a_function_that_refuses_a_value_stops_the_run_before_its_row(make: Maker) -> None:
     def decode(field: bytes) -> int:
         if field == b"\0\0\0\7":
             raise DataError("seven")
@@ -205,7 +203,7 @@ def test_a_function_that_refuses_a_value_stops_the_run_in_front_of_its_row(make:
 
 
 @both
-def test_what_is_no_dislike_gets_out_and_keeps_the_rows_in_front_of_it(make: Maker) -> None:
+def test_other_errors_propagate_and_keep_the_rows_before_them(make: Maker) -> None:
     calls: list[bytes] = []
 
     def decode(field: bytes) -> int:
@@ -232,7 +230,7 @@ def test_a_row_without_columns_is_an_empty_tuple(make: Maker) -> None:
 
 
 @both
-def test_nothing_of_the_buffer_is_held_behind_a_run(make: Maker) -> None:
+def test_nothing_of_the_buffer_is_held_after_a_run(make: Maker) -> None:
     data = messages([ROW], *TYPES)
     rows: list[Row] = []
     make(codecs_of(*TYPES), LATIN1)(data, 0, len(data), rows)
@@ -244,7 +242,7 @@ def test_nothing_of_the_buffer_is_held_behind_a_run(make: Maker) -> None:
 
 
 @both
-def test_nothing_of_the_buffer_is_held_behind_an_exception(make: Maker) -> None:
+def test_nothing_of_the_buffer_is_held_after_an_exception(make: Maker) -> None:
     def decode(field: bytes) -> int:
         raise KeyboardInterrupt
 
@@ -373,7 +371,7 @@ INTEGRALS = {
     "ca 010000000000000000": 10**18,  # more than the kernel's own arithmetic holds
     "ff 010000000000000000": 10**124,
     "00 000000000000000000": None,
-    "c0 320000000000000000": 1,  # digits behind the point are rounded, half up
+    "c0 320000000000000000": 1,  # digits after the point are rounded, half up
     "c1 013100000000000000": 1,
 }
 
@@ -482,7 +480,7 @@ def test_decoding_again_and_again_leaves_nothing_behind(make: Maker, code_set: C
 
 
 @both
-def test_what_is_disliked_in_the_middle_of_a_row_leaves_nothing_behind(make: Maker) -> None:
+def test_a_fallback_in_the_middle_of_a_row_leaks_nothing(make: Maker) -> None:
     def decode(field: bytes) -> int:
         raise DataError("no")
 

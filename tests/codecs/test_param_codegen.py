@@ -71,7 +71,7 @@ def reference(types: Sequence[SqlType | None], code_set: CodeSet, row: Any) -> b
 def encoded(
     make: Make, types: Sequence[SqlType | None], code_set: CodeSet, rows: Sequence[Any]
 ) -> list[bytes | None]:
-    """What becomes of each row when it is encoded in runs; None for those that are disliked."""
+    """What becomes of each row when it is encoded in runs; None for those that need the reference."""
     run, source, found = make(types, code_set, HEAD, TAIL), Hinted(rows), list[bytes | None]()
     sizes: list[int] = []
     out = bytearray(b"before")
@@ -108,7 +108,7 @@ def _split(
 @both
 @examples(400)
 @given(data=st.data())
-def test_a_run_has_the_bytes_of_the_reference_and_dislikes_what_that_refuses(
+def test_a_run_has_the_bytes_of_the_reference_and_leaves_to_it_what_that_refuses(
     make: Make, data: st.DataObject
 ) -> None:
     code_set = data.draw(

@@ -58,7 +58,7 @@ def test_a_truth_is_one_of_two_heads() -> None:
     assert form.head != form.other
 
 
-def test_a_decimal_has_as_many_digits_in_front_of_its_point_as_its_type() -> None:
+def test_a_decimal_has_as_many_digits_before_its_point_as_its_type() -> None:
     forms = forms_for(DECIMAL, LATIN1)
     assert {forms.of(kind).op for kind in (Decimal, int, float)} == {Op.NUMBER}
     assert forms.of(Decimal).limit == 14

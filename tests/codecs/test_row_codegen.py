@@ -39,26 +39,26 @@ def test_another_code_set_is_another_function() -> None:
     assert rows == [("\u20ac",)]
 
 
-def test_decoding_stops_in_front_of_what_it_dislikes_without_a_word() -> None:
+def test_decoding_stops_silently_before_a_row_for_the_reference() -> None:
     rows: list[Row] = []
     broken = bytes.fromhex("000e 0000 00000003 00000007")
     assert decode_run_for(INTEGERS, LATIN1)(SEVEN + broken, rows) == len(SEVEN)
     assert rows == [(7,)]
 
 
-def test_decoding_stops_in_front_of_a_message_that_is_not_whole() -> None:
+def test_decoding_stops_before_a_message_that_is_not_whole() -> None:
     rows: list[Row] = []
     for cut in range(len(SEVEN)):
         assert decode_run_for(INTEGERS, LATIN1)(SEVEN[:cut], rows) == 0
     assert rows == []
 
 
-def test_a_negative_size_is_disliked_and_never_a_loop() -> None:
+def test_a_negative_size_stops_the_run_and_never_loops() -> None:
     rows: list[Row] = []
     assert decode_run_for(INTEGERS, LATIN1)(bytes.fromhex("000e 0000 fffffff0 00000007"), rows) == 0
 
 
-def test_encoding_gives_the_reference_what_it_dislikes_and_goes_on() -> None:
+def test_encoding_falls_back_to_the_reference_and_continues() -> None:
     fallback_errors: list[Row] = []
 
     def reference(row: Row) -> bytes:
@@ -94,5 +94,5 @@ def test_a_row_without_columns_is_an_empty_tuple() -> None:
     assert b"".join(encode_run_for(())([(), ()], refuse)) == empty * 2
 
 
-def test_a_refused_value_is_among_what_generated_code_dislikes() -> None:
+def test_generated_code_leaves_a_refused_value_to_the_reference() -> None:
     assert issubclass(DataError, FALLBACK_ERRORS)

@@ -384,7 +384,7 @@ def test_a_payload_of_real_servers_is_decoded_and_encoded(index: int) -> None:
     types, row = PAYLOAD_ROWS[index]
     payload = PAYLOADS[index]
     if index == 1:
-        payload += bytes(4)  # the source cuts the dump in front of the last INT8's high half
+        payload += bytes(4)  # the source cuts the dump before the last INT8's high half
     assert decode_row(payload, columns_of(*types), LATIN1) == row
     assert decoded(types, framed(payload)) == ([row], len(framed(payload)))
     assert RowEncoder(columns_of(*types), LATIN1).encode_payload(row) == payload
@@ -543,11 +543,11 @@ def test_a_row_without_columns_is_a_protocol_error_only_if_it_has_bytes() -> Non
         decode_row(b"\0\0", (), LATIN1)
 
 
-def test_a_bad_value_names_its_column_and_keeps_the_rows_in_front_of_it() -> None:
+def test_a_bad_value_names_its_column_and_keeps_the_rows_before_it() -> None:
     good, bad = framed(b"\2ab"), framed(b"\2\xff\xff")
     rows: list[Row] = []
     data = bytearray(good * 3 + bad + good)
-    with pytest.raises(DataError, match="column 'c0': byte 0xff at offset 0 is no text in utf8"):
+    with pytest.raises(DataError, match="column 'c0': byte 0xff at offset 0 is not valid utf8"):
         RowDecoder(columns_of(VARCHAR20), UTF8)(data, 0, len(data), rows)
     assert rows == [("ab",)] * 3
 

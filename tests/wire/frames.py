@@ -94,7 +94,7 @@ def whole(case: str, entry: dict[str, Any]) -> bytes:
 
 
 def _middles(case: str, head: bytes) -> Iterator[tuple[int, Iterable[bytes]]]:
-    """What may repeat in a long frame: how much of the head to keep, and the pieces behind it."""
+    """What may repeat in a long frame: how much of the head to keep, and the pieces after it."""
     if head.startswith(b"\0\4\0\2\0\5\0\3"):  # SQ_ID, then SQ_BIND and SQ_EXECUTE for each row
         yield 4, map(_bound_row, count(int.from_bytes(head[14:18], "big")))
     if head.startswith(b"\0\x0f"):  # SQ_DONE and SQ_COST for each execution

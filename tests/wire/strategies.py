@@ -231,7 +231,7 @@ def reply_groups(draw: st.DrawFn) -> tuple[Capabilities, list[tuple[int, replies
 
 
 def merged(messages: list[tuple[int, replies.Reply]]) -> replies.Reply:
-    """What one Reply should hold when these came one behind the other: the last of each, all rows, the first error."""
+    """What one Reply should hold after these in a row: the last of each, all rows, the first error."""
     whole = replies.Reply()
     for tag, part in messages:
         match tag:

@@ -25,7 +25,7 @@ def test_bits_are_counted_from_the_most_significant_one() -> None:
     assert [bit for bit in range(24) if has_bit(bytes([0x80, 0x01, 0x10]), bit)] == [0, 15, 19]
 
 
-def test_bits_behind_the_end_of_a_mask_are_not_set() -> None:
+def test_bits_after_the_end_of_a_mask_are_not_set() -> None:
     assert not has_bit(b"", 0)
     assert not has_bit(b"\xff", 8)
 

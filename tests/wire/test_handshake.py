@@ -1,4 +1,4 @@
-"""The handshake: JDBC's logins byte for byte, every server's answer, and whoever is no server at all."""
+"""The handshake: JDBC's logins byte for byte, every server's reply, and peers that are not servers."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_a_login_whose_fields_go_past_its_size_is_refused() -> None:
         assert outcome(read_login, [cut]).error is ProtocolError
 
 
-# Whoever is no server at all.
+# Peers that are not servers.
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_login_whose_fields_go_past_its_size_is_refused() -> None:
         b"\xff\xff\xff\xff",
     ],
 )
-def test_four_bytes_are_enough_to_know_that_nobody_speaks_sqli(banner: bytes) -> None:
+def test_four_bytes_are_enough_to_recognise_another_protocol(banner: bytes) -> None:
     for chunks in cuts(banner):
         found = outcome(read_login_reply, chunks)
         assert found.error is ProtocolError
@@ -276,7 +276,7 @@ def test_a_password_is_in_no_repr() -> None:
     [(read_login, REQUESTS[0].data), (read_login_reply, REPLIES[0].data)],
     ids=["request", "reply"],
 )
-def test_a_block_that_nobody_knows_is_a_protocol_error(
+def test_an_unknown_block_is_a_protocol_error(
     parser_of: Callable[[Inbox], Parser[object]], data: bytes
 ) -> None:
     block = b"\0\x6a\0\6" if parser_of is read_login else b"\0\x66" + bytes(6)  # environment, result

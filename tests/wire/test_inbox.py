@@ -56,7 +56,7 @@ def test_end_of_stream_in_the_middle_is_connection_lost() -> None:
     assert outcome(three_bytes, [b"abc"], eof=True).value == b"abc"
 
 
-def test_waiting_behind_the_limit_is_a_protocol_error() -> None:
+def test_waiting_beyond_the_limit_is_a_protocol_error() -> None:
     async def limited(inbox: Inbox) -> bytes:
         inbox.limit = 2
         await inbox.need(2)

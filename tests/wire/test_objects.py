@@ -206,7 +206,7 @@ def test_values_that_follow_each_other_are_told_apart(values: list[bytes]) -> No
         "0027 0001 6100 000c",  # a BYTE value that does not end
         "0061 0000 00000003 0002 6162 0002 6364 000c",  # more than announced
         "0061 0000 00000003 0000 000c",  # a piece without bytes
-        "0061 0003 00000000 000c",  # a kind that nobody knows
+        "0061 0003 00000000 000c",  # an unknown kind
     ],
 )
 def test_pieces_that_do_not_fit_together_are_a_protocol_error(data: str) -> None:

@@ -1,4 +1,4 @@
-"""Opcodes: the numbers, against a second list of them, and each with somebody who reads it."""
+"""Opcodes: the numbers, against a second list of them, and each with its reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_tag_has_the_number_that_was_recorded() -> None:
     assert {int(op): op.name for op in Op} == RECORDED
 
 
-def test_every_tag_is_read_by_somebody() -> None:
+def test_every_tag_has_a_reader() -> None:
     from_clients = {*requests._BARE, *requests._READERS, Op.EOT, Op.EXIT}
     from_servers = {*replies._READERS, Op.TUPLE}
     assert from_clients | from_servers == set(Op)

@@ -302,7 +302,7 @@ def said(found: Outcome) -> str:
 
 
 def timid_rows(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
-    """Those in front of one that begins with a high byte."""
+    """Those before one that begins with a high byte."""
     found: list[Row] = []
     while pos < end and (behind := raw_rows(data, pos, _behind_tuple(data, pos, end), found)) > pos:
         payload = found[-1][0]
@@ -545,7 +545,7 @@ def test_the_limit_of_a_reply_that_failed_is_nobodys_limit() -> None:
 # Rows.
 
 
-def test_a_row_that_nobody_asked_for_is_a_protocol_error() -> None:
+def test_an_unsolicited_row_is_a_protocol_error() -> None:
     assert outcome(reading(rows=None), [row(b"ab") + EOT]).error is ProtocolError
 
 
@@ -684,7 +684,7 @@ def test_the_serial_is_the_end_of_a_done(case: str, serial: int) -> None:
         if frame.case == case and frame.side == "S" and not frame.is_event
         for reply in [feed(reading(frame.capabilities), [frame.data])[0]]
     ]
-    assert [told.serial for told in done if told is not None and told.serial] == [serial]
+    assert [end.serial for end in done if end is not None and end.serial] == [serial]
 
 
 def test_a_long_rowid_dialect_counts_with_eight_bytes() -> None:
