@@ -763,9 +763,9 @@ async def test_expressions_have_informixs_values_and_types(
     items: str, row: tuple[object, ...], types: list[str]
 ) -> None:
     async with running() as dsn, aioifx.connect(dsn) as conn:
-        rows, told = await answered(conn, f"SELECT {items} {DUAL}")
+        rows, described = await answered(conn, f"SELECT {items} {DUAL}")
         assert rows == [row]
-        assert [type_ for _, type_ in told] == types
+        assert [type_ for _, type_ in described] == types
 
 
 @pytest.mark.parametrize(
@@ -820,9 +820,9 @@ async def test_functions_take_literals_and_parameters_in_utf8(
 
 async def test_the_catalog_is_read_as_on_any_server() -> None:
     async with running() as dsn, aioifx.connect(dsn) as conn:
-        rows, told = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")
+        rows, described = await answered(conn, "SELECT SKIP 1 FIRST 2 tabname FROM systables ORDER BY tabid")
         assert rows == [("syscolumns",), ("sysindices",)]
-        assert told == [("tabname", "VARCHAR(128)")]
+        assert described == [("tabname", "VARCHAR(128)")]
         matching = "SELECT tabname[1,3] FROM systables WHERE tabname MATCHES 's?s[t-v]a*' AND tabid = 1"
         assert await answered(conn, matching) == ([("sys",)], [("tabname", "VARCHAR(3)")])
 
@@ -839,9 +839,9 @@ async def test_a_serial_and_texts_with_blanks() -> None:
         for values in ("0, 'ab', 'ab '", "10, 'abcdefg', ''", "0, NULL, NULL"):
             serials.append((await conn.execute(f"INSERT INTO t VALUES ({values})")).serial)
         assert serials == [1, 10, 11]
-        rows, told = await answered(conn, "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
+        rows, described = await answered(conn, "SELECT k, c, v, LENGTH(c) FROM t ORDER BY k")
         assert rows == [(1, "ab   ", "ab ", 2), (10, "abcde", "", 5), (11, None, None, None)]
-        assert told[:3] == [("k", "SERIAL"), ("c", "CHAR(5)"), ("v", "VARCHAR(5)")]
+        assert described[:3] == [("k", "SERIAL"), ("c", "CHAR(5)"), ("v", "VARCHAR(5)")]
         assert await conn.fetchval(f"SELECT DBINFO('sqlca.sqlerrd1') {DUAL}") == 11
         assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE c = 'ab'") == 1
         assert await conn.fetchval("SELECT COUNT(*) FROM t WHERE v = 'ab'") == 1

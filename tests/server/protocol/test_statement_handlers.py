@@ -101,9 +101,9 @@ SERIALS = [
 ]
 
 
-@pytest.mark.parametrize(("sqltype", "told"), SERIALS)
+@pytest.mark.parametrize(("sqltype", "reported"), SERIALS)
 def test_the_last_serial_number_comes_with_every_kind_of_insert(
-    talk: Talk, sqltype: str, told: Callable[[int], tuple[tuple[int, int], int]]
+    talk: Talk, sqltype: str, reported: Callable[[int], tuple[tuple[int, int], int]]
 ) -> None:
     talk.command(f"CREATE TABLE t (k {sqltype}, v INTEGER)")
 
@@ -114,17 +114,19 @@ def test_the_last_serial_number_comes_with_every_kind_of_insert(
         return (reply.serials.serial8, reply.serials.bigserial), reply.done.serial
 
     for values, number in (("0, 1", 1), ("40, 1", 40), ("0, 1", 41), ("7, 1", 7), ("0, 1", 42)):
-        assert numbers_in(talk.command(f"INSERT INTO t VALUES ({values})")) == told(number)
-    assert numbers_in(talk.command("INSERT INTO t (v) VALUES (1)")) == told(43)
+        assert numbers_in(talk.command(f"INSERT INTO t VALUES ({values})")) == reported(number)
+    assert numbers_in(talk.command("INSERT INTO t (v) VALUES (1)")) == reported(43)
     statement_id = talk.prepare("INSERT INTO t VALUES (?, ?)")
     for given, number in ((0, 44), (50, 50), (0, 51)):
         reply = talk.say(requests.Id(statement_id), bound(given, 1), requests.Execute())
-        assert numbers_in(reply) == told(number)
+        assert numbers_in(reply) == reported(number)
     reply = talk.command("INSERT INTO t SELECT 0, tabid FROM systables WHERE tabid <= 3")
-    assert numbers_in(reply) == told(54)
+    assert numbers_in(reply) == reported(54)
     assert reply.done is not None
     assert reply.done.rows == 3
-    assert numbers_in(talk.command("INSERT INTO t SELECT 0, tabid FROM systables WHERE tabid < 0")) == told(0)
+    assert numbers_in(
+        talk.command("INSERT INTO t SELECT 0, tabid FROM systables WHERE tabid < 0")
+    ) == reported(0)
 
 
 def test_a_failed_insert_uses_its_number_up(talk: Talk) -> None:

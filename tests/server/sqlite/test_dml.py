@@ -191,14 +191,14 @@ def test_a_violation_in_a_transaction_is_told_and_undone(engine: Engine) -> None
     )
     run(engine, "BEGIN WORK")
     run(engine, "INSERT INTO u VALUES (50, 1)")
-    for text, told in (
+    for text, reported in (
         ("INSERT INTO u SELECT a, 1 FROM n", (-268, -100, "anna.pk")),
         ("INSERT INTO u SELECT a + 1000, a FROM n", (-530, 0, "anna.ck")),
         ("INSERT INTO u SELECT 1 / (a - 9), 0 FROM n", (-1202, 0, "")),
     ):
         with pytest.raises(SqlError) as raised:
             run(engine, text)
-        assert codes(raised.value) == told
+        assert codes(raised.value) == reported
         assert query(engine, "SELECT k FROM u") == [(50,)]
 
 

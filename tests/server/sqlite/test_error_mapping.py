@@ -144,7 +144,7 @@ def test_what_must_not_happen_has_no_meaning(connection: sqlite3.Connection) -> 
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "reported"),
     [
         (
             f"SELECT 1 FROM {', '.join(f'(SELECT 1) t{number}' for number in range(65))}",
@@ -159,10 +159,10 @@ def test_what_must_not_happen_has_no_meaning(connection: sqlite3.Connection) -> 
     ],
 )
 def test_limits_of_sqlite_are_told_as_what_is_not_served(
-    connection: sqlite3.Connection, statement: str, told: tuple[int, str]
+    connection: sqlite3.Connection, statement: str, reported: tuple[int, str]
 ) -> None:
     with pytest.raises(sqlite3.Error) as raised:
         connection.execute(statement).fetchall()
     fault = error_mapping.fault_of(raised.value, None)
     assert fault is not None
-    assert (fault.sqlcode, fault.token) == told
+    assert (fault.sqlcode, fault.token) == reported

@@ -1,1 +1,1 @@
-"""What SQLite calls while a statement runs: functions, dates, numbers, casts. Never: a node."""
+"""The functions that SQLite calls while a statement runs: dates, numbers, strings, casts. Never: a node."""

@@ -1,7 +1,7 @@
 """SUM, AVG, STDEV, VARIANCE, RANGE, exact over decimals, as classes that SQLite steps. Never: COUNT, MIN, MAX.
 
 Invariants:
-1. NULL does not count. Over nothing but NULLs the result is NULL.
+1. NULLs are ignored. Over NULLs alone the result is NULL.
 2. All sums are kept exactly, as Decimal; a FLOAT counts by its shortest digits, and one FLOAT makes the result FLOAT.
 3. SQLite builds an instance per group without arguments; `inverse` and `value` serve OVER (..).
 """
@@ -27,10 +27,10 @@ from aioifx.sqltypes import Value
 
 
 class Aggregate(Protocol):
-    """What SQLite calls for the rows of a group."""
+    """An aggregate, as SQLite calls it for the rows of a group."""
 
     def step(self, value: Value) -> None:
-        """One more row."""
+        """Add one row."""
 
     def finalize(self) -> Stored:
         """The result."""
@@ -38,10 +38,10 @@ class Aggregate(Protocol):
 
 
 class WindowAggregate(Aggregate, Protocol):
-    """What SQLite calls for the rows of a moving window."""
+    """An aggregate, as SQLite calls it for the rows of a window."""
 
     def inverse(self, value: Value) -> None:
-        """The oldest row leaves the window."""
+        """Remove the oldest row of the window."""
 
     def value(self) -> Stored:
         """The result so far."""
@@ -49,7 +49,7 @@ class WindowAggregate(Aggregate, Protocol):
 
 
 class Moments(ABC):
-    """Number, sum and sum of squares of what is in the group."""
+    """Number, sum and sum of squares of the values in the group."""
 
     squared: ClassVar[bool] = False
 
@@ -60,11 +60,11 @@ class Moments(ABC):
         self.squares = Decimal(0)
 
     def step(self, value: Value) -> None:
-        """One more row."""
+        """Add one row."""
         self._change(value, 1)
 
     def inverse(self, value: Value) -> None:
-        """The oldest row leaves the window."""
+        """Remove the oldest row of the window."""
         self._change(value, -1)
 
     def _change(self, value: Value, sign: int) -> None:
@@ -144,13 +144,13 @@ class IntervalSum:
         self.total = 0
 
     def step(self, value: Value) -> None:
-        """One more row."""
+        """Add one row."""
         if value is not None:
             self.count += 1
             self.total += value
 
     def inverse(self, value: Value) -> None:
-        """The oldest row leaves the window."""
+        """Remove the oldest row of the window."""
         if value is not None:
             self.count -= 1
             self.total -= value
@@ -181,14 +181,14 @@ class IntervalAverage(IntervalSum):
 
 
 class Single:
-    """The value of the only row; -284 when there are more: what a scalar subquery gives."""
+    """The value of a single row; -284 for more rows: the value of a scalar subquery."""
 
     def __init__(self) -> None:
         self.count = 0
         self.only: Stored = None
 
     def step(self, value: Value) -> None:
-        """One more row."""
+        """Add one row."""
         self.count += 1
         if self.count > 1:
             raise SqlError(-284)
@@ -208,7 +208,7 @@ class Range:
         self.has_float = False
 
     def step(self, value: Value) -> None:
-        """One more row."""
+        """Add one row."""
         if value is None:
             return
         number = decimal_of(value)

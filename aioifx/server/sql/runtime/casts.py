@@ -1,9 +1,9 @@
-"""From one type's storage form to another's: casts, assignments, comparisons. Never: Python values of the client.
+"""Conversion between the storage forms of types: casts, assignments, comparisons. Never: Python values of the client.
 
 Invariants:
-1. One table, `_ROUTES`, says which forms convert; what it lacks is -1260, or -1266 between the two INTERVAL families.
-2. A route is made once for two types and kept; the made converter knows sizes, scales and qualifiers.
-3. Casting and assigning differ in one thing: assigning may be told to refuse what casting cuts (-1279).
+1. One table, `_ROUTES`, lists the conversions; any other is -1260, or -1266 between the two INTERVAL families.
+2. A converter is made once for two types and cached, with their sizes, scales and qualifiers.
+3. Casting and assigning differ in one way: a setting makes assigning refuse what casting truncates (-1279).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from aioifx.server.sql.runtime.strings import byte_length, cut, pad
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, Value, datetime_qualifier
 
 Converter: TypeAlias = Callable[[Value, Settings], Stored]
-"""Turns a stored value that is not NULL into another storage form."""
+"""Converts a stored value that is not NULL to another storage form."""
 
 _Route: TypeAlias = Callable[[SqlType, SqlType], Converter]
 
@@ -42,7 +42,7 @@ _NO_CONVERSION: Final = -1260
 
 
 def convert(value: Stored, source: SqlType, target: SqlType, settings: Settings) -> Stored:
-    """A stored value of one type as a cast to another gives it; NULL stays NULL."""
+    """A stored value cast to another type; NULL stays NULL."""
     return None if value is None else converter(type_number(source), type_number(target))(value, settings)
 
 
@@ -50,7 +50,7 @@ def convert(value: Stored, source: SqlType, target: SqlType, settings: Settings)
 def converter(source: int, target: int) -> Converter:
     """The conversion between two types, by their numbers.
 
-    Raises:   SqlError: -1260, there is none; -1266, both are INTERVALs, of different families.
+    Raises:   SqlError: -1260, no such conversion; -1266, INTERVALs of different families.
     """
     source_type, target_type = numbered_type(source), numbered_type(target)
     forms = form_of(source_type), form_of(target_type)
@@ -89,7 +89,7 @@ def as_text(value: Stored, sql_type: SqlType, settings: Settings) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _text_maker(number: int) -> Callable[[Value, Settings], str]:
-    """What shows stored values of a type as text."""
+    """A function that formats stored values of a type as text."""
     sql_type = numbered_type(number)
     match form_of(sql_type):
         case Form.CHAR:
@@ -136,7 +136,7 @@ def _text_to_number(source: SqlType, target: SqlType) -> Converter:
 
 
 def _to_text(source: SqlType, target: SqlType) -> Converter:
-    """Anything that is no text becomes text whole, or does not fit (-1207)."""
+    """A value other than text is converted to text in full, or does not fit (-1207)."""
     show = _text_maker(type_number(source))
     size = target.size or 0
 
@@ -264,7 +264,7 @@ Comparer: TypeAlias = Callable[[Value, Value, Settings], int]
 
 @lru_cache(maxsize=2048)
 def comparer(left: int, right: int) -> Comparer:
-    """How stored values of two types are compared: by value, in whichever type holds both.
+    """The comparison of stored values of two types: by value, in a type that holds both.
 
     Raises:   SqlError: -1260, they do not compare; -1266, they are INTERVALs of different families.
     """
@@ -302,7 +302,7 @@ def _compare_numbers(left: Value, right: Value, settings: Settings) -> int:
 
 
 def _readable(sql_type: SqlType) -> SqlType:
-    """The type that a text is read as to be compared with a value of *sql_type*: neither cut nor rounded."""
+    """The type that a text is parsed as for a comparison with *sql_type*: neither truncated nor rounded."""
     if form_of(sql_type) in NUMBER_FORMS:
         return SqlType(TypeCode.DECIMAL, 32 << 8 | 255)
     return sql_type

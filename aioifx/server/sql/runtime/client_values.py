@@ -1,10 +1,10 @@
 """Python values of the client <-> storage forms of a column's type. Never: SQL text, SQLite.
 
 Invariants:
-1. `store` assigns: it checks ranges, rounds to scales, cuts strings, extends DATETIMEs, reads text. What it cannot
-   do is a fault that names the reason, never another exception.
-2. `load` gives the Python classes that the codecs take; a loader of None means that the stored form is that already.
-3. Makers (`storer`, `loader`) are for loops over rows: they look at the type once.
+1. `store` assigns: it checks ranges, rounds to scales, truncates strings, extends DATETIMEs, parses text. A value that
+   it cannot store is an `SqlError` with the reason, never another exception.
+2. `load` returns the Python classes that the codecs take; a loader of None means that no conversion is needed.
+3. `storer` and `loader` are for loops over rows: they inspect the type once.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _TICKS: Final = SqlType(TypeCode.INTERVAL, Qualifier(Unit.DAY, Unit.FRACTION, 9,
 
 
 def natural(value: Value, settings: Settings) -> tuple[Stored, SqlType]:
-    """The storage form of a Python value in the type that the value has by itself, nothing rounded or cut.
+    """The storage form of a Python value in its natural type, neither rounded nor truncated.
 
-    Raises:   SqlError: -415, no SQL type is like it.
+    Raises:   SqlError: -415, no SQL type corresponds to it.
     """
     maker = _NATURAL.get(value.__class__)
     if maker is None:
@@ -100,7 +100,7 @@ def _natural_float(value: float, settings: Settings) -> tuple[Stored, SqlType]:
 def _natural_decimal(value: Decimal, settings: Settings) -> tuple[Stored, SqlType]:
     if not value.is_finite():
         raise SqlError(_IMPOSSIBLE)
-    if value and abs(value.adjusted()) > 400:  # beyond every type; and its digits would fill memory
+    if value and abs(value.adjusted()) > 400:  # beyond every type, and its digits would fill memory
         raise SqlError(-1226)
     return decimal_text(value), _DECIMAL
 
@@ -160,7 +160,7 @@ _NATURAL: Final[dict[type[object], Callable[[Value, Settings], tuple[Stored, Sql
     timedelta: _natural_timedelta,
     IntervalYM: _natural_months,
 }
-"""Python class -> storage form. bool stands before int and datetime before date, whose subclasses they are."""
+"""Python class -> storage form. Subclasses come first: bool before int, datetime before date."""
 
 
 @lru_cache(maxsize=64)
@@ -175,7 +175,7 @@ def store(value: Value, sql_type: SqlType, settings: Settings) -> Stored:
 
 @lru_cache(maxsize=1024)
 def storer(sql_type: SqlType) -> Storer:
-    """What stores Python values in a column of a type; -1260 for a type that this server does not store."""
+    """A function that stores Python values in a column of a type; -1260 for an unsupported type."""
     form = form_of(sql_type)
     if form is None:
         raise SqlError(-1260)
@@ -195,7 +195,7 @@ def storer(sql_type: SqlType) -> Storer:
 
 
 def _with_fast_path(form: Form, sql_type: SqlType, assign: Storer) -> Storer:
-    """The same without detours for the values that rows are mostly made of."""
+    """The same function, with a fast path for the most common values."""
     match form:
         case Form.INTEGER:
             highest = RANGES[sql_type.code].highest
@@ -228,7 +228,7 @@ def _text_storer(size: int, is_char: bool, assign: Storer) -> Storer:
 
 
 def _moment_storer(qualifier: Qualifier, assign: Storer) -> Storer:
-    """A datetime in YEAR TO SECOND or finer: its fraction is cut, not rounded."""
+    """A datetime in YEAR TO SECOND or finer: its fraction is truncated, not rounded."""
     if qualifier.first != Unit.YEAR or qualifier.last < Unit.SECOND:
         return assign
     size = datetimes.span(qualifier).stop
@@ -254,7 +254,7 @@ def load(stored: Stored, sql_type: SqlType, code_set: str = DEFAULT_CODE_SET) ->
 
 @lru_cache(maxsize=1024)
 def loader(sql_type: SqlType, code_set: str = DEFAULT_CODE_SET) -> Loader | None:
-    """What makes Python values of stored ones that are not NULL; None when they are those already."""
+    """A function from stored values that are not NULL to Python values; None if they are the same."""
     match form_of(sql_type):
         case Form.INTEGER | Form.FLOAT | Form.VARCHAR:
             return None

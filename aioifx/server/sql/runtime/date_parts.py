@@ -1,7 +1,7 @@
-"""What SQL asks of the calendar about a DATE or DATETIME: parts, months added, last days, rounding. Never: INTERVAL.
+"""Calendar functions of a DATE or DATETIME: parts, months added, last days, rounding. Never: INTERVAL.
 
-Invariant: a DATE or DATETIME is given as its stored form and the number of its type, and what is again a DATE or
-DATETIME is returned in the same type.
+Invariant: a DATE or DATETIME is passed as its stored form and the number of its type. A result that is a DATE or
+DATETIME has the same type.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from aioifx.server.sql.runtime.numerics import whole
 from aioifx.sqltypes import Qualifier, TypeCode, Unit, Value
 
 _OUT_OF_RANGE: Final = -1267
-_BAD_NAME: Final = -1277  # assumed: the number for a weekday or a part of a date that is none
+_BAD_NAME: Final = -1277  # assumed: the code for an invalid weekday or date part
 
 
 def moment_of(value: Value, number: int, settings: Settings) -> datetime:
-    """The point in time that a stored DATE or DATETIME is, extended as EXTEND does."""
+    """The point in time of a stored DATE or DATETIME, extended as by EXTEND."""
     if number >> 16 == TypeCode.DATE:
         return datetime.combine(dates.date_of(value), datetime.min.time())
     return datetime.fromisoformat(datetimes.extended(value, qualifier_of(numbered_type(number)), settings))
@@ -38,7 +38,7 @@ def _stored(moment: datetime, number: int) -> Stored:
 
 
 def _needs(number: int, first: Unit, last: Unit) -> Qualifier:
-    """The qualifier of a type; -1266 when it lacks fields."""
+    """The qualifier of a type; -1266 if fields are missing."""
     qualifier = qualifier_of(numbered_type(number))
     if qualifier.first > first or qualifier.last < last:
         raise SqlError(-1266)
@@ -117,7 +117,7 @@ _WEEKDAYS: Final = {
 
 
 def next_day(settings: Settings, value: Value, number: int, name: str | None) -> Stored:
-    """NEXT_DAY: the first day of that name that comes later."""
+    """NEXT_DAY: the next later day of that name."""
     if value is None or name is None:
         return None
     wanted = _WEEKDAYS.get(name.strip(" ").upper()[:3])

@@ -20,7 +20,7 @@ _ANY_SEPARATOR: Final = re.compile(r"[-/. ]")
 
 
 class DateFormat(NamedTuple):
-    """What DBDATE says: the parts in order, digits of the year, and what stands between parts."""
+    """A parsed DBDATE: the order of the parts, digits of the year, and the separator."""
 
     order: str
     year_digits: int
@@ -29,7 +29,7 @@ class DateFormat(NamedTuple):
 
 @lru_cache(maxsize=64)
 def date_format(dbdate: str) -> DateFormat:
-    """DBDATE taken apart; -1212 when it is none. Without a separator it means a slash (documented)."""
+    """Parse DBDATE; -1212 if invalid. The default separator is a slash (documented)."""
     match = _DBDATE.fullmatch(dbdate.upper())
     order = re.sub("[24]", "", match[1]) if match else ""
     if match is None or sorted(order) != ["D", "M", "Y"]:
@@ -44,21 +44,21 @@ def days_of(day: date) -> int:
 
 
 def date_of(days: int) -> date:
-    """The date that a stored form means; -1210 outside the years 1 to 9999."""
+    """The date of a stored form; -1210 outside the years 1 to 9999."""
     if FIRST_DAY <= days <= LAST_DAY:
         return date.fromordinal(days + _DAY_ZERO)
     raise SqlError(-1210)
 
 
 def checked_days(days: int) -> int:
-    """The number itself if it is a date; -1210 otherwise."""
+    """The number itself if it is a valid date; -1210 otherwise."""
     if FIRST_DAY <= days <= LAST_DAY:
         return days
     raise SqlError(-1210)
 
 
 def date_from_parts(year: int, month: int, day: int) -> date:
-    """The date of three numbers; -1204, -1205, -1206 name the one that is wrong."""
+    """The date of three numbers; -1204, -1205, -1206 for an invalid year, month or day."""
     if not 1 <= year <= 9999:
         raise SqlError(-1204)
     if not 1 <= month <= 12:
@@ -69,7 +69,7 @@ def date_from_parts(year: int, month: int, day: int) -> date:
 
 
 def format_date(days: int, settings: Settings) -> str:
-    """As the session shows it."""
+    """A stored date as text in the session's format."""
     form = date_format(settings.dbdate)
     day = date_of(days)
     year = f"{day.year:04d}" if form.year_digits == 4 else f"{day.year % 100:02d}"
@@ -78,7 +78,7 @@ def format_date(days: int, settings: Settings) -> str:
 
 
 def parse_date(text: str, settings: Settings) -> int:
-    """The date that a text means in the session's format, with any separator, or with none and all digits."""
+    """Parse a date in the session's format, with any separator, or with none and all digits."""
     form = date_format(settings.dbdate)
     text = text.strip(" ")
     parts: list[str] = _ANY_SEPARATOR.split(text) if text.isascii() else []
@@ -98,7 +98,7 @@ def parse_date(text: str, settings: Settings) -> int:
 
 
 def full_year(digits: str, month: int, day: int, settings: Settings) -> int:
-    """A year of one or two digits completed by DBCENTURY; others are what they say."""
+    """A year; one or two digits are completed by DBCENTURY."""
     year = int(digits)
     if len(digits) > 2:
         return year
@@ -117,7 +117,7 @@ def full_year(digits: str, month: int, day: int, settings: Settings) -> int:
 
 
 def add_months(day: date, months: int) -> date | None:
-    """The same day of another month; None when that month lacks the day or no such year is."""
+    """The same day of another month; None if that month lacks the day or the year is out of range."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not 1 <= year <= 9999 or day.day > monthrange(year, month + 1)[1]:
         return None
@@ -130,7 +130,7 @@ def last_day(day: date) -> date:
 
 
 def add_months_clipped(day: date, months: int) -> date | None:
-    """ADD_MONTHS: a last day stays a last day, and a day that is missing becomes one; None out of range."""
+    """ADD_MONTHS: a last day stays a last day, and a missing day becomes the last; None out of range."""
     target = add_months(day.replace(day=1), months)
     if target is None:
         return None

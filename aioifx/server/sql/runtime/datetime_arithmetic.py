@@ -1,6 +1,6 @@
-"""DATE and DATETIME as SQL computes with them: now, plus and minus, differences, TO_CHAR, TO_DATE. Never: month ends.
+"""Arithmetic of DATE and DATETIME: now, plus and minus, differences, TO_CHAR, TO_DATE. Never: month ends.
 
-Invariant: stored values come with the numbers of their types, as in `calendars`.
+Invariant: stored values are passed with the numbers of their types, as in `date_parts`.
 """
 
 from __future__ import annotations

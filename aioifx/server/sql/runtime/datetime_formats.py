@@ -1,4 +1,4 @@
-"""TO_CHAR and TO_DATE: DATETIME as text by % directives, and back. Never: formats that the session sets.
+"""TO_CHAR and TO_DATE: DATETIME to and from text by % directives. Never: formats that the session sets.
 
 Directives are those of GL_DATE and GL_DATETIME in the default locale (documented: GLS guide). ``%F3`` stands for the
 digits of a fraction without a point, two if no number is given.
@@ -69,8 +69,8 @@ class Piece(NamedTuple):
 
 @lru_cache(maxsize=256)
 def pieces(pattern: str) -> tuple[Piece, ...]:
-    """A format taken apart; -999 with the directive for one that is not known, or when there is none at all."""
-    if "%" not in pattern:  # such as 'YYYY-MM-DD', another family of formats
+    """The parts of a format; -999 with the directive if it is unknown, or if the format has no directive."""
+    if "%" not in pattern:  # such as 'YYYY-MM-DD', which is another kind of format
         raise SqlError(_NOT_IMPLEMENTED, token=pattern)
     return tuple(_pieces(pattern))
 
@@ -94,7 +94,7 @@ def _pieces(pattern: str) -> Iterator[Piece]:
 
 
 def format_moment(moment: datetime, pattern: str) -> str:
-    """A point in time as the pattern says."""
+    """A point in time formatted by the pattern."""
     result: list[str] = []
     for piece in pieces(pattern):
         if not piece.directive:
@@ -149,9 +149,9 @@ def _reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
 
 
 def parse_moment(text: str, pattern: str, now: datetime) -> datetime:
-    """The point in time that a text means; what the pattern does not name is 1 or 0, and of the year the present one.
+    """Parse a text; fields missing from the pattern are 1 or 0, and the year is the current one.
 
-    Raises:   SqlError: -1277, the text is not as the pattern says; -1263, a field is out of range.
+    Raises:   SqlError: -1277, the text does not match the pattern; -1263, a field is out of range.
     """
     expression, names = _reader(pattern)
     match = expression.fullmatch(text.strip(" "))

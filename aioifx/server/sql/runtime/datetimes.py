@@ -1,7 +1,7 @@
-"""DATETIME as ISO text cut to its qualifier: reading, extending, cutting, moving by INTERVALs. Never: own formats.
+"""DATETIME as ISO text restricted to its qualifier: parsing, extending, truncating, adding INTERVALs. Never: formats.
 
-Invariant: a stored DATETIME is a slice of the full form ``YYYY-MM-DD HH:MM:SS.FFFFF``, so extending is filling in
-what stands left and right of the slice, and cutting is slicing.
+Invariant: a stored DATETIME is a slice of the full form ``YYYY-MM-DD HH:MM:SS.FFFFF``. Extending fills in the fields
+to the left and right of the slice, and truncating is slicing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _START: Final = {
     Unit.HOUR: 11,
     Unit.MINUTE: 14,
     Unit.SECOND: 17,
-    Unit.FRACTION: 19,  # with its point
+    Unit.FRACTION: 19,  # with its decimal point
 }
 _END: Final = {
     Unit.YEAR: 4,
@@ -31,7 +31,7 @@ _END: Final = {
     Unit.HOUR: 13,
     Unit.MINUTE: 16,
     Unit.SECOND: 19,
-    Unit.FRACTION: 20,  # and as many digits as the scale says
+    Unit.FRACTION: 20,  # plus the digits of the scale
 }
 _FULL_SIZE: Final = 25
 _FILL: Final = "0001-01-01 00:00:00.00000"
@@ -63,7 +63,7 @@ HOUR_TO_FRACTION: Final = datetime_qualifier(Unit.HOUR, Unit.FRACTION, 5)
 
 @lru_cache(maxsize=256)
 def span(qualifier: Qualifier) -> slice:
-    """Where the fields of a qualifier stand in the full form."""
+    """The position of a qualifier's fields in the full form."""
     return slice(_START[qualifier.first], _END[qualifier.last] + qualifier.scale)
 
 
@@ -78,12 +78,12 @@ def qualifier_of(sql_type: SqlType) -> Qualifier:
 
 
 def full_form(moment: datetime) -> str:
-    """A point in time in the full form, cut to its fifth digit."""
+    """A point in time in the full form, truncated to 5 digits."""
     return moment.isoformat(" ", "microseconds")[:_FULL_SIZE]
 
 
 def extended(text: str, source: Qualifier, settings: Settings) -> str:
-    """The full form of a stored DATETIME: current fields in front of it, 01 and 00 behind it."""
+    """The full form of a stored DATETIME: current fields before it, 01 and 00 after it."""
     place = span(source)
     full = text + _FILL[place.stop :]
     if place.start:
@@ -102,17 +102,17 @@ def _parsed_day(full: str) -> date | None:
 
 
 def requalified(text: str, source: Qualifier, target: Qualifier, settings: Settings) -> str:
-    """A stored DATETIME with other fields: extended where it lacks some, cut without rounding where it has more."""
+    """A stored DATETIME with other fields: extended where fields are missing, truncated where it has more."""
     if source.first == target.first and span(source).stop >= span(target).stop:
         return text[: span(target).stop - span(target).start]
     return extended(text, source, settings)[span(target)]
 
 
 def parse_datetime(text: str, qualifier: Qualifier, settings: Settings) -> str:
-    """The stored form of a text such as ``2026-5-4 12:30``; FRACTION digits beyond the scale are cut.
+    """The stored form of a text such as ``2026-5-4 12:30``; FRACTION digits beyond the scale are truncated.
 
-    Raises:   SqlError: -1261 too many digits in the first field, -1262 something that is no digit, -1263 a field
-              missing or out of range, -1264 text behind the last field.
+    Raises:   SqlError: -1261 too many digits in the first field, -1262 a character that is not a digit, -1263 a field
+              missing or out of range, -1264 text after the last field.
     """
     text = text.strip(" ")
     pos = 0
@@ -164,7 +164,7 @@ def _assembled(values: dict[Unit, str], qualifier: Qualifier, settings: Settings
 
 
 def check_day(year: int | None, month: int | None, day: int | None) -> None:
-    """-1263 when the month lacks the day; without a year February has 29 days."""
+    """-1263 if the month lacks the day; without a year February has 29 days."""
     if month is not None and day is not None:
         try:
             date(2000 if year is None else year, month, day)
@@ -192,7 +192,7 @@ def add_month_count(text: str, qualifier: Qualifier, months: int, settings: Sett
 
 
 def _back(moved: str, full: str, qualifier: Qualifier) -> str:
-    """The fields of *qualifier*; -1267 when a field in front of them had to change.
+    """The fields of *qualifier*; -1267 if a field before them would change.
 
     assumed: ``DATETIME(23:00) HOUR TO MINUTE + 2 UNITS HOUR`` is out of range and does not wrap.
     """
@@ -203,9 +203,9 @@ def _back(moved: str, full: str, qualifier: Qualifier) -> str:
 
 
 def check_fields(moment: Qualifier, interval: Qualifier) -> None:
-    """-1266 when the interval has fields that the DATETIME lacks (documented: EXTEND is needed then).
+    """-1266 if the interval has fields that the DATETIME lacks (documented: use EXTEND).
 
-    A leading field in front of the DATETIME's is refused alike. assumed: the server refuses it too.
+    A leading field before the DATETIME's is refused as well. assumed: the server refuses it too.
     """
     if interval.last > moment.last or interval.first < moment.first:
         raise SqlError(-1266)
@@ -214,7 +214,7 @@ def check_fields(moment: Qualifier, interval: Qualifier) -> None:
 def difference(left: str, first: Qualifier, right: str, second: Qualifier, settings: Settings) -> int:
     """DATETIME - DATETIME: months when the left side ends at YEAR or MONTH, else ticks.
 
-    The right side takes the left side's qualifier first: fields that it lacks are filled in, others do not count
+    The right side is converted to the left side's qualifier first: missing fields are filled in, others dropped
     (documented).
     """
     other = extended(requalified(right, second, first, settings), first, settings)
@@ -229,10 +229,10 @@ def _month_number(full: str) -> int:
 
 
 def datetime_of_days(days: int) -> str:
-    """The DATETIME YEAR TO DAY that a stored DATE is."""
+    """A stored DATE as DATETIME YEAR TO DAY."""
     return date_of(days).isoformat()
 
 
 def days_of_datetime(text: str, qualifier: Qualifier, settings: Settings) -> int:
-    """The stored DATE that a stored DATETIME has in it."""
+    """The stored DATE of a stored DATETIME."""
     return days_of(date.fromisoformat(requalified(text, qualifier, YEAR_TO_DAY, settings)))

@@ -1,6 +1,6 @@
-"""DBINFO: what a session may ask about itself and its server, by name. Never: where the answers come from.
+"""DBINFO: values of a session and its server, by name. Never: where the values come from.
 
-An option that is not in these tables is -728, also where a real server would know it.
+An option that is not in these tables is -728, even if a real server supports it.
 """
 
 from __future__ import annotations

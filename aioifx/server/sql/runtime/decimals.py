@@ -1,4 +1,4 @@
-"""DECIMAL as text: canonical form, 32 digits, rounding half away from zero, fitting a type. Never: other types.
+"""DECIMAL as text: canonical form, 32 digits, rounding half away from zero, fitting to a type. Never: other types.
 
 The range is that of the wire's base-100 form (observed, values of 14.10): 1e-130 to below 1e126.
 """
@@ -19,7 +19,7 @@ MIN_EXPONENT: Final = -130
 ARITHMETIC: Final = Context(
     prec=MAX_DIGITS, rounding=ROUND_HALF_UP, traps=[InvalidOperation, DivisionByZero, Overflow]
 )
-"""The context of every operation that SQL names."""
+"""The context of every SQL operation."""
 
 EXACT: Final = Context(prec=600, rounding=ROUND_HALF_UP, traps=[InvalidOperation, DivisionByZero, Overflow])
 """Wide enough for sums and products of any two values without a loss."""
@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r" *([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?) 
 
 
 def decimal_text(number: Decimal) -> str:
-    """The canonical text: fixed notation, no needless zeros, no negative zero; equal values have equal text."""
+    """The canonical text: fixed notation, no redundant zeros, no negative zero; equal values have equal text."""
     if not number:
         return "0"
     text = format(number, "f")
@@ -36,12 +36,12 @@ def decimal_text(number: Decimal) -> str:
 
 
 def scaled_text(number: Decimal, scale: int | None) -> str:
-    """As SQL shows it: with all digits of a fixed scale, or with those that there are."""
+    """The text form in SQL: with all digits of a fixed scale, or without redundant ones."""
     return decimal_text(number) if scale is None else f"{number:.{scale}f}"
 
 
 def parse_decimal(text: str) -> Decimal:
-    """The number that a text is, blanks around it allowed; -1213 if it is none."""
+    """Parse a number, with optional blanks around it; -1213 if invalid."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise SqlError(-1213)
@@ -69,7 +69,7 @@ def _rounding(digits: int) -> Context:
 def fit_decimal(number: Decimal, precision: int, scale: int | None) -> Decimal:
     """Rounded to DECIMAL(precision, scale), or to the digits of a floating DECIMAL(precision).
 
-    Raises:   SqlError: -1226, too many digits in front of the point, or too large an exponent.
+    Raises:   SqlError: -1226, too many digits before the point, or too large an exponent.
     """
     if scale is None:
         fitted = _rounding(precision).plus(number)
@@ -87,17 +87,17 @@ def fit_decimal(number: Decimal, precision: int, scale: int | None) -> Decimal:
 
 
 def round_decimal(number: Decimal, digits: int) -> Decimal:
-    """Rounded half away from zero to *digits* behind the point; negative ones count in front of it."""
+    """Rounded half away from zero to *digits* after the point; negative *digits* are before it."""
     return number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, EXACT)
 
 
 def truncate_decimal(number: Decimal, digits: int = 0) -> Decimal:
-    """Cut to *digits* behind the point; negative ones count in front of it."""
+    """Truncated to *digits* after the point; negative *digits* are before it."""
     return number.quantize(Decimal(1).scaleb(-digits), ROUND_DOWN, EXACT)
 
 
 def compare_decimals(left: str, right: str) -> int:
-    """The collation ``ifx_decimal``. It cannot fail, so texts that are no numbers go by their characters."""
+    """The collation ``ifx_decimal``. It cannot fail, so texts that are not numbers are compared by characters."""
     if left == right:
         return 0
     try:

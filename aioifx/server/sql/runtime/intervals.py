@@ -1,4 +1,4 @@
-"""INTERVAL as months or as ticks of 10 microseconds: reading, showing, fitting a qualifier. Never: a point in time."""
+"""INTERVAL as months or ticks of 10 microseconds: parsing, formatting, fitting qualifiers. Never: points in time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def interval_qualifier(sql_type: SqlType) -> Qualifier:
 
 @lru_cache(maxsize=512)
 def _limits(qualifier: Qualifier) -> tuple[int, int]:
-    """The smallest step that a qualifier can tell, and the first value that is too large for its leading field."""
+    """The smallest unit of a qualifier, and the first value that is too large for its leading field."""
     step = 10 ** (5 - qualifier.scale) if qualifier.last == Unit.FRACTION else _SIZE[qualifier.last]
     if qualifier.first == Unit.FRACTION:
         return step, _SIZE[Unit.SECOND]
@@ -51,7 +51,7 @@ def _limits(qualifier: Qualifier) -> tuple[int, int]:
 
 
 def fit_interval(amount: int, qualifier: Qualifier) -> int:
-    """Months or ticks cut to the last unit; -1265 when the leading field has too few digits for them."""
+    """Months or ticks truncated to the last unit; -1265 if the leading field has too few digits."""
     _, limit = _limits(qualifier)
     if abs(amount) >= limit:
         raise SqlError(-1265)
@@ -66,9 +66,9 @@ def _without_smaller(amount: int, qualifier: Qualifier) -> int:
 
 
 def format_interval(amount: int, qualifier: Qualifier) -> str:
-    """As SQL shows it: ``-5-03``, ``3 05:30``, ``.123``; one sign for the whole.
+    """The text form in SQL: ``-5-03``, ``3 05:30``, ``.123``; one sign for the whole.
 
-    assumed: converted to text, the leading field has no blanks in front of it.
+    assumed: the text has no blanks before the leading field.
     """
     sign, rest = ("-" if amount < 0 else ""), abs(amount)
     text = ""
@@ -82,10 +82,10 @@ def format_interval(amount: int, qualifier: Qualifier) -> str:
 
 
 def parse_interval(text: str, qualifier: Qualifier) -> int:
-    """Months or ticks of a text such as ``-5-3`` or ``3 04:05:06.5``; FRACTION digits beyond the scale are cut.
+    """Months or ticks of a text such as ``-5-3`` or ``3 04:05:06.5``; FRACTION digits beyond the scale are truncated.
 
-    Raises:   SqlError: -1261 too many digits in the first field, -1262 something that is no digit, -1263 a field
-              missing or out of range, -1264 text behind the last field.
+    Raises:   SqlError: -1261 too many digits in the first field, -1262 a character not a digit, -1263 a field
+              missing or out of range, -1264 text after the last field.
     """
     text = text.strip(" ")
     negative = text.startswith("-")
@@ -134,7 +134,7 @@ def _sum(change: Callable[[int, int], int]) -> Callable[[int | None, int | None,
         if left is None or right is None:
             return None
         qualifier = interval_qualifier(numbered_type(result))
-        # Smaller fields of the second operand do not count (documented).
+        # Smaller fields of the second operand are ignored (documented).
         return fit_interval(change(left, _without_smaller(right, qualifier)), qualifier)
 
     return compute
@@ -163,7 +163,7 @@ def divide_interval(amount: int | None, divisor: int | float | str | None, resul
 
 
 def _cut(amount: Decimal, result: int) -> int:
-    if amount and amount.adjusted() > 30:  # far beyond any leading field; and int() of it would be huge
+    if amount and amount.adjusted() > 30:  # far beyond any leading field, and int() of it would be huge
         raise SqlError(-1265)
     return fit_interval(int(amount.to_integral_value(ROUND_DOWN)), interval_qualifier(numbered_type(result)))
 

@@ -1,4 +1,4 @@
-"""TO_CHAR of numbers: a mask of ``* & # < , . - + ( ) $`` and the text that it gives. Never: dates, other formats.
+"""TO_CHAR of numbers: a mask of ``* & # < , . - + ( ) $`` and the resulting text. Never: dates, other formats.
 
 A place holds a digit, or what its character stands for when no digit is left: ``*`` an asterisk, ``&`` a zero, ``#`` a
 blank, ``<`` nothing at all. ``$ - + (`` show a symbol at one place; several of one kind are places, too, and the symbol
@@ -23,21 +23,21 @@ _FILL: Final = {"*": "*", "&": "0", "#": " ", "<": ""}
 
 
 class _Mask(NamedTuple):
-    """A mask taken apart: what stands before the point, the number of decimals, what stands after them."""
+    """A parsed mask: the part before the point, the number of decimals, the part after them."""
 
     before: str
     has_point: bool
     decimals: int
-    behind: str
+    after: str
     capacity: int
     """Digits that fit before the point."""
 
 
 @lru_cache(maxsize=256)
 def _mask(text: str) -> _Mask:
-    """The mask that a text is.
+    """Parse a mask.
 
-    Raises:   SqlError: -999, no digit has a place in it, as in masks of other databases.
+    Raises:   SqlError: -999, the mask has no place for a digit, as in masks of other databases.
     """
     before, point, rest = text.partition(".")
     places = _DIGITS + "".join(symbol for symbol in _SYMBOLS if symbol in before)
@@ -60,7 +60,7 @@ def _without_end(text: str) -> tuple[str, str]:
 
 
 def format_number(number: Decimal, text: str) -> str:
-    """A number as a mask says; asterisks all over when it has more digits than places."""
+    """A number formatted by a mask; all asterisks if it has more digits than places."""
     mask = _mask(text)
     rounded = round_decimal(abs(number), mask.decimals)
     whole, _, fraction = f"{rounded:f}".partition(".")
@@ -69,7 +69,7 @@ def format_number(number: Decimal, text: str) -> str:
         return "*" * len(text)
     is_negative = number < 0 and bool(rounded)
     point = "." if mask.has_point else ""
-    return _before(mask, digits, is_negative) + point + fraction + _behind(mask.behind, is_negative)
+    return _before(mask, digits, is_negative) + point + fraction + _after(mask.after, is_negative)
 
 
 def _before(mask: _Mask, digits: str, is_negative: bool) -> str:
@@ -95,8 +95,8 @@ def _before(mask: _Mask, digits: str, is_negative: bool) -> str:
     return "".join(reversed(shown))
 
 
-def _behind(text: str, is_negative: bool) -> str:
-    """What stands after the digits: signs, a closing parenthesis, other characters as they are."""
+def _after(text: str, is_negative: bool) -> str:
+    """The part after the digits: signs, a closing parenthesis, other characters unchanged."""
     return "".join(_symbol(character, is_negative) for character in text)
 
 

@@ -1,9 +1,9 @@
-"""Numbers by type: ranges, and arithmetic that the result's type decides and checks. Never: text or time.
+"""Numbers by type: ranges, and arithmetic by the type of the result. Never: text or time.
 
 Invariants:
 1. Operands are stored numbers of any form: int, float, decimal text.
-2. ``result`` is the number of the result's type (`storage.type_number`); it alone says which arithmetic is meant.
-3. NULL in gives NULL out.
+2. ``result`` is the number of the result's type (`storage.type_number`); it alone selects the arithmetic.
+3. A NULL operand gives NULL.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Range:
         self.sqlcode = sqlcode
 
     def check(self, number: int) -> int:
-        """The number, or the fault that says it is too large."""
+        """The number; refused if it is too large."""
         if -self.highest <= number <= self.highest:
             return number
         raise SqlError(self.sqlcode)
@@ -76,7 +76,7 @@ _MATHS_DOMAIN: Final = -1226  # assumed: the number for SQRT(-1) and kin was fou
 
 
 def float_of(number: Number) -> float:
-    """A stored number as float; -1213 for a text that is none, -1223 beyond the range."""
+    """A stored number as float; -1213 for invalid text, -1223 out of range."""
     try:
         return checked_float(float(number))
     except OverflowError:
@@ -93,7 +93,7 @@ def checked_float(number: float) -> float:
 
 
 def smallfloat(number: float) -> float:
-    """Rounded to 32 bits, as SMALLFLOAT keeps it."""
+    """Rounded to 32 bits, as SMALLFLOAT stores it."""
     try:
         rounded: float = struct.unpack("=f", struct.pack("=f", number))[0]
     except OverflowError:
@@ -115,7 +115,7 @@ def whole(number: Number) -> int:
 
 @lru_cache(maxsize=512)
 def decimal_fitter(result: int) -> Callable[[Decimal], Number]:
-    """What puts a Decimal into the form and range of the numeric type numbered *result*."""
+    """A function that converts a Decimal to the numeric type numbered *result*, checking its range."""
     sql_type = numbered_type(result)
     form = form_of(sql_type)
     if form is Form.INTEGER:
@@ -132,7 +132,7 @@ def decimal_fitter(result: int) -> Callable[[Decimal], Number]:
 
 @lru_cache(maxsize=512)
 def fitter(result: int) -> Callable[[Number], Number]:
-    """What puts a stored number of any form into the form and range of the numeric type numbered *result*."""
+    """A function that converts any stored number to the numeric type numbered *result*, checking its range."""
     sql_type = numbered_type(result)
     form = form_of(sql_type)
     if form is Form.INTEGER:
@@ -210,7 +210,7 @@ remainder: Final = _binary(_remainder, _remainder_decimals)
 
 
 def _unary(exact: Callable[[Decimal], Decimal]) -> Unary:
-    """A function of one number; all go by way of Decimal, which holds each float's shortest digits."""
+    """A function of one number, computed in Decimal, which holds each float's shortest digits."""
 
     def compute(number: Value, result: int) -> Stored:
         return None if number is None else decimal_fitter(result)(exact(decimal_of(number)))
@@ -225,12 +225,12 @@ floor: Final = _unary(lambda number: number.to_integral_value(ROUND_FLOOR))
 
 
 def _at_digit(exact: Callable[[Decimal, int], Decimal]) -> Binary:
-    """ROUND and TRUNC: a number and how many digits behind the point stay."""
+    """ROUND and TRUNC: a number, and how many digits after the point are kept."""
 
     def compute(number: Value, digits: Value, result: int) -> Stored:
         if number is None or digits is None:
             return None
-        # No number has digits beyond these limits, and a wild argument must not cost memory
+        # No number has digits beyond these limits, and an extreme argument must not use much memory
         places = max(-MAX_EXPONENT - 2, min(whole(digits), MAX_DIGITS - MIN_EXPONENT))
         return decimal_fitter(result)(exact(decimal_of(number), places))
 
@@ -242,7 +242,7 @@ truncate_number: Final = _at_digit(truncate_decimal)
 
 
 def maths(function: Callable[..., float]) -> Callable[..., Stored]:
-    """A function of floats that gives a FLOAT; outside its domain it is a fault."""
+    """A function of floats that returns a FLOAT; outside its domain it is an error."""
 
     def compute(*numbers: Value) -> Stored:
         if None in numbers:
@@ -279,7 +279,7 @@ _CURRENCY: Final = re.compile(r" *([+-]?) *\$?(.*)", re.DOTALL)
 
 
 def to_number(text: Value) -> Stored:
-    """TO_NUMBER of a text: the number that it is, a currency symbol before it apart."""
+    """TO_NUMBER: parse a text, ignoring a currency symbol before it."""
     if text is None:
         return None
     match = _CURRENCY.fullmatch(text)
@@ -288,7 +288,7 @@ def to_number(text: Value) -> Stored:
 
 
 def hexadecimal(number: Value) -> Stored:
-    """HEX(n): ``0x`` and the digits of 32 bits, or of 64 where these do not do."""
+    """HEX(n): ``0x`` and the digits of 32 bits, or of 64 if needed."""
     if number is None:
         return None
     value = _BIGINT.check(whole(number))

@@ -1,4 +1,4 @@
-"""What a Python value bound to a parameter is inside SQLite. Never: bytes, SQL text."""
+"""Python values bound to parameters, converted for SQLite. Never: bytes, SQL text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _WIDEST_INTEGER: Final = 2**63 - 1
 
 
 def bind(parameters: Sequence[Parameter], values: Sequence[Value], settings: Settings) -> tuple[Stored, ...]:
-    """The values of a plan's parameters as SQLite takes them.
+    """The values of a plan's parameters in storage form.
 
-    Raises:   SqlError: -254 their number is another, -415 and kin a value cannot be of the type.
+    Raises:   SqlError: -254, wrong number of values; -415 and similar, a value does not convert to the type.
     """
     if len(values) != len(parameters):
         raise SqlError(_WRONG_COUNT)
@@ -46,14 +46,14 @@ def bound(parameter: Parameter, value: Value, settings: Settings) -> Stored:
 
 
 def _whole(value: Value, type_: SqlType, settings: Settings) -> Stored:
-    """An operand of integer arithmetic: rounding it would make another sum."""
+    """An operand of integer arithmetic: rounding it would change the result."""
     if isinstance(value, float | Decimal) and value != int(value):
         raise SqlError(_CONVERSION_FAILED)
     return store(value, type_, settings)
 
 
 def _compared(value: Value, type_: SqlType, settings: Settings) -> Stored:
-    """A value that is held against others of the type: in their form, but with all that it has."""
+    """A value that is compared with others of the type: in their form, but not truncated or rounded."""
     stored, own = natural(value, settings)
     family = family_of(type_)
     if family is Family.INTEGER:
@@ -66,7 +66,7 @@ def _compared(value: Value, type_: SqlType, settings: Settings) -> Stored:
 
 
 def _number(stored: Stored, own: SqlType, settings: Settings) -> Stored:
-    """A number beside integers: an int when it is one, otherwise the nearest REAL, which SQLite compares exactly."""
+    """A number compared with integers: an int if exact, otherwise the nearest REAL, which SQLite compares exactly."""
     if family_of(own) not in NUMERIC:
         stored = convert(stored, own, _EXACT, settings)
     number = Decimal(str(stored))
@@ -79,9 +79,9 @@ _EXACT: Final = SqlType(5, 32 * 256 + 255)
 
 
 def _moment(stored: Stored, own: SqlType, type_: SqlType, settings: Settings) -> Stored:
-    """A DATETIME beside others: cut to their fields if that loses nothing, for then equal ones have equal texts.
+    """A DATETIME compared with others: truncated to their fields if that is lossless, so that equal ones match.
 
-    Otherwise the finer text stays: it sorts behind the shorter one that it begins with, and equals none.
+    Otherwise the finer text is kept: it sorts after the shorter text that it starts with, and equals none.
     """
     cut = convert(stored, own, type_, settings)
     if family_of(own) is not Family.DATETIME or _is_within(qualifier_of(own), qualifier_of(type_)):

@@ -1,9 +1,9 @@
-"""LIKE and MATCHES: patterns compiled once, matched whole, case kept. Never: what is done with the answer.
+"""LIKE and MATCHES: patterns compiled once, matched as a whole, case-sensitive. Never: how the result is used.
 
 Invariants:
-1. Trailing blanks of the value do not count, nor do those of a pattern that stand behind an ordinary character;
-   so CHAR matches as it compares. Behind a wildcard, blanks are part of the pattern.
-2. No pattern makes matching explode: a wildcard's first fit is never tried again, as all that stands between two
+1. Trailing blanks of the value are ignored, and so are trailing blanks of a pattern after an ordinary character;
+   so CHAR matches as it compares. After a wildcard, blanks are part of the pattern.
+2. Matching takes polynomial time: a wildcard's first match is never retried, because the segment between two
    wildcards has a fixed length.
 """
 
@@ -25,7 +25,7 @@ _Test: TypeAlias = Callable[[str], object]
 
 
 def like(value: str | None, pattern: str | None, escape: str | None = BACKSLASH) -> int | None:
-    """LIKE: ``%`` any run, ``_`` any character; the escape takes the meaning of what follows."""
+    """LIKE: ``%`` any run, ``_`` any character; the escape makes the next character literal."""
     if value is None or pattern is None or escape is None:
         return None
     return 1 if _like_test(pattern, escape)(value) else 0
@@ -105,7 +105,7 @@ def _matches_tokens(pattern: str, escape: str) -> Iterator[str]:
 
 
 def _set(pattern: str, pos: int, escape: str) -> tuple[str, int] | None:
-    """The expression for a set that begins at *pos*, and where it ends; None when no bracket closes it."""
+    """The expression for a set that starts at *pos*, and its end; None if no bracket closes it."""
     negated = pattern[pos : pos + 1] == "^"
     pos += negated
     members: list[tuple[str, bool]] = []  # a character, and whether it is an ordinary one
@@ -128,6 +128,6 @@ def _set(pattern: str, pos: int, escape: str) -> tuple[str, int] | None:
             parts.append(re.escape(low))
             index += 1
     inside = "".join(parts)
-    if not inside:  # a set without members: no character, or any
+    if not inside:  # an empty set: no character, or any
         return ("." if negated else "(?!)."), pos + 1
     return f"[{'^' if negated else ''}{inside}]", pos + 1

@@ -1,4 +1,4 @@
-"""SQLite functions that only translated texts need: NOT NULL, FIRST, JDBC's catalog routines. Never: types' rules.
+"""SQLite functions for translated SQL: NOT NULL, FIRST, JDBC's catalog routines. Never: rules of types.
 
 Source: what the routines ``get_data_type``, ``schema_*`` give is assumed from JDBC's getColumns, which maps their
 results to its own columns one to one.
@@ -22,7 +22,7 @@ def required(value: Stored, column: str, sqlcode: int) -> Stored:
 
 
 def count(value: Stored) -> Stored:
-    """``ifx_count``: a number of rows to skip or to give. SQLite takes a negative LIMIT for none at all.
+    """``ifx_count``: a number of rows to skip or to return. A negative LIMIT means no limit in SQLite.
 
     assumed: -415 for NULL and negative ones; no rows would be a plausible answer.
     """
@@ -172,7 +172,7 @@ def increments_word(coltype: int) -> str:
 
 
 def default_text(coltype: int, extended: int, length: int, default: str) -> str:
-    """``get_default_value``: without the six characters that stand before literals that are no text."""
+    """``get_default_value``: without the six characters that precede literals that are not text."""
     text = default if _code(coltype) in _TEXTS else default[7:]
     return text.rstrip()
 
@@ -184,7 +184,7 @@ def key_column(keys: str, place: int) -> int:
 
 
 def _strict(call: Function) -> Function:
-    """NULL in, NULL out."""
+    """Returns NULL if an argument is NULL."""
 
     def run(*arguments: Stored) -> Stored:
         return None if None in arguments else call(*arguments)
@@ -212,16 +212,16 @@ EXTRAS: Final[tuple[FunctionSpec, ...]] = (
 
 
 class Registrar(Protocol):
-    """What is needed of `sqlite3.Connection`."""
+    """The part of `sqlite3.Connection` that is used here."""
 
     def create_function(
         self, name: str, narg: int, func: Function, /, *, deterministic: bool = False
     ) -> None:
-        """Let SQL call a function."""
+        """Register a function for SQL."""
 
 
 def register_extras(connection: Registrar, on_fault: FaultSink) -> None:
-    """Make these functions known to a SQLite connection, beside those of `functions.register`."""
+    """Register these functions on a SQLite connection, in addition to those of `sqlite_functions.register`."""
     for spec in EXTRAS:
         connection.create_function(
             spec.name, spec.arguments, guarded(spec.call, on_fault), deterministic=spec.deterministic

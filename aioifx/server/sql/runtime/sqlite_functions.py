@@ -83,7 +83,7 @@ Aggregates: COUNT, MIN and MAX are SQLite's own; all but the last two also serve
     ifx_single(v)               the value of the only row, NULL for none, -284 for more: for scalar subqueries
 
 No function is needed for NVL (ifnull), NULLIF, COALESCE, CASE, DECODE (``CASE WHEN a IS b THEN ..``: IS holds for two
-NULLs), ``||`` behind ifx_text, comparisons of integers.
+NULLs), ``||`` after ifx_text, comparisons of integers.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ from aioifx.server.sql.runtime.decimals import compare_decimals
 from aioifx.sqltypes import Value
 
 Function: TypeAlias = Callable[..., Stored]
-"""What SQLite calls with stored values; those that need them get the session's settings in front."""
+"""A function called with stored values, and with the session's settings as its first argument if needed."""
 
 FaultSink: TypeAlias = Callable[[SqlError], None]
 
@@ -120,44 +120,44 @@ _INTERNAL_ERROR: Final = -768
 
 
 class FunctionSpec(NamedTuple):
-    """One name and number of arguments, and what is called for them."""
+    """One name and number of arguments, and the function for them."""
 
     name: str
     arguments: int
     call: Function
     with_settings: bool = False
-    """Whether *call* takes the Settings as its first argument, beside those of SQL."""
+    """Whether *call* takes the Settings as its first argument, before those of SQL."""
     deterministic: bool = True
-    """Whether SQLite may call it once per statement for the same arguments. Settings stand still within one."""
+    """Whether SQLite may call it once per statement for the same arguments. Settings do not change within one."""
 
 
 Maker: TypeAlias = Callable[[], Value]
-"""What makes an aggregate for a group; SQLite looks at the methods of what is made, not at its type."""
+"""Creates an aggregate for a group; SQLite uses the methods of the object, not its type."""
 
 
 class Connection(Protocol):
-    """What is needed of `sqlite3.Connection`."""
+    """The part of `sqlite3.Connection` that is used here."""
 
     def create_function(
         self, name: str, narg: int, func: Function, /, *, deterministic: bool = False
     ) -> None:
-        """Let SQL call a function."""
+        """Register a function for SQL."""
 
     def create_aggregate(self, name: str, n_arg: int, aggregate_class: Maker, /) -> None:
-        """Let SQL call an aggregate."""
+        """Register an aggregate for SQL."""
 
     def create_window_function(self, name: str, num_params: Literal[1], aggregate_class: Maker, /) -> None:
-        """Let SQL call an aggregate that also serves OVER (..)."""
+        """Register an aggregate that also supports OVER (..)."""
 
     def create_collation(self, name: str, callback: Callable[[str, str], int], /) -> None:
-        """Let SQL order texts in a way of ours."""
+        """Register a collation."""
 
 
 def register(connection: Connection, settings: Settings, on_fault: FaultSink) -> None:
-    """Make every name of this module known to a SQLite connection.
+    """Register every name of this module on a SQLite connection.
 
-    Args:     settings: looked at whenever a function runs; the session changes them between statements.
-              on_fault: told each fault before SQLite turns it into an error without a reason.
+    Args:     settings: read whenever a function runs; the session changes them between statements.
+              on_fault: called with each error before SQLite replaces it with an error without a reason.
     """
     for spec in FUNCTIONS:
         call = partial(spec.call, settings) if spec.with_settings else spec.call
@@ -172,7 +172,7 @@ def register(connection: Connection, settings: Settings, on_fault: FaultSink) ->
 
 
 def guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
-    """The function, whose faults are remembered: SQLite passes on only that there was one."""
+    """The function, with its errors reported to *on_fault*, because SQLite only reports that it failed."""
 
     def run(*arguments: Value) -> Stored:
         try:
@@ -187,7 +187,7 @@ def guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
 
 
 def _internal(error: Exception, on_fault: FaultSink) -> SqlError:
-    """What is told when a function of ours is wrong: no client should see, and no session end by, a traceback."""
+    """The error for an internal error in a function, which must not end the session or reach the client."""
     fault = SqlError(_INTERNAL_ERROR)
     fault.__cause__ = error
     on_fault(fault)
@@ -195,7 +195,7 @@ def _internal(error: Exception, on_fault: FaultSink) -> SqlError:
 
 
 class _Guarded:
-    """An aggregate whose faults are remembered."""
+    """An aggregate whose errors are reported."""
 
     def __init__(self, make: Callable[[], Aggregate], on_fault: FaultSink) -> None:
         aggregate = make()
@@ -204,7 +204,7 @@ class _Guarded:
 
 
 class _GuardedWindow:
-    """The same for an aggregate that serves windows."""
+    """The same for an aggregate that supports windows."""
 
     def __init__(self, make: Callable[[], WindowAggregate], on_fault: FaultSink) -> None:
         aggregate = make()
@@ -379,7 +379,7 @@ FUNCTIONS: Final[tuple[FunctionSpec, ...]] = (
     FunctionSpec("ifx_raise", 1, _raise, deterministic=False),
     FunctionSpec("ifx_raise", 2, _raise, deterministic=False),
 )
-"""Read it top to bottom, and that is all there is."""
+"""All functions."""
 
 WINDOW_AGGREGATES: Final[Mapping[str, Callable[[], WindowAggregate]]] = {
     "ifx_sum": aggregates.Sum,

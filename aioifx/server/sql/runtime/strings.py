@@ -1,7 +1,7 @@
 """Strings by characters and by bytes of the code set: cutting, padding, SQL's string functions. Never: patterns.
 
 Invariants:
-1. Functions of SQL take None for NULL and give None when an argument is NULL, unless they say otherwise.
+1. SQL functions take None for NULL, and return None if an argument is NULL, unless documented otherwise.
 2. Bytes are those of the database's code set. assumed: SUBSTR, LPAD and the others count characters; only
    subscripts, LENGTH, OCTET_LENGTH and sizes of columns count bytes.
 """
@@ -16,14 +16,14 @@ from aioifx.server.sql.errors import SqlError
 _NOT_IN_CODE_SET: Final = -23103
 _TOO_LONG: Final = -881
 _LONGEST: Final = 32739
-"""Bytes of the longest LVARCHAR; a longer text is refused."""
+"""Maximum bytes of LVARCHAR; a longer text is refused."""
 
 _WIDEST: Final = 4
 """Bytes of a character of UTF-8 or GB18030; no code set has longer ones."""
 
 
 def encoded(text: str, code_set: str) -> bytes:
-    """The bytes of a text in the database; what its code set lacks is -23103, never a question mark."""
+    """The bytes of a text in the database; a character missing from its code set is -23103, never replaced."""
     try:
         return text.encode(code_set)
     except UnicodeEncodeError:
@@ -31,12 +31,12 @@ def encoded(text: str, code_set: str) -> bytes:
 
 
 def byte_length(text: str, code_set: str) -> int:
-    """How many bytes a text has in the database."""
+    """The number of bytes of a text in the database."""
     return len(text) if text.isascii() else len(encoded(text, code_set))
 
 
 def cut(text: str, size: int, code_set: str) -> str:
-    """At most *size* bytes of a text; a character that would be split goes whole."""
+    """At most *size* bytes of a text; a character that would be split is dropped."""
     if text.isascii():
         return text if len(text) <= size else text[:size]
     raw = encoded(text, code_set)
@@ -44,7 +44,7 @@ def cut(text: str, size: int, code_set: str) -> str:
 
 
 def pad(text: str, size: int, code_set: str) -> str:
-    """A text with blanks behind it up to *size* bytes, as CHAR shows it."""
+    """A text padded with blanks to *size* bytes, as in CHAR."""
     if text.isascii():
         return text.ljust(size)
     return text + " " * (size - byte_length(text, code_set))
@@ -70,7 +70,7 @@ def subscript(text: str | None, first: int, last: int, code_set: str) -> str | N
 
 
 def length(text: str | None, code_set: str) -> int | None:
-    """LENGTH: bytes, trailing blanks apart."""
+    """LENGTH: bytes without trailing blanks."""
     return None if text is None else byte_length(text.rstrip(" "), code_set)
 
 
@@ -85,7 +85,7 @@ def char_length(text: str | None) -> int | None:
 
 
 def _by_letter(text: str, change: Callable[[str], str]) -> str:
-    """Changed letter by letter: one whose other case is two letters or more bytes stays, so that the size does."""
+    """Change each letter, except those whose other case is longer, so that the size is unchanged."""
     changed = change(text)
     if _fits(changed, text):
         return changed
@@ -172,7 +172,7 @@ def pad_right(text: str | None, count: int | None, filler: str | None = " ") -> 
 
 
 def replace(text: str | None, old: str | None, new: str | None = "") -> str | None:
-    """REPLACE: every *old* by *new*; NULL for *new* takes *old* away."""
+    """REPLACE: every *old* by *new*; NULL for *new* removes *old*."""
     if text is None or old is None:
         return None
     if not old:
@@ -184,7 +184,7 @@ def replace(text: str | None, old: str | None, new: str | None = "") -> str | No
 
 
 def substr(text: str | None, start: int | None, count: int | None = _LONGEST) -> str | None:
-    """SUBSTR: from 1; 0 counts as 1, a negative start from the end; NULL when nothing can be taken.
+    """SUBSTR: from 1; 0 counts as 1, a negative start from the end; NULL if the result is empty.
 
     assumed: a start before the text's first character, and a count below 1, give NULL.
     """
@@ -199,12 +199,12 @@ def substr(text: str | None, start: int | None, count: int | None = _LONGEST) ->
 
 
 def substring(text: str | None, start: int | None, count: int | None = None) -> str | None:
-    """SUBSTRING(s FROM p): p may be 0 or negative, places before the text."""
+    """SUBSTRING(s FROM p): p may be 0 or negative, for positions before the text."""
     return None if text is None or start is None else text[max(start - 1, 0) :]
 
 
 def substring_for(text: str | None, start: int | None, count: int | None) -> str | None:
-    """SUBSTRING(s FROM p FOR n): the places before the text count among the n."""
+    """SUBSTRING(s FROM p FOR n): the positions before the text count toward n."""
     if text is None or start is None or count is None:
         return None
     return text[max(start - 1, 0) : max(start - 1 + max(count, 0), 0)]
@@ -257,9 +257,9 @@ def charindex(part: str | None, text: str | None, start: int | None = 1) -> int 
 
 
 def substring_index(text: str | None, delimiter: str | None, count: int | None) -> str | None:
-    """SUBSTRING_INDEX: what stands before the *count*-th delimiter, or after it, counted from the end.
+    """SUBSTRING_INDEX: the text before the *count*-th delimiter, or after it, counted from the end.
 
-    The whole text when it has fewer; NULL for a count of 0 (documented). assumed: no text is an empty delimiter.
+    The whole text when it has fewer; NULL for a count of 0 (documented). assumed: an empty delimiter never occurs.
     """
     if text is None or delimiter is None or not count:
         return None
@@ -276,7 +276,7 @@ def ascii_code(text: str | None, code_set: str) -> int | None:
 
 
 def character(code: int | None, code_set: str) -> str | None:
-    """CHR: the character with a code of 0 to 255; another code than that of a whole character is -23103."""
+    """CHR: the character with a code of 0 to 255; a code that is not a whole character is -23103."""
     if code is None:
         return None
     if not 0 <= code <= 255:

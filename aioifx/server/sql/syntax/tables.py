@@ -251,13 +251,13 @@ def _actions(s: TokenStream) -> tuple[AlterAction, ...]:
 
 
 def _added(s: TokenStream) -> tuple[AlterAction, ...]:
-    if s.at("constraint") and (s.at("(", ahead=1) or _at_constraint_behind(s)):
+    if s.at("constraint") and (s.at("(", ahead=1) or _at_constraint_after(s)):
         s.take()
         return s.enclosed(_added_constraint) if s.at("(") else (_added_constraint(s),)
     return s.enclosed(_added_column) if s.at("(") else (_added_column(s),)
 
 
-def _at_constraint_behind(s: TokenStream) -> bool:
+def _at_constraint_after(s: TokenStream) -> bool:
     return (
         s.at("primary", "key", ahead=1)
         or s.at("foreign", "key", ahead=1)

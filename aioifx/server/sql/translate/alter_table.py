@@ -2,7 +2,7 @@
 
 Invariants:
 1. SQLite's columns need not be in Informix's order (`Table.stored_order`): ADD .. BEFORE is an ADD at the end there.
-2. A fault that depends on the rows is raised by a step that changes nothing: ``DELETE .. WHERE CASE .. ifx_raise``.
+2. An error that depends on the rows is raised by a step that changes nothing: ``DELETE .. WHERE CASE .. ifx_raise``.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Alteration:
         return self.context.schema.table_of(tabid)
 
     def _require_values(self, before: Table) -> None:
-        """No NULL in columns that have just become NOT NULL."""
+        """Refuse NULLs in columns that have become NOT NULL."""
         for column in self.table.columns:
             old = before.column(column.name)
             if old is not None and old.nullable and not column.nullable:
@@ -159,7 +159,7 @@ class _Alteration:
         self._loosen(constraint)
 
     def _loosen(self, constraint: Constraint) -> None:
-        """Columns that a primary key or NOT NULL alone kept from being NULL may be so again."""
+        """Make columns nullable that only a dropped primary key or NOT NULL prevented from being NULL."""
         if constraint.kind not in (ConstraintKind.PRIMARY, ConstraintKind.NOT_NULL):
             return
         key = self.table.primary_key
@@ -173,7 +173,7 @@ class _Alteration:
         self.table = replace(self.table, columns=tuple(columns))
 
     def _free_children(self, key: Constraint) -> None:
-        """Foreign keys that point to a key which is dropped go with it."""
+        """Drop the foreign keys that reference a dropped key."""
         for reference in list(self.context.schema.references_to(self.table.tabid)):
             if reference.constraint.parent_constrid != key.constrid:
                 continue
@@ -237,7 +237,7 @@ class _Alteration:
         self.table = replace(self.table, columns=columns, stored_order=stored, indexes=indexes)
 
     def _modify_column(self, node: nodes.ColumnDef) -> None:
-        """A new definition in place of the old one; its values are assigned anew."""
+        """Replace a column's definition; its values are assigned again."""
         old, new = self._column(node.name), column_of(node, self.context)
         key = self.table.primary_key
         if key is not None and new.name in key.columns:
@@ -267,7 +267,7 @@ class _Alteration:
         self.table = replace(self.table, columns=columns)
 
     def _move_column(self, old: ColumnDef, new: ColumnDef, text: str, offset: int) -> None:
-        """Another affinity: a second column takes the values and the first one's name.
+        """Change the affinity: a second column takes over the values and the name.
 
         Raises:   SqlError: -999, the column is part of a foreign key or of a CHECK.
         """
@@ -303,9 +303,9 @@ class _Alteration:
 
 
 def renamed_column(node: nodes.RenameColumn, table: Table, context: Context) -> Definition:
-    """RENAME COLUMN: in the table, and in the foreign keys of others that point to it.
+    """RENAME COLUMN: in the table, and in the foreign keys that reference it.
 
-    Raises:   SqlError: -217 no such column, -328 the new name is taken.
+    Raises:   SqlError: -217 no such column, -328 the new name exists.
     """
     old, new = node.column.text, node.new_name.text
     if table.column(old) is None:

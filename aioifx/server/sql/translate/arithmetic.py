@@ -69,7 +69,7 @@ def _interval_arithmetic(operator: str, left: Typed, right: Typed, result: SqlTy
 
 
 def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str = "") -> Typed:
-    """COUNT, SUM, AVG, MIN, MAX and kin over an operand; *over* is the window's text.
+    """COUNT, SUM, AVG, MIN, MAX and similar over an operand; *over* is the window's text.
 
     COUNT's type is DECIMAL(15,0), of the others DECIMAL over integers and decimals (observed: they arrive as DECIMAL).
     That SUM of integers has scale 0 is assumed.
@@ -83,7 +83,7 @@ def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str 
             return Typed(f"{name}({collated(operand.sql, type_)}){over}", type_)
         case "sum" | "avg" if family in INTERVALS:
             exact = f"ifx_{name}_interval({distinct}{operand.sql}){over}"
-            return Typed(f"ifx_interval_mul({exact}, 1, {type_number(type_)})", type_)  # cut, or -1265
+            return Typed(f"ifx_interval_mul({exact}, 1, {type_number(type_)})", type_)  # truncated, or -1265
         case _:
             if family is Family.TEXT:
                 operand, family = number_of(operand), Family.DECIMAL

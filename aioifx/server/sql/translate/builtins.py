@@ -1,7 +1,7 @@
-"""Built-in functions: how arguments are taken, what SQLite calls instead, the result type. Never: the tree, operators.
+"""Built-in functions: kinds of arguments, the SQLite function, the result type. Never: the tree, operators.
 
 Invariants:
-1. A function is a row of `ROUTINES`: kinds of arguments, how many must be there, and a builder.
+1. A function is a row of `ROUTINES`: kinds of arguments, how many are required, and a builder.
 2. Result types are documented where the SQL Syntax manual names one; the sizes of texts are assumed to be the widest
    that the arguments allow.
 """
@@ -32,14 +32,14 @@ from aioifx.sqltypes import SqlType, Unit
 
 
 class Kind(Enum):
-    """How an argument is taken."""
+    """The kind of an argument."""
 
     TEXT = auto()
     NUMBER = auto()
     COUNT = auto()
-    """An integer; what is none is converted."""
+    """An integer; other values are converted."""
     BITS = auto()
-    """An integer of any width, and nothing else."""
+    """An integer of any width; no other type."""
     MOMENT = auto()
     """DATE or DATETIME; a text is a DATE."""
     SPAN = auto()
@@ -104,14 +104,14 @@ def _shortened(name: str) -> Builder:
 
 
 def _spaces(arguments: Sequence[Typed]) -> Typed:
-    """SPACE: as long as the number says."""
+    """SPACE: its size is the number."""
     length = arguments[0].constant
     size = length if isinstance(length, int) else type_rules.LVARCHAR_LIMIT
     return Typed(_written("ifx_space", arguments), varchar(size), _nullable(arguments))
 
 
 def _padded(name: str) -> Builder:
-    """LPAD and RPAD: as long as the number says."""
+    """LPAD and RPAD: the size is the number."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
         length = arguments[1].constant
@@ -167,9 +167,9 @@ def _result_number(type_: SqlType) -> SqlType:
 
 
 def _remainder(arguments: Sequence[Typed]) -> Typed:
-    """MOD: an integer type; the fractions of its arguments do not count (documented).
+    """MOD: an integer type; the fractions of its arguments are ignored (documented).
 
-    assumed: INT8 if an argument is no integer, as any remainder fits into it.
+    assumed: INT8 if an argument is not an integer, since any remainder fits into it.
     """
     left, right = arguments
     whole = family_of(left.known_type) is Family.INTEGER and family_of(right.known_type) is Family.INTEGER
@@ -245,13 +245,13 @@ def _to_date(arguments: Sequence[Typed]) -> Typed:
 
 
 def _root(arguments: Sequence[Typed]) -> Typed:
-    """ROOT(x [, n]): the square root unless n says otherwise."""
+    """ROOT(x [, n]): the square root by default."""
     power = arguments[1].sql if len(arguments) > 1 else "2"
     return Typed(f"ifx_root({arguments[0].sql}, {power})", FLOAT, _nullable(arguments))
 
 
 def _bits(name: str) -> Builder:
-    """BITAND and kin: the widest of their integer types."""
+    """BITAND and similar: the widest of their integer types."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
         type_ = arguments[0].known_type

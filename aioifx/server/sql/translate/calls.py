@@ -33,7 +33,7 @@ from aioifx.sqltypes import SqlType, Unit
 
 
 class Translator(Protocol):
-    """What translates the arguments."""
+    """A translator of arguments."""
 
     context: Context
 
@@ -78,7 +78,7 @@ def _widened(value: Typed, code_set: str) -> Typed:
 def _registered(translator: Translator, node: nodes.Call) -> Typed:
     """A function written in Python.
 
-    Raises:   SqlError: -674, none with such arguments; -999, it has several results.
+    Raises:   SqlError: -674, no routine with such arguments; -999, it has several results.
     """
     routine = translator.context.settings.routines.find(node.name)
     if routine is None or not routine.returns or len(node.arguments) != len(routine.params):
@@ -196,7 +196,7 @@ _DBINFO_TYPES: Final = {
 
 
 def _dbinfo(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
-    """DBINFO: its first argument must be a literal, for the type hangs on it."""
+    """DBINFO: its first argument must be a literal, because it determines the type."""
     option, *rest = _arguments(node, 1, 2)
     type_ = _DBINFO_TYPES.get(option.value.lower()) if isinstance(option, nodes.String) else None
     if type_ is None:

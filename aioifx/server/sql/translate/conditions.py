@@ -1,6 +1,6 @@
 """Conditions -> SQLite text that is true, false or NULL: comparisons, IN, BETWEEN, LIKE, ANY, EXISTS. Never: values.
 
-An operand may appear twice in the text (BETWEEN): texts have no effects but faults, so that only costs time.
+An operand may appear twice in the text (BETWEEN): texts have no effects except errors, so that only costs time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aioifx.sqltypes import SqlType
 
 
 class Relation(Protocol):
-    """A translated query, as an expression needs it."""
+    """A translated query, as used in an expression."""
 
     @property
     def outputs(self) -> Sequence[Typed]:
@@ -35,7 +35,7 @@ class Relation(Protocol):
 
     @property
     def is_one_row(self) -> bool:
-        """Whether it gives one row whatever the tables hold: an aggregate without GROUP BY."""
+        """Whether it always returns one row: an aggregate without GROUP BY."""
         ...
 
     def text(self, types: Sequence[SqlType] | None = None) -> str:
@@ -47,12 +47,12 @@ class Subqueries(Protocol):
     """Translates the queries inside expressions."""
 
     def subquery(self, query: nodes.Query, scope: Scope) -> Relation:
-        """A query that may name the columns of *scope*."""
+        """A query that may refer to columns of *scope*."""
         ...
 
 
 class Translator(Protocol):
-    """What translates the operands."""
+    """A translator of operands."""
 
     context: Context
     scope: Scope
@@ -114,7 +114,7 @@ def _boolean(translator: Translator, node: nodes.Expression) -> str:
 
 
 def _is_null(translator: Translator, node: nodes.IsNull) -> str:
-    """IS NULL takes no bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
+    """IS NULL refuses a bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
     if isinstance(node.operand, nodes.Parameter):
         raise SqlError(-201, offset=node.operand.offset)
     return f"({translator.value(node.operand).sql} IS {'NOT ' if node.negated else ''}NULL)"
@@ -192,7 +192,7 @@ def _match(translator: Translator, node: nodes.Match) -> str:
 
 
 def _meeting(operand: Typed, output: Typed, relation: Relation, offset: int) -> tuple[Typed, str]:
-    """Both sides of ``x IN (SELECT y ..)`` in one form that SQLite compares."""
+    """Both sides of ``x IN (SELECT y ..)`` in the same form, for SQLite's comparison."""
     if operand.type is None or output.type is None or are_compared_by_sqlite(operand.type, output.type):
         return operand, relation.text()
     type_ = common(operand.type, output.type)

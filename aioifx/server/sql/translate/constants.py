@@ -1,4 +1,4 @@
-"""Literals and the words that stand for a value of the moment -> typed SQLite text. Never: names of columns."""
+"""Literals, and words such as TODAY, -> typed SQLite text. Never: names of columns."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ _LETTERS: Final = {
     ConstraintKind.CHECK: "c",
     ConstraintKind.NOT_NULL: "n",
 }
-"""How names that are made up begin (documented for unique: ``u101_5``; the other letters likewise)."""
+"""Prefixes of generated names (documented for unique: ``u101_5``; the other letters likewise)."""
 
 
 def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
-    """A column without the constraints that stand behind it.
+    """A column without the constraints that follow it.
 
-    Raises:   SqlError: -999, the server does not store its type.
+    Raises:   SqlError: -999, its type is not supported.
     """
     if family_of(node.type) is Family.OTHER:
         raise SqlError(-999, token=str(node.type), offset=node.offset)
@@ -83,7 +83,7 @@ def _default(node: nodes.Default, column: ColumnDef, context: Context) -> Defaul
 
 
 def _require_fitting(value: Typed, column: ColumnDef, offset: int, context: Context) -> None:
-    """A default must be a value of its column's type.
+    """Check that a default is a value of its column's type.
 
     Raises:   SqlError: -591 (documented).
     """
@@ -103,13 +103,13 @@ def _require_fitting(value: Typed, column: ColumnDef, offset: int, context: Cont
 
 @dataclass(slots=True)
 class TableBuilder:
-    """Adds constraints to a table, one by one; `table` is what has come of it."""
+    """Adds constraints to a table, one by one; `table` is the result."""
 
     context: Context
     table: Table
     next_constrid: int
     added: list[Constraint] = field(default_factory=list[Constraint])
-    """The constraints in the order in which they came."""
+    """The constraints in the order of their addition."""
     new_indexes: list[Index] = field(default_factory=list[Index])
 
     def not_null(self, column: str, name: nodes.QualifiedName | None) -> None:
@@ -179,7 +179,7 @@ class TableBuilder:
         columns: tuple[str, ...],
         is_unique: bool = True,
     ) -> Constraint:
-        """A constraint with an index: one that is there already, or one of its own.
+        """A constraint with an index: an existing one, or a new one.
 
         Raises:   SqlError: -577, the columns are unique already.
         """
@@ -236,7 +236,7 @@ class TableBuilder:
 
 
 def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
-    """The primary key or unique constraint that REFERENCES means."""
+    """The primary key or unique constraint that REFERENCES refers to."""
     if not columns:
         return parent.primary_key
     keys = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
@@ -247,7 +247,7 @@ def _parent_key(parent: Table, columns: tuple[str, ...]) -> Constraint | None:
 def check_sql(context: Context, table: Table, condition: nodes.Expression, prefix: str) -> str:
     """SQLite text of a CHECK condition, its columns named with *prefix*.
 
-    Raises:   SqlError: -201, there is a ``?`` or a subquery in it.
+    Raises:   SqlError: -201, it contains a ``?`` or a subquery.
     """
     for node in nodes.walk(condition):
         if isinstance(node, nodes.Parameter | nodes.Query):
@@ -264,7 +264,7 @@ _SERIAL8: Final = frozenset({TypeCode.SERIAL8, TypeCode.BIGSERIAL})
 
 
 def check_columns(columns: Sequence[ColumnDef], offset: int) -> None:
-    """Refuse a name twice (-328) and more than one SERIAL, or more than one of BIGSERIAL and SERIAL8 (-287)."""
+    """Refuse a duplicate name (-328) and more than one SERIAL, or more than one of BIGSERIAL and SERIAL8 (-287)."""
     require_columns(len(columns), offset)
     names: set[str] = set()
     for column in columns:

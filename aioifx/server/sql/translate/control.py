@@ -120,7 +120,7 @@ def _setting(statement: nodes.Statement) -> _Found:
                 "ROLE", statement.role.text if statement.role else None
             )
         case nodes.SetConstraints() if not statement.deferred:
-            return StatementType.SET_CONSTRAINTS, plan.Nothing()  # they are immediate here always
+            return StatementType.SET_CONSTRAINTS, plan.Nothing()  # they are always immediate here
         case _:
             return None
 
@@ -137,7 +137,7 @@ def _lock(statement: nodes.Statement, context: Context) -> _Found:
 
 
 def _without_effect(statement: nodes.Statement, context: Context) -> _Found:
-    """Statements that are accepted and change nothing that a session could see here."""
+    """Statements that are accepted without any visible effect."""
     match statement:
         case nodes.UpdateStatistics():
             if statement.table is not None:

@@ -43,7 +43,7 @@ _Statement: TypeAlias = (
 def plan_of(statement: _Statement, context: Context) -> Plan:
     """The plan of a DDL statement.
 
-    Raises:   SqlError: -349, no database is open; whatever is wrong with names and types.
+    Raises:   SqlError: -349, no database is open; others for invalid names and types.
     """
     if not context.schema.database:
         raise SqlError(-349)
@@ -73,7 +73,7 @@ def plan_of(statement: _Statement, context: Context) -> Plan:
 
 
 def definable(name: nodes.QualifiedName, context: Context) -> Table:
-    """The table that a name means, if its definition may be changed.
+    """The table of a name, if its definition may be changed.
 
     Raises:   SqlError: -511 a catalog table, -206 a view, -999 a table of another database.
     """
@@ -90,7 +90,7 @@ def definable(name: nodes.QualifiedName, context: Context) -> Table:
 def _new_name(name: nodes.QualifiedName, context: Context) -> str:
     """The owner of a new object; its name must be free.
 
-    Raises:   SqlError: -310, it is not.
+    Raises:   SqlError: -310, it exists.
     """
     if name.database not in ("", context.schema.database):
         raise SqlError(-999, token=str(name), offset=name.offset)
@@ -178,9 +178,9 @@ def _drop_table(node: nodes.Drop, context: Context) -> Plan:
 
 
 def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[RemoveTable]:
-    """The views and synonyms that go with a table, unless RESTRICT was said.
+    """The views and synonyms that are dropped with a table, unless RESTRICT is given.
 
-    Raises:   SqlError: -999 (assumed), RESTRICT, and there are some.
+    Raises:   SqlError: -999 (assumed), RESTRICT and there are dependents.
     """
     dependents = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
     if dependents and node.restrict:

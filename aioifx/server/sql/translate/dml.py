@@ -21,7 +21,7 @@ from aioifx.server.sql.translate.views import Target, checked, require_writable,
 from aioifx.sqltypes import Column
 
 _Set: TypeAlias = tuple[tuple[str, ...], str]
-"""The columns that get a value, and its SQLite text."""
+"""The columns that are assigned, and the SQLite text of the value."""
 
 _NULL_INTO_COLUMN: Final = -391
 _NULL_INTO_PRIMARY_KEY: Final = -703
@@ -44,7 +44,7 @@ def plan_of(statement: nodes.Insert | nodes.Update | nodes.Delete | nodes.Trunca
 
 
 def writable(name: nodes.QualifiedName, context: Context) -> Table:
-    """The table that a name means, if its rows may be changed.
+    """The table of a name, if its rows may be changed.
 
     Raises:   SqlError: -511 a catalog table, -999 a view or a table of another database.
     """
@@ -52,7 +52,7 @@ def writable(name: nodes.QualifiedName, context: Context) -> Table:
 
 
 def stored(value: Typed, column: ColumnDef, table: Table) -> str:
-    """SQLite text of what goes into a column: converted, and refused when it is NULL where there must be a value."""
+    """SQLite text of the value stored in a column: converted, and refused if it is NULL in a NOT NULL column."""
     if family_of(column.type) is Family.OTHER:
         raise SqlError(-999, token=str(column.type))
     text = assigned(value, column.type)
@@ -90,7 +90,7 @@ class _Insertion:
         return finished(StatementType.INSERT, change, self.node, self.context, described)
 
     def _body(self, names: Sequence[str], texts: Sequence[str], rows: str) -> str:
-        """VALUES or SELECT; the rows that WITH CHECK OPTION looks at are made in full before it does."""
+        """VALUES or SELECT; rows are computed in full before WITH CHECK OPTION is checked."""
         alias = self.context.alias()
         numbers = range(1, len(texts) + 1)
         new = dict.fromkeys((column.name for column in self.target.table.columns), "NULL")
@@ -130,7 +130,7 @@ class _Insertion:
 def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list[ColumnDef]:
     """The columns that an INSERT names; all when it names none.
 
-    Raises:   SqlError: -217 no such column, -681 one twice, -234 and -384 one is computed.
+    Raises:   SqlError: -217 no such column, -681 a duplicate, -234 and -384 one is computed.
     """
     targets: list[ColumnDef] = []
     for name in names:
@@ -149,7 +149,7 @@ def inserted(column: ColumnDef, value: Typed, table: Table) -> str:
 
 
 def left_out(table: Table, targets: Sequence[ColumnDef]) -> Iterator[tuple[ColumnDef, str]]:
-    """The columns that an INSERT does not name and that get something all the same."""
+    """The columns that an INSERT does not name and that still get a value."""
     for column in table.columns:
         if column in targets:
             continue
@@ -163,7 +163,7 @@ def left_out(table: Table, targets: Sequence[ColumnDef]) -> Iterator[tuple[Colum
 
 
 def assigned_value(translator: Expressions, column: ColumnDef, node: nodes.Expression) -> Typed:
-    """The value that a column is to get; a ``?`` is of the column's type."""
+    """The value assigned to a column; a ``?`` has the column's type."""
     if isinstance(node, nodes.Parameter):
         sql = translator.context.parameter(node, column.type, column=column.name)
         return Typed(sql, column.type, is_parameter=True)
@@ -178,7 +178,7 @@ def _update(statement: nodes.Update, context: Context) -> Plan:
     table, alias = target.table, target.source.alias
     columns: list[ColumnDef] = []
     texts: list[_Set] = []
-    # A text that WITH CHECK OPTION looks at stands in the statement twice, so it may take no number of a sequence.
+    # A value checked by WITH CHECK OPTION occurs twice in the statement, so it must not contain NEXTVAL.
     numbering = replace(translator, sequences=-999 if target.checks({}) else 0)
     for assignment in statement.assignments:
         targets = _updated_columns(target, assignment)
@@ -194,7 +194,7 @@ def _update(statement: nodes.Update, context: Context) -> Plan:
 
 
 def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expressions]:
-    """What UPDATE and DELETE are about, and what translates their conditions."""
+    """The target of UPDATE or DELETE, and the translator of its conditions."""
     label = reference.alias.text if reference.alias else reference.table.name
     queries = QueryTranslator(context)
     target = target_of(reference.table, label, context, queries)

@@ -2,7 +2,7 @@
 
 Invariants:
 1. `value` gives a Typed, `condition` the text of something that is true, false or NULL. Neither stands for the other.
-2. A ``?`` gets its type from what it meets; `value` takes that type as a hint.
+2. A ``?`` gets its type from its context; `value` takes that type as a hint.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ _LONGEST_UNITS: Final = 9
 
 @dataclass(slots=True)
 class Expressions:
-    """Translates what stands in one clause of one SELECT, or in a DML statement."""
+    """Translates the expressions in one clause of one SELECT, or in a DML statement."""
 
     context: Context
     scope: Scope
     subqueries: Subqueries
     aggregates: bool = False
-    """Whether aggregates may stand here: select list, HAVING, ORDER BY."""
+    """Whether aggregates are allowed here: select list, HAVING, ORDER BY."""
     sequences: int = -201
-    """The SQLCODE of NEXTVAL and CURRVAL here; 0 where they may stand: select list, VALUES, SET."""
+    """The SQLCODE of NEXTVAL and CURRVAL here; 0 where they are allowed: select list, VALUES, SET."""
 
     # --- Values -------------------------------------------------------------------------------------------------------
 
     def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
         """The value of an expression; *hint* is the type of a ``?``.
 
-        Raises:   SqlError: -201, a condition, or a ``?`` that nothing gives a type.
+        Raises:   SqlError: -201, a condition, or a ``?`` without a type.
         """
         match node:
             case nodes.Null():
@@ -130,7 +130,7 @@ class Expressions:
                 raise SqlError(-201, offset=node.offset)
 
     def conditional(self) -> Expressions:
-        """What translates a part that not every row evaluates: there a number of a sequence cannot be counted."""
+        """The translator of a part that is not evaluated for every row, where sequences are not allowed."""
         return self if self.sequences else replace(self, sequences=-999)
 
     def typed(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
@@ -181,7 +181,7 @@ class Expressions:
         result = (
             replace(type_, length=size) if is_padded(type_) else varchar(size, type_rules.is_national(type_))
         )
-        # A CHAR's blanks need not be there: behind its text nothing is cut, and a CHAR result is padded again.
+        # A CHAR may be without its blanks: nothing after its text is taken, and a CHAR result is padded again.
         return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.nullable)
 
     def _signed(self, node: nodes.Unary) -> Typed:
@@ -225,7 +225,7 @@ class Expressions:
         return left, self.value(node.right)
 
     def _exact(self, node: nodes.Parameter, operator: str, other: SqlType) -> Typed:
-        """A ``?`` beside a number is of its type, beside a DATE it is days, beside a DATETIME an INTERVAL (assumed)."""
+        """A ``?`` with a number has its type, with a DATE it is days, with a DATETIME an INTERVAL (assumed)."""
         family = family_of(other)
         if family is Family.DATE:
             type_ = INTEGER
@@ -271,7 +271,7 @@ class Expressions:
     ) -> tuple[list[Typed], SqlType]:
         """Values of several expressions, all converted to their common type.
 
-        Raises:   SqlError: -800, there is none.
+        Raises:   SqlError: -800, they have no common type.
         """
         found = [
             None if isinstance(node, nodes.Parameter) else self.value(node, hint) for node in expressions
@@ -295,7 +295,7 @@ class Expressions:
         return values, type_
 
     def _units(self, node: nodes.Units) -> Typed:
-        if node.unit == Unit.FRACTION:  # which fraction of a second one unit is was found nowhere
+        if node.unit == Unit.FRACTION:  # no source says which fraction of a second one unit is
             raise SqlError(-999, token="UNITS FRACTION", offset=node.offset)
         type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
         count = number_of(self.value(node.operand, decimal()))
@@ -351,7 +351,7 @@ class Expressions:
     def one_column(self, query: nodes.Query) -> Relation:
         """A subquery of one column.
 
-        Raises:   SqlError: -201, it has more.
+        Raises:   SqlError: -201, it has several columns.
         """
         relation = self.subqueries.subquery(query, self.scope)
         if len(relation.outputs) != 1:
@@ -372,7 +372,7 @@ _MOMENTS: Final = frozenset({Family.DATE, Family.DATETIME, Family.TEXT})
 
 
 def _unbounded(type_: SqlType) -> SqlType:
-    """The common type of branches of which one is a ``?``: nothing that may be bound is cut."""
+    """The common type of branches of which one is a ``?``: no bound value is truncated."""
     return comparison_type(type_) if family_of(type_) in (Family.TEXT, Family.DECIMAL) else type_
 
 

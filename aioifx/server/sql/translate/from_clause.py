@@ -1,9 +1,9 @@
 """FROM clauses -> SQLite text and scopes: tables, views, derived tables, ANSI joins and old OUTER. Never: select lists.
 
 Invariants:
-1. SQLite 3.35 has neither RIGHT nor FULL JOIN: RIGHT changes sides, FULL is a union of two.
-2. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; what is
-   left filters (documented: SQL Tutorial, "Outer joins").
+1. SQLite 3.35 has neither RIGHT nor FULL JOIN: RIGHT swaps its sides, FULL is a union of two joins.
+2. In an old outer join every condition of WHERE that names a subservient table belongs to that table's join; the
+   rest filters (documented: SQL Tutorial, "Outer joins").
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ class Joined(NamedTuple):
 
     @property
     def operand(self) -> str:
-        """The text where a single table may stand."""
+        """The text as a single operand of a join."""
         return f"({self.text})" if self.is_join else self.text
 
 
 @dataclass(slots=True)
 class FromClause:
-    """Translates the FROM clause of one SELECT; adds what it finds to the scope."""
+    """Translates the FROM clause of one SELECT; adds its sources to the scope."""
 
     context: Context
     scope: Scope
     queries: Queries
     filters: list[nodes.Expression] = field(default_factory=list[nodes.Expression])
-    """The conditions of WHERE that no old outer join has taken."""
+    """The conditions of WHERE that are not part of an old outer join."""
 
     def text(self, items: Sequence[nodes.FromItem], where: nodes.Expression | None) -> str:
-        """SQLite text behind FROM; `filters` is what WHERE still has to say."""
+        """SQLite text after FROM; `filters` has the remaining conditions of WHERE."""
         conditions = _conjuncts(where)
         if any(isinstance(item, nodes.OuterTables) for item in items):
             return self._old_joins(items, conditions)
@@ -164,7 +164,7 @@ class FromClause:
         return Expressions(self.context, scope, self.queries).condition(condition)
 
     def _full_join(self, left: Joined, right: Joined, condition: str) -> Joined:
-        """The left join, and with it the rows of the right side that have no partner."""
+        """The left join, plus the rows of the right side without a match."""
         sources = [*left.sources, *right.sources]
         alias = self.context.alias()
         one = _numbered(left.sources, 1)
@@ -246,7 +246,7 @@ class FromClause:
                 try:
                     scope, column = self.scope.find(node)
                 except SqlError:
-                    continue  # of a subquery; its own translation says what is wrong
+                    continue  # in a subquery, whose own translation reports the error
                 alias = column.sql.partition(".")[0]
                 if scope is self.scope and alias in own:
                     found.add(alias)
@@ -258,7 +258,7 @@ _Taken = tuple[nodes.Expression, frozenset[str]]
 
 @dataclass(slots=True)
 class _Level:
-    """The tables of one list: those that keep their rows, and the OUTER groups."""
+    """The tables of one list: the preserved ones, and the OUTER groups."""
 
     preserved: list[Joined]
     outer: list[_Level]

@@ -1,7 +1,7 @@
-"""MERGE -> a Plan of one SQLite statement. Never: INSERT, UPDATE and DELETE by themselves.
+"""MERGE -> a Plan of one SQLite statement. Never: separate INSERT, UPDATE and DELETE.
 
-The rows of source and target are joined; each gives a whole new row of the target, with the rowid of the one that it
-matches. SQLite inserts it or, where that rowid is there, updates (documented: SQLite, "UPSERT").
+The rows of source and target are joined. Each result is a whole new row of the target, with the rowid of the row
+that it matches. SQLite inserts it, or updates if the rowid exists (documented: SQLite, "UPSERT").
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from aioifx.server.sql.translate.views import table_target
 def merge_plan(node: nodes.Merge, context: Context) -> Plan:
     """MERGE.
 
-    Raises:   SqlError: -999, it both deletes and inserts; whatever is wrong with names and types.
+    Raises:   SqlError: -999, it both deletes and inserts; others for invalid names and types.
     """
     if node.delete and node.insert is not None:
         raise SqlError(-999, token="MERGE", offset=node.offset)
@@ -87,7 +87,7 @@ class _Merge:
         return sql
 
     def _matched_once(self, rowid: str) -> str:
-        """The rowid, or -284 (assumed) when two rows of the source match the same row."""
+        """The rowid, or -284 (assumed) if two rows of the source match the same row."""
         times = f"count(*) OVER (PARTITION BY {rowid})"
         return f"CASE WHEN {rowid} IS NOT NULL AND {times} > 1 THEN ifx_raise(-284) ELSE {rowid} END"
 

@@ -1,4 +1,4 @@
-"""Translated queries as pieces to put together: one SELECT, two combined, an order around. Never: the tree."""
+"""Translated queries and their composition: one SELECT, two combined, ORDER BY. Never: the tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rows(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What SQ_DESCRIBE calls the columns."""
+        """The column names in SQ_DESCRIBE."""
         ...
 
     @property
@@ -30,7 +30,7 @@ class Rows(Protocol):
 
     @property
     def is_one_row(self) -> bool:
-        """Whether it gives one row whatever the tables hold."""
+        """Whether it always returns one row."""
         ...
 
     def text(self, types: Types = None) -> str:
@@ -73,7 +73,7 @@ class Block:
         return f"SELECT {'DISTINCT ' if self.distinct else ''}{', '.join(columns)}{self.tail}"
 
     def with_rowid(self, alias: str) -> Block:
-        """The same with the rowid behind its columns."""
+        """The same with the rowid after its columns."""
         rowid = Typed(f"{alias}.rowid", INTEGER, nullable=False)
         return replace(self, names=(*self.names, "rowid"), outputs=(*self.outputs, rowid))
 
@@ -131,7 +131,7 @@ class Relation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What SQ_DESCRIBE calls the columns."""
+        """The column names in SQ_DESCRIBE."""
         return self.rows.names
 
     @property
@@ -141,7 +141,7 @@ class Relation:
 
     @property
     def is_one_row(self) -> bool:
-        """Whether it gives one row whatever the tables hold."""
+        """Whether it always returns one row."""
         return self.rows.is_one_row and not self.limit
 
     def text(self, types: Types = None) -> str:
@@ -149,13 +149,13 @@ class Relation:
         return f"{self.common}{self.rows.text(types)}{self.order}{self.limit}"
 
     def part(self, types: Types) -> str:
-        """As a part of a compound select, where SQLite wants neither WITH nor ORDER BY nor LIMIT."""
+        """As a part of a compound select, where SQLite allows neither WITH nor ORDER BY nor LIMIT."""
         if self.common or self.order or self.limit:
             return f"SELECT * FROM ({self.text(types)})"
         return self.rows.part(types)
 
     def described(self) -> tuple[Column, ...]:
-        """The columns as SQ_DESCRIBE tells them."""
+        """The columns for SQ_DESCRIBE."""
         return tuple(
             Column(name, output.known_type, output.nullable)
             for name, output in zip(self.names, self.outputs, strict=True)

@@ -1,7 +1,7 @@
-"""What names mean: tables of the schema, columns of the FROM clauses around. Never: expressions, types' rules.
+"""Name resolution: tables of the schema, columns of enclosing FROM clauses. Never: expressions, rules of types.
 
 Invariants:
-1. Every entry of a FROM clause gets a SQLite alias of its own (``s1``, ``s2``): no user's name meets SQLite's.
+1. Every entry of a FROM clause gets its own SQLite alias (``s1``, ``s2``), so users' names never reach SQLite.
 2. The columns of a derived table are ``c1``, ``c2``; only a stored table's columns keep their names.
 """
 
@@ -42,7 +42,7 @@ class Source:
     label: str
     """The alias, or the table's name."""
     alias: str
-    """What SQLite calls it."""
+    """Its name in SQLite."""
     columns: tuple[SourceColumn, ...]
     table: Table | None = None
     """The stored table; None for views and other derived ones."""
@@ -59,7 +59,7 @@ class Source:
         return None
 
     def supplied_by_join(self) -> None:
-        """Rows of it may be missing: none of its columns is NOT NULL any more."""
+        """The source with nullable columns, because an outer join may have no row of it."""
         self.columns = tuple(replace(column, nullable=True) for column in self.columns)
 
 
@@ -73,7 +73,7 @@ class CommonTable:
 
 @dataclass(slots=True)
 class Scope:
-    """The sources of one SELECT, and those around it."""
+    """The sources of one SELECT, with the enclosing scopes."""
 
     sources: list[Source] = field(default_factory=list[Source])
     parent: Scope | None = None
@@ -84,7 +84,7 @@ class Scope:
     """Columns of these sources that subqueries have named so far."""
 
     def find(self, node: nodes.Column) -> tuple[Scope, SourceColumn]:
-        """The column that a name means, and the scope that it was found in.
+        """The column of a name, and the scope that has it.
 
         Raises:   SqlError: -217 no such column, -522 no such table in FROM, -324 ambiguous.
         """
@@ -138,7 +138,7 @@ def _meant(source: Source, name: nodes.QualifiedName) -> bool:
 
 @dataclass(slots=True)
 class Context:
-    """What one statement needs and gathers while it is translated."""
+    """The inputs and intermediate results of one statement's translation."""
 
     schema: Schema
     settings: Settings
@@ -157,9 +157,9 @@ class Context:
 
     @contextmanager
     def view_inside(self, offset: int) -> Generator[None, None, None]:
-        """Around the translation of a view.
+        """Context of the translation of a view.
 
-        Raises:   SqlError: -999, views stand too deep inside each other, or a view inside itself.
+        Raises:   SqlError: -999, views are nested too deeply, or a view contains itself.
         """
         if self.views >= _DEEPEST_VIEW:
             raise SqlError(-999, token="VIEW", offset=offset)
@@ -170,7 +170,7 @@ class Context:
             self.views -= 1
 
     def mark(self) -> int:
-        """A number that no mention of a sequence has yet."""
+        """A number that no reference to a sequence has yet."""
         self.marks += 1
         return self.marks
 
@@ -200,7 +200,7 @@ class Context:
         return tuple(self.parameters.get(index, plan.Parameter(None)) for index in range(count))
 
     def table(self, name: nodes.QualifiedName) -> Table:
-        """The table or view that a name means, behind any synonym.
+        """The table or view of a name, resolving synonyms.
 
         Raises:   SqlError: -206 no such table, -329 no such database, -349 no database open.
         """
@@ -216,7 +216,7 @@ class Context:
         return table
 
     def sequence(self, name: nodes.QualifiedName) -> Table | None:
-        """The sequence that a name means, through any synonym; None when it means none.
+        """The sequence of a name, resolving synonyms; None if it is not a sequence.
 
         Raises:   SqlError: -329 no such database, -349 no database open.
         """
@@ -227,9 +227,9 @@ class Context:
         return table if table is not None and table.kind is TableKind.SEQUENCE else None
 
     def need_database(self, name: nodes.QualifiedName) -> None:
-        """Check where a routine is looked for; all databases have the same ones.
+        """Check the database of a routine's name; all databases have the same routines.
 
-        Raises:   SqlError: -349 no database open, -329 and -908 none of that name.
+        Raises:   SqlError: -349 no database open, -329 and -908 unknown name.
         """
         self._schema_of(name)
 

@@ -1,4 +1,4 @@
-"""SELECT -> relations: select lists, grouping, unions, WITH, ORDER BY, SKIP, FIRST. Never: what is done with rows."""
+"""SELECT -> relations: select lists, grouping, unions, WITH, ORDER BY, SKIP, FIRST. Never: how rows are used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from aioifx.sqltypes import SqlType
 
 
 class Place(Enum):
-    """Where a query stands; decides whether FIRST and SKIP may be in it (-944)."""
+    """The place of a query, which determines whether it may have FIRST and SKIP (-944)."""
 
     STATEMENT = auto()
     FROM = auto()
@@ -139,7 +139,7 @@ class QueryTranslator:
         order_by: Sequence[nodes.OrderItem] = (),
         sequences: int = -201,
     ) -> tuple[Block, Expressions]:
-        """One SELECT, and what translates the keys of its ORDER BY."""
+        """One SELECT, and the translator of its ORDER BY keys."""
         if not node.from_items:
             raise SqlError(-201, offset=node.offset)
         require_columns(len(node.items), node.offset)
@@ -149,7 +149,7 @@ class QueryTranslator:
         plain = Expressions(self.context, scope, self)
         if clause.filters:
             tail += " WHERE " + joined("AND", [plain.condition(each) for each in clause.filters])
-        scope.correlated.clear()  # those of WHERE see single rows
+        scope.correlated.clear()  # subqueries in WHERE see single rows
         lists = Expressions(self.context, scope, self, aggregates=True)
         items = list(self._items(node, scope, replace(lists, sequences=sequences)))
         require_columns(len(items), node.offset)
@@ -160,7 +160,7 @@ class QueryTranslator:
         grouping.check(items, order_by)
         names, outputs = tuple(name for name, _, _ in items), tuple(output for _, output, _ in items)
         if node.having is not None and not node.group_by:
-            # All rows are one group, which SQLite knows by an aggregate in the select list only.
+            # All rows are one group, which SQLite detects only by an aggregate in the select list.
             group = f"CASE WHEN count(*) >= 0 THEN {outputs[0].sql} END"
             outputs = (replace(outputs[0], sql=group, constant=None), *outputs[1:])
         is_one_row = grouping.is_grouped and not node.group_by and node.having is None
@@ -277,7 +277,7 @@ def _name_of(node: nodes.Expression) -> str:
 
 
 def default_name(node: nodes.Expression) -> str:
-    """What a column without a label is called.
+    """The name of a column without a label.
 
     observed: ``(constant)``; the others follow the same pattern. assumed: ``nextval``, ``currval``.
     """
@@ -302,7 +302,7 @@ def default_name(node: nodes.Expression) -> str:
 
 
 class _Grouping:
-    """GROUP BY, and what may stand beside it."""
+    """GROUP BY, and the expressions that it allows."""
 
     def __init__(self, translator: Expressions, node: nodes.Select, outputs: Sequence[Typed]) -> None:
         self._translator = translator
@@ -322,7 +322,7 @@ class _Grouping:
         return replace(self._translator, aggregates=False).typed(node)
 
     def text(self) -> str:
-        """SQLite's GROUP BY; a constant would be taken for a position there."""
+        """SQLite's GROUP BY; a constant would be treated as a position there."""
         if not self._keys:
             return ""
         keys = [collated(key.sql, key.type) if key.constant is None else "NULL" for key in self._keys]
@@ -331,7 +331,7 @@ class _Grouping:
     def check(self, items: Sequence[_Item], order_by: Sequence[nodes.OrderItem]) -> None:
         """Refuse columns that are neither grouped nor in an aggregate.
 
-        Raises:   SqlError: -294 such a column, -303 one beside an aggregate in the same expression.
+        Raises:   SqlError: -294 such a column, -303 one and an aggregate in the same expression.
         """
         if not self.is_grouped and not any(has_aggregate(item.expression) for item in order_by):
             return

@@ -34,7 +34,7 @@ def finished(
     context: Context,
     columns: tuple[Column, ...] = (),
 ) -> Plan:
-    """A plan with what the context has gathered."""
+    """A plan with the results collected in the context."""
     return Plan(
         type_,
         action,
@@ -120,9 +120,9 @@ def _into_temp(query: nodes.Query, clause: nodes.IntoTemp, relation: Relation, c
 
 
 def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> str:
-    """A query behind INSERT INTO; the WITH clause of one would not be taken there by old SQLite.
+    """A query after INSERT INTO; old SQLite does not accept a WITH clause there.
 
-    A SERIAL column stays one, so its counter must know the numbers that are there.
+    A SERIAL column stays SERIAL, so its counter must include the existing numbers.
     """
     items = [
         f"ifx_serial({string(column.name)}, c{number})"

@@ -36,7 +36,7 @@ _NO_INCREMENT: Final = -8305
 def create_sequence(node: nodes.CreateSequence, context: Context, owner: str) -> Plan:
     """CREATE SEQUENCE.
 
-    Raises:   SqlError: -8302, -8304, -8305: what the definition says cannot be.
+    Raises:   SqlError: -8302, -8304, -8305: the options are inconsistent.
     """
     options = node.options
     increment = 1 if options.increment is None else options.increment
@@ -79,7 +79,7 @@ def _check(sequence: SequenceDef, options: nodes.SequenceOptions) -> None:
 
 
 def alter_sequence(node: nodes.AlterSequence, context: Context) -> Plan:
-    """ALTER SEQUENCE: what is not named stays as it is.
+    """ALTER SEQUENCE: options that are not given stay unchanged.
 
     Raises:   SqlError: as CREATE SEQUENCE.
     """
@@ -106,7 +106,7 @@ def alter_sequence(node: nodes.AlterSequence, context: Context) -> Plan:
 
 
 def drop_sequence(node: nodes.Drop, context: Context) -> Plan:
-    """DROP SEQUENCE, and with it its synonyms."""
+    """DROP SEQUENCE, including its synonyms."""
     try:
         table, _ = _found(node.name, context)
     except SqlError as fault:
@@ -118,14 +118,14 @@ def drop_sequence(node: nodes.Drop, context: Context) -> Plan:
 
 
 def rename_sequence(node: nodes.RenameObject, context: Context) -> Plan:
-    """RENAME SEQUENCE; whether the new name is free has been looked at."""
+    """RENAME SEQUENCE; the caller has checked that the new name is free."""
     table, _ = _found(node.name, context)
     renamed = replace(table, name=node.new_name.text)
     return Plan(StatementType.RENAME_SEQUENCE, Definition((), (PutTable(renamed),)))
 
 
 def exists_already(name: nodes.QualifiedName) -> SqlError:
-    """The fault for a second sequence of one name."""
+    """The error for a second sequence of the same name."""
     return SqlError(_EXISTS, token=name.name, offset=name.offset)
 
 
@@ -137,7 +137,7 @@ def _found(name: nodes.QualifiedName, context: Context) -> tuple[Table, Sequence
 
 
 def sequence_value(node: nodes.SequenceValue, context: Context) -> Typed:
-    """NEXTVAL and CURRVAL; CURRVAL in a statement that has NEXTVAL is that number, too.
+    """NEXTVAL and CURRVAL; CURRVAL in a statement with NEXTVAL is the same number.
 
     Raises:   SqlError: -8300, no such sequence; -999, it is one of another database.
     """

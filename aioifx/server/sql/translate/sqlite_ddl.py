@@ -1,12 +1,12 @@
 """Tables, indexes, triggers and foreign keys as SQLite's own DDL. Never: the tree, the catalog's rows.
 
 Invariants:
-1. Columns are declared with affinity and collation only. NOT NULL is looked after by `ifx_required` in the texts of
-   INSERT and UPDATE, so that the fault names the column and ALTER TABLE has nothing to rebuild.
+1. Columns are declared with affinity and collation only. NOT NULL is enforced by `ifx_required` in the texts of
+   INSERT and UPDATE, so that the error has the column's name and ALTER TABLE need not rebuild the table.
 2. Primary keys are unique indexes: SQLite's INTEGER PRIMARY KEY would be the rowid itself.
-3. CHECK is a pair of triggers, whose message is the fault: ``ifx:-530:owner.name``.
-4. Foreign keys are SQLite's own, for they are checked at the end of a statement as Informix does it.
-5. NULLs are equal in Informix's unique indexes; a second index over the rows with a NULL sees to that.
+3. CHECK is a pair of triggers, whose message encodes the error: ``ifx:-530:owner.name``.
+4. Foreign keys are SQLite's own, because it checks them at the end of a statement, as Informix does.
+5. NULLs are equal in Informix's unique indexes; a second index over the rows with a NULL enforces that.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def physical_index(table: Table, index: Index) -> str:
 
 
 def index_steps(table: Table, index: Index, duplicate: tuple[int, int, str] | None = None) -> Iterator[Step]:
-    """CREATE INDEX, with its twin for NULLs; *duplicate* is the fault when the rows are not unique."""
+    """CREATE INDEX, with its twin for NULLs; *duplicate* is the error if the rows are not unique."""
     name = physical_index(table, index)
     keys = ", ".join(identifier(part.column) + (" DESC" if part.descending else "") for part in index.parts)
     unique = "UNIQUE " if index.unique else ""
@@ -75,7 +75,7 @@ def index_steps(table: Table, index: Index, duplicate: tuple[int, int, str] | No
 
 
 TWIN = ":null"
-"""Behind the name of an index that keeps keys with a NULL apart."""
+"""Suffix of the name of an index over keys with a NULL."""
 
 
 def _indexed(table: Table, index: Index) -> list[ColumnDef]:
@@ -105,7 +105,7 @@ def check_steps(table: Table, constraint: Constraint) -> Iterator[Step]:
 
 
 def drop_check_steps(table: Table, constraint: Constraint) -> Iterator[Step]:
-    """Without them."""
+    """Drop the triggers of a CHECK constraint."""
     for event in ("INSERT", "UPDATE"):
         name = identifier(_trigger(table, constraint, event))
         yield Step(f"DROP TRIGGER IF EXISTS {table.catalog}.{name}")
@@ -129,10 +129,10 @@ def creation_steps(table: Table, parents: Callable[[int], Table | None]) -> Iter
 
 
 def redeclaration_steps(table: Table, parents: Callable[[int], Table | None]) -> Iterator[Step]:
-    """The foreign keys of an existing table declared anew, which SQLite has no ALTER TABLE for.
+    """Declare the foreign keys of an existing table again, for which SQLite has no ALTER TABLE.
 
     The text in sqlite_schema is replaced (the way that SQLite's documentation gives for changes which touch no
-    row); a table that comes and goes makes other connections read the schema again.
+    row); creating and dropping a table makes other connections read the schema again.
     """
     text = create_table_text(table, parents).replace(f"{table.catalog}.", "", 1)
     mark = f'{table.catalog}."ifx_mark"'

@@ -22,7 +22,7 @@ def string(value: str) -> str:
 
 
 def affinity(type_: SqlType) -> str:
-    """How SQLite declares a column of this type, collation included."""
+    """The SQLite declaration of a column of this type, with its collation."""
     match family_of(type_):
         case Family.INTEGER | Family.DATE | Family.MONTHS | Family.TIME:
             return "INTEGER"
@@ -37,11 +37,11 @@ def affinity(type_: SqlType) -> str:
 
 
 _BRANCHES: Final = 50
-"""Operands that one level of a tree has: SQLite's trees may be 1,000 levels high."""
+"""Operands per level of a tree: SQLite's trees may be 1,000 levels high."""
 
 
 def joined(operator: str, texts: Sequence[str]) -> str:
-    """Operands with AND or OR between them, as a tree that is not high even when they are many."""
+    """Operands joined by AND or OR, as a tree that is low even for many operands."""
     if len(texts) <= _BRANCHES:
         return f" {operator} ".join(texts)
     size = -(-len(texts) // _BRANCHES)
@@ -50,7 +50,7 @@ def joined(operator: str, texts: Sequence[str]) -> str:
 
 
 def collated(sql: str, type_: SqlType | None) -> str:
-    """The expression with the collation by which values of its type are ordered and told apart."""
+    """The expression with the collation by which values of its type are ordered and compared."""
     if type_ is None:
         return sql
     match family_of(type_):

@@ -1,7 +1,7 @@
 """A statement's tree and a schema -> a Plan. Never: tokens, SQLite itself.
 
-The rooms behind it: names, expressions, calls (expressions), sources, queries (SELECT), changes and merges (DML),
-definitions (DDL), executions (routines), controls (transactions, sessions, databases).
+It dispatches to `expressions` and `calls`, `from_clause` and `select` (SELECT), `dml` and `merge` (DML), `ddl` (DDL),
+`routine_calls` (routines), and `control` (transactions, sessions, databases).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from aioifx.server.sql.translate.select_plan import query_plan
 
 
 def translate(statement: nodes.Statement, schema: Schema, settings: Settings) -> Plan:
-    """What the engine shall do for a statement.
+    """The plan of a statement.
 
-    Raises:   SqlError: a name is unknown, types do not fit, or the statement is not supported (-999).
+    Raises:   SqlError: a name is unknown, types do not match, or the statement is not supported (-999).
     """
     context = Context(schema, settings, statement=statement)
     match statement:

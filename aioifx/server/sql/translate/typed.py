@@ -1,4 +1,4 @@
-"""A translated expression, and how two of them meet: casts and comparisons. Never: the tree, names."""
+"""A translated expression with its type: casts and comparisons. Never: the tree, names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Typed:
 
     @property
     def known_type(self) -> SqlType:
-        """The type where there must be one.
+        """The type, which is required here.
 
         Raises:   SqlError: -201.
         """
@@ -89,7 +89,7 @@ def _limit(type_: SqlType) -> int:
 
 
 def folded(value: Typed, target: SqlType) -> str | None:
-    """A literal number in the storage form of a numeric type that holds it exactly; None if it is none or does not."""
+    """A literal number in the storage form of a numeric type; None if it is not a number, or not exact."""
     constant = value.constant
     if constant is None or isinstance(constant, str):
         return None
@@ -129,7 +129,7 @@ def assigned(value: Typed, target: SqlType) -> str:
 
 
 def _source_number(value: Typed) -> int:
-    """The number of the value's type; a literal text is no CHAR that lacks its blanks."""
+    """The number of the value's type; a literal text is not a CHAR without its blanks."""
     if isinstance(value.constant, str):
         return type_number(varchar(size_of(value.known_type)))
     return type_number(value.known_type)
@@ -145,14 +145,14 @@ def text_of(value: Typed) -> str:
 
 
 def unpadded_text_of(value: Typed) -> str:
-    """The value written as text, a CHAR without its blanks: what LIKE and MATCHES look at (assumed)."""
+    """The value written as text, a CHAR without its blanks, as for LIKE and MATCHES (assumed)."""
     if value.type is None or family_of(value.type) is Family.TEXT:
         return value.sql
     return f"ifx_text({value.sql}, {type_number(value.type)})"
 
 
 def number_of(value: Typed) -> Typed:
-    """The value as a number; a text is converted, or -1213 when it runs."""
+    """The value as a number; a text is converted, or -1213 at run time."""
     if value.type is None or family_of(value.type) in NUMERIC:
         return value
     return converted(value, decimal())
@@ -179,7 +179,7 @@ def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
 
 
 def beside(value: Typed, other: SqlType) -> Typed:
-    """A literal in the form of the type that it is compared with, so that SQLite may use an index on that."""
+    """A literal in the form of the type that it is compared with, so that SQLite may use an index."""
     family = family_of(other)
     if isinstance(value.constant, str):
         if family is Family.TEXT or family in NUMERIC:
@@ -199,7 +199,7 @@ def _text_as_number(value: Typed, constant: str, other: SqlType) -> Typed:
 
 
 def are_compared_by_sqlite(left: SqlType, right: SqlType) -> bool:
-    """Whether SQLite's own operators (with the collation of the type) tell what Informix's would."""
+    """Whether SQLite's own operators (with the collation of the type) give Informix's results."""
     families = {family_of(left), family_of(right)}
     if len(families) > 1:
         return families in ({Family.INTEGER, Family.FLOAT}, {Family.INTEGER, Family.DATE})

@@ -1,4 +1,4 @@
-"""What INSERT, UPDATE and DELETE write to: a table, or a view through which it is written. Never: views that are read.
+"""The target of INSERT, UPDATE and DELETE: a table, or an updatable view of one. Never: views that are read.
 
 Source:   documented (SQL Syntax, CREATE VIEW, updating through views; Database Design, modifying data through a view):
           one table or such a view beneath, neither grouped nor DISTINCT nor a UNION; no INSERT where a column is
@@ -27,16 +27,16 @@ _OUTSIDE_THE_VIEW: int = -385
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a statement that changes rows names."""
+    """The target of a statement that changes rows."""
 
     table: Table
     """The table whose rows change."""
     source: Source
-    """What the statement's expressions may name."""
+    """The source that the statement's expressions refer to."""
     columns: Mapping[str, ColumnDef | None]
     """The table's columns by the names that the statement has for them; None for one that is computed."""
     filters: tuple[str, ...] = ()
-    """Conditions that a row must meet to be seen."""
+    """Conditions of the rows that the view contains."""
     checks: Callable[[Mapping[str, str]], list[str]] = lambda _: []
     """The conditions of WITH CHECK OPTION on a row whose new values have these texts, by the table's column names."""
 
@@ -55,7 +55,7 @@ class Target:
     def all_columns(self, offset: int) -> list[ColumnDef]:
         """The columns, when none is named.
 
-        Raises:   SqlError: -384, one is computed, so that no row can be told in full.
+        Raises:   SqlError: -384, one is computed, so a whole row cannot be given.
         """
         columns = [column for column in self.columns.values() if column is not None]
         if len(columns) != len(self.columns):
@@ -74,7 +74,7 @@ def table_target(table: Table, source: Source) -> Target:
 
 
 def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: Subqueries) -> Target:
-    """The table that a name means, or the one beneath a view.
+    """The table of a name, or the underlying table of a view.
 
     Raises:   SqlError: -511 a catalog table, -999 one of another database, -384 a view that is not simple.
     """

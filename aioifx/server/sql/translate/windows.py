@@ -1,6 +1,6 @@
 """Window functions: ranks, neighbours, aggregates OVER (..). Never: which rows a query has.
 
-The order of rows is by Informix's rules, the windows themselves are SQLite's.
+The order of rows is by Informix's rules, the windows are SQLite's.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _ordered(translator: Translator, item: nodes.OrderItem) -> str:
 
 
 def direction(item: nodes.OrderItem) -> str:
-    """What stands behind an ordering key."""
+    """The direction after an ordering key."""
     text = " DESC" if item.descending else ""
     if item.nulls_first is not None:
         text += " NULLS FIRST" if item.nulls_first else " NULLS LAST"

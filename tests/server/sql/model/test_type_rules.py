@@ -196,11 +196,11 @@ def test_the_first_interval_says_what_a_sum_is_and_has_the_largest_unit() -> Non
 
 def test_more_columns_than_a_row_may_have_are_refused() -> None:
     type_rules.require_columns(1998, 1)
-    for count, told in {
+    for count, reported in {
         1999: (-999, "more than 1998 columns"),
         32767: (-999, "more than 1998 columns"),
         32768: (-528, ""),
     }.items():
         with pytest.raises(SqlError) as raised:
             type_rules.require_columns(count, 7)
-        assert (raised.value.sqlcode, raised.value.token, raised.value.offset) == (*told, 7)
+        assert (raised.value.sqlcode, raised.value.token, raised.value.offset) == (*reported, 7)
