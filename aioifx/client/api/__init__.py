@@ -1,1 +1,1 @@
-"""What users hold: connections, cursors, prepared statements, transactions. Never: an opcode."""
+"""Objects of the public API: connections, cursors, prepared statements, transactions. Never: an opcode."""

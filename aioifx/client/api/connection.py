@@ -31,7 +31,7 @@ _SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 
 
 
 class Connection(Queries[Item], NotCopied):
-    """One session with an Informix server; `aioifx.connect` makes it.
+    """A session with an Informix server; `aioifx.connect` makes it.
 
     Calls from several tasks run one after the other, in the order in which they were made.
 
@@ -39,7 +39,7 @@ class Connection(Queries[Item], NotCopied):
     `InterfaceError`. In a forked process `close` and `terminate` close that process's descriptor alone, and the
     parent's connection stays open. Connections, pools, cursors and streams cannot be copied or pickled.
 
-    A connection that is garbage before it was closed gives a ResourceWarning.
+    A connection that is garbage-collected before it is closed causes a ResourceWarning.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Connection(Queries[Item], NotCopied):
         statements: StatementCache | None = None,
         dropped: Callable[[], None] | None = None,
     ) -> None:
-        """Args:     statements, dropped: of one that is lent: what its lender keeps prepared, and what is called if it
-        is garbage before it was given back.
+        """Args:     statements, dropped: for pooled connections: the shared cache, and a callback if the connection is
+        garbage-collected without being released.
         """
         self._session = session
         self._statements = StatementCache(session, statement_cache_size) if statements is None else statements
@@ -72,33 +72,33 @@ class Connection(Queries[Item], NotCopied):
 
     @property
     def database(self) -> str:
-        """The open database; empty when none is open. ``DATABASE other`` changes it."""
+        """Name of the open database; empty if none is open. ``DATABASE other`` changes it."""
         return self._session.database
 
     @property
     def user(self) -> str:
-        """The user name of the login."""
+        """User name of the login."""
         return self._session.user
 
     @property
     def server_name(self) -> str:
-        """The DBSERVERNAME, or the alias of it, that the connection was opened to."""
+        """The DBSERVERNAME or alias that the connection was opened with."""
         return self._session.server_name
 
     @property
     def log_mode(self) -> LogMode | None:
-        """What the open database knows of transactions: "logged", "ansi", "unlogged"; None when none is open."""
+        """Logging mode of the open database: "logged", "ansi" or "unlogged"; None if none is open."""
         return self._session.log_mode
 
     @property
     def is_ansi(self) -> bool:
-        """Whether the open database is an ANSI one, in which a transaction is always open."""
+        """Whether the open database is an ANSI database, where a transaction is always open."""
         return self._session.is_ansi
 
     async def session_id(self) -> int:
-        """The server's number of this session, as ``onstat -g ses`` and sysmaster:syssessions show it.
+        """The server's session number, as shown by ``onstat -g ses`` and sysmaster:syssessions.
 
-        The login does not tell it: the first call is a query, and needs an open database.
+        Not part of the login: the first call runs a query and needs an open database.
         """
         session = self._statements.session
         if session.session_id is None:
@@ -107,7 +107,7 @@ class Connection(Queries[Item], NotCopied):
 
     @property
     def stats(self) -> Stats:
-        """What this connection did so far: round trips, statements, rows."""
+        """Counters of this connection: round trips, statements, rows."""
         return self._session.stats
 
     def _stream(
@@ -138,15 +138,15 @@ class Connection(Queries[Item], NotCopied):
         row_factory: RowFactory[Any] | None = None,
         timeout: float | None = None,
     ) -> PreparedStatement[Any]:
-        """Prepare a statement, to be executed many times.
+        """Prepare a statement for repeated execution.
 
         Args:     sql: one statement.
-                  named: its parameters are ``:name`` or ``:1``; each call then has its values in *named*.
+                  named: its parameters are ``:name`` or ``:1``; each call passes their values as *named*.
                   row_factory: makes the rows of its queries; None: the connection's.
                   timeout: seconds for the preparation; None: command_timeout.
         """
         if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError("named: expected True or False; each call of the statement has its values")
+            raise InterfaceError("named: expected True or False; pass the values to each call")
         if row_factory is None:
             row_factory = self._factory
         check_row_factory(row_factory)
@@ -167,12 +167,12 @@ class Connection(Queries[Item], NotCopied):
     def cursor(
         self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[Any] | None = None
     ) -> Cursor[Any]:
-        """A cursor with PEP 249's names; nothing is sent before it executes something.
+        """A cursor with the method names of PEP 249; nothing is sent until its first `execute`.
 
         This is not awaited.
 
-        Args:     scroll: its rows can be gone through in any direction; each one is a round trip.
-                  hold: opened inside of a transaction, it outlives it. Outside of one every cursor does.
+        Args:     scroll: rows can be fetched in any order, with one round trip for each row.
+                  hold: a cursor opened inside a transaction stays open after it. Outside, every cursor does.
         """
         check_flag("scroll", scroll)
         check_flag("hold", hold)
@@ -188,12 +188,12 @@ class Connection(Queries[Item], NotCopied):
         lock_wait: float | None = None,
         read_only: bool = False,
     ) -> Transaction:
-        """A transaction as a block, ``async with conn.transaction(): ...``; inside of another one, a savepoint.
+        """A transaction block, ``async with conn.transaction(): ...``; inside another one, a savepoint.
 
         Args:     isolation: "dirty_read", "committed_read", "committed_read_last_committed" (or "last_committed"),
-                  "cursor_stability", "repeatable_read"; for the block. None leaves it as it is.
-                  lock_wait: whole seconds to wait for a lock, up to 32767, for the block; 0: not at all, -1 or
-                  math.inf: for ever. None leaves it as it is. A savepoint takes this option only.
+                  "cursor_stability", "repeatable_read"; for the block. None leaves it unchanged.
+                  lock_wait: whole seconds to wait for a lock, up to 32767, for the block; 0: do not wait, -1 or
+                  math.inf: no limit. None leaves it unchanged. A savepoint takes this option only.
                   read_only: the server refuses changes (SQLCODE -878).
         Raises:   InterfaceError: an option is wrong; raised at the call.
         """
@@ -202,7 +202,7 @@ class Connection(Queries[Item], NotCopied):
         )
 
     async def commit(self) -> None:
-        """COMMIT WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
+        """COMMIT WORK for a transaction started by ``autocommit=False`` or by your own BEGIN WORK.
 
         Nothing is sent when none is open. When it fails, the transaction is as it was.
 
@@ -211,9 +211,9 @@ class Connection(Queries[Item], NotCopied):
         await commit_work(self._statements.session, self._blocks)
 
     async def rollback(self) -> None:
-        """ROLLBACK WORK, for a transaction that ``autocommit=False`` or a BEGIN WORK of yours has begun.
+        """ROLLBACK WORK for a transaction started by ``autocommit=False`` or by your own BEGIN WORK.
 
-        Nothing is sent when none is open.
+        Sends nothing if no transaction is open.
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
@@ -221,10 +221,10 @@ class Connection(Queries[Item], NotCopied):
 
     @property
     def autocommit(self) -> bool:
-        """Whether a statement outside of a transaction commits by itself. May be set, outside of a transaction.
+        """Whether a statement outside a transaction commits by itself. Can be set outside a transaction.
 
-        Raises:   InterfaceError, when it is set: a transaction is open, or a call of another task under way.
-                  NotSupportedError: it is set to False, and the database has no log.
+        Raises:   InterfaceError, on setting: a transaction is open, or a call of another task is in flight.
+                  NotSupportedError, on setting to False: the database has no log.
         """
         return self._session.autocommits
 
@@ -233,12 +233,12 @@ class Connection(Queries[Item], NotCopied):
         self._statements.session.set_autocommit(value)
 
     def cancel(self) -> None:
-        """Interrupt the statement that runs on this connection, from any task; nothing if none runs. Not awaited.
+        """Interrupt the statement running on this connection, from any task; nothing if none runs. Not awaited.
 
         To end a call of your own task, cancel the task or give the call a *timeout*.
 
-        The call that waits for it raises `QueryCanceled`, unless the statement was done already. One that the server
-        does not end within cancel_timeout seconds raises `ConnectionLost`, and the connection is closed.
+        The interrupted call raises `QueryCanceled`, unless the statement had already finished. If the server does not
+        end it within cancel_timeout seconds, the call raises `ConnectionLost` and the connection is closed.
         """
         self._statements.session.line.cancel()
 
@@ -247,16 +247,16 @@ class Connection(Queries[Item], NotCopied):
         return self._session.in_transaction
 
     async def ping(self) -> None:
-        """Ask the server for a sign of life, in one round trip that executes nothing.
+        """Check that the server answers, in one round trip that executes nothing.
 
-        Raises:   ConnectionLost: there is none.
+        Raises:   ConnectionLost: it does not.
         """
         async with self._statements.session as session:
             await session.ping()
 
     @property
     def statements(self) -> StatementCache:
-        """The statements of this connection, for pools."""
+        """The statement cache of this connection, for pools."""
         return self._statements
 
     def set_type_codec(
@@ -266,11 +266,11 @@ class Connection(Queries[Item], NotCopied):
         encoder: Convert | None = None,
         decoder: Convert | None = None,
     ) -> None:
-        """Say what becomes of the values of one Informix type; without both, what becomes of them by itself.
+        """Set how values of one Informix type are converted; without both functions, restore the default.
 
-        It holds for statements that are prepared from now on, cached ones included: not for a PreparedStatement, stream
-        or cursor that is there already. NULL goes past both functions. Values as text (`unload`, files of `load`) and
-        Arrow's columns are not touched. A pool takes it back when the connection is released.
+        Applies to statements prepared from now on, cached ones included, but not to an existing PreparedStatement,
+        stream or cursor. Neither function is called for NULL. Text from `unload`, text for `load` and Arrow columns are
+        not affected. Releasing a pooled connection restores the codecs.
 
         SERIAL, INTEGER and BIGINT are types of their own. A DISTINCT type without functions of its own has those of its
         base type. What a function raises is the cause of a `DataError` that names the column or the parameter; the
@@ -278,8 +278,8 @@ class Connection(Queries[Item], NotCopied):
 
         Args:     type: a name without length or qualifier, in any case: of a built-in type ("DECIMAL"), an opaque type
                   ("json") or a DISTINCT type.
-                  encoder: a parameter for the type -> a value that the type takes.
-                  decoder: a value of the type, as it comes without this -> what rows hold.
+                  encoder: converts a parameter to a value that the type accepts.
+                  decoder: converts a value of the type, as returned by default, to the value in rows.
         Raises:   InterfaceError: *type* is not a name, or a function is not callable.
         """
         session = self._statements.session
@@ -288,12 +288,12 @@ class Connection(Queries[Item], NotCopied):
         session.conversions = session.conversions.with_codec(type_name(type, "type"), codec)
         self._statements.renew()
 
-    # -- lending ------------------------------------------------------------------------------------------------------
+    # -- pooling ------------------------------------------------------------------------------------------------------
 
     def lend(self, dropped: Callable[[], None] | None = None) -> Connection[Item]:
-        """Another connection that is this one, until `recall`; for pools.
+        """Another handle for this connection, valid until `recall`; for pools.
 
-        Args:     dropped: called if it is garbage before it was recalled, in whichever thread.
+        Args:     dropped: called in any thread if the handle is garbage-collected before `recall`.
         """
         return Connection(
             self._session,
@@ -305,9 +305,9 @@ class Connection(Queries[Item], NotCopied):
         )
 
     def recall(self) -> None:
-        """Take a lent one back: it and all that came from it is of no use any more. Nothing is waited for.
+        """Invalidate this handle and everything created from it. Waits for nothing.
 
-        Cursors are closed, an open transaction is rolled back, isolation and lock mode are those of the options again.
+        Cursors are closed, an open transaction is rolled back, isolation and lock mode return to the options.
         """
         if not self._statements.is_over:
             self._dropped = None
@@ -318,59 +318,59 @@ class Connection(Queries[Item], NotCopied):
                 self._statements.clear()
             self._statements.end()
             session.restore_baseline()
-            if session.line.is_acquired:  # by a task that nobody told, and that would go on
+            if session.line.is_acquired:  # still in use by a task that holds a stale handle
                 session.channel.abort(
-                    ConnectionLost("the connection was given back to its pool while another task used it")
+                    ConnectionLost("the connection was released to its pool while another task used it")
                 )
 
     async def rest(self) -> None:
-        """Return when nothing of what was recalled is under way any more.
+        """Wait until all cleanup after `recall` is done.
 
-        Raises:   ConnectionLost, QueryTimeout: it did not come to rest.
+        Raises:   ConnectionLost, QueryTimeout: the cleanup failed.
         """
         while not self.is_at_rest:
             async with self._session.bare_turn(settled=True):
                 self._session.restore_baseline()
 
     def save_baseline(self) -> None:
-        """What has been set and opened on it until now is what each borrower shall find."""
+        """Make the current settings the baseline that each user of the connection starts with."""
         self._session.save_baseline()
         self._statements.clear()
 
     def when_ended(self, callback: Callable[[], None]) -> None:
-        """Have *callback* called when the session has ended, by whichever side."""
+        """Register *callback*, called when the session has ended for any reason."""
         self._session.line.on_end = callback
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing is under way, and no transaction open."""
+        """Whether no request is in flight and no transaction is open."""
         session = self._session
         return session.line.is_idle and not session.in_transaction
 
     @property
     def is_clean(self) -> bool:
-        """Whether another user would find it as if it had just been opened; its statements may be kept prepared.
+        """Whether the connection is as good as new for another user, with its statements still prepared.
 
-        Settings that nobody can restore, temporary tables, another database or an interrupt in doubt speak against it,
-        and so does a server that is not the primary one any more, if that was asked for.
+        False after settings that cannot be restored, temporary tables, a change of database, or an uncertain interrupt.
+        Also False if the options ask for a primary server and the server no longer is one.
         """
         session = self._session
         return session.is_open and not (
             session.is_tainted or session.lost_primary or session.line.interrupt_unconfirmed
         )
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------------------------------
 
     def is_closed(self) -> bool:
-        """Whether the connection has ended, by whichever side, or was given back to its pool."""
+        """Whether the connection was closed, by either side, or released to its pool."""
         return self._statements.is_over or not self._session.is_open
 
     async def close(self, *, timeout: float | None = 5.0) -> None:
-        """Send the exit and close; the server rolls back an open transaction. Closing twice is fine.
+        """Send the exit and close; the server rolls back an open transaction. Idempotent.
 
-        Replies that are on their way still come. Calls that other tasks make from now on raise `ConnectionLost`.
+        Replies in flight are still read. Calls that other tasks make from now on raise `ConnectionLost`.
 
-        Args:     timeout: seconds until the connection is dropped instead; None: never.
+        Args:     timeout: seconds until the connection is dropped instead; None: no limit.
         """
         check_wait(timeout)
         if self._statements.is_over:
@@ -398,7 +398,7 @@ class Connection(Queries[Item], NotCopied):
 
         Calls that wait for a reply raise `ConnectionLost`.
 
-        In a forked process it closes that process's descriptor alone, and the connection of the parent stays.
+        In a forked process only that process's descriptor is closed; the parent's connection is unaffected.
         """
         session = self._session
         if not self._statements.is_over:
@@ -424,7 +424,7 @@ class Connection(Queries[Item], NotCopied):
             session.channel.abort()
         elif session.is_open and not self._is_lent:
             message = f"{self!r} was not closed"
-            # A finalizer may run in any thread.
+            # Finalizers run in any thread.
             if session.line.owner.is_here:
                 session.channel.abort()
             else:
@@ -433,6 +433,6 @@ class Connection(Queries[Item], NotCopied):
 
 
 def no_attribute(pending: object, name: str) -> AttributeError:
-    """What it means that *pending*, which becomes a connection, has no such attribute."""
+    """The AttributeError for *pending*, the awaitable of a connection, with a hint to await it."""
     hint = "; await it, or use async with" if hasattr(Connection, name) else ""
     return AttributeError(f"{type(pending).__name__!r} object has no attribute {name!r}{hint}")

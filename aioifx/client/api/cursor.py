@@ -1,4 +1,4 @@
-"""Cursor: execute, executemany, fetch*, scroll, by PEP 249's names, awaited. Never: its connection, its pool, bytes."""
+"""Cursor: execute, executemany, fetch*, scroll: PEP 249 with await. Never: its connection, its pool, bytes."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from aioifx.sqltypes import Column, Row, SqlType, Value
 R = TypeVar("R")
 T = TypeVar("T")
 
-"""Found where there is none, in a comment say, it does no more than keep a cursor open a little longer."""
+"""A false match, for example in a comment, only keeps a cursor open a little longer."""
 
 ColumnDescription: TypeAlias = tuple[
     str, SqlType, int | None, int | None, int | None, int | None, bool | None
 ]
-"""PEP 249's seven: name, type_code, display_size, internal_size, precision, scale, null_ok."""
+"""PEP 249's seven fields: name, type_code, display_size, internal_size, precision, scale, null_ok."""
 
 
 class Cursor(NotCopied, Generic[R]):
-    """What `Connection.cursor` gives: PEP 249's names, awaited. ``async for row in cursor`` reads what is left.
+    """Returned by `Connection.cursor`: PEP 249 with await. ``async for row in cursor`` reads the remaining rows.
 
-    It has the rows of one statement at a time; several cursors of one connection may be open side by side. Rows come in
-    blocks as they are fetched, not all at once; those of a scroll cursor one by one.
+    It has the rows of one statement at a time. One connection can have several open cursors. Rows are fetched in blocks
+    as needed; a scroll cursor fetches them one by one.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Cursor(NotCopied, Generic[R]):
         self._fetching = False
         self._closed = False
         self.arraysize = 100
-        """Rows that `fetchmany` returns when it is not told otherwise."""
+        """Default size of `fetchmany`, in rows."""
 
     @property
     def _session(self) -> Session:
@@ -75,7 +75,7 @@ class Cursor(NotCopied, Generic[R]):
         state = "closed" if self._closed else "fetching" if self._fetching else "idle"
         return f"<Cursor {state}>"
 
-    # -- what PEP 249 wants known -------------------------------------------------------------------------------------
+    # -- attributes of PEP 249 ----------------------------------------------------------------------------------------
 
     @property
     def description(self) -> list[ColumnDescription] | None:
@@ -95,7 +95,7 @@ class Cursor(NotCopied, Generic[R]):
 
     @property
     def rowcount(self) -> int:
-        """Rows that the last statement touched; -1 for a query, whose rows are not counted ahead."""
+        """Rows affected by the last statement; -1 for a query, whose number of rows is not known in advance."""
         return self._result.rowcount if self._result is not None else -1
 
     @property
@@ -105,25 +105,25 @@ class Cursor(NotCopied, Generic[R]):
 
     @property
     def rownumber(self) -> int | None:
-        """The 0-based number of the row that is fetched next; None without a result, or when it is not known."""
+        """0-based number of the next row; None without a result, or if unknown."""
         if self._make is None:
             return None
         return self._taken if self._scrolling is None else self._scrolling.index
 
     @property
     def name(self) -> str | None:
-        """What WHERE CURRENT OF calls the cursor while it is open at the server; None when it is not.
+        """Cursor name for WHERE CURRENT OF, while the cursor is open at the server; otherwise None.
 
         A cursor is closed with its last block; one FOR UPDATE when a row after the last is asked for, unless OPTOFC is
         on and the server has closed it.
         """
         return self._statement.cursor_name if self._statement is not None else None
 
-    # -- executing ----------------------------------------------------------------------------------------------------
+    # -- execute ------------------------------------------------------------------------------------------------------
 
     @property
     def row_factory(self) -> RowFactory[R]:
-        """What rows are made into; a new one counts from the next `execute` on."""
+        """Makes the objects that are returned for rows; a change applies from the next `execute`."""
         return self._factory
 
     @row_factory.setter
@@ -139,9 +139,9 @@ class Cursor(NotCopied, Generic[R]):
         named: NamedValues | None = None,
         timeout: float | None = None,
     ) -> Self:
-        """Run a statement; of a query the first block is fetched, unless it is a scroll cursor's.
+        """Run a statement. For a query, fetch the first block, except with a scroll cursor.
 
-        What the cursor had before is forgotten.
+        Earlier results of the cursor are discarded.
 
         Args:     sql: one statement.
                   params: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``.
@@ -161,7 +161,7 @@ class Cursor(NotCopied, Generic[R]):
         return self
 
     async def _begin(self, statement: Statement, params: Sequence[Value]) -> None:
-        """Execute, or open the cursor."""
+        """Execute the statement, or open its cursor."""
         if not statement.returns_rows:
             self._result = await execute_statement(statement, params)
             return
@@ -187,14 +187,14 @@ class Cursor(NotCopied, Generic[R]):
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> Self:
-        """Run a statement once for each row, pipelined; see `Connection.executemany`."""
+        """Run a statement once for each row, pipelined. See `Connection.executemany`."""
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
         self._reset()
         self._result = await executemany_text(self._statements, sql, source, collect=collect, timeout=timeout)
         return self
 
-    # -- fetching -----------------------------------------------------------------------------------------------------
+    # -- fetch --------------------------------------------------------------------------------------------------------
 
     async def fetchone(self) -> R | None:
         """The next row, or None."""
@@ -214,8 +214,8 @@ class Cursor(NotCopied, Generic[R]):
         wanted = self.arraysize if size is None else size
         _check_number("size", wanted)
         if wanted < 0:
-            raise InterfaceError(f"fetchmany: size is {wanted}")
-        wanted = min(wanted, sys.maxsize)  # islice takes no more
+            raise InterfaceError(f"size: expected 0 or more, got {wanted}")
+        wanted = min(wanted, sys.maxsize)  # the maximum of islice
         rows = list(islice(self._rows, wanted))
         while len(rows) < wanted and await self._more():
             rows += islice(self._rows, wanted - len(rows))
@@ -240,7 +240,7 @@ class Cursor(NotCopied, Generic[R]):
             raise StopAsyncIteration
         return row
 
-    # -- scrolling ----------------------------------------------------------------------------------------------------
+    # -- scroll -------------------------------------------------------------------------------------------------------
 
     async def scroll(self, value: int, mode: str = "relative") -> None:
         """Move to before another row.
@@ -250,18 +250,18 @@ class Cursor(NotCopied, Generic[R]):
         Raises:   IndexError: there is no such row; the cursor has not moved.
         """
         if mode not in ("relative", "absolute"):
-            raise InterfaceError(f'mode: must be "relative" or "absolute", not {mode!r:.40}')
+            raise InterfaceError(f'mode: expected "relative" or "absolute", got {mode!r:.40}')
         _check_number("value", value)
         self._check_scroll()
         if not await self._moved(lambda rows: rows.move(value, relative=mode == "relative")):
-            raise IndexError(f"scroll({value}, {mode!r}) leads out of the result")
+            raise IndexError(f"scroll({value}, {mode!r}) is outside the result")
 
     async def fetch_first(self) -> R | None:
-        """The first row; None if there are no rows."""
+        """The first row, or None if the result is empty."""
         return await self._fetch_at(lambda rows: rows.to(1))
 
     async def fetch_last(self) -> R | None:
-        """The last row; None if there are no rows."""
+        """The last row, or None if the result is empty."""
         return await self._fetch_at(lambda rows: rows.last())
 
     async def fetch_next(self) -> R | None:
@@ -273,7 +273,7 @@ class Cursor(NotCopied, Generic[R]):
         return await self._fetch_at(lambda rows: rows.by(-1))
 
     async def fetch_absolute(self, number: int) -> R | None:
-        """The row with that number, from 1; a negative one counts from the end: -1 is the last.
+        """The row with this 1-based number; a negative number counts from the end, -1 is the last row.
 
         A number that no row has gives None; the cursor is then before the first row or after the last.
         """
@@ -281,16 +281,16 @@ class Cursor(NotCopied, Generic[R]):
         return await self._fetch_at(lambda rows: rows.to(number))
 
     async def fetch_relative(self, offset: int) -> R | None:
-        """The row so many on or back from the one that was fetched last, which 0 gives again; None outside."""
+        """The row at *offset* from the one fetched last; 0 fetches the same row again. None outside the result."""
         _check_number("offset", offset)
         return await self._fetch_at(lambda rows: rows.by(offset))
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- close --------------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Close the cursor and forget its rows. Nothing is waited for. Closing twice is fine.
+        """Close the cursor and discard its rows. Waits for nothing. Idempotent.
 
-        Every other use of it is an `InterfaceError` from now on.
+        Every other use then raises `InterfaceError`.
         """
         self._reset(checked=False)
         self._closed = True
@@ -308,7 +308,7 @@ class Cursor(NotCopied, Generic[R]):
         if statement is not None and not self._statements.is_over:
             self._session.line.soon(self._statements.give_back, statement)
 
-    # -- within -------------------------------------------------------------------------------------------------------
+    # -- internals ----------------------------------------------------------------------------------------------------
 
     def _check_result(self) -> Callable[[Row], R]:
         if self._closed:
@@ -318,7 +318,7 @@ class Cursor(NotCopied, Generic[R]):
         return self._make
 
     async def _more(self) -> bool:
-        """Fetch another block; False when there is none."""
+        """Fetch another block; False at the end."""
         if not self._fetching:
             return False
         if self._scrolling is not None:
@@ -327,17 +327,17 @@ class Cursor(NotCopied, Generic[R]):
             return row is not None
         async with self._session:
             statement = self._statement
-            if statement is None:  # another task has reached the end in the meantime
+            if statement is None:  # another task has reached the end meanwhile
                 return False
             rows = await self._checked(statement, statement.fetch_block())
             if statement.exhausted:
                 self._finish()
-        # Another task may have fetched a block while this one waited for its turn.
+        # Another task may have fetched a block while this one waited for the lock.
         self._rows = chain(self._rows, rows)
         return bool(rows)
 
     async def _checked(self, statement: Statement, fetch: Awaitable[T]) -> T:
-        """What a fetch brings; behind its failure there is no result, so that nothing can look like the end of rows."""
+        """Await a fetch. On failure the result is discarded, so that it cannot pass for the end of the rows."""
         try:
             return await fetch
         except BaseException as error:
@@ -347,7 +347,7 @@ class Cursor(NotCopied, Generic[R]):
 
     def _check_scroll(self) -> Callable[[Row], R]:
         if not self._scrolls and not self._closed:
-            raise InterfaceError("the cursor goes forward only; take cursor(scroll=True)")
+            raise InterfaceError("the cursor is forward-only; use cursor(scroll=True)")
         return self._check_result()
 
     async def _fetch_at(self, move: Callable[[Scrolling], Awaitable[Row | None]]) -> R | None:
@@ -356,15 +356,15 @@ class Cursor(NotCopied, Generic[R]):
         return None if row is None else make(row)
 
     async def _moved(self, move: Callable[[Scrolling], Awaitable[T]]) -> T:
-        """Move in the rows of a scroll cursor, when it is this task's turn."""
+        """Move a scroll cursor, holding the session's lock."""
         async with self._session:
-            self._check_result()  # another task may have closed it, or failed
+            self._check_result()  # another task may have closed it or failed
             statement, scrolling = self._statement, self._scrolling
             assert statement is not None and scrolling is not None
             return await self._checked(statement, move(scrolling))
 
     def _finish(self) -> None:
-        """Give the statement back behind its last row."""
+        """Release the statement after its last row."""
         statement, self._statement = self._statement, None
         self._fetching = False
         if statement is not None and not self._statements.is_over:
@@ -384,7 +384,7 @@ class Cursor(NotCopied, Generic[R]):
 
 def _check_number(name: str, number: object) -> None:
     if not isinstance(number, int):
-        raise InterfaceError(f"{name}: must be a whole number, not {type(number).__name__}")
+        raise InterfaceError(f"{name}: expected a whole number, got {type(number).__name__}")
 
 
 def _made(rows: list[Any], make: Callable[[Row], R]) -> list[R]:

@@ -1,4 +1,4 @@
-"""A statement that the user prepared, to be executed many times. Never: opcodes."""
+"""A prepared statement that the user executes repeatedly. Never: opcodes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class PreparedStatement(NotCopied, Generic[Item]):
-    """What `Connection.prepare` gives: the statement stays prepared at the server until `close`.
+    """Returned by `Connection.prepare`; stays prepared at the server until `close`.
 
     ``async with await conn.prepare(...) as statement:`` closes it at its end.
 
@@ -54,7 +54,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         self._names = names
         self._statements = statements
         self._statement = statement
-        statement.reused = True  # its table may change before it is used
+        statement.reused = True  # a later table change can make it stale
         self._factory = factory
         self._rows = Rows(factory)
         self._closed = False
@@ -69,17 +69,17 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     @property
     def sql(self) -> str:
-        """The text that was prepared."""
+        """The SQL text that was prepared."""
         return self._statement.sql
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the result; empty when the statement returns no rows."""
+        """The columns of the result; empty if the statement returns no rows."""
         return self._statement.columns
 
     @property
     def parameters(self) -> tuple[SqlType | None, ...]:
-        """The types that the server expects; None where it does not say."""
+        """The parameter types that the server expects; None where the server does not say."""
         return self._statement.parameters
 
     @overload
@@ -105,10 +105,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
         row_factory: RowFactory[Any] | None = None,
         timeout: float | None = None,
     ) -> list[Any]:
-        """Every row.
+        """Run the query and return every row.
 
-        Args:     args: the values of the placeholders, ``?``. named: instead, those of ``:name`` or ``:1``, if it was
-                  prepared with ``named=True``. timeout: seconds for this call; None: command_timeout.
+        Args:     args: values of the placeholders ``?``. named: values of ``:name`` or ``:1`` instead, if prepared
+                  with ``named=True``. timeout: seconds for this call; None: command_timeout.
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
@@ -138,7 +138,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         row_factory: RowFactory[Any] | None = None,
         timeout: float | None = None,
     ) -> Any | None:
-        """The first row, or None. See `fetch`."""
+        """The first row, or None if there are no rows. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
         rows = self._rows if row_factory is None else Rows(row_factory)
@@ -151,7 +151,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         column: int | str = 0,
         timeout: float | None = None,
     ) -> Value:
-        """One value of the first row, or None, by the column's place or name. See `fetch`."""
+        """One value of the first row, by column position or name; None if there are no rows. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
         if isinstance(column, str):
@@ -163,7 +163,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
     async def execute(
         self, *args: Value, named: NamedValues | None = None, timeout: float | None = None
     ) -> ExecuteResult:
-        """Execute once; rows are counted and dropped. See `fetch`."""
+        """Execute once; rows are counted and discarded. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
         return await self._run(args, execute_statement, timeout)
@@ -176,7 +176,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> ExecuteResult:
-        """Execute once for each row, pipelined; see `Connection.executemany`."""
+        """Execute once for each row, pipelined. See `Connection.executemany`."""
         collect = check_on_error(on_error)
         source = self._rows_by_position(rows, named)
         return await self._run(
@@ -253,7 +253,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         return self._statement
 
     async def _begin(self, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
-        """Use the statement, for a stream that has the turn."""
+        """Run *use* for a stream that holds the lock."""
         may_repeat, statement = not self._session.in_transaction, self._ready()
         try:
             return statement, await use(statement, params)
@@ -268,7 +268,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         params: Sequence[Value],
         use: Use[T],
     ) -> tuple[Statement, T]:
-        """After a failure: close the cursor; where a change of its table was the matter, prepare and use it anew."""
+        """Close the cursor after a failure. If the table has changed, prepare again and retry."""
         _put_cursor_down(statement)
         note_sql(error, statement.sql)
         fresh = await self._statements.anew(statement, error)
@@ -285,7 +285,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
             raise
 
     def _by_position(self, args: tuple[Value, ...], named: NamedValues | None) -> tuple[Value, ...]:
-        """The values of the placeholders."""
+        """The values of the placeholders, by position."""
         names = self._names
         if named is None or args or names is None:
             raise InterfaceError(_HOW_NAMED if names is None else _NAMED_ONLY)
@@ -293,13 +293,13 @@ class PreparedStatement(NotCopied, Generic[Item]):
         for name, value in zip(names.names, values, strict=True):
             if is_list(value):
                 raise InterfaceError(
-                    f"parameter :{name}: a prepared statement takes one value, not a {type(value).__name__};"
+                    f"parameter :{name}: a prepared statement expects one value, got a {type(value).__name__};"
                     " only the calls of a connection or pool expand it"
                 )
         return values
 
     def _rows_by_position(self, rows: ParamRows | None, named: MappingRows | None) -> ParamRows | NamedRows:
-        """The rows of many executions."""
+        """The rows of values for executemany."""
         names = self._names
         if named is not None and names is not None and rows is None:
             return NamedRows(names, named)
@@ -317,9 +317,9 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *,
         once: bool = False,
     ) -> T:
-        """A whole call: the turn, the use of the statement; its cursor is closed after that.
+        """A whole call: acquire the lock, use the statement, then close its cursor.
 
-        Args:     once: *use* cannot be repeated, so a stale statement is prepared again for the next call only.
+        Args:     once: *use* cannot be repeated; a stale statement is prepared again only for the next call.
         """
         session = self._session
         if timeout is not None or session.manners.due or not session.line.try_acquire():
@@ -346,12 +346,14 @@ def _put_cursor_down(statement: Statement) -> None:
     statement.session.commit_later()
 
 
-_HOW_NAMED = "named: the statement was prepared without named=True"
-_NAMED_ONLY = "named: missing; the statement was prepared with named=True, and takes no values by position"
+_HOW_NAMED = "named: expected values by position; the statement was prepared without named=True"
+_NAMED_ONLY = (
+    "named: missing; the statement was prepared with named=True and does not accept values by position"
+)
 
 
 def _let_go(statements: StatementCache, statement: Statement) -> None:
-    """Keep the statement for others, unless a stream of it is still open and might go on."""
+    """Release the statement to the cache, unless an open stream still uses it."""
     if statement.is_open:
         statement.release_later()
     else:

@@ -1,4 +1,4 @@
-"""The query methods that Connection and Pool share. Never: a turn, where the connection comes from."""
+"""The query methods shared by Connection and Pool. Never: the session's lock, where the connection comes from."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _TUPLE: Final = TUPLES.first
 _RECORD: Final = RECORDS.first
 
 Format: TypeAlias = Literal["unload", "csv"] | TextFormat
-"""The format of a text file."""
+"""Format of a text file."""
 
 
 class Runner(Protocol):
-    """What runs the calls: the statements of a connection, or those of one that a pool picks for each call."""
+    """Runs calls: the statement cache of a connection, or a pool that acquires a connection for each call."""
 
     async def run(
         self,
@@ -63,14 +63,14 @@ class Runner(Protocol):
         ...
 
     def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        """What *use* makes of the statements of one connection."""
+        """Call *use* with the statement cache of one connection."""
         ...
 
 
 class Queries(Generic[Item]):
-    """Calls that need one connection each.
+    """Query methods. Each call needs one connection.
 
-    Args:     runner: runs them. factory: makes the rows, unless a call says otherwise.
+    Args:     runner: runs the calls. factory: the default row factory.
     """
 
     def __init__(self, runner: Runner, factory: RowFactory[Item] | None) -> None:
@@ -80,7 +80,7 @@ class Queries(Generic[Item]):
 
     @property
     def row_factory(self) -> RowFactory[Item]:
-        """What rows are made into, unless a call says otherwise."""
+        """The default row factory."""
         return self._factory
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class Queries(Generic[Item]):
         row_factory: RowFactory[Any] | None = None,
         timeout: float | None = None,
     ) -> list[Any]:
-        """Run a query and return every row.
+        """Run a query and return all rows.
 
         A statement that returns no rows is executed, and gives an empty list.
 
@@ -154,7 +154,7 @@ class Queries(Generic[Item]):
         row_factory: RowFactory[Any] | None = None,
         timeout: float | None = None,
     ) -> Any | None:
-        """Run a query and return its first row, or None; further rows are not fetched. See `fetch`."""
+        """Run a query and return its first row, or None; no further rows are fetched. See `fetch`."""
         if named is not None:
             sql, args = by_position(sql, args, named)
         rows = self._rows if row_factory is None else Rows(row_factory)
@@ -168,14 +168,14 @@ class Queries(Generic[Item]):
         column: int | str = 0,
         timeout: float | None = None,
     ) -> Value:
-        """Run a query and return one value of its first row; None without rows. See `fetch`.
+        """Run a query and return one value of its first row; None if there are no rows. See `fetch`.
 
         Args:     column: its place, from 0, or its name.
         Raises:   InterfaceError: the row has no such column.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
-        # The class is looked at first, because that costs nothing.
+        # Checking the class first is free.
         by_place = column.__class__ is int or not isinstance(column, str)
         row = await self._runner.run(sql, args, _TUPLE if by_place else _RECORD, timeout)
         return value_at(row, column)
@@ -209,7 +209,7 @@ class Queries(Generic[Item]):
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[Any]:
-        """The rows of a query, block by block, in constant memory; see `Stream`.
+        """The rows of a query, block by block, in constant memory. See `Stream`.
 
         This is not awaited: nothing is sent before the first row is asked for.
 
@@ -261,7 +261,7 @@ class Queries(Generic[Item]):
         row_factory: RowFactory[Any] | None = None,
         timeout: float | None = None,
     ) -> list[Any]:
-        """Call a stored procedure or function and return what it returns, as rows.
+        """Call a stored procedure or function and return its results as rows.
 
         Args:     routine: ``[database:][owner.]name``. args: its arguments by position. named: instead, by their names.
                   timeout: as in `fetch`.
@@ -284,7 +284,7 @@ class Queries(Generic[Item]):
             sql, args = by_position(sql, args, named)
         if args:
             return await self._runner.run(sql, args, execute_statement, timeout)
-        check_timeout(timeout)  # before a pool acquires a connection, here and below
+        check_timeout(timeout)  # before a pool acquires a connection; likewise below
         return await self._runner.apply(partial(execute_text, sql=sql, timeout=timeout))
 
     async def executemany(
@@ -296,7 +296,7 @@ class Queries(Generic[Item]):
         on_error: OnError = "raise",
         timeout: float | None = None,
     ) -> ExecuteResult:
-        """Run a statement once for each row of an iterable or async iterable, pipelined; none is collected.
+        """Run a statement once for each row of an iterable or async iterable, pipelined, in constant memory.
 
         All or nothing: outside of a transaction one is opened around the rows, and rolled back when a row fails. Inside
         one, rows before the failing one stay until you roll back, and so may rows that were under way after it. In a
@@ -319,7 +319,7 @@ class Queries(Generic[Item]):
             lambda statements: executemany_text(statements, sql, source, collect=collect, timeout=timeout)
         )
 
-    # -- whole tables -------------------------------------------------------------------------------------------------
+    # -- bulk ---------------------------------------------------------------------------------------------------------
 
     async def load(
         self,
@@ -338,43 +338,41 @@ class Queries(Generic[Item]):
         progress: Progress | None = None,
         timeout: float | None = None,
     ) -> ExecuteResult:
-        """Insert very many rows into one table, fast, in bounded memory: a bulk load through an insert cursor.
+        """Insert many rows into one table in bounded memory: a bulk load through an insert cursor.
 
-        All or nothing, also inside of a transaction of yours, unless *commit* is "block" or the database has no log.
-        Values must be of their columns' own Python types; the server converts nothing.
+        All or nothing, also inside your own transaction, unless *commit* is "block" or the database has no log.
+        Values must have the Python types of their columns; the server converts nothing.
 
         Args:     table: ``name``, ``owner.name``, ``db:name`` or ``db@server:name``.
                   rows: an iterable or async iterable of sequences; with *format*, a path, an open file, or chunks of
-                  text or bytes. named: instead, an iterable or async iterable of mappings, by the columns' names.
-                  columns: names of those that a row has values for; all of the table's, or what the header or the
-                  first mapping names.
-                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
-                  names), *encoding* and *dbdate* (how dates are written) say more about it.
-                  block: rows that are sent, and with commit="block" committed, at a time; by default 128 KB of them.
-                  commit: "end", or "block" after each block: what is committed stays, whatever fails later.
-                  progress: called with the number of rows so far, after each block; what it raises ends the load.
+                  text or bytes. named: an iterable or async iterable of mappings by column name instead.
+                  columns: names of the columns in each row. None: the names in the header or in the first mapping,
+                  else all columns of the table.
+                  format: "unload", "csv" or a TextFormat. Its details: *delimiter*, *header* (the first record holds
+                  the column names), *encoding* and *dbdate* (the format of dates).
+                  block: rows to send, and with commit="block" to commit, at a time. None: 128 KB of rows.
+                  commit: "end", or "block" to commit after each block; committed blocks remain after a later failure.
+                  progress: called with the number of rows so far after each block; an exception ends the load.
                   timeout: seconds for each block; None: command_timeout.
-        Returns:  the number of rows, the last serial value, warnings.
-        Raises:   DatabaseError: of the first row that the server refused, with its row_index if it can be found.
-                  DataError: a value does not fit, or text cannot be read; with its row_index.
-                  InterfaceError: the call makes no sense; NotSupportedError: a column's type cannot be loaded.
+        Returns:  the number of rows, the last serial value, and warnings.
+        Raises:   DatabaseError: for the first row rejected by the server, with its row_index if it can be found.
+                  DataError: a value does not fit, or text cannot be parsed; with its row_index.
+                  InterfaceError: invalid arguments. NotSupportedError: a column's type cannot be loaded.
         """
         check_flag("header", header)
         order = Order(table, columns, block, commit, progress)
         check_dbdate(dbdate)
         check_timeout(timeout)
         if format is None and (header or delimiter is not None or encoding is not None):
-            raise InterfaceError("delimiter, header and encoding are a format's: say which")
+            raise InterfaceError("format: missing; delimiter, header and encoding need one")
         if named is not None and (rows is not None or format is not None):
-            raise InterfaceError(
-                "named: rows come by name, by position or as a format's text, not in two ways"
-            )
+            raise InterfaceError("named: cannot be combined with rows or format")
 
         def feed(statements: StatementCache) -> SourceReader:
             if named is not None:
                 return feed_of_mappings(named, columns)
             if rows is None:
-                raise InterfaceError("rows must be an iterable or async iterable, not NoneType")
+                raise InterfaceError("rows: expected an iterable or async iterable, got NoneType")
             form = None
             if format is not None:
                 form = format_of(
@@ -403,15 +401,15 @@ class Queries(Generic[Item]):
         progress: Progress | None = None,
         timeout: float | None = None,
     ) -> int:
-        """Write the rows of a query as text, in constant memory; `load` reads it.
+        """Write the rows of a query as text, in constant memory, in a format that `load` reads.
 
-        Args:     out: a path, an open file (text or binary), or a function, async or not, that takes bytes.
-                  args: the values of the query's placeholders, ``?``. named: instead, those of its ``:name``.
-                  format: "unload", "csv" or a TextFormat; *delimiter*, *header* (the first record has the columns'
-                  names), *encoding* and *dbdate* (how dates are written) say more about it.
-                  progress: called with the number of rows so far, after each block; what it raises ends the unload.
+        Args:     out: a path, an open file (text or binary), or a function, async or not, called with bytes.
+                  args: values of the placeholders ``?``. named: values of ``:name`` instead.
+                  format: "unload", "csv" or a TextFormat. Its details: *delimiter*, *header* (the first record holds
+                  the column names), *encoding* and *dbdate* (the format of dates).
+                  progress: called with the number of rows so far after each block; an exception ends the unload.
                   timeout: seconds for each block; None: command_timeout.
-        Returns:  the number of rows. When it fails, what was written stays.
+        Returns:  the number of rows. After a failure, the rows already written remain.
         """
         check_flag("header", header)
         check_progress(progress)

@@ -1,8 +1,8 @@
-"""Run a transaction again when a lock was in its way. Never: a connection; what is run.
+"""Run a transaction again after a lock conflict. Never: a connection; what is run.
 
-House rules:
-1. What is repeated is the whole: a function that begins a transaction and ends it.
-2. An error after which the outcome is not known (`outcome_unknown`) is never followed by another try.
+Invariants:
+1. The whole function is repeated, so it must begin and end its transaction.
+2. An error with an unknown outcome (`outcome_unknown`) is never retried.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ On: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable
 
 
 def is_retryable(error: Exception) -> bool:
-    """What `Retry` repeats unless it is told otherwise: the server says that a lock was in the way."""
+    """The default of `Retry`'s *on*: whether the server reported a lock conflict."""
     return isinstance(error, DatabaseError) and error.retryable
 
 
@@ -35,8 +35,8 @@ class Retry:
     ``await Retry()(function, *args)``, or ``@Retry()`` as a decorator. The last error is raised, with a note of how
     many attempts there were. `ConnectionLost` and `QueryTimeout` are raised at once, whatever *on* says.
 
-    The function must hold the whole transaction. Called inside of an open one, it would try again with all locks of
-    that one still held, and a deadlock would stay one.
+    The function must contain the whole transaction. Inside an open one it would retry while still holding the outer
+    transaction's locks, so a deadlock would recur.
 
     Args:     attempts: how often the function runs at most.
               delay: seconds to wait after the first failure, doubled after each further one.
@@ -62,7 +62,7 @@ class Retry:
         _check_seconds("delay", delay)
         _check_seconds("max_delay", max_delay)
         if not isinstance(jitter, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError("jitter: must be True or False")
+            raise InterfaceError("jitter: expected True or False")
         self.attempts = attempts
         self.delay = delay
         self.max_delay = max_delay
@@ -81,17 +81,17 @@ class Retry:
         self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, R]: ...
     def __call__(self, function: Callable[..., Awaitable[Any]], /, *args: Any, **kwargs: Any) -> Any:
-        """Run a coroutine function until it succeeds; without arguments, also the function that does so."""
+        """Run a coroutine function until it succeeds. Without further arguments, also usable as a decorator."""
         if not callable(function):
-            raise InterfaceError(f"Retry takes a coroutine function, not {type(function).__name__}")
+            raise InterfaceError(f"Retry: expected a coroutine function, got {type(function).__name__}")
         if args or kwargs:
             return self.run(lambda: function(*args, **kwargs))
         return RetryingFunction(self, function)
 
     async def run(self, call: Callable[[], Awaitable[R]]) -> R:
-        """What ``self(function)`` awaits: *call* makes an awaitable anew for each attempt.
+        """Awaited by ``self(function)``: call *call* anew for each attempt.
 
-        Raises:   the last error, with a note that says how many attempts there were.
+        Raises:   the last error, with a note of the number of attempts.
         """
         for attempt in range(1, self.attempts + 1):
             try:
@@ -105,13 +105,13 @@ class Retry:
         raise AssertionError("unreachable")  # pragma: no cover
 
     def pause(self, attempt: int) -> float:
-        """Seconds to wait behind a failed attempt, the first being 1."""
+        """Seconds to wait after the given failed attempt; the first is 1."""
         longest = min(self.max_delay, self.delay * 2.0 ** min(attempt - 1, 1000))
         return self._uniform(0, longest) if self.jitter else longest
 
 
 class RetryingFunction(Generic[P, R]):
-    """A coroutine function that is run again as `Retry` says. Itself awaitable, for those that take no arguments."""
+    """A coroutine function run by `Retry`. Also awaitable itself, if it takes no arguments."""
 
     def __init__(self, retry: Retry, function: Callable[P, Awaitable[R]]) -> None:
         self._retry = retry
@@ -124,7 +124,7 @@ class RetryingFunction(Generic[P, R]):
         return self._retry.run(lambda: self._function(*args, **kwargs))
 
     def __await__(self) -> Generator[Any, Any, R]:
-        return self().__await__()  # type: ignore[call-arg]  # a function with arguments says so itself
+        return self().__await__()  # type: ignore[call-arg]  # a function with arguments raises TypeError itself
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Coroutine[Any, Any, R]]:
         return self if instance is None else MethodType(self, instance)
@@ -142,7 +142,7 @@ def _judge(on: On) -> Callable[[Exception], bool]:
     return on
 
 
-_WHAT_ON_IS: Final = "on: must be an exception class, a tuple of them, or a function"
+_WHAT_ON_IS: Final = "on: expected an exception class, a tuple of them, or a function"
 
 
 def _is_exception_class(one: object) -> TypeGuard[type[BaseException]]:
@@ -155,7 +155,7 @@ def _leaves_doubt(error: Exception) -> bool:
 
 def _check_attempts(attempts: object) -> None:
     if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1:
-        raise InterfaceError("attempts: must be a whole number above 0")
+        raise InterfaceError("attempts: expected a whole number above 0")
 
 
 def _check_seconds(name: str, seconds: object) -> None:
@@ -164,4 +164,4 @@ def _check_seconds(name: str, seconds: object) -> None:
         or isinstance(seconds, bool)
         or not 0 <= seconds <= sys.float_info.max
     ):
-        raise InterfaceError(f"{name}: must be a number of seconds")
+        raise InterfaceError(f"{name}: expected a number of seconds")

@@ -1,9 +1,9 @@
-"""A transaction as a block: commit at its end, roll back when it fails; inside of another, a savepoint. Never: opcodes.
+"""A transaction block: commit at its end, rollback if it fails; inside another one, a savepoint. Never: opcodes.
 
-House rules:
-1. Blocks end in the opposite order in which they began. One that is ended from outside takes those inside along.
-2. What is still open when nobody waits any more (a cancellation, a time-out) is put down, never waited for.
-3. COMMIT is always sent, whatever we believe of the transaction: the server's answer tells whether it is there.
+Invariants:
+1. Blocks end in reverse order. When a block is ended from outside, the blocks inside it end, too.
+2. After a cancellation or timeout, the rollback is deferred cleanup: the block does not wait for it.
+3. COMMIT is always sent, whatever the client's view of the transaction: the server's reply decides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Transaction(NotCopied):
     open transaction it is a savepoint: set, released, or rolled back to.
 
     Raises:   NotSupportedError: on entry, the database has no log (SQLCODE -256).
-              InterfaceError: on entry, *isolation* or *read_only* inside of an open transaction.
+              InterfaceError: on entry, *isolation* or *read_only* inside an open transaction.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Transaction(NotCopied):
         self._isolation = isolation_clause(isolation)
         self._lock_mode = lock_mode_clause(lock_wait)
         if not isinstance(read_only, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError("read_only: must be True or False")
+            raise InterfaceError("read_only: expected True or False")
         self._read_only = read_only
         self._wish: Override | None = None
         self._savepoint: bytes | None = None
@@ -61,12 +61,12 @@ class Transaction(NotCopied):
         place = f" savepoint {self._savepoint.decode()}" if self._savepoint else ""
         return f"<Transaction {self._state}{place}>"
 
-    # -- the three verbs ----------------------------------------------------------------------------------------------
+    # -- start, commit, rollback --------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """BEGIN WORK, or SAVEPOINT where a transaction is open, behind what sets isolation and lock mode."""
+        """BEGIN WORK, or SAVEPOINT if a transaction is open; isolation and lock mode are set before it."""
         if self._state != "new":
-            raise InterfaceError(f"the transaction is {self._state}; take a new one")
+            raise InterfaceError(f"the transaction is {self._state}; create a new one")
         session = self._session
         async with session.bare_turn():
             self._check_place()
@@ -85,14 +85,14 @@ class Transaction(NotCopied):
         if self._session.in_transaction:
             for name, value in (("isolation", self._isolation), ("read_only", self._read_only)):
                 if value:
-                    raise InterfaceError(f"{name}: cannot change inside of a transaction")
+                    raise InterfaceError(f"{name}: cannot change inside a transaction")
 
     async def _begin(self) -> None:
         session = self._session
         if not session.in_transaction:
             await session.begin(read_only=self._read_only)
             return
-        # By depth: a savepoint that was rolled back to stays at the server, and its successor takes its place.
+        # Named by depth: a savepoint stays at the server after a rollback to it, and the next one replaces it.
         name = b"aioifx_%d" % (1 + sum(block._savepoint is not None for block in self._blocks))
         try:
             await session.set_savepoint(name)
@@ -103,11 +103,11 @@ class Transaction(NotCopied):
         self._savepoint = name
 
     async def commit(self) -> None:
-        """COMMIT WORK; when that fails, the transaction is rolled back. Of a savepoint: RELEASE SAVEPOINT.
+        """COMMIT WORK; if it fails, the transaction is rolled back. For a savepoint: RELEASE SAVEPOINT.
 
         Inside of its block it ends the transaction early; the end of the block then does nothing.
 
-        Raises:   InterfaceError: a transaction inside of this one is still open; nothing was sent.
+        Raises:   InterfaceError: a transaction inside this one is still open; nothing was sent.
         """
         self._check_open()
         session = self._session
@@ -118,14 +118,14 @@ class Transaction(NotCopied):
                 await (session.release_savepoint(self._savepoint) if self._savepoint else session.commit())
             except BaseException as error:
                 if is_cancelled_or_timed_out(error):
-                    self._state = "lost"  # it is on its way, and done with or without us
+                    self._state = "lost"  # already sent; the server will execute it regardless
                 else:
                     self._state = "rolled back"
                     await self._abort_in_turn()
                 raise
 
     async def rollback(self) -> None:
-        """ROLLBACK WORK, or ROLLBACK TO SAVEPOINT; transactions inside of this one end with it."""
+        """ROLLBACK WORK, or ROLLBACK TO SAVEPOINT; transactions inside this one end with it."""
         self._check_open()
         session = self._session
         try:
@@ -142,10 +142,10 @@ class Transaction(NotCopied):
             raise
 
     def lose(self) -> None:
-        """It is taken away from its user, and those inside of it: what it has done is undone by whoever does so."""
+        """Invalidate this transaction and those inside it; the caller undoes their work."""
         self._close("lost")
 
-    # -- the block ----------------------------------------------------------------------------------------------------
+    # -- the context manager ------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -157,8 +157,8 @@ class Transaction(NotCopied):
         if self._state == "open":
             await (self._end_well() if error is None else self._end_badly(error))
         elif self._state == "lost" and error is None:
-            raise InterfaceError("the transaction around this one has ended before it")
-        # Otherwise the block has ended it by itself.
+            raise InterfaceError("the enclosing transaction ended before this one")
+        # Otherwise the block has ended the transaction itself.
 
     async def _end_well(self) -> None:
         try:
@@ -166,7 +166,7 @@ class Transaction(NotCopied):
                 inner = repr(self._blocks[-1])
                 await self._abort()
                 raise InterfaceError(
-                    f"a transaction inside of this one was still open: {inner}; both are rolled back"
+                    f"a transaction inside this one was still open: {inner}; both are rolled back"
                 )
             await self.commit()
         except BaseException:
@@ -175,7 +175,7 @@ class Transaction(NotCopied):
             raise
 
     async def _end_badly(self, error: BaseException) -> None:
-        """Roll back behind an error of the block's, which is the one that its caller must see."""
+        """Roll back after an error in the block; that error is the one the caller must see."""
         if not self._session.is_open:
             self._close("lost")
         elif is_cancelled_or_timed_out(error):
@@ -191,7 +191,7 @@ class Transaction(NotCopied):
                     self._leave()
                 raise
 
-    # -- the ends -----------------------------------------------------------------------------------------------------
+    # -- ending -------------------------------------------------------------------------------------------------------
 
     async def _abort(self) -> None:
         async with self._session.bare_turn():
@@ -206,7 +206,7 @@ class Transaction(NotCopied):
             await self._session.rollback_or_close()
 
     def _leave(self) -> None:
-        """Nobody will finish it; it is rolled back before anything else is sent."""
+        """Abandon the transaction: it is rolled back before anything else is sent."""
         self._close("lost")
         if self._savepoint:
             self._session.rollback_to_later(self._savepoint)
@@ -214,7 +214,7 @@ class Transaction(NotCopied):
             self._session.rollback_later()
 
     def _close(self, state: str) -> None:
-        """It is not open any more; neither are those inside of it."""
+        """Mark this transaction and those inside it as ended."""
         place = self._blocks.index(self)
         for block in self._blocks[place:]:
             block._state = "lost"
@@ -228,15 +228,15 @@ class Transaction(NotCopied):
             raise InterfaceError(f"the transaction is {self._state}")
 
     def _check_innermost(self) -> None:
-        self._check_open()  # another task may have ended it while this one waited for its turn
+        self._check_open()  # another task may have ended it while this one waited for the lock
         if self._blocks[-1] is not self:
-            raise InterfaceError(f"a transaction inside of this one is still open: {self._blocks[-1]!r}")
+            raise InterfaceError(f"a transaction inside this one is still open: {self._blocks[-1]!r}")
 
 
 async def commit_work(session: Session, blocks: list[Transaction]) -> None:
-    """COMMIT WORK for a transaction that no block has begun; without one nothing is sent (observed: JDBC).
+    """COMMIT WORK for a transaction not started by a block; sends nothing if none is open (observed: JDBC).
 
-    Raises:   InterfaceError: a block is open. DatabaseError: it failed; the transaction is as it was.
+    Raises:   InterfaceError: a block is open. DatabaseError: COMMIT failed; the transaction is unchanged.
     """
     async with session.bare_turn():
         _check_no_block(blocks)
@@ -245,7 +245,7 @@ async def commit_work(session: Session, blocks: list[Transaction]) -> None:
 
 
 async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
-    """ROLLBACK WORK for a transaction that no block has begun; without one nothing is sent (observed: JDBC).
+    """ROLLBACK WORK for a transaction not started by a block; sends nothing if none is open (observed: JDBC).
 
     Raises:   InterfaceError: a block is open.
     """
@@ -255,7 +255,7 @@ async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
             turned = True
             _check_no_block(blocks)
             if session.transaction_aborted:
-                await session.rollback_or_close()  # -255 is what is expected
+                await session.rollback_or_close()  # -255 is expected
             elif session.in_transaction:
                 await session.rollback()
     except BaseException as error:
@@ -267,5 +267,5 @@ async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
 def _check_no_block(blocks: list[Transaction]) -> None:
     if blocks:
         raise InterfaceError(
-            "a transaction() block is open: it ends by itself, or with its own commit() or rollback()"
+            "a transaction() block is open: let it end, or call its own commit() or rollback()"
         )

@@ -1,4 +1,4 @@
-"""Rows, gathered into blocks that are ready to be sent. Never: who sends them, what becomes of them."""
+"""Rows gathered into blocks for sending. Never: who sends them, how they are processed."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
 
 BLOCK: Final = 128 * 1024
-"""Bytes of a block whose rows nobody has limited (measured: see docs/howto/loading.md)."""
+"""Default size of a block in bytes (measured: see docs/howto/loading.md)."""
 
 _FIRST: Final = 16
-"""Rows taken at first, when nobody knows yet how large they are."""
+"""Rows read first, while their size is still unknown."""
 
 _MOST: Final = 1024
-"""Rows taken at a time; between two takes others have the event loop."""
+"""Rows read at a time; other tasks can run in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows that go together."""
+    """Rows that are sent together."""
 
     first: int
-    """The index of the first one, from 0."""
+    """0-based index of the first row."""
     rows: list[Row]
-    """Kept until the server has taken them: a row that it refuses has to be looked for."""
+    """Kept until the server has accepted the block, to find a row that it rejects."""
     messages: bytes | bytearray
 
 
 def check_block(block: object) -> None:
-    """Raise unless *block* is a number of rows that SQ_PUT can count."""
+    """Raise InterfaceError unless *block* is a valid number of rows for SQ_PUT."""
     if block is None:
         return
     if not isinstance(block, int) or not 1 <= block <= MAX_ROWS:
-        raise InterfaceError(f"block: must be 1 to {MAX_ROWS} rows, not {block!r:.40}")
+        raise InterfaceError(f"block: expected 1 to {MAX_ROWS} rows, got {block!r:.40}")
 
 
 class Blocks:
-    """The blocks of one load, one at a time.
+    """The blocks of one load, one after another.
 
-    Args:     rows: of a block; None for as many as fill BLOCK bytes.
+    Args:     rows: number of rows in a block; None: as many as fill BLOCK bytes.
     """
 
     def __init__(self, feed: SourceReader, cursor: InsertCursor, rows: int | None = None) -> None:
@@ -51,12 +51,12 @@ class Blocks:
         self._limit = rows
         self._count = 0
         self._width = BLOCK // _FIRST
-        """Bytes of one row, as far as those that came last tell; at first a guess on the safe side."""
+        """Bytes of one row, estimated from the last ones; the initial value is a safe guess."""
 
     async def make(self) -> Block | None:
-        """The next one; None when there are no more rows.
+        """The next block; None when there are no more rows.
 
-        Raises:   DataError: a value does not fit; names the row. Whatever the rows' source raises.
+        Raises:   DataError: a value does not fit; names the row. Any exception of the source.
         """
         first, rows, data = self._count, list[Row](), bytearray()
         while wanted := self._wanted(len(rows), len(data)):
@@ -71,7 +71,7 @@ class Blocks:
         return Block(first, rows, self._cursor.messages(data, len(rows))) if rows else None
 
     def _wanted(self, rows: int, size: int) -> int:
-        """How many rows to take next; 0 when the block is full."""
+        """Number of rows to read next; 0 if the block is full."""
         if self._limit is not None:
             return min(_MOST, self._limit - rows)
         if size >= BLOCK:

@@ -1,4 +1,4 @@
-"""Which text format a load or an unload is about: "unload" or "csv", with what may be said of it. Never: records."""
+"""The text format of a load or unload: "unload" or "csv", with its options. Never: records."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ def format_of(
     encoding: str | None = None,
     reading: bool = False,
 ) -> TextFormat:
-    """The format with this name; one that is made already goes through.
+    """The format for a name; a TextFormat is returned unchanged.
 
-    UNLOAD's files are in the client's code set (documented), *code_set*; a CSV file is in UTF-8 here, and what is read
-    may have a byte order mark.
+    Files of UNLOAD are in the client's code set (documented), *code_set*. CSV files are in UTF-8 here; a byte order
+    mark is accepted when reading.
 
-    Args:     delimiter: None for the format's own, | or a comma. header: a CSV file begins with the columns' names.
-              encoding: Python's name of a code set. reading: whether the file is read or written.
-    Raises:   InterfaceError: there is no such format, or it has no such thing.
+    Args:     delimiter: None for the format's own, | or a comma. header: a CSV file begins with the column names.
+              encoding: Python name of an encoding. reading: whether the file is read or written.
+    Raises:   InterfaceError: unknown format, or the format does not support an option.
     """
     if not isinstance(name, str):
         if delimiter is not None or encoding is not None or header:
             raise InterfaceError(
-                "delimiter, header and encoding are the format's own when it is not given by name"
+                "format: cannot be combined with delimiter, header or encoding unless given by name"
             )
         if not hasattr(name, "goes_on"):
-            raise InterfaceError(f'format: must be "unload", "csv" or a format, not {type(name).__name__}')
+            raise InterfaceError(
+                f'format: expected "unload", "csv" or a TextFormat, got {type(name).__name__}'
+            )
         return name
     if name == "csv":
         own = "utf-8-sig" if reading else "utf-8"
@@ -41,9 +43,9 @@ def format_of(
             encoding=own if encoding is None else encoding,
         )
     if name != "unload":
-        raise InterfaceError(f'format: must be "unload" or "csv", not {name!r:.40}')
+        raise InterfaceError(f'format: expected "unload" or "csv", got {name!r:.40}')
     if header:
-        raise InterfaceError("header: UNLOAD's format has none")
+        raise InterfaceError("header: not supported by UNLOAD's format")
     return UnloadFormat(
         delimiter="|" if delimiter is None else delimiter,
         encoding=code_set.codec if encoding is None else encoding,

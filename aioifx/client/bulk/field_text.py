@@ -1,15 +1,15 @@
-"""Text of a field <-> value, by the type of its column. Never: delimiters, quotes, escapes, files.
+"""Conversion between field text and values, by column type. Never: delimiters, quotes, escapes, files.
 
 The forms are those of LOAD and UNLOAD (documented: Guide to SQL Syntax): DATE by DBDATE; DATETIME and INTERVAL as
-digits and their marks, without keywords; numbers without currency; t and f; BYTE in hexadecimal; CHAR without its
-trailing blanks.
+digits and separators, without keywords; numbers without currency; t and f; BYTE in hexadecimal; CHAR without trailing
+blanks.
 
-House rules:
-1. What is written is read back as the same value, and LOAD reads it, too.
-2. Reading forgives: blanks around a value, a currency sign, thousands separators, the T of ISO 8601. Text that has two
-   readings is refused, and so is what a value would lose.
-3. Whether a value fits its column is for its encoder to say.
-4. No message shows text or value.
+Invariants:
+1. Written values are read back unchanged, by this module and by LOAD.
+2. Parsing is lenient: blanks around a value, a currency sign, thousands separators, the T of ISO 8601. Ambiguous text
+   and text with more precision than the type are rejected.
+3. The encoder of a column checks whether a value fits.
+4. No message shows text or a value.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Form = TypeVar("_Form", Parse, Format)
 
 
 class FieldParser(Protocol):
-    """The fields of one record -> a row.
+    """Converts the fields of one record to a row.
 
     Raises:   DataError: names the record, unless its number is 0, and the column.
     """
@@ -52,7 +52,7 @@ class FieldParser(Protocol):
 
 
 class FieldFormatter(Protocol):
-    """A row -> the fields of one record.
+    """Converts a row to the fields of one record.
 
     Raises:   DataError: names the column.
     """
@@ -61,11 +61,11 @@ class FieldFormatter(Protocol):
 
 
 def field_parser(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> FieldParser:
-    """What reads the fields of records with these columns.
+    """The parser of records with these columns.
 
-    Args:     dbdate: how dates are written, as DBDATE says it; an UNLOAD in the US has MDY4/.
-    Raises:   InterfaceError: *dbdate* is none, or has years of two digits.
-              NotSupportedError: a column's type has no text; names both.
+    Args:     dbdate: the date format, as in DBDATE; an UNLOAD in the US uses MDY4/.
+    Raises:   InterfaceError: *dbdate* is invalid, or has two-digit years.
+              NotSupportedError: a column's type has no text form; names both.
     """
     parsers = _each(columns, parser_for, dbdate)
     names = tuple(column.name for column in columns)
@@ -87,7 +87,7 @@ def field_parser(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> Field
 
 
 def field_formatter(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> FieldFormatter:
-    """What writes rows of these columns as fields; the reverse of `field_parser`, and raises what it raises."""
+    """The formatter of rows with these columns; the inverse of `field_parser`, with the same exceptions."""
     formatters = _each(columns, formatter_for, dbdate)
     names = tuple(column.name for column in columns)
 
@@ -107,18 +107,18 @@ def field_formatter(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> Fi
 
 
 def parse_field(text: str | None, sql_type: SqlType, *, dbdate: str = ISO_DATES) -> Value:
-    """The value of one field; None is NULL. For many of them there is `field_parser`."""
+    """The value of one field; None is NULL. Use `field_parser` for many fields."""
     return None if text is None else parser_for(sql_type, dbdate)(text)
 
 
 def format_field(value: Value, sql_type: SqlType, *, dbdate: str = ISO_DATES) -> str | None:
-    """The text of one value; None is NULL. For many of them there is `field_formatter`."""
+    """The text of one value; None is NULL. Use `field_formatter` for many values."""
     return None if value is None else formatter_for(sql_type, dbdate)(value)
 
 
 @lru_cache(maxsize=256)
 def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Parse:
-    """What reads text of this type; raises what `field_parser` raises."""
+    """The parser for a type; raises the same as `field_parser`."""
     if sql_type.kind == TypeCode.DATE:
         return date_parser(sql_type, dbdate)
     return _maker(_PARSERS, sql_type)(sql_type)
@@ -126,7 +126,7 @@ def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Parse:
 
 @lru_cache(maxsize=256)
 def formatter_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Format:
-    """What writes values of this type; raises what `field_formatter` raises."""
+    """The formatter for a type; raises the same as `field_formatter`."""
     if sql_type.kind == TypeCode.DATE:
         return date_formatter(sql_type, dbdate)
     return _maker(_FORMATTERS, sql_type)(sql_type)
@@ -161,7 +161,7 @@ def _text_parser(sql_type: SqlType) -> Parse:
 
 
 def _text_formatter(sql_type: SqlType) -> Format:
-    # Documented: these lose their trailing blanks, the others keep them.
+    # Documented: these types lose trailing blanks, the others keep them.
     strip = sql_type.kind in (TypeCode.CHAR, TypeCode.NCHAR)
 
     def write(value: Value) -> str:
@@ -178,7 +178,7 @@ def _byte_parser(sql_type: SqlType) -> Parse:
             data = bytes.fromhex(text)
         except ValueError:
             data = b""
-        if 2 * len(data) != len(text):  # blanks between the digits, which fromhex skips
+        if 2 * len(data) != len(text):  # blanks between digits, which fromhex skips
             raise unreadable(sql_type)
         return data
 
@@ -199,7 +199,7 @@ def _byte_formatter(sql_type: SqlType) -> Format:
 
 def _integer_parser(sql_type: SqlType) -> Parse:
     def parse(text: str) -> int:
-        if "_" not in text:  # which Python takes for part of a number
+        if "_" not in text:  # Python accepts it within numbers
             try:
                 return int(text)
             except ValueError:
@@ -223,7 +223,7 @@ def _decimal_parser(sql_type: SqlType) -> Parse:
         if "_" not in text:
             try:
                 number = Decimal(text)
-                if number.is_finite():  # malformed text gives a NaN where the user's context traps nothing
+                if number.is_finite():  # malformed text becomes NaN if the user's context traps nothing
                     return number
             except ArithmeticError:
                 pass
@@ -258,9 +258,9 @@ _AMOUNT: Final = re.compile(r"([+-]?+)(\d{1,3}(?:,\d{3})+|\d++)(\.\d*+)?+", re.A
 
 
 def _without_currency(text: str, sql_type: SqlType) -> str:
-    """A number out of what LOAD takes for one: a currency sign in front or behind, commas between thousands.
+    """A plain number from the forms that LOAD accepts: a currency sign before or after, commas between thousands.
 
-    A single comma without a point, 1,500, is refused: half of the world writes one and a half like that.
+    A single comma without a point, as in 1,500, is rejected, since many locales use a decimal comma.
     """
     bare = text.strip()
     sign = bare[:1] if bare.startswith(("-", "+")) else ""
@@ -326,9 +326,9 @@ _TEXTS: Final = (
     TypeCode.UDTFIXED,
     TypeCode.OPAQUE,
 )
-"""Collections, rows and opaque types are text on both sides: their own literals, which the server reads and writes."""
+"""Collections, rows and opaque types are text on both sides: literals that the server reads and writes."""
 _IN_PLACE: Final = (TypeCode.BYTE, TypeCode.TEXT)
-"""Large objects whose data stand in the field; BLOB and CLOB have files of their own (documented: UNLOAD)."""
+"""Large objects stored in the field; BLOB and CLOB have separate files (documented: UNLOAD)."""
 
 _PARSERS: Final[Mapping[int, Callable[[SqlType], Parse]]] = {
     **dict.fromkeys(_INTEGERS, _integer_parser),

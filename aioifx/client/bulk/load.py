@@ -1,12 +1,12 @@
-"""Many rows into one table through an insert cursor: blocks, commits, the row that failed. Never: opcodes, text.
+"""Bulk load through an insert cursor: blocks, commits, finding the failed row. Never: opcodes, text.
 
-House rules:
-1. All or nothing, unless the caller wants a commit behind each block or the database has no log.
-2. While the server works on one block the next one is made; there is never a third. One block is under way at a time.
-3. The server does not say which row it refused. So a state in front of each block is kept (the beginning of the
-   transaction, or a savepoint), it is gone back to, and the block's rows are sent once more, one by one, for their
-   error to tell. What the caller sees is the first error, with the row's index; nothing of this second pass stays.
-4. What cannot be undone is never sent twice.
+Invariants:
+1. All or nothing, unless the caller asks for a commit after each block or the database has no log.
+2. While the server processes one block, the next one is prepared; there are never more. One block is in flight.
+3. The server does not report which row it rejected. So the state before each block is preserved (start of the
+   transaction, or a savepoint). After a failure the block is undone, and its rows are sent again one by one. The caller
+   sees the first error with the row's index; the second pass leaves no data.
+4. Work that cannot be undone is never sent twice.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ Commit: TypeAlias = Literal["end", "block"]
 """When a load commits."""
 
 _BEGINNING: Final = b"aioifx_load"
-"""The savepoint in front of a load that is part of a transaction."""
+"""Savepoint before a load within the user's transaction."""
 _BLOCK: Final = b"aioifx_block"
-"""The savepoint in front of a block that is not the first; it moves from block to block."""
+"""Savepoint before each block except the first; it moves from block to block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be loaded, and how.
+    """Options of a load.
 
-    Args:     columns: None for all, or for those that a header names. block: rows; None for as many as fit well.
+    Args:     columns: None for all, or for those in a header. block: number of rows; None: chosen by size.
               commit: "end" or "block".
-    Raises:   InterfaceError: it cannot be meant.
+    Raises:   InterfaceError: an option is invalid.
     """
 
     table: str
@@ -64,18 +64,18 @@ class Order:
         names: object = self.columns
         if names is not None:
             if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InterfaceError("columns: must be a sequence of names")
+                raise InterfaceError("columns: expected a sequence of names")
             for name in self.columns or ():
                 column_name(name, "columns")
         check_block(self.block)
         if self.commit not in ("end", "block"):
-            raise InterfaceError(f'commit: must be "end" or "block", not {self.commit!r:.40}')
+            raise InterfaceError(f'commit: expected "end" or "block", got {self.commit!r:.40}')
         check_progress(self.progress)
 
     def insertion(self, found: Sequence[str] | None, values: int, *, origin: str = "header") -> str:
-        """The INSERT, for rows of so many values.
+        """The INSERT statement for rows of *values* values.
 
-        Args:     found: the columns' names as the rows tell them; *origin* is where.
+        Args:     found: column names found in the source; *origin* is where, for messages.
         """
         names = self.columns if self.columns is not None else found
         if names is None:
@@ -85,11 +85,11 @@ class Order:
 
 
 def check_progress(progress: Progress | None) -> None:
-    """Raise unless *progress* can be called, and need not be awaited."""
+    """Raise InterfaceError unless *progress* can be called and is not async."""
     if progress is not None and not callable(progress):
-        raise InterfaceError(f"progress: must be a function, not {type(progress).__name__}")
+        raise InterfaceError(f"progress: expected a function, got {type(progress).__name__}")
     if progress is not None and inspect.iscoroutinefunction(progress):
-        raise InterfaceError("progress: must not be async")
+        raise InterfaceError("progress: expected a function that is not async")
 
 
 async def load(
@@ -98,7 +98,7 @@ async def load(
     order: Order,
     timeout: float | None = None,
 ) -> ExecuteResult:
-    """Do it, as a whole call: the turn, a statement prepared for it, its rows.
+    """Run a load as a complete call: lock, prepared statement, rows.
 
     Raises:   as `Connection.load`.
     """
@@ -110,11 +110,11 @@ async def load(
                 and session.is_logged
                 and (session.in_transaction or not session.autocommits)
             ):
-                raise InterfaceError('commit="block" would end your transaction')
+                raise InterfaceError('commit: "block" cannot be used in a transaction, which it would end')
             values = await feed.begin()
             if values is None and order.columns is None and feed.names is None:
                 return ExecuteResult()
-            session.line.extend_deadline()  # the time that the rows' source takes is not the server's
+            session.line.extend_deadline()  # time spent in the source does not count
             statement = await statements.prepare(order.insertion(feed.names, values or 0, origin=feed.origin))
             try:
                 result = await _Load(statement, feed, order).run()
@@ -137,17 +137,17 @@ class _Load:
         self._blocks = Blocks(feed, self._cursor, order.block)
         self._progress = order.progress
         self._commits_each = order.commit == "block" or not session.is_logged
-        """Whether a block that the server has taken stays, whatever comes behind it."""
+        """Whether a block accepted by the server remains after a later failure."""
         self._nested = False
-        """Whether it is part of a transaction of the caller's."""
+        """Whether the load is part of the caller's transaction."""
         self._has_mark = False
-        """Whether there is a savepoint in front of the block that is under way."""
+        """Whether a savepoint exists before the current block."""
         self._told = BatchTally()
         self._kept = 0
-        """Rows of blocks that stay."""
+        """Rows of blocks that remain."""
 
     async def run(self) -> ExecuteResult:
-        """Every block."""
+        """Load every block."""
         upcoming: Block | Exception | None = await self._blocks.make()
         if upcoming is not None:
             await self._statement.admit()
@@ -203,7 +203,7 @@ class _Load:
 
     @asynccontextmanager
     async def _savepoint_scope(self) -> AsyncGenerator[None, None]:
-        """All or nothing inside of a transaction; what it did before stays. The savepoint goes with the transaction."""
+        """All or nothing within the user's transaction, whose earlier work remains. The savepoint ends with it."""
         session = self._session
         await session.set_savepoint(_BEGINNING)
         try:
@@ -216,7 +216,7 @@ class _Load:
             raise
 
     async def _mark(self, block: Block) -> None:
-        """Keep the state in front of *block*, unless one is kept that is the same: what the first one follows."""
+        """Preserve the state before *block*, unless it equals the state that is already preserved."""
         self._has_mark = False
         if block.first and not self._commits_each:
             try:
@@ -224,13 +224,13 @@ class _Load:
                 self._has_mark = True
             except DatabaseError as error:
                 if is_cancelled_or_timed_out(error) or not self._session.is_open:
-                    raise  # otherwise there are no savepoints here, and a row that fails will not be found
+                    raise  # otherwise savepoints are not supported and a failed row cannot be found
 
     def _can_undo(self, block: Block) -> bool:
         return self._session.is_logged and (self._has_mark or self._commits_each or not block.first)
 
     async def _undo(self, block: Block) -> None:
-        """Go back to the state in front of *block*."""
+        """Roll back to the state before *block*."""
         session = self._session
         if self._has_mark:
             await session.rollback_to_savepoint(_BLOCK)
@@ -243,14 +243,14 @@ class _Load:
     # -- blocks -------------------------------------------------------------------------------------------------------
 
     async def _put(self, block: Block) -> Block | Exception | None:
-        """Send *block* and wait until the server has taken it.
+        """Send *block* and wait until the server has accepted it.
 
-        Returns:  the next one, which was made meanwhile, or what kept it from being made.
+        Returns:  the next block, prepared meanwhile, or the exception of preparing it.
         """
         line = self._session.line
         line.extend_deadline()
         if self._session.is_ansi:
-            await self._cursor.close()  # there, to open what is open is an error (documented)
+            await self._cursor.close()  # there, opening an open cursor is an error (documented)
         await self._mark(block)
         ticket = self._cursor.submit(block.messages)
         try:
@@ -267,27 +267,29 @@ class _Load:
         return following
 
     async def _made(self) -> Block | Exception | None:
-        """The next block. What goes wrong with it is kept until the block in front of it is done with."""
+        """The next block. An exception is returned, to be raised after the block before it is finished."""
         try:
             return await self._blocks.make()
         except Exception as error:
             return error
 
     async def _refused(self, block: Block, told: ServerError) -> DatabaseError:
-        """The error for a block that the server has not taken, with the row's index if it can be found."""
+        """The error for a rejected block, with the row's index if it can be found."""
         error = self._error(told)
         which = self._feed.span(block.first, block.first + len(block.rows) - 1)
         if told.sqlcode == INTERRUPTED:
             return error
         if not self._can_undo(block):
-            error.add_note(f"it is one of {which}; what cannot be undone is not sent again to find out")
+            error.add_note(
+                f"it is one of {which}; they cannot be undone, so they were not sent again to find it"
+            )
             return error
         try:
             found = await self._find_bad_row(block)
         except Error as failure:
             if is_cancelled_or_timed_out(failure) or not self._session.is_open:
                 raise failure from error
-            error.add_note(f"it is one of {which}, which could not be sent again to find out: {failure}")
+            error.add_note(f"it is one of {which}; sending them again to find it failed: {failure}")
             return error
         if found is None:
             error.add_note(
@@ -303,7 +305,7 @@ class _Load:
         return error
 
     async def _find_bad_row(self, block: Block) -> DatabaseError | None:
-        """Undo *block* and send its rows one by one; the error of the first that fails, if any does."""
+        """Undo *block* and send its rows one by one; returns the error of the first failed row, or None."""
         self._session.line.extend_deadline()
         await self._cursor.close()
         await self._undo(block)

@@ -1,9 +1,9 @@
-"""Rows on their way in: from an iterable, an async one, or the records of a file. Never: tables, the server.
+"""Sources of rows: an iterable, an async iterable, or the records of a file. Never: tables, the server.
 
-House rules:
-1. No more is read than is asked for, and nothing is kept.
-2. What the user's iterables do is done in the event loop; files are read, and their text is taken apart, in a thread.
-3. An error of ours has the row's index, counted from 0, whatever a file's records are called.
+Invariants:
+1. No more is read than requested, and nothing is retained.
+2. The user's iterables run in the event loop; files are read and parsed in a thread.
+3. Errors raised here have the row's 0-based index, whatever the numbers of a file's records.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, Value
 
 RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
-"""Rows; or, where a format is named, a path, an open file, or chunks of text or bytes."""
+"""Rows; or with a format, a path, an open file, or chunks of text or bytes."""
 
 
 _TUPLES: Final = frozenset((tuple,))
 
 
 def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> SourceReader:
-    """What feeds on rows whose values have their columns' names; nothing is read yet.
+    """A reader of rows given as mappings by column name; reads nothing yet.
 
-    Args:     columns: which, and in which order; None for those of the first row.
+    Args:     columns: names and order; None for those of the first row.
     Raises:   InterfaceError: *rows* cannot be iterated.
     """
     check_rows(rows)
@@ -56,17 +56,17 @@ def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> Source
 
 
 def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DATES) -> SourceReader:
-    """What feeds on *source*; nothing is read yet.
+    """A reader of *source*; reads nothing yet.
 
-    Args:     form: of a file or of chunks; None for rows. dbdate: how dates are written there.
-    Raises:   InterfaceError: *source* is nothing of that.
+    Args:     form: format of a file or of chunks; None for rows. dbdate: format of dates in text.
+    Raises:   InterfaceError: *source* is of an unsupported type.
     """
     if form is not None:
         if isinstance(source, AsyncIterable):
             return _AsyncRecords(cast(AsyncIterable[Chunk], source), form, dbdate)
         return _Records(cast(TextSource, source), form, dbdate)
     if isinstance(source, (os.PathLike, Readable)):
-        raise InterfaceError('format: must be given for a path or a file: "unload" or "csv"')
+        raise InterfaceError('format: expected "unload" or "csv" for a path or a file')
     check_rows(source)
     if isinstance(source, AsyncIterable):
         return _AsyncRows(cast(AsyncIterable[Sequence[Value]], source))
@@ -74,56 +74,56 @@ def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DA
 
 
 class SourceReader(ABC):
-    """Rows, as many at a time as somebody asks for."""
+    """A source of rows, read in portions."""
 
     origin = "header"
-    """What tells the columns' names."""
+    """Where the column names come from."""
     has_values = False
-    """Whether the caller gives values; if not, they come from text."""
+    """Whether the caller supplies values; otherwise they are parsed from text."""
 
     def __init__(self) -> None:
         self.count = 0
-        """Rows so far."""
+        """Number of rows read."""
         self.names: tuple[str, ...] | None = None
-        """The columns' names, if a header or the first mapping has told them."""
+        """The column names, if a header or the first mapping supplies them."""
         self._opened: Generator[object] | None = None
 
     def place(self, index: int) -> str:
-        """What a message calls a row."""
+        """The name of a row in messages."""
         return f"row {index}"
 
     def span(self, first: int, last: int) -> str:
-        """What a message calls several."""
+        """The name of a range of rows in messages."""
         return f"rows {first} to {last}"
 
     @abstractmethod
     async def begin(self) -> int | None:
-        """Read up to the first row, which is kept.
+        """Read up to the first row, which is retained.
 
-        Returns:  how many values it has; None when there are no rows.
+        Returns:  its number of values; None if there are no rows.
         """
 
     @abstractmethod
     def fit(self, columns: Sequence[Column]) -> None:
-        """From now on, text becomes values for these columns; values stay what they are."""
+        """Set the columns, which determine how text is parsed; values are not affected."""
 
     @abstractmethod
     async def take(self, count: int) -> list[Row]:
-        """The next rows; fewer than *count* when there are no more."""
+        """The next *count* rows; fewer at the end."""
 
     def close(self) -> None:
-        """Let go of a file that was opened here."""
+        """Close a file that was opened here."""
         if self._opened is not None:
-            # A call that was cancelled may have left a thread in there; the file is closed when that has done with it.
+            # A cancelled call may have left a thread reading; the file is closed when that thread is done.
             with contextlib.suppress(ValueError):
                 self._opened.close()
 
 
-# -- rows ------------------------------------------------------------------------------------------------------
+# -- rows -------------------------------------------------------------------------------------------------------------
 
 
 class _Values(SourceReader):
-    """What rows of both kinds have in common."""
+    """Base of readers of values."""
 
     has_values = True
 
@@ -136,7 +136,7 @@ class _Values(SourceReader):
 
 
 class _Rows(_Values):
-    """Those that are there, or made as they are asked for."""
+    """Rows of an iterable."""
 
     def __init__(self, source: Iterable[Sequence[Value]]) -> None:
         super().__init__()
@@ -151,17 +151,17 @@ class _Rows(_Values):
     async def take(self, count: int) -> list[Row]:
         rows, self._ahead = self._ahead, []
         rows += self._pull(count - len(rows))
-        await asyncio.sleep(0)  # others want the event loop, too
+        await asyncio.sleep(0)  # let other tasks run
         return rows
 
     def _pull(self, count: int) -> list[Row]:
-        """A row becomes a tuple as it comes: whoever makes them may use one list for all."""
+        """Convert each row to a tuple immediately, since the source may reuse one list for all rows."""
         source: Iterable[Any]
         if self._list is None:
             source = islice(self._source, count)
         else:
             source = self._list[self.count : self.count + count]
-            if _TUPLES.issuperset(map(type, source)):  # a third of the time that looking at each would take
+            if _TUPLES.issuperset(map(type, source)):  # three times as fast as checking each row
                 self.count += len(source)
                 return source
         rows: list[Row] = [
@@ -173,7 +173,7 @@ class _Rows(_Values):
 
 
 class _AsyncRows(_Values):
-    """Those that are awaited."""
+    """Rows of an async iterable."""
 
     def __init__(self, source: AsyncIterable[Sequence[Value]]) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class _AsyncRows(_Values):
 
 
 class _NamedRows(_Rows):
-    """Mappings; the first one names the columns, unless they are given."""
+    """Mappings; the first one determines the columns unless they are given."""
 
     origin = "named"
 
@@ -211,7 +211,7 @@ class _NamedRows(_Rows):
 
 
 class _AsyncNamedRows(_AsyncRows):
-    """Likewise, awaited."""
+    """Mappings of an async iterable."""
 
     origin = "named"
 
@@ -239,7 +239,7 @@ def _keys_of(row: Mapping[str, Value], index: int) -> tuple[str, ...]:
 
 
 def _values_of(row: Mapping[str, Value], names: tuple[str, ...], index: int) -> Row:
-    """The values of these names; there must be no others."""
+    """The values of these names; any other name is an error."""
     if len(_keys_of(row, index)) == len(names):
         with contextlib.suppress(KeyError):
             return tuple([row[name] for name in names])
@@ -250,11 +250,11 @@ def _values_of(row: Mapping[str, Value], names: tuple[str, ...], index: int) -> 
     raise DataError(f"row {index}: unknown column {surplus!r:.40}", row_index=index)
 
 
-# -- records of text -------------------------------------------------------------------------------------------
+# -- records of text --------------------------------------------------------------------------------------------------
 
 
 class _Text(SourceReader):
-    """What records of both kinds have in common."""
+    """Base of readers of text records."""
 
     def __init__(self, form: TextFormat, dbdate: str) -> None:
         super().__init__()
@@ -270,7 +270,7 @@ class _Text(SourceReader):
         return f"records {self._number(first)} to {self._number(last)}"
 
     def _number(self, index: int) -> int:
-        """A row's record, counted from 1, the header included."""
+        """A row's record number, counted from 1, including the header."""
         return index + 1 + self.has_header
 
     @property
@@ -285,7 +285,7 @@ class _Text(SourceReader):
         self._parse = field_parser(columns, dbdate=self._dbdate)
 
     def row(self, record: TextRecord, index: int) -> Row:
-        """The row that a record is."""
+        """The row for a record."""
         assert self._parse is not None, "the columns are not known yet"
         try:
             return self._parse(record)
@@ -294,7 +294,7 @@ class _Text(SourceReader):
 
 
 class _Records(_Text):
-    """Those that a thread reads."""
+    """Records of a file, read in a thread."""
 
     def __init__(self, source: TextSource, form: TextFormat, dbdate: str) -> None:
         super().__init__(form, dbdate)
@@ -333,7 +333,7 @@ class _Records(_Text):
 
 
 class _AsyncRecords(_Text):
-    """Those whose chunks are awaited."""
+    """Records from chunks of an async iterable."""
 
     def __init__(self, source: AsyncIterable[Chunk], form: TextFormat, dbdate: str) -> None:
         super().__init__(form, dbdate)

@@ -1,8 +1,8 @@
-"""Text of DATE, DATETIME and INTERVAL <-> value. Never: other types, columns, files.
+"""Conversion between text and DATE, DATETIME and INTERVAL values. Never: other types, columns, files.
 
 DATETIME and INTERVAL are written without keywords, 2026-01-31 12:30:00.250 and 3 04:05:06 (documented: Guide to SQL
-Syntax, UNLOAD TO file), DATE as DBDATE says (documented: Guide to SQL Reference). The signs of intervals below one,
--0 04:00:00, and a FRACTION alone, .12345, are assumed: a LOAD of them at a real server would prove it.
+Syntax, UNLOAD TO file), DATE according to DBDATE (documented: Guide to SQL Reference). The sign of intervals below
+one, -0 04:00:00, and a single FRACTION, .12345, are assumed: a LOAD of them on a real server would confirm it.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Datetime, IntervalYM, Qualifier, SqlType, Unit, Value, datetime_qualifier
 
 ISO_DATES: Final = "Y4MD-"
-"""The DBDATE of dates like 2026-01-31."""
+"""DBDATE of ISO dates such as 2026-01-31."""
 
 Parse: TypeAlias = Callable[[str], Value]
-"""Text -> value; raises DataError."""
+"""Converts text to a value; raises DataError."""
 
 Format: TypeAlias = Callable[[Value], str]
-"""Value -> text; raises DataError."""
+"""Converts a value to text; raises DataError."""
 
 
 def unreadable(sql_type: SqlType) -> DataError:
-    """What a Parse raises; the text is not shown."""
-    return DataError(f"the text is no {sql_type}")
+    """The error of a Parse; does not show the text."""
+    return DataError(f"not a valid {sql_type}")
 
 
 def refused(value: Value, sql_type: SqlType) -> DataError:
-    """What a Format raises for a value of another class."""
-    return DataError(f"{type(value).__name__} is no value for {sql_type}")
+    """The error of a Format for a value of an unsupported class."""
+    return DataError(f"{sql_type} does not accept {type(value).__name__}")
 
 
 # --- DATE -----------------------------------------------------------------------------------------------------------
@@ -48,27 +48,27 @@ _DBDATE: Final = re.compile(r"(?=.{4,5}\Z)((?:Y4)?+(?:MD|DM)(?:Y4)?+)([-/.0]?+)"
 
 
 def check_dbdate(dbdate: object) -> None:
-    """Raise unless *dbdate* says how dates are written."""
+    """Raise InterfaceError unless *dbdate* is a valid date format."""
     if not isinstance(dbdate, str):
-        raise InterfaceError(f"dbdate: must be a str such as {ISO_DATES}, not {type(dbdate).__name__}")
+        raise InterfaceError(f"dbdate: expected a str such as {ISO_DATES}, got {type(dbdate).__name__}")
     _date_order(dbdate)
 
 
 def _date_order(dbdate: str) -> tuple[list[str], str]:
-    """Y, M and D in their order, and what stands between them; a slash when DBDATE does not say (documented)."""
+    """The order of Y, M and D, and their separator; a slash if DBDATE has none (documented)."""
     found = _DBDATE.fullmatch(dbdate.upper())
     if found is None:
         raise InterfaceError(
-            f"dbdate: must be like Y4MD- or MDY4/, with a year of four digits, not {dbdate!r}"
+            f"dbdate: expected a form like Y4MD- or MDY4/ with a four-digit year, got {dbdate!r}"
         )
     mark = found[2] or "/"
     return list(found[1].replace("4", "")), "" if mark == "0" else mark
 
 
 def date_parser(sql_type: SqlType, dbdate: str) -> Parse:
-    """What reads dates of this DBDATE; days and months of one digit, too, unless nothing stands between them.
+    """The parser of dates with this DBDATE; accepts one-digit days and months unless there is no separator.
 
-    Raises:   InterfaceError: no DBDATE, or one with years of two digits, whose century nobody knows.
+    Raises:   InterfaceError: invalid DBDATE, or two-digit years, whose century is unknown.
     """
     order, mark = _date_order(dbdate)
     digits = {"Y": r"(?P<Y>\d{4})", "M": r"(?P<M>\d{1,2})", "D": r"(?P<D>\d{1,2})"}
@@ -91,7 +91,7 @@ def date_parser(sql_type: SqlType, dbdate: str) -> Parse:
 
 
 def date_formatter(sql_type: SqlType, dbdate: str) -> Format:
-    """The reverse of `date_parser`."""
+    """The inverse of `date_parser`."""
     order, mark = _date_order(dbdate)
     template = mark.join({"Y": "{0:04d}", "M": "{1:02d}", "D": "{2:02d}"}[part] for part in order)
 
@@ -113,22 +113,22 @@ _MARKS: Final = {
     Unit.SECOND: ":",
     Unit.FRACTION: ".",
 }
-"""What stands in front of a field that is not the first one; in front of FRACTION always."""
+"""Separator before a field that is not the first one; FRACTION always has it."""
 
 _ISO: Final[Mapping[Unit, tuple[str, Callable[[str], Value]]]] = {
     Unit.YEAR: (r"\d{4}-\d\d-\d\d[ T](?:[01]\d|2[0-3]):\d\d:\d\d", dt.datetime.fromisoformat),
     Unit.HOUR: (r"(?:[01]\d|2[0-3]):\d\d:\d\d", dt.time.fromisoformat),
 }
-"""By the first field: what Python reads by itself, several times faster than field by field (measured)."""
+"""By first field: forms that Python parses directly, several times as fast as by field (measured)."""
 
 
 def _fraction_pattern(scale: int) -> str:
-    """Digits that fit, zeros behind them; of no digits when the qualifier ends before."""
+    """Digits that fit, then zeros; no digits if the qualifier has no FRACTION."""
     return rf"\.(?P<FRACTION>\d{{1,{scale}}})0*+" if scale else r"\.0*+"
 
 
 def _fields_pattern(qualifier: Qualifier, first: str, others: Mapping[Unit, str]) -> re.Pattern[str]:
-    """The fields of a qualifier, each in a group of its name; a fraction behind SECOND may be missing."""
+    """The fields of a qualifier as named groups; a fraction after SECOND is optional."""
     pattern = ""
     for unit in qualifier.units:
         if unit == Unit.FRACTION:
@@ -153,13 +153,13 @@ _IN_INTERVAL: Final = {
 
 
 _FIELD_NAMES: Final = {unit: "microsecond" if unit == Unit.FRACTION else unit.name.lower() for unit in Unit}
-"""As Datetime calls them; timedelta and IntervalYM have an s behind."""
+"""As named by Datetime; timedelta and IntervalYM append an s."""
 
 _YEAR_TO_DAY: Final = datetime_qualifier(Unit.YEAR, Unit.DAY)
 
 
 def _numbers(found: re.Match[str], names: Mapping[str, str]) -> dict[str, int]:
-    """The fields of a match under other names; a fraction in microseconds."""
+    """The fields of a match, renamed; a fraction in microseconds."""
     numbers: dict[str, int] = {}
     for group, name in names.items():
         digits = found[group] or "0"
@@ -168,7 +168,7 @@ def _numbers(found: re.Match[str], names: Mapping[str, str]) -> dict[str, int]:
 
 
 def datetime_parser(sql_type: SqlType) -> Parse:
-    """What reads DATETIME of one qualifier: all of its fields, but a fraction may be missing; no others."""
+    """The parser of DATETIME with one qualifier: exactly its fields, with an optional fraction."""
     qualifier, codec = qualifier_of(sql_type), datetime(sql_type)
     if qualifier == _YEAR_TO_DAY:
         return date_parser(sql_type, ISO_DATES)
@@ -180,7 +180,7 @@ def datetime_parser(sql_type: SqlType) -> Parse:
         if found is None or found["sign"]:
             raise unreadable(sql_type)
         try:
-            # The codec knows which class has just these fields.
+            # The codec chooses the class that has exactly these fields.
             return codec.decode(codec.encode(Datetime(**_numbers(found, names), scale=qualifier.scale or 5)))
         except DataError:
             raise unreadable(sql_type) from None
@@ -202,7 +202,7 @@ def datetime_parser(sql_type: SqlType) -> Parse:
 
 
 def interval_parser(sql_type: SqlType) -> Parse:
-    """What reads INTERVAL of one qualifier, with a sign in front of the whole."""
+    """The parser of INTERVAL with one qualifier; a sign applies to the whole value."""
     qualifier = qualifier_of(sql_type)
     pattern = _fields_pattern(qualifier, r"\d{1,9}", _IN_INTERVAL)
     names = {unit.name: _FIELD_NAMES[unit] + "s" for unit in qualifier.units}
@@ -222,7 +222,7 @@ def interval_parser(sql_type: SqlType) -> Parse:
 
 
 def _layout(qualifier: Qualifier, first: int) -> list[tuple[str, slice]]:
-    """Where the digits of each field are, in a number with *first* digits for the first one, and what precedes them."""
+    """Position and preceding separator of each field, in a number with *first* digits for the first field."""
     layout: list[tuple[str, slice]] = []
     start = 0
     for unit in qualifier.units:
@@ -236,7 +236,7 @@ def _layout(qualifier: Qualifier, first: int) -> list[tuple[str, slice]]:
 
 
 def datetime_formatter(sql_type: SqlType) -> Format:
-    """The reverse of `datetime_parser`; digits of a fraction that the qualifier has not are cut, as in parameters."""
+    """The inverse of `datetime_parser`; excess fraction digits are cut off, as in parameters."""
     qualifier = qualifier_of(sql_type)
     layout = _layout(qualifier, 4 if qualifier.first == Unit.YEAR else 2)
     behind = qualifier.scale + 1 if qualifier.scale else 0
@@ -256,7 +256,7 @@ def datetime_formatter(sql_type: SqlType) -> Format:
 
 
 def interval_formatter(sql_type: SqlType) -> Format:
-    """The reverse of `interval_parser`."""
+    """The inverse of `interval_parser`."""
     qualifier, number_of = qualifier_of(sql_type), interval_packer(sql_type)
     layout = _layout(qualifier, (qualifier.leading + 1) // 2 * 2)
 

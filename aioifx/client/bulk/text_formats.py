@@ -1,16 +1,16 @@
-"""Records of text in UNLOAD's format and in CSV: split, joined, escaped. Never: types, columns, tables, a server.
+"""Records of text in UNLOAD's format and in CSV: splitting, joining, escaping. Never: types, columns, tables, a server.
 
-UNLOAD's format is documented in the Guide to SQL Syntax (LOAD, UNLOAD and their DELIMITER clause): a delimiter ends
-each field, a newline each record; a backslash takes the meaning from a delimiter, newline or backslash behind it;
-nothing between delimiters is NULL; a backslash and a blank alone in a field are a string of no characters. That a
-backslash leaves any other character as it is, is assumed.
+UNLOAD's format is documented in the Guide to SQL Syntax (LOAD, UNLOAD and their DELIMITER clause). A delimiter ends
+each field, a newline each record. A backslash escapes the delimiter, newline or backslash after it. An empty field is
+NULL; a field of only a backslash and a blank is an empty string. That a backslash leaves any other character
+unchanged is assumed.
 
-House rules:
-1. What is written comes back as it was, NULL and '' told apart; what could not is refused.
-2. A chunk may be cut anywhere: in a record, an escape, a character. Memory is bounded by one chunk and one record.
-3. Reading forgives what has one meaning only: no newline behind the last record, no delimiter behind a last field
-   with text, CRLF, empty lines. A message says which record is wrong, counted from 1, and never shows its text.
-4. Every character is looked at a bounded number of times: no pattern backtracks.
+Invariants:
+1. Records are read back as they were written, with NULL and '' distinct; what cannot be is rejected.
+2. A chunk may end anywhere: in a record, an escape, a character. Memory is bounded by one chunk and one record.
+3. Parsing accepts unambiguous variants: no newline after the last record, no delimiter after a last field with text,
+   CRLF, empty lines. Messages name the failed record, counted from 1, and never show its text.
+4. Each character is examined a bounded number of times: no pattern backtracks.
 """
 
 from __future__ import annotations
@@ -35,39 +35,39 @@ Chunk: TypeAlias = str | bytes | bytearray | memoryview
 
 @runtime_checkable
 class Readable(Protocol):
-    """An open file, binary or text. A text file needs newline="": else Python turns a CR in a field into a newline."""
+    """An open file, binary or text. A text file needs newline="", or Python turns a CR in a field into a newline."""
 
     def read(self, size: int, /) -> str | bytes: ...
 
 
 TextSource: TypeAlias = os.PathLike[str] | Readable | Iterable[Chunk]
-"""Where records come from; a plain str is refused, for it could be a path as well as text."""
+"""Source of records; a plain str is rejected, since it could be a path or text."""
 
 MAX_RECORD: Final = 16 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
 
 
 class TextFormat(Protocol):
-    """What tells one format from another; the rest is `RecordReader`."""
+    """The part of a text format that `RecordReader` does not implement."""
 
     @property
     def encoding(self) -> str:
-        """Python's name of the code set of chunks that are bytes."""
+        """Python name of the encoding of bytes."""
         ...
 
     @property
     def max_record(self) -> int:
-        """The longest record that is read, in characters."""
+        """Maximum length of a record, in characters."""
         ...
 
     def goes_on(self, line: str, inside: bool) -> bool:
-        """Whether the newline behind *line* is data; *inside* says it of the newline in front of it."""
+        """Whether the newline after *line* is data; *inside* is the same for the newline before it."""
         ...
 
     def fields(self, text: str) -> TextRecord:
-        """The fields of a record without its newline; none for an empty line.
+        """The fields of a record without its newline; an empty list for an empty line.
 
-        Raises:   DataError: it is not in this format.
+        Raises:   DataError: the record is not in this format.
         """
         ...
 
@@ -77,19 +77,19 @@ class TextFormat(Protocol):
 
 
 _SHIFTS: Final = 200_000
-"""Records whose line is remembered, where it is not that of the record before and one; no block has as many."""
+"""Number of records whose line number is remembered if it does not follow from the one before; enough for a block."""
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
 def records(source: TextSource, form: TextFormat, reader: RecordReader | None = None) -> Iterator[TextRecord]:
-    """The records of a path, an open file, or chunks of text or bytes, one by one.
+    """The records of a path, an open file, or chunks of text or bytes.
 
-    A path or a file is read in small pieces as records are asked for, and blocks meanwhile: an event loop asks from a
-    thread, or for few at a time.
+    A path or a file is read in small pieces as needed. Reading blocks, so use a thread in an event loop, or request few
+    records at a time.
 
-    Raises:   InterfaceError: *source* is nothing of that. DataError: what it holds is not in this format.
+    Raises:   InterfaceError: *source* is of an unsupported type. DataError: the text is not in this format.
     """
     reader = reader or RecordReader(form)
     for chunk in _chunks(source):
@@ -100,7 +100,7 @@ def records(source: TextSource, form: TextFormat, reader: RecordReader | None = 
 async def async_records(
     source: AsyncIterable[Chunk], form: TextFormat, reader: RecordReader | None = None
 ) -> AsyncIterator[TextRecord]:
-    """The same for chunks that have to be awaited."""
+    """The same for an async iterable of chunks."""
     reader = reader or RecordReader(form)
     async for chunk in source:
         for record in reader.feed(chunk):
@@ -112,39 +112,43 @@ async def async_records(
 def _chunks(source: TextSource) -> Iterator[Chunk]:
     if isinstance(source, (str, bytes, bytearray, memoryview)):
         kind = type(source).__name__
-        raise InterfaceError(f"a {kind} may be a path or text: give a pathlib.Path or a list of chunks")
+        raise InterfaceError(
+            f"expected a pathlib.Path or a list of chunks, not {kind}, which may be a path or text"
+        )
     if isinstance(source, os.PathLike):
         with open(source, "rb") as file:
             while data := file.read(_CHUNK):
                 yield data
-    elif isinstance(source, Readable):  # before the iterables: a file gives lines, which nothing bounds
+    elif isinstance(source, Readable):  # before iterables: iterating a file returns lines of unbounded length
         while chunk := source.read(_CHUNK):
             yield chunk
     elif isinstance(source, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         yield from source
     else:
-        raise InterfaceError(f"{type(source).__name__} is no path, file or iterable of chunks")
+        raise InterfaceError(f"expected a path, file or iterable of chunks, not {type(source).__name__}")
 
 
 class RecordReader:
-    """Chunks in, records out; knows where it is, and nothing of where chunks come from."""
+    """Converts chunks to records and tracks the position; does not read chunks itself."""
 
     __slots__ = ("_decoder", "_ended", "_form", "_held", "_inside", "_lines", "_pieces", "_shifts", "count")
 
     def __init__(self, form: TextFormat) -> None:
         self.count = 0
-        """Records so far."""
+        """Number of records so far."""
         self._form = form
-        self._ended = 0  # lines of records that are complete, and empty ones
-        self._shifts: deque[tuple[int, int]] = deque(maxlen=_SHIFTS)  # a record, its line less its number
+        self._ended = 0  # lines of complete records, and empty lines
+        self._shifts: deque[tuple[int, int]] = deque(
+            maxlen=_SHIFTS
+        )  # record number, and its line number minus that
         self._decoder = codecs.getincrementaldecoder(form.encoding)("strict")
-        self._pieces: list[str] = []  # of a line whose newline is not here yet
-        self._lines: list[str] = []  # of a record, those whose newlines are data
+        self._pieces: list[str] = []  # pieces of an incomplete line
+        self._lines: list[str] = []  # lines of a record whose newlines are data
         self._held = 0  # characters in both
         self._inside = False
 
     def place(self, record: int) -> str:
-        """Where a record stands: its number, counted from 1, and the line of the text that it begins in."""
+        """Position of a record: its number, counted from 1, and the number of its first line."""
         if record > self.count:
             return f"record {record}, line {self._ended + 1}"
         after = 0
@@ -156,15 +160,15 @@ class RecordReader:
         return f"record {record}" if is_forgotten else f"record {record}, line {record + after}"
 
     def feed(self, chunk: Chunk) -> Iterator[TextRecord]:
-        """The records that end in this chunk; to be exhausted before the next one is fed."""
+        """The records that end in this chunk; exhaust the iterator before feeding the next chunk."""
         if isinstance(chunk, str):
             return self._split(chunk)
         if isinstance(chunk, (bytes, bytearray, memoryview)):  # pyright: ignore[reportUnnecessaryIsInstance]
             return self._decoded(bytes(chunk), final=False)
-        raise InterfaceError(f"chunks must be str or bytes, not {type(chunk).__name__}")
+        raise InterfaceError(f"chunks: expected str or bytes, got {type(chunk).__name__}")
 
     def finish(self) -> Iterator[TextRecord]:
-        """The record that has no newline behind it.
+        """The last record, if it has no newline.
 
         Raises:   DataError: the text ends within a record.
         """
@@ -180,13 +184,13 @@ class RecordReader:
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
-            # What is text in front of the bad byte goes first, so that the count of records is right.
+            # Text before the bad byte is processed first, so that the record count is right.
             good = max(0, error.start - (len(error.object) - len(data)))
             self._decoder.setstate(before)
             yield from self._split(self._decoder.decode(data[:good]))
             byte, encoding = error.object[error.start], self._form.encoding
             place = self.place(self.count + 1)
-            raise DataError(f"{place}: byte {byte:#04x} is no text in {encoding}") from None
+            raise DataError(f"{place}: byte {byte:#04x} cannot be decoded as {encoding}") from None
         yield from self._split(text)
 
     def _split(self, text: str) -> Iterator[TextRecord]:
@@ -215,7 +219,7 @@ class RecordReader:
             )
 
     def _record(self, line: str) -> TextRecord:
-        """The fields of what is held and *line* behind it."""
+        """The fields of the held lines followed by *line*."""
         lines = 1 + len(self._lines)
         if self._lines:
             line = "\n".join([*self._lines, line])
@@ -237,26 +241,26 @@ class RecordReader:
 
 def _check_delimiter(delimiter: object, unfit: str) -> None:
     if not isinstance(delimiter, str) or len(delimiter) != 1:
-        raise InterfaceError("delimiter: must be one character")
+        raise InterfaceError("delimiter: expected one character")
     if delimiter in unfit:
-        raise InterfaceError(f"delimiter: {delimiter!r} has another meaning in this format")
+        raise InterfaceError(f"delimiter: {delimiter!r} is reserved in this format")
 
 
 def _check_reading(encoding: str, max_record: int) -> None:
     if not isinstance(encoding, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InterfaceError(f"encoding: must be a str, not {type(encoding).__name__}")
+        raise InterfaceError(f"encoding: expected a str, got {type(encoding).__name__}")
     try:
-        b"a".decode(encoding, "ignore")  # nothing at all would be decoded without looking
+        b"a".decode(encoding, "ignore")  # decoding an empty string would not check the name
     except (LookupError, ValueError):
-        raise InterfaceError(f"encoding: no code set of text is called {encoding!r}") from None
+        raise InterfaceError(f"encoding: unknown text encoding {encoding!r}") from None
     if max_record < 1:
-        raise InterfaceError("max_record: must be 1 or more")
+        raise InterfaceError("max_record: expected 1 or more")
 
 
 # --- UNLOAD's format ------------------------------------------------------------------------------------------------
 
-# Documented: no backslash, newline or hexadecimal digit. A blank is allowed there, but an empty string and an escaped
-# blank would look the same; CR would look like the line's end in a file from Windows.
+# Documented: no backslash, newline or hexadecimal digit. A blank is allowed there, but would make an empty string and
+# an escaped blank look the same. A CR would look like part of the line end in a file from Windows.
 _UNFIT_FOR_UNLOAD: Final = "\\\n\r 0123456789abcdefABCDEF"
 _EMPTY: Final = "\\ "
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -266,9 +270,9 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 class UnloadFormat:
     """The format of the SQL statements LOAD and UNLOAD.
 
-    Args:     delimiter: the character behind each field.
-              encoding: Python's name of the code set of chunks that are bytes.
-              max_record: the longest record that is read, in characters.
+    Args:     delimiter: the character after each field.
+              encoding: Python name of the encoding of bytes.
+              max_record: maximum length of a record, in characters.
     """
 
     delimiter: str = "|"
@@ -282,10 +286,10 @@ class UnloadFormat:
     def line(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline.
 
-        Raises:   InterfaceError: it has no fields.
+        Raises:   InterfaceError: the record has no fields.
         """
         if not fields:
-            raise InterfaceError("a record has one field at least")
+            raise InterfaceError("fields: expected at least one")
         delimiter = self.delimiter
         escaped, parts = "\\" + delimiter, [""] * len(fields)
         for index, field in enumerate(fields):
@@ -297,17 +301,17 @@ class UnloadFormat:
         return delimiter.join(parts) + delimiter + "\n"
 
     def goes_on(self, line: str, inside: bool) -> bool:
-        """Whether the newline behind *line* is escaped; the one in front of it does not matter."""
+        """Whether the newline after *line* is escaped; *inside* does not matter."""
         del inside
         return line.endswith("\\") and _ends_in_escape(line)
 
     def fields(self, text: str) -> TextRecord:
-        """The fields of a record, escapes resolved."""
+        """The fields of a record, unescaped."""
         if text.endswith("\r") and not _ends_in_escape(text[:-1]):
             text = text[:-1]
         if "\\" not in text:
             plain = text.split(self.delimiter)
-            if not plain[-1]:  # behind the last delimiter
+            if not plain[-1]:  # after the last delimiter
                 plain.pop()
             return [field or None for field in plain]
         found = _unload_field(self.delimiter).findall(text)
@@ -316,7 +320,7 @@ class UnloadFormat:
 
 @lru_cache(maxsize=16)
 def _unload_field(delimiter: str) -> re.Pattern[str]:
-    """A field as it is written, and its delimiter; both are empty behind the last one."""
+    """Pattern of an escaped field with its delimiter; both are empty after the last one."""
     mark = re.escape(delimiter)
     return re.compile(rf"((?:[^\\{mark}]++|\\.)*+)({mark}|\Z)", re.DOTALL)
 
@@ -328,7 +332,7 @@ def _unescaped(field: str) -> str | None:
 
 
 def _ends_in_escape(text: str) -> bool:
-    """Whether a backslash at the end waits for its character."""
+    """Whether the text ends with an incomplete escape."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
@@ -337,18 +341,18 @@ def _ends_in_escape(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """Comma-separated values as Python's csv reads them: quotes around a field, doubled in it.
+    """Comma-separated values as in Python's csv: quotes around a field, doubled inside it.
 
-    A field without quotes whose text is *null* is NULL; in quotes it is that text. So NULL and '' differ, as they do
-    in PostgreSQL's COPY. What writers produce that quote every field needs ``quoted_null=True``, and then no field is
-    that text. A field longer than csv.field_size_limit() is refused.
+    An unquoted field equal to *null* is NULL; a quoted one is text, so NULL and '' differ, as in PostgreSQL's COPY.
+    Use ``quoted_null=True`` for files in which every field is quoted; then no field can have the text of *null*. A
+    field longer than csv.field_size_limit() is rejected.
 
     Args:     delimiter: the character between fields.
-              header: the first record is the names of the columns; reading gives it like any other, see `names`.
+              header: the first record holds the column names; it is returned like any other record, see `names`.
               null: the text of NULL.
               quoted_null: the text of NULL is NULL in quotes, too.
-              encoding: Python's name of the code set of chunks that are bytes; the default skips a byte order mark.
-              max_record: the longest record that is read, in characters.
+              encoding: Python name of the encoding of bytes; the default skips a byte order mark.
+              max_record: maximum length of a record, in characters.
     """
 
     delimiter: str = ","
@@ -362,21 +366,19 @@ class CsvFormat:
         _check_delimiter(self.delimiter, '"\r\n')
         _check_reading(self.encoding, self.max_record)
         if set(self.null) & {'"', "\r", "\n", self.delimiter}:
-            raise InterfaceError("null: must be free of quotes, newlines and the delimiter")
+            raise InterfaceError("null: expected a text without quotes, newlines and the delimiter")
 
     def line(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline.
 
-        Raises:   InterfaceError: it has no fields. DataError: it would not come back as it is.
+        Raises:   InterfaceError: the record has no fields. DataError: it could not be read back unchanged.
         """
         if not fields:
-            raise InterfaceError("a record has one field at least")
+            raise InterfaceError("fields: expected at least one")
         if self.quoted_null and self.null in fields:
-            raise DataError(
-                "a field is the text that stands for NULL: choose another null, or quoted_null=False"
-            )
+            raise DataError("a field equals the text of NULL: choose another null, or quoted_null=False")
         if not (self.null or self.quoted_null) and len(fields) == 1 and fields[0] is None:
-            raise DataError("a NULL alone would be an empty line, which is no record: choose a text for null")
+            raise DataError("a single NULL would be an empty line, which is skipped: set null to a text")
         texts = [self.null if field is None else self._quoted(field) for field in fields]
         return (self.delimiter.join(texts) or '""') + "\n"
 
@@ -389,20 +391,20 @@ class CsvFormat:
         return '"' + field.replace('"', '""') + '"'
 
     def goes_on(self, line: str, inside: bool) -> bool:
-        """Whether a quoted field is open behind *line*."""
+        """Whether a quoted field is open after *line*."""
         if '"' not in line:
             return inside
-        # A field that was open before goes on as if its quote stood here.
+        # A field that was already open continues as if its quote were here.
         found = _csv_field(self.delimiter).finditer('"' + line if inside else line)
         return any(field["closing"] == "" for field in found)
 
     def fields(self, text: str) -> TextRecord:
-        """The fields of a record, quotes resolved."""
+        """The fields of a record, unquoted."""
         try:
-            # Given whole records only, since csv's reader loses one that it is interrupted in.
+            # Only whole records: csv's reader loses a record when it is interrupted inside it.
             texts = next(csv.reader((text,), delimiter=self.delimiter, strict=True), list[str]())
         except csv.Error as error:
-            raise DataError(f"this is no CSV: {error}") from None
+            raise DataError(f"not valid CSV: {error}") from None
         if self.null not in texts:
             return list[str | None](texts)
         if self.quoted_null or '"' not in text:
@@ -412,13 +414,13 @@ class CsvFormat:
             None if field == self.null and written["closing"] is None else field
             for field, written in zip(
                 texts, found, strict=False
-            )  # behind the last one there is a match of nothing
+            )  # after the last field there is an empty match
         ]
 
     def names(self, record: Sequence[str | None]) -> tuple[str, ...]:
-        """The names in a header, without the blanks around them.
+        """The column names in a header, stripped of blanks.
 
-        Raises:   DataError: one is missing or stands there twice.
+        Raises:   DataError: a name is missing or occurs twice.
         """
         names = tuple((field or "").strip() for field in record)
         if "" in names:
@@ -431,7 +433,7 @@ class CsvFormat:
 
 @lru_cache(maxsize=16)
 def _csv_field(delimiter: str) -> re.Pattern[str]:
-    """A field as it is written; its closing quote is None when it has no opening one, empty when it is missing."""
+    """Pattern of a field; its closing quote is None without an opening one, and empty if it is missing."""
     mark = re.escape(delimiter)
     return re.compile(
         rf'(?: " (?: [^"]++ | "" )*+ (?P<closing> "?+ ) )?+ [^{mark}]*+ (?: {mark} | \Z )', re.VERBOSE

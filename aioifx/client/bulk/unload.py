@@ -1,8 +1,8 @@
-"""The rows of a query into a file or a function, as text, block by block. Never: how rows are fetched.
+"""Writes the rows of a query as text to a file or a function, block by block. Never: how rows are fetched.
 
-House rules:
-1. Nothing is opened, and nothing written, before the query has brought its first rows.
-2. Rows are made into text, and files written, in a thread, one block at a time.
+Invariants:
+1. Nothing is opened or written before the first rows of the query have arrived.
+2. Rows are formatted and files written in a thread, one block at a time.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from aioifx.sqltypes import Column, Row
 
 @runtime_checkable
 class Writable(Protocol):
-    """An open file, binary or text. A text file needs newline="": else Windows writes other newlines."""
+    """An open file, binary or text. A text file needs newline="", or Windows writes other newlines."""
 
     def write(self, data: Any, /) -> object: ...
 
 
 Take: TypeAlias = Callable[[bytes], object] | Callable[[bytes], Awaitable[object]]
-"""A function, or an async one, that takes a piece of text in bytes: any number of whole records."""
+"""A function, async or not, called with bytes of text: any number of whole records."""
 
 Target: TypeAlias = "os.PathLike[str] | Writable | Take"
-"""Where text goes."""
+"""Destination of text."""
 
 
 async def unload(
@@ -50,7 +50,7 @@ async def unload(
     dbdate: str = ISO_DATES,
     progress: Progress | None = None,
 ) -> int:
-    """Write every row of *stream*; the number of rows.
+    """Write every row of *stream*; returns the number of rows.
 
     Raises:   as `Connection.unload`.
     """
@@ -66,7 +66,7 @@ async def unload(
                 count += len(block)
                 if progress is not None:
                     progress(count)
-        if write is None:  # no rows; a header there is all the same
+        if write is None:  # no rows; a header is still written
             await _begun(sink, stream.columns, form, dbdate)
     finally:
         sink.close()
@@ -76,7 +76,7 @@ async def unload(
 async def _begun(
     sink: _Sink, columns: Sequence[Column], form: TextFormat, dbdate: str
 ) -> Callable[[Sequence[Row]], str]:
-    """What makes text of these columns' rows; whatever stands in front of the first has been written."""
+    """The formatter of rows with these columns; writes the header first."""
     fields, line = field_formatter(columns, dbdate=dbdate), form.line
 
     def text(rows: Sequence[Row]) -> str:
@@ -89,36 +89,36 @@ async def _begun(
 
 
 def _sink_for(target: Target, encoding: str) -> _Sink:
-    """Raises:   InterfaceError: text cannot go there."""
+    """Raises:   InterfaceError: the target is of an unsupported type."""
     if isinstance(target, (os.PathLike, Writable)):
-        return _FileSink(cast("Any", target), encoding)  # of what kind a path is, it does not matter
+        return _FileSink(cast("Any", target), encoding)
     if not callable(target):  # pyright: ignore[reportUnnecessaryComparison] - callers may be untyped
         kind = type(target).__name__
-        raise InterfaceError(f"out: must be a pathlib.Path, an open file or a function, not {kind}")
+        raise InterfaceError(f"out: expected a pathlib.Path, an open file or a function, got {kind}")
     return _FunctionSink(target, encoding)
 
 
 class _Sink(ABC):
-    """Where text goes, as much as a thread makes at a time."""
+    """Destination of text, written in portions."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
-        self._encoder = codecs.getincrementalencoder(encoding)("strict")  # a byte order mark comes once
+        self._encoder = codecs.getincrementalencoder(encoding)("strict")  # writes a byte order mark only once
 
     @abstractmethod
     async def put(self, make: Callable[[], str]) -> None:
-        """Write what *make* gives; it is called in a thread."""
+        """Write the text returned by *make*, which is called in a thread."""
 
     def encoded(self, make: Callable[[], str]) -> bytes:
         text = make()
         try:
             return self._encoder.encode(text)
         except UnicodeEncodeError:
-            raise DataError(f"the rows hold a character that is not in {self._encoding}") from None
+            raise DataError(f"the rows contain a character that is not in {self._encoding}") from None
 
     @abstractmethod
     def close(self) -> None:
-        """Nothing is put any more; close what was opened here."""
+        """Close a file that was opened here."""
 
 
 class _FileSink(_Sink):
@@ -136,7 +136,7 @@ class _FileSink(_Sink):
         target = self._target
         with self._at_work:
             if self._is_closed:
-                return  # by a cancellation, before this thread came to it
+                return  # closed by a cancellation before this thread started
             if isinstance(target, os.PathLike):
                 if self._opened is None:
                     self._opened = open(target, "wb")
@@ -145,7 +145,7 @@ class _FileSink(_Sink):
                 target.write(make() if _takes_text(target) else self.encoded(make))
 
     def close(self) -> None:
-        # Behind a cancellation a thread may be writing still; this waits for it, which is one block at most.
+        # After a cancellation a thread may still be writing; this waits for at most one block.
         with self._at_work:
             self._is_closed = True
             if self._opened is not None:

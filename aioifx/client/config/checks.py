@@ -1,4 +1,4 @@
-"""What the value of an option may be: refused by the option's name unless it fits. Never: where a value comes from."""
+"""Checks of option values; errors name the option. Never: where a value comes from."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ R = TypeVar("R")
 DEFAULT_LOCALE: Final = "en_US.8859-1"
 
 _MAX_TEXT: Final = 1024
-"""Bytes of a user, password, server or database name: far above Informix's own limits."""
+"""Maximum bytes of a user, password, server or database name, far above Informix's own limits."""
 
 
 def check_row_factory(factory: object) -> None:
-    """Raise unless *factory* can be called with the columns."""
+    """Raise InterfaceError unless *factory* can be called with the columns."""
     if not callable(factory):
-        raise InterfaceError("row_factory: must be callable, such as aioifx.rows.dict_row")
+        raise InterfaceError("row_factory: expected a callable such as aioifx.rows.dict_row")
     if isinstance(factory, type) and (name := _FACTORY_OF.get(factory)):
         raise InterfaceError(
-            f"row_factory: must be a function of the columns, not the class {factory.__name__}; use aioifx.rows.{name}"
+            f"row_factory: expected a function of the columns, got the class {factory.__name__}; use aioifx.rows.{name}"
         )
 
 
@@ -36,56 +36,56 @@ _FACTORY_OF: Final[dict[type, str]] = {dict: "dict_row", tuple: "tuple_row", Rec
 def row_maker(
     factory: Callable[[Sequence[Column]], Callable[[Row], R]], columns: Sequence[Column]
 ) -> Callable[[Row], R]:
-    """What *factory* makes of the columns.
+    """Call *factory* with the columns, and check its result.
 
-    Raises:   InterfaceError: it is no row factory, or returns none. Whatever it raises.
+    Raises:   InterfaceError: not a row factory, or its result is not callable. Any exception of the factory.
     """
     check_row_factory(factory)
     make = factory(columns)
     if not callable(make):  # pyright: ignore[reportUnnecessaryComparison] - callers may be untyped
-        raise InterfaceError(f"row_factory: must return a function of a row, not {type(make).__name__}")
+        raise InterfaceError(
+            f"row_factory: expected it to return a function of a row, got {type(make).__name__}"
+        )
     return make
 
 
 def check_text(name: str, value: object, code_set: CodeSet, *, required: bool = False) -> None:
-    """Refuse what cannot be sent as text of a login; nothing of it stands in the message.
+    """Check that a value can be sent as text in a login. The message does not show the value.
 
-    Raises:   InterfaceError: begins with *name*.
+    Raises:   InterfaceError: the message begins with *name*.
     """
     if not isinstance(value, str):
-        raise InterfaceError(f"{name}: must be a str, not {type(value).__name__}")
+        raise InterfaceError(f"{name}: expected a str, got {type(value).__name__}")
     if required and not value:
         raise InterfaceError(f"{name}: missing" + (_WHAT_SERVER_IS if name == "server" else ""))
     if "\0" in value:
-        raise InterfaceError(f"{name}: has a NUL")
+        raise InterfaceError(f"{name}: contains a NUL")
     try:
         size = len(code_set.encode(value))
     except DataError:
-        raise InterfaceError(f"{name}: has a character that is not in {code_set.name}") from None
+        raise InterfaceError(f"{name}: contains a character that is not in {code_set.name}") from None
     if size > _MAX_TEXT:
         raise InterfaceError(f"{name}: longer than {_MAX_TEXT} bytes")
 
 
-_WHAT_SERVER_IS: Final = (
-    "; it is the DBSERVERNAME of the Informix instance, given as server= or in INFORMIXSERVER"
-)
+_WHAT_SERVER_IS: Final = "; set server= or INFORMIXSERVER to the DBSERVERNAME of the Informix instance"
 
 
 def check_words(server: str, database: str) -> None:
     for name in names_in("server", server):
         if any(character.isspace() or character in "@/:" for character in name):
-            raise InterfaceError("server: must be DBSERVERNAMEs, separated by commas")
+            raise InterfaceError("server: expected DBSERVERNAMEs separated by commas")
     if "@" in database:
-        raise InterfaceError("database: names a server with '@'; give that as server=")
+        raise InterfaceError("database: contains a server name after '@'; use server= for it")
 
 
 def check_locale(name: str, locale: object, errors: object) -> None:
     if not isinstance(errors, str):
-        raise InterfaceError(f"encoding_errors: must be a str, not {type(errors).__name__}")
+        raise InterfaceError(f"encoding_errors: expected a str, got {type(errors).__name__}")
     if locale is None:
         return
     if not isinstance(locale, str) or not locale.isascii() or "\0" in locale or len(locale) > _MAX_TEXT:
-        raise InterfaceError(f"{name}: must be a locale such as {DEFAULT_LOCALE}")
+        raise InterfaceError(f"{name}: expected a locale such as {DEFAULT_LOCALE}")
     code_set_of(DEFAULT_LOCALE, errors)
     try:
         code_set_of(locale)
@@ -95,16 +95,16 @@ def check_locale(name: str, locale: object, errors: object) -> None:
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InterfaceError(f"{name}: must be a whole number from {low} to {high}")
+        raise InterfaceError(f"{name}: expected a whole number from {low} to {high}")
 
 
 def check_seconds(name: str, value: object) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= sys.float_info.max:
-        raise InterfaceError(f"{name}: must be a number of seconds above 0")
+        raise InterfaceError(f"{name}: expected a number of seconds above 0")
 
 
 def check_keepalive(value: object) -> None:
-    """Source:   documented: Linux takes at most 32767 seconds and 127 questions"""
+    """Source:   documented: Linux accepts at most 32767 seconds and 127 probes"""
     limits = (32767, 32767, 127)
     if isinstance(value, bool):
         return
@@ -117,22 +117,22 @@ def check_keepalive(value: object) -> None:
         )
     ):
         raise InterfaceError(
-            "keepalive: must be True, False, or three numbers: seconds until the first question, seconds between two "
-            f"(both up to {limits[0]}), and how many (up to {limits[2]})"
+            "keepalive: expected True, False, or three numbers: seconds until the first probe, seconds between probes "
+            f"(both up to {limits[0]}), and number of probes (up to {limits[2]})"
         )
 
 
 def check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise InterfaceError(f"{name}: must be True or False")
+        raise InterfaceError(f"{name}: expected True or False")
 
 
 def check_tls(ssl: object, ca: str, cert: str, key: str) -> None:
-    """Refuse files of TLS that nothing is done with."""
+    """Raise InterfaceError if TLS files are given that would not be used."""
     if key and not cert:
-        raise InterfaceError("ssl_key: needs ssl_cert")
+        raise InterfaceError("ssl_key: requires ssl_cert")
     for name, path in (("ssl_ca", ca), ("ssl_cert", cert)):
         if path and ssl is False:
-            raise InterfaceError(f"{name}: TLS is turned off (option: ssl)")
+            raise InterfaceError(f"{name}: TLS is turned off by the option ssl")
         if path and not isinstance(ssl, bool) and ssl is not None:
-            raise InterfaceError(f"{name}: the ssl.SSLContext that is given has its own")
+            raise InterfaceError(f"{name}: cannot be combined with an ssl.SSLContext")

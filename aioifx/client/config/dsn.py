@@ -1,13 +1,13 @@
-"""The three ways to write a connection on one line, taken apart: URL, JDBC's, ODBC's. Never: what a value means.
+"""Parsing of a DSN in its three forms: URL, JDBC URL, ODBC connection string. Never: what a value means.
 
-House rules:
-1. Nothing of the text stands in a message but names left of a "=": a slip in the quoting may turn any other part
-   into a piece of the password.
-2. A setting of another driver that changes what its user sees is refused, never dropped; what only steers that
-   driver's own machinery is dropped.
+Invariants:
+1. A message shows nothing of the text but names left of a "=": after a quoting mistake, any other part may be a piece
+   of the password.
+2. A setting of another driver that changes results is rejected, never ignored. One that only tunes that driver's
+   internals is ignored.
 
-Source: the keywords of JDBC and ODBC are documented (JDBC Driver Guide, ODBC Driver Guide); what JDBC's do on the
-wire was observed (session.json).
+Source: the keywords of JDBC and ODBC are documented (JDBC Driver Guide, ODBC Driver Guide); the effect of JDBC's on
+the wire was observed (session.json).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from aioifx.errors import InterfaceError
 
 _URL: Final = "informix://"
 _JDBC: Final = ("jdbc:informix-sqli:", "jdbc:informix:")
-"""The second one is new with version 15 (documented)."""
+"""The second prefix is new in version 15 (documented)."""
 
 _OPTION: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
-# Variables that have an option of their own, in whatever form they are written.
+# Variables that have an option of their own, however they are written.
 _VARIABLE_OPTIONS: Final[Mapping[str, str]] = {
     "CLIENT_LOCALE": "client_locale",
     "DB_LOCALE": "db_locale",
@@ -44,10 +44,10 @@ _JDBC_OPTIONS: Final[Mapping[str, str]] = {
     "IFX_LOCK_MODE_WAIT": "lock_wait",
     "SQLH_FILE": "sqlhosts",
 }
-# What JDBC was seen to send for them (session.json). For 0, 5 and 8 it sends COMMITTED READ, which is not what is
-# documented of them, and a U behind the number keeps update locks: none of that has a name here.
+# What JDBC was observed to send for them (session.json). For 0, 5 and 8 it sends COMMITTED READ, contrary to the
+# documentation, and a U after the number keeps update locks: neither is supported here.
 _JDBC_ISOLATIONS: Final = {"1": "dirty_read", "2": "committed_read", "4": "repeatable_read"}
-# No trace of them on the wire (observed), and none in results: buffers, caches, and when messages are sent.
+# No effect on the wire (observed) or on results: buffers, caches, and when messages are sent.
 _JDBC_MACHINERY: Final = frozenset(
     {
         "BIG_FET_BUF_SIZE",
@@ -87,7 +87,7 @@ _ODBC_PROTOCOLS: Final = {
 
 
 class Parts(NamedTuple):
-    """What a DSN says, as text: options by their names here, and Informix environment variables."""
+    """The contents of a DSN as text: options by their names here, and Informix environment variables."""
 
     options: dict[str, str]
     environment: dict[str, str]
@@ -95,28 +95,28 @@ class Parts(NamedTuple):
     def put(self, name: str, text: str) -> None:
         """Add an option.
 
-        Raises:   InterfaceError: the DSN has said it before.
+        Raises:   InterfaceError: the DSN has already set it.
         """
         if name in self.options:
-            raise InterfaceError(f"{name}: the DSN gives it twice")
+            raise InterfaceError(f"{name}: set twice in the DSN")
         self.options[name] = text
 
     def put_variable(self, name: str, text: str) -> None:
         """Add an environment variable.
 
-        Raises:   InterfaceError: the DSN has said it before.
+        Raises:   InterfaceError: the DSN has already set it.
         """
         if not _VARIABLE.fullmatch(name):
-            raise InterfaceError("dsn: a name in it is none; ';' in a value is the usual reason")
+            raise InterfaceError("dsn: invalid option name (is a value missing quotes around ';'?)")
         if name in self.environment:
-            raise InterfaceError(f"environment: the DSN gives {name} twice")
+            raise InterfaceError(f"environment: {name} is set twice in the DSN")
         self.environment[name] = text
 
 
 def split_dsn(dsn: str) -> Parts:
-    """Take a DSN apart, in whichever of the three forms it is written.
+    """Parse a DSN in any of the three forms.
 
-    Raises:   InterfaceError: none of them, or something twice.
+    Raises:   InterfaceError: unknown form, or an option is set twice.
     """
     head = dsn[:32].lower()
     if head.startswith(_URL):
@@ -127,7 +127,7 @@ def split_dsn(dsn: str) -> Parts:
     if "=" in dsn and not _SCHEME.match(dsn) and not head.startswith("jdbc:"):
         return _split_odbc(dsn)
     raise InterfaceError(
-        "dsn: must be informix://user:password@host:port/database?server=name, "
+        "dsn: expected informix://user:password@host:port/database?server=name, "
         "a JDBC URL (jdbc:informix-sqli://..., jdbc:informix://...) or an ODBC connection string (HOST=...;SERVER=...)"
     )
 
@@ -137,12 +137,12 @@ def split_dsn(dsn: str) -> Parts:
 
 def _split_url(rest: str) -> Parts:
     if "#" in rest:
-        raise InterfaceError("dsn: '#' must be written %23")
+        raise InterfaceError("dsn: expected '#' to be written as %23")
     rest, _, query = rest.partition("?")
     authority, _, path = rest.partition("/")
     if "@" in path or "/" in path:
         raise InterfaceError(
-            "database: has '@' or '/'; in the password, '/' must be written %2F, '?' %3F and '#' %23"
+            "database: contains '@' or '/'; in a password, write '/' as %2F, '?' as %3F and '#' as %23"
         )
     parts = Parts({}, {})
     credentials, at, address = authority.rpartition("@")
@@ -158,7 +158,7 @@ def _split_url(rest: str) -> Parts:
     for pair in filter(None, query.split("&")):
         key, equals, text = pair.partition("=")
         if not equals:
-            raise InterfaceError("dsn: a part of the query has no '='; in a value, '&' must be written %26")
+            raise InterfaceError("dsn: a part of the query has no '='; in a value, write '&' as %26")
         key = _unquoted("dsn", key)
         if key in _VARIABLE_OPTIONS:
             parts.put(_VARIABLE_OPTIONS[key], _unquoted(key, text))
@@ -167,13 +167,15 @@ def _split_url(rest: str) -> Parts:
         elif _OPTION.fullmatch(key):
             parts.put(key, _unquoted(key, text))
         else:
-            raise InterfaceError("dsn: a name in the query is none; '&' in a value is the usual reason")
+            raise InterfaceError(
+                "dsn: invalid option name in the query (is '&' in a value not written as %26?)"
+            )
     return parts
 
 
 def _unquoted(name: str, text: str) -> str:
     if _BAD_ESCAPE.search(text):
-        raise InterfaceError(f"{name}: '%' must be written %25 in a DSN")
+        raise InterfaceError(f"{name}: expected '%' to be written as %25 in a DSN")
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
@@ -181,19 +183,19 @@ def _unquoted(name: str, text: str) -> str:
 
 
 def _put_address(parts: Parts, address: str) -> None:
-    """``host``, ``host:port``, ``[v6]`` or ``[v6]:port``; several with commas are a host of several."""
+    """``host``, ``host:port``, ``[v6]`` or ``[v6]:port``; a comma-separated list is passed on as host."""
     if "," in address:
         parts.put("host", _unquoted("host", address))
         return
     if address.startswith("["):
         host, bracket, port = address[1:].partition("]")
         if not bracket or port[:1] not in ("", ":"):
-            raise InterfaceError("host: a bracketed IPv6 address must be [address] or [address]:port")
+            raise InterfaceError("host: expected [address] or [address]:port for an IPv6 address in brackets")
         port = port.removeprefix(":")
     else:
         host, _, port = address.partition(":")
         if ":" in port:
-            raise InterfaceError("host: an IPv6 address must stand in brackets")
+            raise InterfaceError("host: expected an IPv6 address in brackets")
     if host:
         parts.put("host", _unquoted("host", host))
     if port:
@@ -204,14 +206,14 @@ def _put_address(parts: Parts, address: str) -> None:
 
 
 def _split_jdbc(rest: str) -> Parts:
-    """``//host:port/database:NAME=value;NAME=value``; address and database may be missing."""
+    """``//host:port/database:NAME=value;NAME=value``; address and database are optional."""
     parts = Parts({}, {})
     if rest.startswith("//"):
         # The address ends at the database's slash, or at the colon before the first NAME=.
         before, equals, settings = rest[2:].partition("=")
         address, colon, first = before.rpartition(":") if equals else (before, "", "")
         if equals and not colon:
-            raise InterfaceError("dsn: a JDBC URL is //host:port/database:NAME=value;NAME=value")
+            raise InterfaceError("dsn: expected a JDBC URL like //host:port/database:NAME=value;NAME=value")
         address, _, database = address.partition("/")
         _put_address(parts, address)
         if database:
@@ -230,18 +232,18 @@ def _put_jdbc(parts: Parts, name: str, text: str) -> None:
         parts.put(_JDBC_OPTIONS[name], text)
     elif name == "LOGINTIMEOUT":  # milliseconds (documented)
         if not (text.isascii() and text.isdecimal()):
-            raise InterfaceError("LOGINTIMEOUT: must be a number of milliseconds")
+            raise InterfaceError("LOGINTIMEOUT: expected a number of milliseconds")
         parts.put("connect_timeout", str(int(text) / 1000))
     elif name == "IFX_ISOLATION_LEVEL":
         if text not in _JDBC_ISOLATIONS:
-            raise InterfaceError(f"{name}: must be one of {', '.join(_JDBC_ISOLATIONS)}; or give isolation=")
+            raise InterfaceError(f"{name}: expected one of {', '.join(_JDBC_ISOLATIONS)}; or use isolation=")
         parts.put("isolation", _JDBC_ISOLATIONS[text])
     elif name == "SQLH_TYPE":
         if text.upper() != "FILE":
-            raise InterfaceError("SQLH_TYPE: must be FILE; servers are looked up in no other place")
+            raise InterfaceError("SQLH_TYPE: expected FILE; servers are looked up only in the sqlhosts file")
     elif name.startswith("SSL_"):
         raise InterfaceError(
-            f"{name}: Java's trust stores are not read here; give PEM files as ssl_ca, ssl_cert and ssl_key"
+            f"{name}: Java trust stores are not supported; use PEM files with ssl_ca, ssl_cert and ssl_key"
         )
     elif name not in _JDBC_MACHINERY:
         parts.put_variable(name, text)
@@ -258,19 +260,17 @@ def _split_odbc(dsn: str) -> Parts:
             parts.put("port" if is_port else _ODBC_OPTIONS[name], text)
         elif name in ("PROTOCOL", "PRO"):
             if text.lower() not in _ODBC_PROTOCOLS:
-                raise InterfaceError(f"{name}: must be one of {', '.join(_ODBC_PROTOCOLS)}")
+                raise InterfaceError(f"{name}: expected one of {', '.join(_ODBC_PROTOCOLS)}")
             parts.put("ssl", _ODBC_PROTOCOLS[text.lower()])
         elif name in ("DSN", "FILEDSN"):
-            raise InterfaceError(
-                f"{name}: data source names are not looked up; give HOST, SERVICE and SERVER"
-            )
+            raise InterfaceError(f"{name}: data source names are not supported; use HOST, SERVICE and SERVER")
         elif name != "DRIVER":
             parts.put_variable(name, text)
     return parts
 
 
 def _odbc_pairs(text: str) -> Iterator[tuple[str, str]]:
-    """``NAME=value;NAME={value}``; in braces, a semicolon stands for itself and ``}}`` for one brace."""
+    """``NAME=value;NAME={value}``; inside braces a semicolon is literal and ``}}`` means one brace."""
     pos = 0
     while (pos := _behind_blanks(text, pos)) < len(text):
         equals = text.find("=", pos)
@@ -282,7 +282,7 @@ def _odbc_pairs(text: str) -> Iterator[tuple[str, str]]:
             yield name, braced[1].replace("}}", "}")
             pos = braced.end()
         elif text.startswith("{", start):
-            raise InterfaceError(f"{name}: its brace must be closed, and a ';' follow")
+            raise InterfaceError(f"{name}: expected a closing brace followed by ';'")
         else:
             end = text.find(";", start)
             end = len(text) if end < 0 else end

@@ -1,8 +1,8 @@
-"""The environment variables that a server is told, where and in which order. Never: the process's own environment.
+"""Environment variables sent to the server: in which message and order. Never: the process's own environment.
 
-Evidence: which variable goes into the login and which into SQ_INFO, and in which order, is observed: JDBC's
-login.json and session.json hold each variable alone. The orders are those of one Java hash table, so they are known
-for combinations, too; names that share a bucket and never met stand in an order that is assumed. Servers take any.
+Evidence: which variable goes into the login and which into SQ_INFO, and their order, are observed: JDBC's login.json
+and session.json hold each variable alone. The orders are those of one Java hash table, so they are known for
+combinations, too. The order of names that share a bucket and never occur together is assumed. Servers accept any.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from aioifx.errors import InterfaceError
 Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 _MAX_ENVIRONMENT: Final = 32_000
-"""Bytes of all variables: a login counts its bytes in 16 bits."""
+"""Bytes of all variables together: a login has a 16-bit length."""
 
-# The variables of the login, in JDBC's order.
+# Variables of the login, in JDBC's order.
 _LOGIN_ORDER: Final = (
     "GL_DATE",
     "DBPATH",
@@ -32,7 +32,7 @@ _LOGIN_ORDER: Final = (
     "DB_LOCALE",
     "INFORMIXSTACKSIZE",
     "NODEFDAC",
-    # From here on sent by other clients only, and accepted by 11.50 and GBase 8s (observed); their place is assumed.
+    # The rest is sent only by other clients, and accepted by 11.50 and GBase 8s (observed); the position is assumed.
     "DBMONEY",
     "LKNOTIFY",
     "LOCKDOWN",
@@ -42,7 +42,7 @@ _LOGIN_ORDER: Final = (
     "SKSHOW",
     "SQLMODE",
 )
-# The variables of SQ_INFO, in JDBC's order.
+# Variables of SQ_INFO, in JDBC's order.
 _SESSION_ORDER: Final = (
     "DBTIME",
     "INFORMIXCONTIME",
@@ -65,8 +65,8 @@ _SESSION_ORDER: Final = (
 )
 _ALWAYS: Final[Mapping[str, str]] = {
     "DBPATH": ".",
-    # It says that we can answer a PAM challenge, which we cannot yet. JDBC says so in every login (observed), and
-    # what servers do without it is not known; a port that does challenge is told apart by capability 44.
+    # Announces that the client can answer a PAM challenge, which is not supported yet. JDBC always sends it (observed);
+    # the effect of leaving it out is unknown. A port that does challenge is recognised by capability 44.
     "CLNT_PAM_CAPABLE": "1",
     "IFX_UPDDESC": "1",
     "NODEFDAC": "no",
@@ -81,29 +81,29 @@ OPTION_OF: Final = {
     "INFORMIXCONRETRY": "connect_retries",
 }
 _NOT_YOURS: Final = {
-    "CLNT_PAM_CAPABLE": "it says what this client can do",
-    "IFX_UPDDESC": "it says what this client can do",
-    "IFX_PAD_VARCHAR": "it changes how rows are sent, and padded VARCHARs are not read here",
+    "CLNT_PAM_CAPABLE": "it describes the capabilities of this client",
+    "IFX_UPDDESC": "it describes the capabilities of this client",
+    "IFX_PAD_VARCHAR": "it changes how rows are sent, and padded VARCHARs are not supported",
 }
 
 
 def login_pairs(variables: Mapping[str, str]) -> Pairs:
-    """What goes into the login: *variables*, and those that are always told, in JDBC's order."""
+    """The variables of the login: *variables* and the ones that are always sent, in JDBC's order."""
     told = {**_ALWAYS, **variables}
     if "GL_DATE" in told:
-        told.pop("DBDATE", None)  # even the default one (observed)
+        told.pop("DBDATE", None)  # also without DBDATE's default (observed)
     return _pairs(_LOGIN_ORDER, told)
 
 
 def session_pairs(variables: Mapping[str, str]) -> Pairs:
-    """What goes into SQ_INFO: *variables*, and those that are always told, in JDBC's order.
+    """The variables of SQ_INFO: *variables* and the ones that are always sent, in JDBC's order.
 
-    OPTOFC=1 lets the server close a cursor together with its last rows, and say so: that saves the round trip of CLOSE
-    (observed: JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is no error). OPTOFC=0 turns it off.
+    OPTOFC=1 lets the server close a cursor together with its last rows, which saves the round trip of CLOSE (observed:
+    JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is not an error). OPTOFC=0 turns it off.
     """
     told = {**_ALWAYS, "OPTOFC": "1", **variables}
     if told["OPTOFC"] == "0":
-        del told["OPTOFC"]  # the server's default, which JDBC leaves unsaid (observed)
+        del told["OPTOFC"]  # the server's default, which JDBC does not send (observed)
     return _pairs(_SESSION_ORDER, told)
 
 
@@ -114,34 +114,34 @@ def _pairs(order: tuple[str, ...], variables: Mapping[str, str]) -> Pairs:
 
 
 def checked_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """A copy whose names and values a server can be told.
+    """A copy with checked names and values.
 
-    Raises:   InterfaceError: a name is unknown or not the caller's to set, a value cannot be sent.
+    Raises:   InterfaceError: a name is unknown or reserved, or a value cannot be sent.
     """
     if not isinstance(environment, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InterfaceError(
-            f"environment: must be a mapping of str to str, not {type(environment).__name__}"
+            f"environment: expected a mapping of str to str, got {type(environment).__name__}"
         )
     checked = dict(_each_checked(environment))
     if sum(len(name) + len(value) + 6 for name, value in checked.items()) > _MAX_ENVIRONMENT:
         raise InterfaceError(f"environment: longer than {_MAX_ENVIRONMENT} bytes")
     if "GL_DATE" in checked and "DBDATE" in checked:
-        raise InterfaceError("environment: GL_DATE and DBDATE contradict each other")
+        raise InterfaceError("environment: GL_DATE and DBDATE cannot be combined")
     return checked
 
 
 def _each_checked(environment: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
     for name, value in environment.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise InterfaceError("environment: must be a mapping of str to str")
+            raise InterfaceError("environment: expected a mapping of str to str")
         if name in OPTION_OF:
-            raise InterfaceError(f"environment: {name} has an option of its own, {OPTION_OF[name]}")
+            raise InterfaceError(f"environment: use the option {OPTION_OF[name]} instead of {name}")
         if name in _NOT_YOURS:
             raise InterfaceError(f"environment: {name} cannot be set; {_NOT_YOURS[name]}")
         if name not in _LOGIN_ORDER and name not in _SESSION_ORDER:
             raise InterfaceError(
-                f"environment: no variable {name!r} is known{did_you_mean(name, _LOGIN_ORDER + _SESSION_ORDER)}"
+                f"environment: unknown variable {name!r}{did_you_mean(name, _LOGIN_ORDER + _SESSION_ORDER)}"
             )
         if not value.isascii() or "\0" in value:
-            raise InterfaceError(f"environment: the value of {name} must be ASCII without NUL")
+            raise InterfaceError(f"environment: expected ASCII without NUL as the value of {name}")
         yield name, value

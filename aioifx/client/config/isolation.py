@@ -1,4 +1,4 @@
-"""Isolation levels and lock modes: the names that options take, the words that SET takes. Never: a session."""
+"""Isolation levels and lock modes: option values, and the clauses of SET. Never: a session."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ ISOLATIONS: Final[Mapping[str, str]] = {
     "cursor_stability": "cursor stability",
     "repeatable_read": "repeatable read",
 }
-"""The names of isolation levels, and what SET ISOLATION calls them (documented: Guide to SQL Syntax)."""
+"""Isolation levels by name, with the words of SET ISOLATION (documented: Guide to SQL Syntax)."""
 
 MAX_LOCK_WAIT: Final = 32767
-"""Seconds, about nine hours: what any server's number of seconds holds (assumed; the limit is not published)."""
+"""Seconds, about nine hours: fits any server's field (assumed; the limit is not published)."""
 
 
 def isolation_clause(name: object) -> str:
-    """What SET ISOLATION is told for a name; "" for None.
+    """The clause of SET ISOLATION for a name; "" for None.
 
-    Raises:   InterfaceError: no level is called so.
+    Raises:   InterfaceError: unknown isolation level.
     """
     if name is None:
         return ""
     if not isinstance(name, str) or name not in ISOLATIONS:
-        raise InterfaceError(f"isolation: must be one of {', '.join(ISOLATIONS)}")
+        raise InterfaceError(f"isolation: expected one of {', '.join(ISOLATIONS)}")
     return ISOLATIONS[name]
 
 
 def lock_mode_clause(seconds: object) -> str:
-    """What SET LOCK MODE is told for a number of seconds; "" for None.
+    """The clause of SET LOCK MODE for a number of seconds; "" for None.
 
-    Raises:   InterfaceError: no such number.
+    Raises:   InterfaceError: invalid number of seconds.
     Source:   observed: JDBC, session.json opt_IFX_LOCK_MODE_WAIT_17 and __1; documented: NOT WAIT
     """
     if seconds is None:
@@ -55,7 +55,7 @@ def lock_mode_clause(seconds: object) -> str:
         return "wait"
     if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= MAX_LOCK_WAIT:
         raise InterfaceError(
-            f"lock_wait: must be a whole number of seconds up to {MAX_LOCK_WAIT}, 0 not to wait, "
-            "or -1 (or math.inf) to wait for ever"
+            f"lock_wait: expected a whole number of seconds up to {MAX_LOCK_WAIT}, 0 not to wait, "
+            "or -1 (or math.inf) for no limit"
         )
     return f"wait {seconds}" if seconds else "not wait"

@@ -1,9 +1,9 @@
-"""ConnectOptions from keywords, DSN and environment, checked. Never: a socket.
+"""ConnectOptions from keywords, DSN and environment, with checks. Never: a socket.
 
-House rules:
-1. Keywords win over the DSN, the DSN over the process environment, that over the defaults.
-2. Whatever is wrong is found here, before a socket opens, and the message begins with the option's name.
-3. A value stands in a message only where it cannot be a piece of a badly quoted password.
+Invariants:
+1. Precedence: keywords, then the DSN, then the process environment, then the defaults.
+2. Every error is found here, before a socket opens, and its message begins with the option's name.
+3. A message shows a value only where it cannot be a piece of a badly quoted password.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ from aioifx.rows import RowFactory
 
 DEFAULT_PORT: Final = 9088
 STANDARD_FETCH_SIZE: Final = 32767
-"""What every server is known to take (observed)."""
+"""Accepted by every server (observed)."""
 
 MIN_FETCH_SIZE: Final = 4096
-"""The least that JDBC ever asks for (observed: select.json)."""
+"""The smallest size that JDBC requests (observed: select.json)."""
 MAX_FETCH_SIZE: Final = 2**31 - 1
 MAX_STATEMENTS: Final = 10_000
-"""A statement's id is a short, and a server has a limit of its own (-257, documented)."""
+"""A statement id is 16 bits wide, and a server has its own limit (-257, documented)."""
 
 _KEEPALIVE: Final = (60, 10, 6)
-"""A server that has gone is noticed after two minutes; the system's own numbers make that two hours."""
+"""A dead server is detected after two minutes; with the system's defaults after two hours."""
 
 Password: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
-"""A password, or what gives one: a callable or coroutine function, asked anew for each connection."""
+"""A password, or a callable or coroutine function that returns it, called for each connection."""
 
 
 class OptionFields(TypedDict, total=False):
-    """The keywords of connect(), apart from row_factory, which says what the connection's rows are; None is as good as
-    leaving one out. ConnectOptions says what they mean."""
+    """Keywords of connect() except row_factory, which determines the connection's type. None is the same as omitting
+    the option. See ConnectOptions for their meaning."""
 
     host: str | None
     port: int | None
@@ -122,99 +122,99 @@ class ConnectOptions:
     """
 
     host: str = ""
-    """Name or address, or several with commas, each with a port of its own if need be: ``db1,db2:9089``. Empty: the
+    """Host name or address. Several are separated by commas, each with an optional port: ``db1,db2:9089``. Empty: the
     server is looked up in *sqlhosts*."""
     port: int = DEFAULT_PORT
-    """Of the hosts that name none."""
+    """Port of hosts given without one."""
     user: str = ""
-    """Required here; `resolve` fills in the user of the operating system."""
+    """Required here; `resolve` defaults to the user of the operating system."""
     password: Password | None = field(default=None, repr=False)
-    """A text is held as a `Secret`, which no repr, `asdict` or pickle shows."""
+    """A text is stored as a `Secret`, which repr, `asdict` and pickle do not show."""
     database: str = ""
-    """Empty: none is opened."""
+    """Database to open; empty: none."""
     server: str = ""
-    """The DBSERVERNAME or an alias of it; required, since the server compares it. With several hosts: one for all, or
-    one for each. With *sqlhosts*: servers or groups, tried in order."""
+    """The DBSERVERNAME or an alias; required, because the server compares it. With several hosts: one for all, or one
+    for each. With *sqlhosts*: servers or groups, tried in order."""
     sqlhosts: str = ""
-    """The file in which servers are looked up when no host is given."""
+    """File in which servers are looked up if no host is given."""
     role: Role = "any"
-    """Which part of a cluster the server must have; needs a database, since a server tells when one is opened."""
+    """Required role of the server in a cluster. Requires a database, since a server reports its role on opening one."""
     allow_redirect_to: str = ""
-    """Hosts that a connection manager may send us to, user and password with us: patterns with commas, such as
-    ``db*.example.com``. Empty: none."""
+    """Hosts to which a connection manager may redirect the login, with user and password: comma-separated patterns such
+    as ``db*.example.com``. Empty: none."""
     ssl: bool | tls.SSLContext | None = None
-    """None or False: no TLS. True: TLS that verifies the certificate and the host's name."""
+    """None or False: no TLS. True: TLS with verification of the certificate and the host name."""
     ssl_ca: str = ""
-    """A file with the authorities to trust, PEM; TLS is on with it. Empty: the system's authorities."""
+    """PEM file of trusted authorities; turns TLS on. Empty: the system's authorities."""
     ssl_cert: str = ""
-    """A file with the client's own certificate, and its key unless *ssl_key* has that; TLS is on with it."""
+    """PEM file of the client certificate, and of its key unless *ssl_key* is given; turns TLS on."""
     ssl_key: str = ""
     connect_timeout: float = 20.0
-    """Seconds for everything from the first packet to the open database, all hosts together."""
+    """Seconds from the first packet to the open database, for all hosts together."""
     connect_retries: int = 0
-    """How often all hosts are tried again when none could be reached, spread over *connect_timeout*."""
+    """Number of further rounds over all hosts when none could be reached, spread over *connect_timeout*."""
     stagger: float = 1.0
-    """Seconds without a connection to one host until the next is tried, too."""
+    """Seconds after which the next host is tried in parallel."""
     command_timeout: float | None = None
-    """Seconds that a call may take, from its place in the queue to the last answer; a stream, cursor or executemany has
-    as many for each of its blocks. None: no limit."""
+    """Time limit in seconds for a call, from queueing to the last reply; for a stream, cursor or executemany it applies
+    to each block. None: no limit."""
     cancel_timeout: float = 5.0
-    """Seconds that a cancelled call's answer may take before the connection is dropped; 0 drops it at once, without an
-    interrupt."""
+    """Time limit in seconds for the reply to a cancelled call, after which the connection is dropped. 0: drop it
+    immediately, without an interrupt."""
     locale: Literal["auto"] | None = None
-    """ "auto": the database's locale is asked of the server when none is given or the one given is refused."""
+    """ "auto": query the database's locale from the server if none is given or the given one is rejected."""
     client_locale: str | None = None
-    """The locale of the process; None: that of the database."""
+    """Locale of the client; None: same as the database's."""
     db_locale: str | None = None
-    """The locale of the database, in whose code set text travels; None: *client_locale*."""
+    """Locale of the database, whose code set is used for text on the wire; None: *client_locale*."""
     encoding_errors: str = "strict"
-    """What becomes of bytes that are no text, in Python's words: "strict", "replace", "surrogateescape" ..."""
+    """Python's error handler for bytes that cannot be decoded: "strict", "replace", "surrogateescape" ..."""
     application_name: str = ""
-    """Shown by the server's session list."""
+    """Shown in the server's session list."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
-    """Informix environment variables for the session, such as PDQPRIORITY; unknown ones are refused."""
+    """Informix environment variables for the session, such as PDQPRIORITY; unknown ones are rejected."""
     autocommit: bool = True
-    """False: a transaction is begun in front of the first statement, and `commit` or `rollback` ends it, as in PEP
+    """False: a transaction is started before the first statement, and ended by `commit` or `rollback`, as in PEP
     249."""
     isolation: Isolation | None = None
-    """As in `Connection.transaction`; None leaves the database's default."""
+    """As in `Connection.transaction`; None: the database's default."""
     lock_wait: float | None = None
-    """Seconds that a statement waits for a lock: 0 not at all, -1 or infinity for ever; None leaves the default, 0."""
+    """Seconds to wait for a lock; 0: do not wait, -1 or infinity: no limit. None: the server's default, 0."""
     read_only: bool = False
-    """Queries only: changes are refused, here outside of transactions and by the server inside."""
+    """Queries only: changes are rejected, by the client outside transactions and by the server inside."""
     fetch_size: int = STANDARD_FETCH_SIZE
-    """Bytes per block of rows, not rows. More than 32767 needs a server with capability 63; without it, or when it
-    refuses, the connection asks for 32767."""
+    """Bytes (not rows) per block of rows. More than 32767 needs a server with capability 63; without it, or if the
+    server rejects the size, the connection uses 32767."""
     statement_cache_size: int = 100
-    """Statements that stay prepared at the server between calls; 0: none, so that there is no hidden state."""
+    """Statements that stay prepared at the server between calls; 0: none, for no hidden state."""
     pipelining: bool = False
-    """Whether what nobody waits for (CLOSE, RELEASE) leaves together with the next request; see "What is sent"."""
+    """Whether deferred cleanup (CLOSE, RELEASE) is sent together with the next request; see "What is sent"."""
     keepalive: bool | tuple[int, int, int] = True
-    """Whether TCP notices that the server's machine has gone. Three numbers: seconds without traffic until it asks,
-    seconds between two questions, questions without an answer that end the connection."""
+    """Whether TCP detects that the server's machine is gone. Three numbers: idle seconds before the first probe,
+    seconds between probes, and unanswered probes until the connection is dropped."""
     strip_char: bool = False
-    """Whether CHAR and NCHAR lose the blanks that they are padded with."""
+    """Whether trailing blanks of CHAR and NCHAR values are removed."""
     integral_decimals: bool = True
-    """Whether DECIMAL and MONEY of scale 0, such as the result of COUNT, come as int rather than Decimal."""
+    """Whether DECIMAL and MONEY of scale 0, such as the result of COUNT, are returned as int instead of Decimal."""
     type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
-    """Encoders and decoders by the name of an Informix type; see `Connection.set_type_codec`."""
+    """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
-    """What makes parameters of values of a class, and of its subclasses, such as ``{uuid.UUID: str}``."""
+    """Functions that convert parameters, by class; also used for subclasses. For example ``{uuid.UUID: str}``."""
     row_factory: RowFactory[Any] | None = None
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
-    """What *integral_decimals*, *type_codecs* and *adapters* say."""
+    """Combines *integral_decimals*, *type_codecs* and *adapters*."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
         if self.locale not in (None, "auto"):
-            raise InterfaceError('locale: must be "auto" or None; a locale is named with db_locale')
+            raise InterfaceError('locale: expected "auto" or None; use db_locale for a locale')
         check_locale("client_locale", self.client_locale, self.encoding_errors)
         check_locale("db_locale", self.db_locale, self.encoding_errors)
         code_set = self.client_code_set
         check_text("host", self.host, code_set)
         check_text("sqlhosts", self.sqlhosts, code_set)
         if not (self.host or self.sqlhosts):
-            raise InterfaceError("host: missing; nor is there an sqlhosts file to look the server up in")
+            raise InterfaceError("host: missing, and no sqlhosts file is given")
         for name in ("server", "user"):
             check_text(name, getattr(self, name), code_set, required=True)
         check_text("database", self.database, self.code_set)
@@ -252,15 +252,15 @@ class ConnectOptions:
         )
         object.__setattr__(self, "conversions", conversions)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InterfaceError("ssl: must be None, True, False or an ssl.SSLContext")
+            raise InterfaceError("ssl: expected None, True, False or an ssl.SSLContext")
         if self.row_factory is not None:
             check_row_factory(self.row_factory)
 
     def _check_cluster(self, code_set: CodeSet) -> None:
         if self.role not in ROLES:
-            raise InterfaceError(f"role: must be one of {', '.join(ROLES)}")
+            raise InterfaceError(f"role: expected one of {', '.join(ROLES)}")
         if self.role != "any" and not self.database:
-            raise InterfaceError("role: needs a database; a server tells its role when one is opened")
+            raise InterfaceError("role: requires a database, since a server reports its role on opening one")
         check_text("allow_redirect_to", self.allow_redirect_to, code_set)
         if self.allow_redirect_to:
             names_in("allow_redirect_to", self.allow_redirect_to)
@@ -268,38 +268,38 @@ class ConnectOptions:
                 character.isspace() or character in "/@"
                 for character in self.allow_redirect_to.replace(" ", "")
             ):
-                raise InterfaceError("allow_redirect_to: must be patterns of hosts, separated by commas")
+                raise InterfaceError("allow_redirect_to: expected host patterns separated by commas")
 
     @property
     def destination(self) -> str:
-        """Where the options lead, in words."""
+        """Description of the target, for messages."""
         if not self.host:
             return f"{self.server} in {self.sqlhosts}"
         return ", ".join(str(address) for address in addresses(self.host, self.port, self.server))
 
     @property
     def code_set(self) -> CodeSet:
-        """How text looks in bytes on this connection: the database's code set.
+        """Encoding of text on this connection: the database's code set.
 
-        Source:   documented: the client converts between its code set and the database's, whose locale is that of the
-                  client unless it says another one (GLS guide); observed: JDBC, locales.json
+        Source:   documented: the client converts between its code set and the database's, whose locale defaults to the
+                  client's (GLS guide); observed: JDBC, locales.json
         """
         return code_set_of(self.db_locale or self.client_locale or DEFAULT_LOCALE, self.encoding_errors)
 
     @property
     def client_code_set(self) -> CodeSet:
-        """How text looks in the login (assumed), and in files of UNLOAD's format (documented)."""
+        """Encoding of text in the login (assumed), and in files of UNLOAD's format (documented)."""
         return code_set_of(self.client_locale or self.db_locale or DEFAULT_LOCALE, self.encoding_errors)
 
     def in_locale(self, locale: str) -> ConnectOptions:
-        """The same in *locale*.
+        """The same options with another locale.
 
-        Raises:   InterfaceError: its code set is unknown here.
+        Raises:   InterfaceError: its code set is not supported.
         """
         return replace(self, locale=None, client_locale=locale, db_locale=locale)
 
     def for_question(self, database: str) -> ConnectOptions:
-        """The same as far as server and user go, for a question to *database*, in the default locale."""
+        """The same server and user, for a query to *database* in the default locale."""
         return replace(
             self, database=database, role="any", locale=None, client_locale=None, db_locale=None,
             autocommit=True, isolation=None, lock_wait=None, read_only=False, row_factory=None,
@@ -307,23 +307,23 @@ class ConnectOptions:
 
     @property
     def keepalive_times(self) -> tuple[int, int, int] | None:
-        """Idle seconds, interval and count of keepalive; None: there is none."""
+        """Idle seconds, interval and count of keepalive; None if it is off."""
         if isinstance(self.keepalive, bool):
             return _KEEPALIVE if self.keepalive else None
         return self.keepalive
 
     @property
     def uses_tls(self) -> bool | None:
-        """Whether TLS is asked for; None: neither asked for nor turned off."""
+        """Whether TLS is on; None if the options do not say."""
         if self.ssl_ca or self.ssl_cert:
             return True
         return None if self.ssl is None else bool(self.ssl)
 
     def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
-        """What TLS is done with, None for plain TCP.
+        """The TLS context; None for plain TCP.
 
-        Args:     wanted: what is known of the server's port; None: what the options say.
-        Raises:   InterfaceError: a file is of no use.
+        Args:     wanted: whether the server's port uses TLS, if known; None: the options decide.
+        Raises:   InterfaceError: a file is not usable.
         """
         if not (self.uses_tls if wanted is None else wanted):
             return None
@@ -332,10 +332,10 @@ class ConnectOptions:
         return context_of(self.ssl_ca, self.ssl_cert, self.ssl_key)
 
     def login_environment(self, *, says_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
-        """The variables that go into the login, in JDBC's order.
+        """The variables of the login, in JDBC's order.
 
-        Both locales and the format of dates in text are always told, so that nothing depends on what the server makes
-        of their absence (observed: JDBC, told the same three, locales.json).
+        Both locales and the date format are always sent, so that nothing depends on the server's defaults (observed:
+        JDBC sends the same three, locales.json).
 
         Args:     says_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
         """
@@ -344,7 +344,7 @@ class ConnectOptions:
         return _login_variables(client, database, tuple(self.environment.items()))
 
     def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The variables that go into SQ_INFO, in JDBC's order."""
+        """The variables of SQ_INFO, in JDBC's order."""
         return _session_variables(self.fetch_size, tuple(self.environment.items()))
 
 
@@ -364,12 +364,12 @@ def _session_variables(
 ) -> tuple[tuple[bytes, bytes], ...]:
     variables = dict(environment)
     if fetch_size > STANDARD_FETCH_SIZE:
-        # JDBC, of which alone such fetches were recorded, has announced them here (observed: session.json).
+        # JDBC, the only client recorded with such fetches, announces them here (observed: session.json).
         variables.setdefault("FET_BUF_SIZE", str(fetch_size))
     return session_pairs(variables)
 
 
-# -- where the values come from ---------------------------------------------------------------------------------------
+# -- sources of values ------------------------------------------------------------------------------------------------
 
 
 def resolve(
@@ -381,8 +381,8 @@ def resolve(
 ) -> ConnectOptions:
     """Merge keywords, DSN, process environment and defaults.
 
-    Args:     also: further keywords of the function that is called, for hints.
-    Raises:   InterfaceError: an option is unknown, missing, wrong, or contradicts another.
+    Args:     also: further keywords of the calling function, for hints.
+    Raises:   InterfaceError: an option is unknown, missing, invalid, or contradicts another.
     """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name in options:
@@ -390,34 +390,34 @@ def resolve(
     variables = dict(checked_variables(given.pop("environment", {})))
     if dsn is not None:
         if not isinstance(dsn, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError(f"dsn: must be a str, not {type(dsn).__name__}")
+            raise InterfaceError(f"dsn: expected a str, got {type(dsn).__name__}")
         from_dsn = split_dsn(dsn)
         variables = {**checked_variables(from_dsn.environment), **variables}
         for name, text in from_dsn.options.items():
-            if name == "service":  # of ODBC, which names ports
+            if name == "service":  # ODBC's option for the port, by service name
                 given.setdefault("port", _port_of(text))
                 continue
             _check_known(name)
             given.setdefault(name, _from_text(name, text))
     _add_environ(given, variables, environ)
     if "fetch_size" not in given and (size := variables.get("FET_BUF_SIZE")) is not None:
-        # As JDBC does: the variable sets the buffer, and less than 4096 is ignored (observed: select.json).
+        # As in JDBC: the variable sets the buffer, and less than 4096 is ignored (observed: select.json).
         given["fetch_size"] = max(_whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
     if not given.get("user"):
         given["user"] = _operating_system_user(environ)
-    # The types of what came by keyword are the caller's promise; ConnectOptions checks it.
+    # The types of keyword values are not checked here; ConnectOptions checks them.
     return ConnectOptions(environment=variables, **given)
 
 
 _PLAIN: Final = (str, int, float, bool, NoneType)
-"""Types of values whose equality is all that there is to them."""
+"""Types whose values are fully described by equality."""
 _MAX_KNOWN: Final = 16
 _known: Final[dict[object, tuple[ConnectOptions, dict[str, str | None]]]] = {}
-"""What was said -> what came of it, and the variables of the process that had a say."""
+"""Result by arguments, with the environment variables that it depends on."""
 
 
 class _Noted(Mapping[str, str]):
-    """The process environment, and what was asked of it."""
+    """The process environment; records which variables were read."""
 
     def __init__(self) -> None:
         self.asked: dict[str, str | None] = {}
@@ -434,7 +434,7 @@ class _Noted(Mapping[str, str]):
 
 
 def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
-    """`resolve`, whose result is kept for the same arguments. The result must not be changed."""
+    """`resolve`, cached by its arguments. The result must not be modified."""
     values = tuple(options.values())
     kinds = tuple(map(type, values))  # True is 1 for a dict
     if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
@@ -461,7 +461,7 @@ def parse_dsn(dsn: str) -> ConnectOptions:
 
 
 def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapping[str, str]) -> None:
-    """What the process environment says of things that neither keyword nor DSN mention."""
+    """Add options from the process environment that neither keywords nor DSN set."""
     for variable, name in OPTION_OF.items():
         if name not in given and environ.get(variable):
             given[name] = _from_text(name, environ[variable])
@@ -482,12 +482,12 @@ def _operating_system_user(environ: Mapping[str, str]) -> str:
     for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         if name := environ.get(variable):
             return name
-    from getpass import getuser  # rarely needed
+    from getpass import getuser  # imported here because it is rarely needed
 
     try:
         return getuser()
     except (OSError, KeyError, ImportError):
-        raise InterfaceError("user: not given, and the operating system names none") from None
+        raise InterfaceError("user: missing, and the operating system does not provide one") from None
 
 
 _OTHERS_NAMES: Final = {
@@ -496,7 +496,7 @@ _OTHERS_NAMES: Final = {
     "connection_string": "dsn", "encoding": "db_locale", "charset": "db_locale", "tls": "ssl", "minsize": "min_size",
     "maxsize": "max_size", "pool_size": "max_size", "retries": "connect_retries", "query_timeout": "command_timeout",
 }  # fmt: skip
-"""What other clients call an option -> what it is called here."""
+"""Option names of other clients, with the names here."""
 
 
 def _check_known(name: str, also: Collection[str] = ()) -> None:
@@ -510,7 +510,7 @@ def _check_known(name: str, also: Collection[str] = ()) -> None:
     raise InterfaceError(f"{name}: unknown option{hint}")
 
 
-# -- text of a DSN -> value -------------------------------------------------------------------------------------------
+# -- text of a DSN to a value -----------------------------------------------------------------------------------------
 
 _FLAGS: Final = {
     "1": True, "true": True, "yes": True, "on": True,
@@ -525,7 +525,7 @@ def _from_text(name: str, text: str) -> object:
         try:
             return float(text)
         except ValueError:
-            raise InterfaceError(f"{name}: must be a number of seconds") from None
+            raise InterfaceError(f"{name}: expected a number of seconds") from None
     if name == "lock_wait":
         return _lock_wait_from_text(text)
     if name == "keepalive" and "," in text:
@@ -540,12 +540,12 @@ def _from_text(name: str, text: str) -> object:
         "read_only",
     ):
         if text.lower() not in _FLAGS:
-            raise InterfaceError(f"{name}: must be true or false")
+            raise InterfaceError(f"{name}: expected true or false")
         return _FLAGS[text.lower()]
     if name in ("environment", "row_factory", "type_codecs", "adapters"):
-        raise InterfaceError(f"{name}: cannot stand in a DSN under this name")
+        raise InterfaceError(f"{name}: not supported in a DSN under this name")
     if name.startswith("ssl_") and not text:
-        # An unset variable in an address must not turn TLS off.
+        # An unset variable in an address must not turn TLS off silently.
         raise InterfaceError(f"{name}: expected a path, got an empty text")
     return text
 
@@ -557,14 +557,16 @@ def _lock_wait_from_text(text: str) -> float:
 
 
 def _port_of(service: str) -> int:
-    """The port of a service, by its number or by its name in this machine's list."""
+    """The port of a service, by number or by name in this machine's list of services."""
     try:
         return int(service) if service.isdecimal() else socket.getservbyname(service, "tcp")
     except (OSError, ValueError, UnicodeError):
-        raise InterfaceError("SERVICE: must be a port or be in this machine's list of services") from None
+        raise InterfaceError(
+            "SERVICE: expected a port or a name in this machine's list of services"
+        ) from None
 
 
 def _whole_from_text(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 10):
-        raise InterfaceError(f"{name}: must be a whole number, in digits")
+        raise InterfaceError(f"{name}: expected a whole number in digits")
     return int(text)

@@ -1,4 +1,4 @@
-"""A password that is held but not shown, and not pickled. Never: where it comes from, where it goes."""
+"""A password that is not shown or pickled. Never: where it comes from, where it goes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _SHOWN: Final = "'***'"
 
 
 class Secret:
-    """A password; `reveal` gives it. Its repr, str and copies in `dataclasses.asdict` do not show it.
+    """A password, returned by `reveal`. Its repr, str and copies in `dataclasses.asdict` do not show it.
 
-    A pickle leaves it out: what comes out of one is a Secret that reveals nothing.
+    A pickle leaves it out: an unpickled Secret cannot be revealed.
     """
 
     __slots__ = ("_text",)
@@ -23,12 +23,12 @@ class Secret:
     def reveal(self) -> str:
         """The password.
 
-        Raises:   InterfaceError: it was left out of a pickle.
+        Raises:   InterfaceError: it was lost in pickling.
         """
         if self._text is None:
             raise InterfaceError(
-                "password: was left out of a pickle; set it with dataclasses.replace(options, password=...), "
-                "or give a callable"
+                "password: not included in a pickle; set it with dataclasses.replace(options, password=...), "
+                "or use a callable"
             )
         return self._text
 

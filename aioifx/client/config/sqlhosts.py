@@ -1,8 +1,8 @@
-"""The sqlhosts file: what stands behind the name of a server or a group. Never: a connection, where the file is.
+"""The sqlhosts file: from the name of a server or group to addresses. Never: a connection, where the file is.
 
 Evidence: the file's format is documented (Administrator's Guide of the server, "The sqlhosts information"): fields,
-comments, network types, groups, and that of two lines with the same name the first counts. Windows keeps it in the
-registry instead, which is not read here.
+comments, network types, groups, and that the first of two lines with the same name counts. Windows stores it in the
+registry instead, which is not supported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REPLICATION_ONLY: Final = "6"
 
 
 class Entry(NamedTuple):
-    """One line. Fields that it does not have are empty."""
+    """One line of the file. Missing fields are empty."""
 
     name: str
     nettype: str = ""
@@ -46,17 +46,17 @@ class Entry(NamedTuple):
 
 
 class _Unusable(InterfaceError):
-    """This line is no way to a server for us; another one of its group may be."""
+    """This line is not usable for aioifx; another one of its group may be."""
 
 
 def parse(text: str) -> dict[str, Entry]:
-    """Every line by its name, in the file's order; of two with one name, the first."""
+    """The lines by name, in the file's order; the first of two lines with the same name counts."""
     entries: dict[str, Entry] = {}
     for line in text.splitlines():
         fields = line.partition("#")[0].split()
         if fields:
             name, nettype, host, service, *options = *fields, *[""] * (4 - len(fields))
-            # Options are separated by commas (documented); blanks behind the commas are met as well.
+            # Options are separated by commas (documented); some files have blanks after the commas.
             entries.setdefault(name, Entry(name, nettype, host, service, _options(",".join(options))))
     return entries
 
@@ -69,9 +69,9 @@ def _options(text: str) -> dict[str, str]:
 def members(
     entries: Mapping[str, Entry], name: str, start: Callable[[int], int] = random.randrange
 ) -> list[Entry]:
-    """The server of this name, or those of the group, in the order in which they are tried.
+    """The server of this name, or the members of the group, in the order in which to try them.
 
-    Args:     start: where to begin with a group whose option ``c=1`` asks for chance; told how many there are.
+    Args:     start: returns the index to start at, given the size of the group; used with the group option ``c=1``.
     """
     entry = entries[name]
     if not entry.is_group:
@@ -83,21 +83,21 @@ def members(
     return found
 
 
-# -- a line -> an address ---------------------------------------------------------------------------------------------
+# -- a line to an address ---------------------------------------------------------------------------------------------
 
 
 def address_of(entry: Entry, tls: bool | None) -> Address:
-    """Where the server of this line listens.
+    """The address of a line.
 
-    Args:     tls: whether the caller insists on TLS, or on none; None leaves it to the line.
-    Raises:   InterfaceError: the line is not complete, or no way for us.
+    Args:     tls: whether the caller requires TLS or its absence; None: the line decides.
+    Raises:   InterfaceError: the line is incomplete or not usable.
     """
     uses_tls = _uses_tls(entry)
     if tls is not None and tls != uses_tls:
-        wish = "TLS is asked for" if tls else "TLS is turned off"
-        raise _Unusable(f"ssl: {wish}, but sqlhosts has {entry.name} at a port of type {entry.nettype}")
+        wish = "TLS is required" if tls else "TLS is turned off"
+        raise _Unusable(f"ssl: {wish}, but in sqlhosts {entry.name} has the type {entry.nettype}")
     if entry.options.get("s") == _REPLICATION_ONLY:
-        raise _Unusable(f"server: sqlhosts has {entry.name} for replication only (s=6)")
+        raise _Unusable(f"server: in sqlhosts {entry.name} is for replication only (s=6)")
     return Address(_host(entry), _port(entry), entry.name, uses_tls, keepalive=entry.options.get("k") != "0")
 
 
@@ -106,22 +106,22 @@ def _uses_tls(entry: Entry) -> bool:
         return True
     if _PLAIN.fullmatch(entry.nettype):
         return False
-    what = next((what for kind, what in _OTHERS if kind.fullmatch(entry.nettype)), "which is not known")
+    what = next((what for kind, what in _OTHERS if kind.fullmatch(entry.nettype)), "an unknown type")
     raise _Unusable(
-        f"server: sqlhosts has {entry.name} as {entry.nettype or '(nothing)'}: {what}; "
-        "aioifx speaks onsoctcp and onsocssl"
+        f"server: in sqlhosts {entry.name} has the type {entry.nettype or '(nothing)'}: {what}; "
+        "aioifx supports onsoctcp and onsocssl"
     )
 
 
 def _host(entry: Entry) -> str:
-    """The host without the ``*`` that tells the server, not its clients, to listen at all addresses (documented)."""
+    """The host without ``*``, which tells the server to listen on all addresses (documented)."""
     host = entry.host.removeprefix("*")
     if not host and entry.host:
         raise _Unusable(
-            f"server: sqlhosts has {entry.name} at host *, which says where to listen, not where to call"
+            f"server: in sqlhosts {entry.name} has the host *, which only a server can use, to listen"
         )
     if not host or host == "-":
-        raise _Unusable(f"server: the line of {entry.name} in sqlhosts has no host")
+        raise _Unusable(f"server: in sqlhosts {entry.name} has no host")
     return host.removeprefix("[").removesuffix("]")
 
 
@@ -130,14 +130,14 @@ def _port(entry: Entry) -> int:
     if service.isascii() and service.isdecimal():
         if len(service) <= 5 and 1 <= int(service) <= 65535:
             return int(service)
-        raise _Unusable(f"server: the line of {entry.name} in sqlhosts has a port beyond 65535")
+        raise _Unusable(f"server: in sqlhosts {entry.name} has a port above 65535")
     if not service:
-        raise _Unusable(f"server: the line of {entry.name} in sqlhosts has no service")
+        raise _Unusable(f"server: in sqlhosts {entry.name} has no service")
     try:
         return socket.getservbyname(service, "tcp")
     except OSError:
         raise _Unusable(
-            f"server: the service {service!r} of {entry.name} in sqlhosts is not in this machine's list of services"
+            f"server: in sqlhosts {entry.name} has the service {service!r}, which this machine does not know"
         ) from None
 
 
@@ -145,15 +145,15 @@ def _port(entry: Entry) -> int:
 
 
 def lookup(path: str, name: str, tls: bool | None = None) -> tuple[Address, ...]:
-    """Where the server or group *name* is, in the order in which to try; at least one address.
+    """The addresses of the server or group *name*, in the order in which to try them; at least one.
 
-    Lines of a group that are no way for us are left out, unless all are.
+    Unusable lines of a group are skipped, unless all are unusable.
 
-    Raises:   InterfaceError: the file cannot be read, the name is not in it, or no line of it is of use.
+    Raises:   InterfaceError: the file cannot be read, does not contain the name, or has no usable line for it.
     """
     entries = _read(path)
     if name not in entries:
-        raise InterfaceError(f"server: {name!r} is not in {path}{did_you_mean(name, entries)}")
+        raise InterfaceError(f"server: unknown server {name!r} in {path}{did_you_mean(name, entries)}")
     found = members(entries, name)
     if not found:
         raise InterfaceError(f"server: the group {name!r} has no member in {path}")
@@ -179,6 +179,6 @@ def _read(path: str) -> dict[str, Entry]:
 
 @lru_cache(maxsize=8)
 def _parsed(path: str, *version: int) -> dict[str, Entry]:
-    """The file's entries; read again when its time, size or place has changed."""
+    """The entries of the file; parsed again if its time, size or location changes."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return parse(file.read())

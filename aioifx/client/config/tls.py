@@ -1,4 +1,4 @@
-"""The TLS contexts of connections, by the files that they are made of. Never: a socket, an address."""
+"""TLS contexts of connections, created from files. Never: a socket, an address."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from aioifx.errors import InterfaceError
 
 
 def context_of(ca: str = "", cert: str = "", key: str = "") -> ssl.SSLContext:
-    """A context that verifies certificate and host's name; one for all connections, until a file changes.
+    """A context that verifies the certificate and the host name; cached until a file changes.
 
-    Args:     ca: authorities, PEM; empty for the system's. cert, key: the client's own certificate and key, if any.
-    Raises:   InterfaceError: a file cannot be read, or holds something else.
+    Args:     ca: PEM file of authorities; empty: the system's. cert, key: the client's certificate and key, if any.
+    Raises:   InterfaceError: a file cannot be read, or has other content.
     """
     return _made(ca, cert, key, _version("ssl_ca", ca), _version("ssl_cert", cert), _version("ssl_key", key))
 
@@ -35,8 +35,8 @@ def _made(ca: str, cert: str, key: str, *versions: object) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=ca or None)
         if cert:
             option, path = "ssl_cert", cert
-            # An encrypted key must not be asked for on the terminal.
+            # Do not prompt for the passphrase of an encrypted key on the terminal.
             context.load_cert_chain(cert, key or None, password=lambda: "")
     except OSError as error:
-        raise InterfaceError(f"{option}: {path} is of no use: {error.strerror or error}") from None
+        raise InterfaceError(f"{option}: {path} is not usable: {error.strerror or error}") from None
     return context

@@ -1,9 +1,9 @@
-"""From options to an open connection: the servers in order, each with its share of the time. Never: a message.
+"""From options to an open connection: servers in order, each with its share of the time. Never: a message.
 
-House rules:
-1. What a server says of user or password is final: other servers are not asked with what one has refused. Anything
-   else leads to the next one.
-2. Names are looked up anew for each connection: hosts in the DNS, servers in their file.
+Invariants:
+1. A rejected user or password is final: no other server is tried with it. After any other failure the next server is
+   tried.
+2. Names are looked up again for each connection: hosts in the DNS, servers in their file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from aioifx.rows import Item, Record, RowFactory
 R = TypeVar("R")
 
 _WORTH_A_RETRY: Final = (0, -908)
-"""SQLCODEs of servers that could not be reached; others say that trying again does not help."""
+"""SQLCODEs of unreachable servers, which are worth a retry; other codes are not."""
 
 
 @overload
@@ -46,7 +46,7 @@ def connect(dsn: str | None = None, **options: Unpack[AllOptionFields]) -> Conne
 def connect(
     dsn: str | None = None, *, row_factory: RowFactory[Any] | None = None, **options: Unpack[OptionFields]
 ) -> ConnectContext[Any]:
-    """Open one connection: ``conn = await connect(...)`` or ``async with connect(...) as conn:``.
+    """Open a connection: ``conn = await connect(...)`` or ``async with connect(...) as conn:``.
 
     The block closes the connection at its end.
 
@@ -63,7 +63,7 @@ def connect(
 
 
 class ConnectContext(Generic[Item]):
-    """A connection that is on its way; await it, or enter it."""
+    """Result of `connect`: await it, or use it with ``async with``."""
 
     __slots__ = ("_connection", "_options")
 
@@ -71,7 +71,7 @@ class ConnectContext(Generic[Item]):
         self._options = options
         self._connection: Connection[Item] | None = None
 
-    if not TYPE_CHECKING:  # to type checkers it has no such attributes
+    if not TYPE_CHECKING:  # hidden from type checkers, which reject unknown attributes
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name)
@@ -91,9 +91,9 @@ class ConnectContext(Generic[Item]):
 
 
 async def open_connection(options: ConnectOptions) -> Connection[Any]:
-    """One connection, or a ConnectError within *connect_timeout* seconds.
+    """Open a connection within *connect_timeout* seconds, or raise ConnectError.
 
-    Raises:   InterfaceError: the sqlhosts file is of no help.
+    Raises:   InterfaceError: the sqlhosts file is not usable.
     """
     journey = _Connector(options)
     limit = asyncio.timeout(options.connect_timeout)
@@ -102,16 +102,16 @@ async def open_connection(options: ConnectOptions) -> Connection[Any]:
             return await journey.run()
     except TimeoutError:
         if not limit.expired():
-            raise  # not ours: the callable that gives the password may have a limit of its own
+            raise  # not ours: the password callable may have its own timeout
         raise journey.too_late() from None
     finally:
         journey.end()
 
 
 def route(options: ConnectOptions) -> tuple[Address, ...]:
-    """Every address that may be tried, in order.
+    """The addresses to try, in order.
 
-    Raises:   InterfaceError: the sqlhosts file is of no help.
+    Raises:   InterfaceError: the sqlhosts file is not usable.
     """
     if options.host:
         return addresses(options.host, options.port, options.server)
@@ -123,7 +123,7 @@ def route(options: ConnectOptions) -> tuple[Address, ...]:
 
 
 class _Connector:
-    """One call of `connect`: the servers that are tried, until one takes us."""
+    """One call of `connect`: tries the servers until one accepts the login."""
 
     def __init__(self, options: ConnectOptions) -> None:
         self._options = options
@@ -131,9 +131,9 @@ class _Connector:
         self._deadline = asyncio.get_running_loop().time() + options.connect_timeout
 
     async def run(self) -> Connection[Any]:
-        """The first connection that can be had.
+        """The first connection that succeeds.
 
-        Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal distances, within INFORMIXCONTIME
+        Source:   documented: INFORMIXCONRETRY attempts follow the first one at equal intervals within INFORMIXCONTIME
         """
         options = self._options
         password = await _password(options)
@@ -148,7 +148,7 @@ class _Connector:
         raise self._summary()
 
     async def _early_round(self, password: str, end: float) -> Connection[Any] | None:
-        """A round that another one follows at *end*; None then."""
+        """One round that must end by *end*, where the next one starts; None if no connection is open by then."""
         limit = asyncio.timeout_at(end)
         try:
             async with limit:
@@ -165,12 +165,12 @@ class _Connector:
         return None
 
     async def _round(self, password: str) -> Connection[Any] | None:
-        """Each server once: the first connection that can be had."""
+        """Try each server once: the first connection that succeeds, or None."""
         options = self._options
         self._attempts = [LoginAttempt(options, address) for address in route(options)]
         if len(self._attempts) == 1:  # the usual case needs no tasks
             (only,) = self._attempts
-            with contextlib.suppress(ConnectError):  # the attempt knows it
+            with contextlib.suppress(ConnectError):  # recorded in the attempt
                 await only.reach()
             return await self._log_in(only, password) if only.failure is None else None
         share = options.connect_timeout / len(self._attempts)
@@ -184,14 +184,14 @@ class _Connector:
         finally:
             try:
                 await race.close()
-            except BaseException:  # cancelled, or too late: the connection is not returned
+            except BaseException:  # cancelled or timed out: the connection is not returned
                 if connection is not None:
                     connection.terminate()
                 raise
         return connection
 
     async def _log_in(self, attempt: LoginAttempt, password: str) -> Connection[Any] | None:
-        """The connection, or None when the next server may know better."""
+        """The connection; None if the next server should be tried."""
         share = self._share()
         limit = None if share is None else asyncio.timeout(share)
         try:
@@ -212,18 +212,18 @@ class _Connector:
         return None
 
     def _share(self) -> float | None:
-        """Seconds that one login has while others wait for theirs; the last one has what is left."""
+        """Time limit in seconds for one login while other servers remain; None for the last one."""
         candidates = sum(attempt.failure is None for attempt in self._attempts)
         if candidates < 2:
             return None
         return max(self._deadline - asyncio.get_running_loop().time(), 0) / candidates
 
     def too_late(self) -> DatabaseError:
-        """What became of everybody when the time was up."""
+        """The error of all attempts after a timeout."""
         seconds = self._options.connect_timeout
         if not self._attempts:
             return ConnectError(
-                f"password: the callable did not give it within {seconds:g} s", sqlstate="08001"
+                f"password: the callable did not return within {seconds:g} s", sqlstate="08001"
             )
         for attempt in self._attempts:
             if attempt.failure is None:
@@ -235,7 +235,7 @@ class _Connector:
         return [attempt.failure for attempt in self._attempts if attempt.failure is not None]
 
     def _summary(self) -> DatabaseError:
-        """One error for all servers; a note tells of each."""
+        """One error for all servers, with a note for each."""
         failures = self._failures
         last = failures[-1]
         if len(failures) == 1:
@@ -243,7 +243,7 @@ class _Connector:
         agreed = len({failure.sqlcode for failure in failures}) == 1
         kind = type(last) if len({type(failure) for failure in failures}) == 1 else ConnectError
         summary = kind(
-            f"none of {len(failures)} servers gave a connection; the last one: {last}",
+            f"all {len(failures)} servers failed; the last one: {last}",
             sqlcode=last.sqlcode if agreed else 0,
             isamcode=last.isamcode if agreed else 0,
             sqlstate=last.sqlstate if agreed else "08001",
@@ -256,11 +256,11 @@ class _Connector:
     def end(self) -> None:
         for attempt in self._attempts:
             attempt.drop_unless_done()
-            attempt.failure = None  # it knows its traceback, and that the attempt and this journey
+            attempt.failure = None  # break the reference cycle through the traceback
 
 
 async def _password(options: ConnectOptions) -> str:
-    """The password, asked anew for each connection where the option is a callable."""
+    """The password; a callable is called for each connection."""
     source = options.password
     if isinstance(source, Secret):
         return source.reveal()
@@ -270,6 +270,6 @@ async def _password(options: ConnectOptions) -> str:
     if inspect.isawaitable(given):
         given = await given
     if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InterfaceError(f"password: the callable gave {type(given).__name__}, not str")
+        raise InterfaceError(f"password: expected a str from the callable, got {type(given).__name__}")
     check_text("password", given, options.client_code_set)
     return given

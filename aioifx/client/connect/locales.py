@@ -1,8 +1,8 @@
-"""Logging in with the database's own locale, learnt from the server where options say so. Never: what text looks like.
+"""Login with the database's own locale, learnt from the server if options say so. Never: how text is encoded.
 
-House rules:
-1. A locale is asked for once in a process for each address and database, and again only when the answer is refused.
-2. A connection whose text would be in another code set than the database's is not handed out.
+Invariants:
+1. A locale is queried once per process, address and database, and again only if the server rejects it.
+2. A connection whose code set differs from the database's is never returned.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MISMATCH: Final = -23197
 
 _Key: TypeAlias = tuple[str, int, str, str]
 _known: Final[dict[_Key, str]] = {}
-"""Host, port, server and database -> the database's locale."""
+"""Database locale by host, port, server and database."""
 
 
 async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
-    """`LoginAttempt.log_in` after `reach`; with ``locale="auto"``, in the database's locale.
+    """`LoginAttempt.log_in` after `reach`; with ``locale="auto"``, using the database's locale.
 
-    Raises:   DatabaseError: whatever it is that keeps us out.
+    Raises:   DatabaseError: the login failed.
     """
     options = attempt.options
     if options.locale != "auto" or not options.database:
@@ -53,10 +53,10 @@ async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
 
 
 async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
-    """A connection in whose locale the database is.
+    """Log in, and check that the database has the locale of the connection.
 
-    Source:   documented: a server may ignore a locale that does not match, and say so by a warning (GLS guide, Verify
-              the database locale)
+    Source:   documented: a server may ignore a locale that does not match, and signal it by a warning (GLS guide,
+              Verify the database locale)
     """
     conn = await attempt.log_in(password)
     if attempt.locale_ignored:
@@ -64,15 +64,15 @@ async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
         if found and code_set_of(found).codec != attempt.options.code_set.codec:
             conn.terminate()
             raise LocaleError(
-                f"{attempt.where}: the locale of database {attempt.options.database} is {found}; "
-                'give it as db_locale, or locale="auto"',
+                f"{attempt.where}: database {attempt.options.database} has the locale {found}; "
+                'set db_locale to it, or use locale="auto"',
                 sqlcode=_MISMATCH,
             )
     return conn
 
 
 async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> None:
-    """Ask and remember; a database that the server does not know has the default locale, and is refused later."""
+    """Query and remember the locale. An unknown database gets the default locale; opening it fails later."""
     found = await _asked(attempt, password)
     if len(_known) >= _MAX_KNOWN:
         _known.clear()
@@ -80,9 +80,9 @@ async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> None:
 
 
 async def _asked(attempt: LoginAttempt, password: str) -> str:
-    """The locale of the attempt's database, over a connection of its own; empty when the server does not know it.
+    """The locale of the attempt's database, queried over a separate connection; empty if the server does not know it.
 
-    That connection names no DB_LOCALE: sysmaster has the server's own, as a client that names none (assumed).
+    That connection sends no DB_LOCALE: sysmaster has the server's locale, which applies to such a client (assumed).
     """
     asking = LoginAttempt(attempt.options.for_question(_SYSMASTER), attempt.address)
     asking.says_db_locale = False
@@ -95,9 +95,7 @@ async def _asked(attempt: LoginAttempt, password: str) -> str:
         found = await conn.fetchval(_QUERY, attempt.options.database.lower())
     except DatabaseError as error:
         conn.terminate()
-        raise ConnectError(
-            f"{attempt.where}: the database's locale could not be asked for: {error}"
-        ) from error
+        raise ConnectError(f"{attempt.where}: the database's locale could not be queried: {error}") from error
     except BaseException:
         conn.terminate()
         raise
@@ -110,5 +108,5 @@ def _in_locale(options: ConnectOptions, locale: str) -> ConnectOptions:
         return options.in_locale(locale)
     except InterfaceError:
         raise LocaleError(
-            f"the locale of database {options.database} is {locale!r}, whose code set is unknown here"
+            f"database {options.database} has the locale {locale!r}, whose code set is not supported"
         ) from None

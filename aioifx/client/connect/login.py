@@ -1,8 +1,8 @@
-"""One server: address, login, capabilities, database -> Connection. Never: which server, SQL.
+"""Login at one server: address, capabilities, database -> Connection. Never: which server, SQL.
 
-House rules:
-1. The password goes to this address, and to where it redirects if the options allow that; nowhere else.
-2. Whatever goes wrong is a DatabaseError that names the address and, where it can, the option that may be at fault.
+Invariants:
+1. The password is sent only to this address, and to the target of a redirect that the options allow.
+2. Every failure is a DatabaseError with the address and, where possible, the option that may be wrong.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from aioifx.wire.replies import Reply, read_reply
 
 _UNKNOWN_SERVER: Final = -761
 _TLS_ALERT: Final = b"\x15\x03"
-"""How a TLS server's answer to anything else begins (documented: RFC 8446, 5.1)."""
+"""First bytes of a TLS server's alert in reply to plain text (documented: RFC 8446, 5.1)."""
 READ_AHEAD: Final = "AIOIFX_BUFFERED_READER"
 MAX_REDIRECTS: Final = 3
 _MAX_TARGET: Final = 200
-"""Bytes of a redirect's text that a message shows."""
+"""Most bytes of a redirect's text to show in a message."""
 
 
 def _offer() -> bytes:
@@ -73,25 +73,25 @@ def _agreed(mask: bytes, codec: str) -> Capabilities:
 
 
 class LoginAttempt:
-    """One try to open a connection at one server, and how far it got."""
+    """One attempt to open a connection at one server, with its progress."""
 
     def __init__(self, options: ConnectOptions, address: Address) -> None:
         self.options = options
         self.address = address
         self.phase = ""
         self.hint = ""
-        """What may be the matter when nobody answers, or the wrong one."""
+        """Likely cause, for the message, if nothing or the wrong kind of server answers."""
         self.failure: DatabaseError | None = None
         self.says_db_locale = True
-        """False: the server is to use its own locale, as for a client that names none."""
+        """False: send no DB_LOCALE, so that the server uses its own locale."""
         self.locale_ignored = False
-        """The server has opened the database although its locale is not the one that it was told."""
+        """Whether the server opened the database although its locale differs from the one sent."""
         self._channel: Channel | None = None
         self._dialect = Capabilities()
         self._opened: Reply | None = None
         """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
-        """The servers that have redirected us, in order."""
+        """The servers that redirected this attempt, in order."""
         self._done = False
 
     @property
@@ -99,13 +99,13 @@ class LoginAttempt:
         return str(self.address) + "".join(f", redirected from {hop}" for hop in reversed(self._hops))
 
     async def reach(self) -> LoginAttempt:
-        """TCP, and TLS where it is wanted."""
+        """Connect over TCP, and TLS if the options ask for it."""
         options = self.options
         self._done = False
         context = options.ssl_context(self.address.tls)
         self.phase, self.hint = "connecting", ""
         if context is not None:
-            self.phase, self.hint = "connecting and agreeing on TLS", "; is it a port without TLS?"
+            self.phase, self.hint = "connecting and negotiating TLS", "; is it a port without TLS?"
         try:
             self._channel = await reach(
                 self.address,
@@ -119,9 +119,9 @@ class LoginAttempt:
         return self
 
     async def log_in(self, password: str) -> Connection[Any]:
-        """Log in here, or where this server redirects to if that is allowed.
+        """Log in here, or at the target of a redirect that the options allow.
 
-        Raises:   DatabaseError: whatever it is that keeps us out.
+        Raises:   DatabaseError: the login failed.
         """
         login = await self._converse(password)
         while (target := self._redirected(login)) is not None:
@@ -139,22 +139,22 @@ class LoginAttempt:
             self.drop()
 
     def too_late(self, seconds: float) -> ConnectError:
-        """The error of an attempt whose time is up."""
+        """The error of an attempt that timed out."""
         if not self.phase:
-            return ConnectError(f"{self.where}: not tried, time was up", sqlstate="08001")
+            return ConnectError(f"{self.where}: not tried before the timeout", sqlstate="08001")
         return ConnectError(
             f"{self.where}: no answer within {round(seconds, 2):g} s while {self.phase}{self.hint}",
             sqlstate="08001",
         )
 
-    # -- the steps ----------------------------------------------------------------------------------------------------
+    # -- steps --------------------------------------------------------------------------------------------------------
 
     async def _converse(self, password: str) -> LoginReply:
-        """All messages of the login. The channel reads the replies and sends on; this task is woken once."""
+        """All messages of the login. The channel reads replies and sends requests; this task wakes up only once."""
         channel = self._channel
         assert channel is not None
         uses_tls = self.options.ssl_context(self.address.tls) is not None
-        self.phase = "waiting for the answer to the login"
+        self.phase = "waiting for the login reply"
         self.hint = "" if uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
         put_login(outbox, self._login_request(password))
@@ -167,9 +167,9 @@ class LoginAttempt:
         return outcome
 
     async def _handshake(self, channel: Channel) -> LoginReply | DatabaseError:
-        """Read each reply, and send the next request in the same call of `data_received`.
+        """Read each reply, and send the next request within the same `data_received` call.
 
-        It ends with what the server says of itself, with a redirect, or with the error that keeps us out.
+        Ends with the server's login reply, which may be a redirect, or with the error that prevents the login.
         """
         try:
             login = await self._login(channel.inbox)
@@ -213,16 +213,16 @@ class LoginAttempt:
         )
 
     def _redirected(self, reply: LoginReply) -> Address | None:
-        """Where the reply sends us; None when it does not.
+        """The target of a redirect; None if the reply is not one.
 
-        Raises:   ConnectError: the options do not allow to go there, or it is too far.
+        Raises:   ConnectError: the options do not allow it, or there were too many.
         """
         if reply.type != LoginType.REDIRECT and reply.redirect is None:
             return None
         text = (reply.redirect or b"")[:_MAX_TARGET].decode("latin-1")
         target = redirect_target(text)
         if target is None:
-            refusal = "which is not understood; connect to that server directly"
+            refusal = "an unknown form of redirect; connect to that server directly"
         elif not is_allowed(target.host, self.options.allow_redirect_to):
             refusal = "which is not allowed; connect to that server directly (option: allow_redirect_to)"
         elif len(self._hops) == MAX_REDIRECTS:
@@ -232,19 +232,19 @@ class LoginAttempt:
         raise ConnectError(f"{self.where} redirects to {text!r}, {refusal}", sqlstate="08001")
 
     async def _follow(self, target: Address) -> None:
-        """Go on at another server, with the same TLS settings; its certificate must be for its own host."""
+        """Continue at another server with the same TLS settings; its certificate must match its own host name."""
         self.drop()
         self._hops.append(self.address)
         self.address = target
         await self.reach()
 
     def _judge(self, reply: LoginReply) -> None:
-        """Raise what a login reply says, unless it is an accept.
+        """Raise the error in a login reply, unless the reply is an accept.
 
-        The type byte alone does not decide: a rejecting server was observed to send error 0.
+        The type byte alone does not decide: a server was observed to reject a login with error 0.
         """
         if reply.type == LoginType.ACCEPT and reply.sqlcode == 0:
-            if reply.level != PROTOCOL_LEVEL:  # observed: JDBC hangs up then
+            if reply.level != PROTOCOL_LEVEL:  # observed: JDBC disconnects then
                 kind = "an older" if reply.level < PROTOCOL_LEVEL else "another"
                 raise NotSupportedError(
                     f"{self.where} speaks {kind} SQLI: {reply.level}; aioifx speaks {PROTOCOL_LEVEL}"
@@ -252,7 +252,7 @@ class LoginAttempt:
             return
         if reply.sqlcode == 0:  # observed: most commonly a wrong password (14.10)
             raise AuthenticationError(
-                f"{self.where} refused the login and gave no reason; most often user or password is wrong",
+                f"{self.where} rejected the login without a reason; usually user or password is wrong",
                 sqlstate="28000",
             )
         token = {
@@ -268,9 +268,9 @@ class LoginAttempt:
         raise self._as_connect_error(error, hint)
 
     async def _exchange(self, channel: Channel, request: bytes) -> Reply:
-        """The reply to one group, without an error.
+        """Send one request group and return its reply.
 
-        Raises:   DatabaseError: what the server says, or that it has gone.
+        Raises:   DatabaseError: the server's error, or the loss of the connection.
         """
         inbox = channel.inbox
         is_unasked = len(inbox.data) > inbox.pos
@@ -280,12 +280,12 @@ class LoginAttempt:
         if reply.exited:
             raise ConnectionLost("the server ended the session")
         if is_unasked:
-            raise ProtocolError("the server sent a message that nobody asked for")
+            raise ProtocolError("the server sent an unexpected message")
         return reply
 
     async def _negotiate(self, channel: Channel) -> None:
-        """SQ_PROTOCOLS: what both ends can do. A wrong password may show only here (observed: 14.10)."""
-        self.phase = "agreeing on the protocol"
+        """SQ_PROTOCOLS: exchange capabilities. A wrong password may be reported only here (observed: 14.10)."""
+        self.phase = "negotiating the protocol"
         try:
             reply = await self._exchange(channel, _PROTOCOLS)
             raise_for(reply)
@@ -296,7 +296,7 @@ class LoginAttempt:
         self._dialect = _agreed(reply.mask, self._dialect.encoding)
         if self._dialect.pam:
             raise NotSupportedError(
-                f"{self.where} asks for a PAM conversation, which aioifx does not hold yet"
+                f"{self.where} asks for PAM authentication, which aioifx does not support yet"
             )
         if not self._dialect.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
@@ -320,14 +320,14 @@ class LoginAttempt:
             raise_for(reply)
         except LocaleError as error:
             raise self._as_connect_error(
-                error, '; give the database\'s locale as db_locale, or locale="auto"'
+                error, '; set db_locale to the database\'s locale, or locale="auto"'
             ) from error
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
         self._opened = reply
 
     async def _connection(self, login: LoginReply) -> Connection[Any]:
-        """From a server that has let us in to a connection whose settings are as the options say."""
+        """Finish a login that the server has accepted: open the database and apply the options."""
         options, session = self.options, self._session()
         if self._opened is not None:
             session.opened(options.database, self._opened)
@@ -375,14 +375,14 @@ class LoginAttempt:
         return session
 
     def _check_role(self, session: Session) -> None:
-        """Refuse a server that is not the part of its cluster that was asked for.
+        """Raise ConnectError if the server does not have the role that the options ask for.
 
-        Source:   documented: the bit of SQ_DBOPEN's warnings that tells a secondary server; no capture shows it
+        Source:   documented: the bit in SQ_DBOPEN's warnings that marks a secondary server; not in any capture
         """
         role = "secondary" if session.open_warnings & OpenWarning.SECONDARY else "primary"
         if self.options.role not in ("any", role):
             raise ConnectError(
-                f"{self.where} is a {role} server, a {self.options.role} one is asked for (option: role)",
+                f"{self.where}: role: expected a {self.options.role} server, got a {role} one",
                 sqlstate="08004",
             )
 
@@ -394,7 +394,7 @@ class LoginAttempt:
             raise self._as_connect_error(error) from error
 
     def _as_connect_error(self, error: DatabaseError, hint: str = "") -> DatabaseError:
-        """The same codes as a ConnectError of the right class, with the address in front."""
+        """The same codes as a ConnectError of the right class, with the address before the message."""
         if isinstance(error, ProtocolError):
             return error
         kind: type[ConnectError] = ConnectError

@@ -1,8 +1,8 @@
-"""An address -> a connected channel: name lookup, TCP, TLS; attempts that overlap. Never: a login.
+"""An address -> a connected channel: name lookup, TCP, TLS; overlapping attempts. Never: a login.
 
-House rules:
-1. A name is looked up anew each time; nothing of the answer is kept.
-2. Of attempts that overlap, all but the one that is taken are cancelled or dropped.
+Invariants:
+1. A name is looked up each time; results are not cached.
+2. Of overlapping attempts, all but the winner are cancelled or closed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ T = TypeVar("T")
 Start: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
 
 NEXT_ADDRESS_AFTER: Final = 0.25
-"""Seconds until the next address of one name is tried, too (documented: RFC 8305, 5)."""
+"""Seconds until the next address of the same name is tried in parallel (documented: RFC 8305, 5)."""
 
 
 class StaggeredRace(Generic[T]):
-    """Attempts, one after the other: the next begins when one has failed, or none has ended for *delay* seconds.
+    """Attempts with staggered starts: the next one starts after a failure, or after *delay* seconds.
 
-    Args:     discard: what is done with a result that came and that nobody took.
+    Args:     discard: called with each result that is not used.
     """
 
     def __init__(self, starts: Iterable[Start[T]], delay: float, discard: Callable[[T], None]) -> None:
@@ -42,12 +42,12 @@ class StaggeredRace(Generic[T]):
         self._delay = delay
         self._discard = discard
         self.errors: list[ConnectError] = []
-        """Why attempts failed, in the order in which they did."""
+        """Errors of failed attempts, in the order of failure."""
 
     async def next(self) -> T | None:
-        """The result of the attempt that succeeds first and was not returned before; None when all have failed.
+        """The next successful result; None when all attempts have failed.
 
-        Raises:   whatever an attempt raised that is no ConnectError.
+        Raises:   any exception of an attempt that is not a ConnectError.
         """
         self._start()
         while self._running:
@@ -67,12 +67,12 @@ class StaggeredRace(Generic[T]):
         return None
 
     def _start(self) -> None:
-        """Begin with the next attempt, unless one has ended that nobody has looked at."""
+        """Start the next attempt, unless one has ended and is not yet processed."""
         if self._waiting and not any(task.done() for task in self._running):
             self._running.append(asyncio.ensure_future(self._waiting.popleft()()))
 
     async def close(self) -> None:
-        """Give up what is still under way."""
+        """Cancel the attempts still running."""
         self._waiting.clear()
         tasks, self._running = self._running, []
         for task in tasks:
@@ -93,16 +93,16 @@ async def reach(
     keepalive: tuple[int, int, int] | None = None,
     hint: str = "",
 ) -> Channel:
-    """A channel to *address*, over TCP and, with a context, TLS.
+    """Open a channel to *address* over TCP, and over TLS if a context is given.
 
-    Args:     keepalive: seconds without traffic until TCP asks whether the peer is there, seconds between two
-              questions, questions without an answer that end the connection. None: TCP does not ask.
-              hint: what may be the matter when something answers, but not as it should.
-    Raises:   ConnectError: nobody is there, or the wrong one.
+    Args:     keepalive: idle seconds before the first probe, seconds between probes, and unanswered probes until the
+              connection is dropped. None: no probes.
+              hint: likely cause, for the message, if an unexpected kind of server answers.
+    Raises:   ConnectError: nothing answers, or not as expected.
     """
     try:
         places = await _places(address)
-    except (OSError, UnicodeError) as error:  # a host's name that cannot be encoded is a UnicodeError
+    except (OSError, UnicodeError) as error:  # a host name that cannot be encoded raises UnicodeError
         raise ConnectError(f"could not connect to {address}: {_reason(error)}", sqlstate="08001") from error
     if not places:
         raise ConnectError(f"could not connect to {address}: the name has no address", sqlstate="08001")
@@ -116,7 +116,7 @@ async def reach(
 
 
 async def _first(address: Address, places: list[str], context: ssl.SSLContext | None, hint: str) -> Channel:
-    """A channel to the first of several places that takes us."""
+    """A channel to the first of several addresses that accepts the connection."""
     race = StaggeredRace(
         [partial(_connect, address, place, context, hint) for place in places],
         NEXT_ADDRESS_AFTER,
@@ -135,15 +135,15 @@ _KEEPIDLE: Final = getattr(socket, "TCP_KEEPIDLE", getattr(socket, "TCP_KEEPALIV
 _KEEPINTVL: Final = getattr(socket, "TCP_KEEPINTVL", None)
 _KEEPCNT: Final = getattr(socket, "TCP_KEEPCNT", None)
 _USER_TIMEOUT: Final = getattr(socket, "TCP_USER_TIMEOUT", None)
-"""Milliseconds that sent bytes may stay unacknowledged; keepalive does not begin while there are some (documented: RFC
-5482, tcp(7))."""
+"""Milliseconds that sent bytes may stay unacknowledged; no keepalive probes are sent meanwhile (documented: RFC 5482,
+tcp(7))."""
 
 
 def _keep_alive(channel: Channel, idle: int, interval: int, count: int) -> None:
-    """Let TCP find out that the peer's machine has gone.
+    """Let TCP detect that the peer's machine is gone.
 
-    A peer may have reset the connection already. The socket then is closed or takes no options, and the next read tells
-    why: that is not an error of the option.
+    If the peer has already reset the connection, the socket is closed or accepts no options. The next read raises the
+    reason, so the failure to set an option is ignored.
     """
     own = channel.transport.get_extra_info("socket")
     if own is None:
@@ -157,7 +157,7 @@ def _keep_alive(channel: Channel, idle: int, interval: int, count: int) -> None:
 
 @lru_cache(maxsize=16)
 def _keepalive_options(idle: int, interval: int, count: int) -> tuple[tuple[int, int, int], ...]:
-    """Level, option and value of what the platform has."""
+    """Level, option and value of each option that the platform supports."""
     options = (
         (_KEEPIDLE, idle),
         (_KEEPINTVL, interval),
@@ -171,7 +171,7 @@ def _keepalive_options(idle: int, interval: int, count: int) -> tuple[tuple[int,
 
 
 def _all_refused(errors: list[ConnectError]) -> ConnectError:
-    """One error for all the addresses of a name, which mostly say the same."""
+    """One error for all addresses of a name; their reasons are usually the same."""
     first, said = errors[0], {str(error) for error in errors}
     for message in sorted(said - {str(first)}):
         first.add_note(message)
@@ -189,7 +189,7 @@ async def _connect(address: Address, place: str, context: ssl.SSLContext | None,
         )
     except ssl.CertificateError as error:
         raise ConnectError(
-            f"{address}: its certificate is refused: {_reason(error)}", sqlstate="08001"
+            f"{address}: its certificate was rejected: {_reason(error)}", sqlstate="08001"
         ) from error
     except (OSError, UnicodeError) as error:
         answered = isinstance(error, (ssl.SSLError, ConnectionError)) and not isinstance(
@@ -201,9 +201,9 @@ async def _connect(address: Address, place: str, context: ssl.SSLContext | None,
         ) from error
     if (
         not channel.is_open
-    ):  # reset meanwhile; or cut off in the handshake, which asyncio may take for its end
+    ):  # reset meanwhile, or closed in the handshake, which asyncio may report as success
         raise ConnectError(
-            f"could not connect to {address}: it closed the connection at once", sqlstate="08001"
+            f"could not connect to {address}: it closed the connection immediately", sqlstate="08001"
         )
     return channel
 
@@ -212,7 +212,7 @@ async def _connect(address: Address, place: str, context: ssl.SSLContext | None,
 
 
 async def _places(address: Address) -> list[str]:
-    """The addresses of a name, the families by turns (documented: RFC 8305, 4)."""
+    """The addresses of a name, alternating between address families (documented: RFC 8305, 4)."""
     if _is_literal(address.host):
         return [address.host]
     found = await asyncio.get_running_loop().getaddrinfo(
@@ -237,14 +237,14 @@ def _is_literal(host: str) -> bool:
 
 
 def _literal(place: tuple[Any, ...]) -> str:
-    """The address alone, with its scope where it has one: a link-local address is none without."""
+    """The address as text, with its scope, which a link-local address needs."""
     host: str = place[0]
     scope = place[3] if len(place) == 4 else 0
     return f"{host}%{scope}" if scope and "%" not in host else host
 
 
 def _reason(error: OSError | UnicodeError) -> str:
-    """The reason without the noise that asyncio puts around it."""
+    """The reason, without asyncio's additions."""
     for name in ("verify_message", "reason"):
         if text := getattr(error, name, None):
             return str(text)

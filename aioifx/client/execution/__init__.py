@@ -1,1 +1,1 @@
-"""Statements and what comes of them: prepare, execute, fetch, stream. Never: a socket, the pool."""
+"""Statements and their results: prepare, execute, fetch, stream. Never: a socket, the pool."""

@@ -1,6 +1,6 @@
-"""What a statement does for a user's call: rows, results, batches. Never: opcodes, who holds the statement.
+"""Execution of a statement for a user's call: rows, results, batches. Never: opcodes, who holds the statement.
 
-Whoever calls a coroutine of this module holds the session's turn.
+Callers of this module's coroutines hold the session's lock.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 OnError: TypeAlias = Literal["raise", "collect"]
-"""What becomes of a row that fails: the end of all, or an error in the result."""
+"""On a failed row: stop with its error, or continue and collect errors in the result."""
 
-# Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). Everything
-# else is prepared first: what it is and what it returns is the server's to say. So are BEGIN, COMMIT and ROLLBACK: the
-# answer to SQ_COMMAND may lack their SQ_DESCRIBE (observed: 14.10), and that alone tells ROLLBACK TO SAVEPOINT apart.
+# Verbs of statements that SQ_COMMAND runs in one round trip (observed: JDBC's executeUpdate, select.json). All others
+# are prepared first, since only the server knows what they return. So are BEGIN, COMMIT and ROLLBACK: the reply to
+# SQ_COMMAND may lack their SQ_DESCRIBE (observed: 14.10), which is needed to recognise ROLLBACK TO SAVEPOINT.
 _COMMANDS: Final = frozenset(
     "insert update delete merge truncate create alter drop rename grant revoke set lock unlock savepoint release start"
     " stop".split()
@@ -38,7 +38,7 @@ _COMMANDS: Final = frozenset(
 
 
 class Rows(Generic[R]):
-    """What calls that fetch do with their statement: rows as one factory makes them."""
+    """Fetches the rows of a statement with one row factory."""
 
     __slots__ = ("_factory",)
 
@@ -46,7 +46,7 @@ class Rows(Generic[R]):
         self._factory = factory
 
     def all(self, statement: Statement, params: Sequence[Value]) -> Awaitable[list[R]]:
-        """Every row; none for a statement that returns none, which is executed."""
+        """Every row; empty for a statement that returns none, which is executed."""
         if not statement.returns_rows:
             return _executed(statement, params, [])
         return statement.fetch_all(params, self._factory)
@@ -59,10 +59,10 @@ class Rows(Generic[R]):
 
 
 TUPLES: Final[Rows[Row]] = Rows(tuple_row)
-"""Rows as plain tuples."""
+"""Fetches rows as plain tuples."""
 
 RECORDS: Final[Rows[Row]] = Rows(record_row)
-"""Rows as records."""
+"""Fetches rows as records."""
 
 
 async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -> T:
@@ -71,7 +71,7 @@ async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -
 
 
 def value_at(row: Row | None, column: Any) -> Value:
-    """One value of a row that may not be there: by place, or of a record by name."""
+    """One value of a row, or None without a row: by position, or of a record by name."""
     if row is None:
         return None
     try:
@@ -87,7 +87,7 @@ def value_at(row: Row | None, column: Any) -> Value:
 
 
 async def execute_statement(statement: Statement, params: Sequence[Value]) -> ExecuteResult:
-    """Execute; rows that a query returns are fetched, counted and dropped."""
+    """Execute; rows of a query are fetched, counted and discarded."""
     if statement.returns_rows:
         count = await statement.count_rows(params)
         return result_of(statement.kind, None, rowcount=count)
@@ -102,7 +102,7 @@ async def execute_text(
     sql: str,
     timeout: float | None = None,
 ) -> ExecuteResult:
-    """Execute a statement without parameters once: in one round trip if it can return no rows."""
+    """Execute a statement without parameters once, in one round trip if it cannot return rows."""
     found = scan(sql)
     if found.placeholders or found.verb not in _COMMANDS:
         return await statements.run(sql, (), execute_statement, timeout)
@@ -122,7 +122,7 @@ async def execute_text(
 def call_of(
     routine: str, args: Sequence[Value], named: Mapping[str, Value] | None
 ) -> tuple[str, tuple[Value, ...]]:
-    """The statement that calls a routine, and its parameters.
+    """The statement that calls a routine, with its parameters.
 
     Source:   observed: JDBC, callable.json: procedures and functions alike; ``name = value`` is documented
     """
@@ -130,45 +130,45 @@ def call_of(
     if named is None:
         return f"execute procedure {routine}({', '.join('?' * len(args))})", tuple(args)
     if not isinstance(named, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InterfaceError(f"named: must be a mapping, not {type(named).__name__}")
+        raise InterfaceError(f"named: expected a mapping, got {type(named).__name__}")
     if args:
-        raise InterfaceError("named: a routine's arguments go by position or by name, not both")
+        raise InterfaceError("named: cannot be combined with arguments by position")
     marks = ", ".join(f"{column_name(name, 'named')} = ?" for name in named)
     return f"execute procedure {routine}({marks})", tuple(named.values())
 
 
 def by_position(sql: str, args: Sequence[Value], named: NamedValues) -> tuple[str, tuple[Value, ...]]:
-    """The statement and its values with placeholders."""
+    """The statement with placeholders, and its values by position."""
     if args:
-        raise InterfaceError("named: values go by position or by name, not both")
+        raise InterfaceError("named: cannot be combined with values by position")
     return bind_named(sql, named)
 
 
 def rows_by_position(
     sql: str, rows: ParamRows | None, named: MappingRows | None
 ) -> tuple[str, ParamRows | NamedRows]:
-    """The statement with placeholders, and the rows of its executions."""
+    """The statement with placeholders, and the rows of its executions by position."""
     if named is None:
         check_rows(rows)
         assert rows is not None
         return sql, rows
     if rows is not None:
-        raise InterfaceError("named: values go by position or by name, not both")
+        raise InterfaceError("named: cannot be combined with values by position")
     statement = named_statement(sql)
     return statement.sql, NamedRows(statement, named)
 
 
 def check_rows(rows: object) -> None:
-    """Raise unless *rows* can be iterated; text and mappings are no rows."""
+    """Raise InterfaceError unless *rows* can be iterated; text and mappings are not rows."""
     kind = type(rows)
     if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
-        raise InterfaceError(f"rows must be an iterable or async iterable, not {kind.__name__}")
+        raise InterfaceError(f"rows: expected an iterable or async iterable, got {kind.__name__}")
 
 
 def check_on_error(on_error: str) -> bool:
-    """Whether errors are collected."""
+    """Whether errors are collected. Raises InterfaceError for an unknown value."""
     if on_error not in ("raise", "collect"):
-        raise InterfaceError(f'on_error: must be "raise" or "collect", not {on_error!r:.40}')
+        raise InterfaceError(f'on_error: expected "raise" or "collect", got {on_error!r:.40}')
     return on_error == "collect"
 
 
@@ -180,7 +180,7 @@ async def executemany_text(
     collect: bool = False,
     timeout: float | None = None,
 ) -> ExecuteResult:
-    """`executemany_statement` as a whole call."""
+    """`executemany_statement` as a complete call."""
     return await statements.run(
         sql,
         None,
@@ -193,9 +193,9 @@ async def executemany_text(
 async def executemany_statement(
     statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
 ) -> ExecuteResult:
-    """Execute once for each row, in a transaction: outside of one, one is opened around the rows.
+    """Execute once for each row, in a transaction: outside one, a transaction is started for all rows.
 
-    It is all or nothing, unless errors are collected. In a database without a log every row stands for itself.
+    All or nothing, unless errors are collected. In a database without a log every row commits by itself.
     """
     session = statement.session
     await statement.admit()
@@ -208,9 +208,9 @@ async def executemany_statement(
 
 @asynccontextmanager
 async def whole(session: Session) -> AsyncGenerator[None, None]:
-    """A transaction around the block, with the turn held: committed behind it, rolled back when it fails.
+    """A transaction around the block, with the lock held: committed after it, rolled back on failure.
 
-    Behind an ordinary error the rollback is waited for; behind a cancellation or a time-out it is put down.
+    The rollback is awaited after an ordinary error, and deferred after a cancellation or a timeout.
     """
     await session.begin()
     try:
@@ -223,7 +223,7 @@ async def whole(session: Session) -> AsyncGenerator[None, None]:
     except BaseException as error:
         if not is_cancelled_or_timed_out(
             error
-        ):  # otherwise it is on its way, and judged when its answer comes
+        ):  # otherwise COMMIT is in flight and its reply is checked on arrival
             await session.rollback_or_close()
         raise
 

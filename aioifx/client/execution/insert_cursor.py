@@ -1,8 +1,8 @@
 """A prepared INSERT and its cursor: rows in blocks, SQ_PUT. Never: transactions, where rows come from.
 
-Wire:     ID · CURNAME · OPEN · [RET_TYPE] · PUT ... for each block; where all rows have one size, ID alone behind it
-Source:   observed: JDBC with IFX_USEPUT, put.json. Rows of one size go into one SQ_PUT, up to 20,000 were seen; others
-          have one each, and in front of the first of them RET_TYPE says in which form they are.
+Wire:     ID · CURNAME · OPEN · [RET_TYPE] · PUT ... for each block; if all rows have one size, ID alone after it
+Source:   observed: JDBC with IFX_USEPUT, put.json. Rows of one size share an SQ_PUT (up to 20,000 observed); others
+          have one SQ_PUT each, and RET_TYPE before the first of them declares their form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ServerError
 
 MAX_ROWS: Final = 0x7FFF
-"""Of one SQ_PUT: that its count is signed is assumed, from the other counts of the protocol."""
+"""Rows of one SQ_PUT: a signed count is assumed, like the other counts of the protocol."""
 
 _PUT: Final = Struct(">HiH")
 """SQ_PUT: tag, bytes of one row, rows."""
@@ -37,24 +37,24 @@ _VARYING: Final = (TypeCode.VARCHAR, TypeCode.NVARCHAR)
 
 
 class InsertCursor:
-    """Puts rows into a table. Whoever calls a method that sends holds the session's turn.
+    """Inserts rows through a cursor. Callers of methods that send hold the session's lock.
 
-    Args:     adapts: False: values are those of their types already, whatever the user's codecs and adapters make.
-    Raises:   NotSupportedError: a column has a type whose values SQ_PUT cannot carry here; names both.
+    Args:     adapts: False: values already have their columns' types; codecs and adapters are not applied.
+    Raises:   NotSupportedError: a column has a type that SQ_PUT cannot carry here; the message names both.
     """
 
     def __init__(self, statement: Statement, *, adapts: bool = True) -> None:
         columns = statement.targets
         if len(columns) != len(statement.parameters):
             raise NotSupportedError(
-                "the server does not say which columns the rows are for", sql=statement.sql
+                "the server did not describe the columns of the INSERT", sql=statement.sql
             )
         self.statement = statement
         self.columns = columns
         self.fixed_width = not any(
             column.type.kind in _VARYING or requests.is_named(column.type.kind) for column in columns
         )
-        """Whether every row has as many bytes as any other, by the types of its columns."""
+        """Whether all rows have the same size, by the types of their columns."""
         self._session: Session = statement.session
         self._name = self._session.cursor_name()
         self._types = [wanted_type(column.type) for column in columns]
@@ -70,15 +70,15 @@ class InsertCursor:
         self._lost = partial(self._session.doubt, statement.sql)
         self._row_size = sum(step.width for step in self._encoder.steps)
 
-    # -- rows -> bytes ------------------------------------------------------------------------------------------------
+    # -- encoding -----------------------------------------------------------------------------------------------------
 
     def encode(
         self, rows: Sequence[Row], first: int, place: Callable[[int], str] = "row {}".format
     ) -> bytes | bytearray:
-        """Rows as `messages` takes them.
+        """Encode rows for `messages`.
 
-        Args:     first: the index of the first of them, for errors. place: what a message calls the row of an index.
-        Raises:   InterfaceError: a row has more or fewer values. DataError: a value does not fit. They name the row.
+        Args:     first: index of the first row, for errors. place: formats a row's index for messages.
+        Raises:   InterfaceError: wrong number of values in a row. DataError: a value does not fit. Both name the row.
         """
         try:
             return self._encoder.encode(rows)
@@ -87,7 +87,7 @@ class InsertCursor:
             raise
 
     def _explain(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> None:
-        """Raise what is wrong with the first row that cannot be encoded."""
+        """Raise the error of the first row that cannot be encoded."""
         for index, row in enumerate(rows, first):
             if len(row) != len(self.columns):
                 raise InterfaceError(f"{place(index)}: {len(self.columns)} values expected, {len(row)} given")
@@ -99,16 +99,16 @@ class InsertCursor:
                 ) from error.__cause__
 
     def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:
-        """SQ_PUT for *count* rows that have been encoded, MAX_ROWS at most."""
+        """SQ_PUT for *count* encoded rows, at most MAX_ROWS."""
         return _PUT.pack(Op.PUT, self._row_size, count) + data if self.fixed_width else data
 
-    # -- the conversation ---------------------------------------------------------------------------------------------
+    # -- sending ------------------------------------------------------------------------------------------------------
 
     def submit(self, messages: bytes | bytearray) -> InFlight[Reply]:
-        """Open the cursor and put rows; waits for nothing.
+        """Open the cursor and send rows, without waiting.
 
-        Source:   observed: JDBC opens anew for each batch, behind a COMMIT. That OPEN closes a cursor that is still
-                  open is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `close`.
+        Source:   observed: JDBC opens the cursor again for each batch, after a COMMIT. That OPEN closes an open cursor
+                  is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `close`.
         """
         outbox = self._addressed()
         requests.put_curname(outbox, self._name)
@@ -119,20 +119,20 @@ class InsertCursor:
         outbox.raw(messages)
         self.statement.is_open = True
         requests.put_eot(outbox)
-        # The outbox's own data: `take` would copy the block once more.
+        # The outbox's own buffer: `take` would copy the block again.
         return self._session.submit_group(outbox.data, running=True, lost=self._lost)
 
     async def end(self) -> ServerError | None:
-        """Behind a block: ID alone where rows have one size (observed: JDBC; what it is for is not known).
+        """After a block: ID alone if rows have one size (observed: JDBC; its purpose is unknown).
 
-        Returns:  what the server says went wrong.
+        Returns:  the server's error, if any.
         """
         if not self.fixed_width:
             return None
         return (await self._session.exchange(self._addressed(), lost=self._lost)).error
 
     async def close(self) -> None:
-        """CLOSE, if it may be open, and wait for it; an error says that it is closed already."""
+        """CLOSE, if the cursor may be open, and wait; an error means that it is already closed."""
         if self.statement.is_open:
             self.statement.is_open = False
             outbox = self._addressed()
@@ -140,7 +140,7 @@ class InsertCursor:
             await self._session.exchange(outbox)
 
     def closed(self) -> None:
-        """The end of the transaction has closed it (documented)."""
+        """Called when the transaction has ended, which closes the cursor (documented)."""
         self.statement.is_open = False
 
     def _addressed(self) -> Outbox:

@@ -1,9 +1,8 @@
-"""Many executions of one statement in flight: send all, then drain. Never: transactions, what a row means.
+"""Pipelined executions of one statement: send all, then drain. Never: transactions, what a row means.
 
-Every row is a group of its own, ID · BIND · EXECUTE · EOT, and every group has its reply, also behind one that failed
-(observed: informix-driver against 12.10, 14.10 and 15, batches of 2 to 1000, failures at the first, a middle and the
-last row). How many bytes are under way is bounded; JDBC's limit for one write is the measure (observed: batch.json,
-32 KB).
+Every row is a separate group, ID · BIND · EXECUTE · EOT, and every group has its reply, also after a failed one
+(observed: informix-driver against 12.10, 14.10 and 15, batches of 2 to 1000, failures in the first, a middle and the
+last row). The number of bytes in flight is bounded, based on JDBC's limit for one write (observed: batch.json, 32 KB).
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from aioifx.wire.outbox import Outbox
 ParamRows: TypeAlias = Iterable[Sequence[Value]] | AsyncIterable[Sequence[Value]]
 
 FLUSH: Final = 32 * 1024
-"""Bytes of requests that leave in one write."""
+"""Bytes of requests in one write."""
 
 WINDOW: Final = 2
-"""Writes whose replies are outstanding; the server works on one while the next is on its way."""
+"""Writes with outstanding replies; the server processes one while the next is in flight."""
 
 
 @dataclass(slots=True)
@@ -41,10 +40,10 @@ class _Pipeline:
     in_flight: deque[InFlight[None]] = field(default_factory=deque[InFlight[None]])
     put: int = 0
     refused: list[DataError] = field(default_factory=list[DataError])
-    """Rows that never left, because a value does not fit."""
+    """Errors of rows that were not sent, because a value does not fit."""
 
     def extend(self, index: int, rows: Iterator[Sequence[Value]]) -> int:
-        """Encode rows into the next write until that is full or there are no more; how many were taken."""
+        """Encode rows into the next write until it is full or no rows are left; returns their number."""
         taken, fallback_errors = self.statement.put_executions(self.outbox, rows, FLUSH)
         self.put += taken
         if fallback_errors is not None:
@@ -53,10 +52,10 @@ class _Pipeline:
         return taken
 
     def add(self, index: int, params: Sequence[Value]) -> None:
-        """Encode one row into the next write. On failure nothing of the row is left there."""
+        """Encode one row into the next write; on failure nothing of the row remains in it."""
         before = len(self.outbox.data)
         try:
-            check_sequence(params, f"row {index}: its parameters")
+            check_sequence(params, f"row {index}: parameters")
             self.statement.put_execution(self.outbox, params, index)
         except Exception as error:
             del self.outbox.data[before:]
@@ -71,11 +70,11 @@ class _Pipeline:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next write is as large as it should be."""
+        """Whether the next write has reached its size."""
         return len(self.outbox.data) >= FLUSH
 
     async def make_room(self) -> None:
-        """Send what was added; wait until the window has room for more."""
+        """Send the next write, and wait until the window has room for another."""
         self.flush()
         session = self.statement.session
         try:
@@ -87,7 +86,7 @@ class _Pipeline:
             await self.drain_one()
 
     def flush(self) -> None:
-        """Send what was added."""
+        """Send the next write."""
         if self.put:
             session = self.statement.session
             reader = ExecutionsReader(session.capabilities, self.put, self.told, session.observe)
@@ -98,7 +97,7 @@ class _Pipeline:
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
 
-        Raises:   DatabaseError: of the first row that failed, unless failures are collected.
+        Raises:   DatabaseError: for the first failed row, unless errors are collected.
         """
         line = self.statement.session.line
         await line.wait(self.in_flight.popleft())
@@ -106,11 +105,11 @@ class _Pipeline:
         failures = self.told.failures
         if failures and not self.collect:
             raise self.failure(0)
-        if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole, not one row
+        if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole call, not one row
             raise self.failure(-1)
 
     async def drain(self) -> None:
-        """Wait for every reply; the first error is raised behind the last one."""
+        """Wait for every reply; the first error is raised after the last one."""
         first: Exception | None = None
         while self.in_flight:
             try:
@@ -123,26 +122,26 @@ class _Pipeline:
             raise first
 
     def failure(self, number: int) -> DatabaseError:
-        """One row's error, with its row_index."""
+        """The error of one row, with its row_index."""
         index, error = self.told.failures[number]
-        for refused in self.refused:  # the server counts without them
+        for refused in self.refused:  # the server does not count them
             if refused.row_index is not None and refused.row_index <= index:
                 index += 1
         return failure_of(error, self.statement.sql, index)
 
     def failures(self) -> tuple[DatabaseError, ...]:
-        """All errors, in the rows' order."""
+        """All errors, in the order of their rows."""
         failed = [*map(self.failure, range(len(self.told.failures))), *self.refused]
         return tuple(sorted(failed, key=lambda error: error.row_index or 0))
 
     def abandon(self) -> None:
-        """Wait for nothing any more; the replies are read all the same."""
+        """Stop waiting; the replies are still read."""
         while self.in_flight:
             self.statement.session.line.abandon(self.in_flight.popleft())
 
 
 def is_single_use(rows: ParamRows | NamedRows, session: Session) -> bool:
-    """Whether they cannot be sent again with a statement that is prepared anew: they are gone, or may be stored."""
+    """Whether the rows cannot be sent again after preparing anew: they are consumed, or may be stored already."""
     source = rows.source if isinstance(rows, NamedRows) else rows
     return not (isinstance(source, (list, tuple)) and session.is_logged)
 
@@ -150,19 +149,19 @@ def is_single_use(rows: ParamRows | NamedRows, session: Session) -> bool:
 async def execute_many(
     statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
 ) -> tuple[BatchTally, tuple[DatabaseError, ...]]:
-    """Execute *statement* once for each row, pipelined. The caller holds the session's turn.
+    """Execute *statement* once for each row, pipelined. The caller holds the session's lock.
 
-    Sending stops at the first failure that shows, unless failures are collected; rows behind it that were under way
-    have been executed.
+    Unless errors are collected, sending stops at the first reply with a failure; rows already in flight after it are
+    executed.
 
-    Returns:  what was done, and the errors of the rows that failed if they are collected.
-    Raises:   DatabaseError: of the first row that failed, with its row_index, after every reply has been read.
-              DataError: a value does not fit; rows in front of it may have been executed.
+    Returns:  the totals, and the errors of failed rows if they are collected.
+    Raises:   DatabaseError: for the first failed row, with its row_index, after every reply has been read.
+              DataError: a value does not fit; rows before it may have been executed.
     """
     if statement.returns_rows:
-        raise ProgrammingError("executemany is for statements that return no rows", sql=statement.sql)
+        raise ProgrammingError("executemany: expected a statement that returns no rows", sql=statement.sql)
     pipeline = _Pipeline(statement, collect)
-    statement.session.line.sign()  # *rows* may be awaited
+    statement.session.line.sign()  # *rows* may be the user's async iterable
     try:
         try:
             await _send_all(pipeline, rows)
@@ -179,7 +178,7 @@ async def execute_many(
 
 
 async def _send_all(pipeline: _Pipeline, rows: ParamRows | NamedRows) -> None:
-    """Send every row, waiting whenever the window is full; nothing is awaited per row of an ordinary iterable."""
+    """Send every row, waiting while the window is full; rows of an ordinary iterable need no await each."""
     index = 0
     if isinstance(rows, NamedRows):
         rows = rows.by_position()
@@ -198,7 +197,7 @@ async def _send_all(pipeline: _Pipeline, rows: ParamRows | NamedRows) -> None:
 
 
 async def _drain_quietly(pipeline: _Pipeline) -> None:
-    """Read what is outstanding; the error in hand came first."""
+    """Read outstanding replies; their errors are dropped in favour of the current one."""
     try:
         await pipeline.drain()
     except QueryTimeout:

@@ -1,4 +1,4 @@
-"""What an execution gave besides rows. Never: the reply that it came from."""
+"""Result of an execution, besides rows. Never: the reply that it came from."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from aioifx.wire.replies import Done, Serials, ServerError
 
 @dataclass(frozen=True, slots=True)
 class ExecuteResult:
-    """What a statement did.
+    """Result of a statement.
 
     Attributes:
-        rowcount: rows inserted, updated, deleted, or returned; 0 for other statements.
-        serial:   the SERIAL, SERIAL8 or BIGSERIAL value of the last row inserted; None when the table has none.
-        rowid:    the last row's ROWID, as the server states it; 0 when it states none.
-        warnings: what the server warned of, each with its sqlstate.
-        errors:   of an executemany that collects them: one for each row that failed, with its row_index.
+        rowcount: rows inserted, updated, deleted or returned; 0 for other statements.
+        serial:   SERIAL, SERIAL8 or BIGSERIAL value of the last row inserted; None if the table has no such column.
+        rowid:    ROWID of the last row, as sent by the server; 0 if not sent.
+        warnings: the server's warnings, each with its sqlstate.
+        errors:   for an executemany that collects errors: one for each failed row, with its row_index.
     """
 
     rowcount: int = 0
@@ -33,7 +33,7 @@ class ExecuteResult:
 # Bits of SQ_DONE's warnings (documented: sqlwarn1..7; wire.md 7.9, errors.md 12).
 _WARNINGS: Final = (
     (0x01, "01004", "a value was truncated"),
-    (0x02, "01003", "a NULL was left out of an aggregate"),
+    (0x02, "01003", "an aggregate ignored a NULL"),
     (0x04, "01I09", "the numbers of columns and of target variables differ"),
     (0x08, "01I07", "UPDATE or DELETE without WHERE"),
     (0x10, "01I06", "an extension to ANSI SQL was used"),
@@ -42,7 +42,7 @@ _WARNINGS: Final = (
 
 
 def warnings_of(bits: int) -> tuple[Warning, ...]:
-    """The warnings that a SQ_DONE carries."""
+    """The warnings in an SQ_DONE."""
     if not bits:
         return ()
     return tuple(Warning(text, sqlstate) for bit, sqlstate, text in _WARNINGS if bits & bit)
@@ -51,7 +51,7 @@ def warnings_of(bits: int) -> tuple[Warning, ...]:
 DATABASE_TYPES: Final = frozenset(
     {StatementType.DATABASE, StatementType.CREATE_DATABASE, StatementType.CLOSE_DATABASE}
 )
-"""Their warning bits tell what the database is like (OpenWarning), and warn of nothing."""
+"""Their warning bits describe the database (OpenWarning) and are not warnings."""
 
 
 def result_of(
@@ -64,9 +64,9 @@ def result_of(
     rowcount: int | None = None,
     errors: tuple[DatabaseError, ...] = (),
 ) -> ExecuteResult:
-    """The result that the last SQ_DONE and SQ_INSERTDONE of an execution stand for.
+    """The result for the last SQ_DONE and SQ_INSERTDONE of an execution.
 
-    Args:     kind: the statement's type. warnings: bits from its preparation. warned: what routines said.
+    Args:     kind: the statement's type. warnings: bits from its preparation. warned: warnings of routines.
     """
     done = done or Done()
     serial: int | None = None

@@ -1,9 +1,9 @@
-"""An open scroll cursor: where it stands, and which fetch leads to another row. Never: messages, what a row becomes.
+"""An open scroll cursor: its position, and the fetch for each move. Never: messages, row factories.
 
-Rows are numbered from 1, as SQ_TUPID does it. A scroll cursor keeps the rows that it has read in a temporary table
-(documented), so what is known of them stays true, and is not asked for again.
+Rows are numbered from 1, as in SQ_TUPID. A scroll cursor keeps the rows that it has read in a temporary table
+(documented), so what is known of them stays valid and is not queried again.
 
-Whoever calls a coroutine of this module holds the session's turn.
+Callers of this module's coroutines hold the session's lock.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from aioifx.client.execution.statement import Statement
 from aioifx.sqltypes import Row
 
 _MOST_ROWS: Final = 0x7FFF_FFFF
-"""SQ_SFETCH and SQ_TUPID have four bytes for a row's number."""
+"""SQ_SFETCH and SQ_TUPID have four bytes for a row number."""
 
 
 class Kind(IntEnum):
-    """What SQ_SFETCH asks for; JDBC uses no other kinds, and expresses every move by these (observed: scroll.json)."""
+    """Kinds of SQ_SFETCH; JDBC expresses every move by these (observed: scroll.json)."""
 
     NEXT = 1
     LAST = 4
@@ -27,46 +27,46 @@ class Kind(IntEnum):
 
 
 class Scrolling:
-    """Moves about in the rows of one open scroll cursor."""
+    """Moves within the rows of one open scroll cursor."""
 
     def __init__(self, statement: Statement) -> None:
         self._statement = statement
-        self._row: int | None = 0  # the row it stands on; 0 in front of the first, None behind the last
-        self._count: int | None = None  # rows in all, once that is known
-        self._reached: int | None = 0  # the row that came last; None when none came
+        self._row: int | None = 0  # current row; 0 before the first, None after the last
+        self._count: int | None = None  # number of rows, once known
+        self._reached: int | None = 0  # the row fetched last; None if there was none
         self._reached_row: Row | None = None
-        self._place: int | None = 0  # where the server's own cursor stands; None when that is not known
+        self._place: int | None = 0  # position of the server's cursor; None if unknown
 
     @property
     def index(self) -> int | None:
-        """How many rows lie in front of the one that `next` leads to; None if that is not known."""
+        """0-based index of the row that `next` returns; None if unknown."""
         return self._count if self._row is None else self._row
 
     # -- moves --------------------------------------------------------------------------------------------------------
 
     async def next(self) -> Row | None:
-        """One row further; None behind the last."""
+        """The next row; None after the last."""
         return None if self._row is None else await self._go(self._row + 1, stepping=True)
 
     async def last(self) -> Row | None:
-        """To the last row; None if there are no rows."""
+        """Move to the last row; None if there are no rows."""
         return await self._go(await self._size())
 
     async def to(self, number: int) -> Row | None:
-        """To a row by its number; a negative one counts from the end: -1 is the last.
+        """Move to a row by its number; a negative number counts from the end, -1 is the last row.
 
-        A number that no row has leads in front of the first row or behind the last, and gives None.
+        Returns None for a number outside the result; the position is then before the first or after the last row.
         """
         return await self._go(number if number >= 0 else await self._size() + 1 + number)
 
     async def by(self, offset: int) -> Row | None:
-        """So many rows on, or back; None outside, as with `to`."""
+        """Move by *offset* rows; None outside the result, as with `to`."""
         if self._row is not None:
             return await self._go(self._row + offset)
         return None if offset >= 0 else await self._go(await self._size() + 1 + offset)
 
     async def move(self, index: int, *, relative: bool) -> bool:
-        """Stand in front of a row, counted from 0; False, and nothing has moved, if there is no such row."""
+        """Move before a row, counted from 0; False without moving if there is no such row."""
         if relative:
             index += await self._size() if self._row is None else self._row
         if await self._row_at(index + 1) is None:
@@ -74,7 +74,7 @@ class Scrolling:
         self._row = index
         return True
 
-    # -- within -------------------------------------------------------------------------------------------------------
+    # -- internals ----------------------------------------------------------------------------------------------------
 
     async def _go(self, number: int, *, stepping: bool = False) -> Row | None:
         row = await self._row_at(number, stepping=stepping)
@@ -82,12 +82,12 @@ class Scrolling:
         return row
 
     async def _row_at(self, number: int, *, stepping: bool = False) -> Row | None:
-        """The row with that number; nothing is sent for one that is here already, or that cannot be there."""
+        """The row with that number; sends nothing for a known row, or for one that cannot exist."""
         if not 1 <= number <= (_MOST_ROWS if self._count is None else self._count):
             return None
         if number == self._reached:
             return self._reached_row
-        # Where the server's cursor does not stand on the row before, what "next" leads to is its own affair.
+        # NEXT is usable only if the server's cursor is on the previous row.
         is_next = stepping and self._place == number - 1
         last_known = (0, self._reached, self._row)
         await self._fetch(Kind.NEXT if is_next else Kind.ABSOLUTE, number)
@@ -96,7 +96,7 @@ class Scrolling:
         return self._reached_row
 
     async def _size(self) -> int:
-        """How many rows there are; the last one tells."""
+        """The number of rows, from the number of the last one."""
         if self._count is None:
             await self._fetch(Kind.LAST, 0)
             self._count = self._reached or 0

@@ -1,6 +1,6 @@
 """A prepared statement: columns, row decoder, parameter encoder, fetch blocks. Never: user-facing iteration.
 
-Whoever calls a coroutine of this module holds the session's turn.
+Callers of this module's coroutines hold the session's lock.
 """
 
 from __future__ import annotations
@@ -36,47 +36,47 @@ _REPLY_SLACK: Final = 1 << 20
 _EXECUTE_EOT: Final = pack(">2H", Op.EXECUTE, Op.EOT)
 
 _PLAIN: Final = (tuple, list)
-"""What the encoding of whole runs takes."""
+"""Accepted by the bulk encoder."""
 
 _CONTROLS: Final = frozenset(
     map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
 )
-"""What is not interrupted: its outcome would not be known, and sqlbreak does not end it (documented)."""
+"""Statements that are not interrupted: their outcome would be unknown, and sqlbreak does not end them (documented)."""
 
 
 class RowPlan(NamedTuple):
-    """How the tuples of a statement become rows of a user's kind."""
+    """How tuples are decoded and converted for one row factory."""
 
     factory: RowFactory[Any]
     read_rows: RowReader | None
     """None for the reader of plain tuples."""
     make: Callable[[Row], Any] | None
-    """What is still to be done to each row; None for nothing: they are read as what they shall be."""
+    """Converts each row; None if the reader already returns the final form."""
 
 
 class _Group(NamedTuple):
-    """What is sent again and again, with other parameters each time."""
+    """Template of a request that is repeated with other parameters."""
 
     before: bytes
-    """What stands in front of the parameters; all of it where there are none."""
-    behind: bytes
+    """Bytes before the parameters; the whole request if there are none."""
+    after: bytes
     encode: EncodeRun | None
-    """Encodes parameters of the usual kind, with what surrounds them; None where there are none."""
+    """Encodes parameters of common types into the template; None without parameters."""
 
 
 class _OpenRequest(NamedTuple):
-    """What a usual opening sends and how its answer is read; most are like the one before."""
+    """Request of an ordinary opening and the reader of its reply; cached, since most are the same."""
 
     size: int
     read_rows: RowReader | None
     has_types: bool
-    """Whether the forms of values had been agreed on before."""
+    """Whether RET_TYPE had already been sent."""
     group: _Group
     reader: ReplyReader
 
 
 class Statement:
-    """One statement that the server has prepared, and its cursor."""
+    """A statement prepared at the server, with its cursor."""
 
     def __init__(
         self, session: Session, sql: str, prepared: Reply, parameters: tuple[SqlType | None, ...]
@@ -96,20 +96,20 @@ class Statement:
         self.columns = description.columns if self.returns_rows else ()
         self._is_for_update = self.returns_rows and is_for_update(sql)
         self._ends_with_done = not (self._is_for_update or session.is_ansi)
-        """Whether a SQ_DONE that counts rows always says that none follow; see `_is_last`."""
+        """Whether an SQ_DONE with a row count always marks the last rows; see `_is_last`."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
-        """The columns that an INSERT stores into."""
+        """The target columns of an INSERT."""
         self.is_open = False
         """Whether the cursor is open at the server."""
         self.exhausted = True
         self.is_released = False
-        """Nothing may be asked of it any more: the server may have given its id to another statement."""
+        """Whether the statement was released. Its id may then belong to another statement."""
         self.one_shot = False
-        """Nobody will execute it a second time."""
+        """Whether the statement is executed only once."""
         self.may_be_kept = False
-        """Somebody else may execute it, when whoever has it gives it back."""
+        """Whether the statement may go into the cache after use."""
         self.reused = False
-        """It was prepared for an earlier call, and what it names may have changed since."""
+        """Whether it was prepared for an earlier call, so that it may be stale."""
         self.generation = session.generation
         self._autofree_asked = False
         self._autofree_granted = False
@@ -120,13 +120,13 @@ class Statement:
         self.conversions = session.conversions
         self._adapters = session.conversions.adapters_for(parameters)
         self._ret_types_sent = not self._ret_types
-        """Whether the server knows in which forms values shall come."""
+        """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
         self._lost = None if self.kind == StatementType.SELECT else partial(session.doubt, sql)
-        """Told of a lost reply to an execution."""
+        """Called if the reply to an execution is lost."""
         self._readers: dict[tuple[type[Row], bool], RowReader] = {}
         self._read_open: RowReader | None = None
-        """What reads the tuples of the open cursor, if it is not the row reader."""
+        """Reader of the open cursor's tuples, if it is not the default row reader."""
         self._last_reader: ReplyReader | None = None
         self._last_opening: _OpenRequest | None = None
         self._making: RowPlan | None = None
@@ -139,15 +139,15 @@ class Statement:
 
     @property
     def cursor_name(self) -> str | None:
-        """The open cursor's name; None without one."""
+        """The open cursor's name; None if it is closed."""
         return self._name.decode("ascii") if self.is_open and self._name is not None else None
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def row_reader(self, row_type: type[Row] = tuple, *, plain: bool = False) -> RowReader:
-        """What turns tuples of this statement into rows; made once for each type of them.
+        """The decoder of this statement's tuples; cached by row type.
 
-        Args:     plain: values are those of their types, whatever the user wants of them.
+        Args:     plain: values have their default types; the user's conversions are not applied.
         Raises:   NotSupportedError: a column has a type that cannot be decoded.
         """
         reader = self._readers.get((row_type, plain))
@@ -167,9 +167,9 @@ class Statement:
         return reader
 
     def making(self, factory: RowFactory[Any]) -> RowPlan:
-        """How this statement's rows become what *factory* makes; the factory is asked once.
+        """The row plan for *factory*, which is called once.
 
-        Raises:   NotSupportedError: a column has a type that cannot be decoded. Whatever the factory raises.
+        Raises:   NotSupportedError: a column has a type that cannot be decoded. Any exception of the factory.
         """
         making = self._making
         if making is None or making.factory is not factory:
@@ -190,9 +190,9 @@ class Statement:
     ) -> list[Row]:
         """Open the cursor and fetch the first block, in one group.
 
-        Args:     fetch_size: bytes; 0 for the session's. hold: the cursor outlives the transaction's end.
-                  read_rows: reads its tuples, instead of the reader of plain ones. opening: gives what does; asked
-                  again if the cursor is opened again.
+        Args:     fetch_size: bytes; 0 for the session's. hold: keep the cursor open after the transaction.
+                  read_rows: reader of its tuples, instead of plain ones. opening: returns that reader; called again if
+                  the cursor is opened again.
 
         Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · ID · [RET_TYPE] · NFETCH
         Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
@@ -209,8 +209,8 @@ class Statement:
         reader = self._reply_reader(size)
         self.is_open, self.exhausted = True, False  # see `_try_send_open`
         reply = await session.line.wait(session.submit_group(group, reader, running=True, lost=self._lost))
-        # Nothing of the result was consumed, and a cursor that is opened anew begins with its first row; just to fetch
-        # again might pass over rows that were lost with the error. What a routine did would be done twice.
+        # No row was consumed, and a cursor opened again starts at the first row; only fetching again could skip rows
+        # that were lost with the error. A routine is not run again, because of its side effects.
         if (
             session.fetch_buffer.is_doubted
             and session.fetch_buffer.refused(size, reply)
@@ -223,7 +223,7 @@ class Statement:
     def _try_send_open(
         self, params: Sequence[Value], read_rows: RowReader | None, size: int
     ) -> InFlight[Reply] | None:
-        """What `open` sends, where nothing has to be awaited first, or may have to be done again; otherwise None."""
+        """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
         session = self.session
         if not session.runs_unchecked or session.fetch_buffer.is_doubted:
             return None
@@ -239,13 +239,13 @@ class Statement:
             self._check_usable()
         group = self._filled(opening.group, params) if params or self.parameters else opening.group.before
         self._read_open = read_rows
-        self.is_open = True  # from here on the server may have a cursor, whatever comes back
+        self.is_open = True  # from here on the server may have a cursor, whatever the reply
         self.exhausted = False
-        # By position: names would cost each call more than all of `submit`'s own.
+        # Positional: keywords would cost each call more than the rest of `submit`.
         return session.line.submit(group, opening.reader, True, session.observe, None, self._lost)
 
     def _opening(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
-        """The usual one, for fetches of *size* bytes or whatever a row needs."""
+        """The request for fetches of *size* bytes, or of a row's size if larger."""
         self._read_open = read_rows
         enough = self._fetch_size(size)
         group, reader = self._opening_group(enough, hold=False), self._reply_reader(enough)
@@ -253,7 +253,7 @@ class Statement:
         return opening
 
     def _reply_reader(self, size: int) -> ReplyReader:
-        """What reads the answer to a fetch of *size* bytes; most fetches are like the one before."""
+        """The reader of the reply to a fetch of *size* bytes; cached, since most fetches have the same size."""
         read_rows = self._read_open or self.row_reader()
         limit = 2 * size + _REPLY_SLACK
         reader = self._last_reader
@@ -262,27 +262,27 @@ class Statement:
         return reader
 
     def _opening_group(self, size: int, *, hold: bool) -> _Group:
-        """What `open` sends."""
+        """The request of `open`."""
         session = self.session
-        # A statement that may have to be opened a second time must not be gone by then.
+        # A statement that may have to be opened again must not be released by AUTOFREE.
         frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
         self._autofree_asked = frees_itself
         key = (size, hold, frees_itself, self._ret_types_sent)
         group = self._openings.get(key)
         if group is None:
-            before, behind = Outbox(), Outbox()
+            before, after = Outbox(), Outbox()
             self._put_cursor(before)
             if hold:
-                requests.put_hold(behind)
+                requests.put_hold(after)
             if frees_itself:
-                requests.put_autofree(behind)
-            requests.put_open(behind)
-            requests.put_id(behind, self.statement_id)
+                requests.put_autofree(after)
+            requests.put_open(after)
+            requests.put_id(after, self.statement_id)
             if not self._ret_types_sent:
-                requests.put_ret_type(behind, session.capabilities, self._ret_types)
-            requests.put_fetch(behind, size)
-            requests.put_eot(behind)
-            group = self._openings[key] = self._group(before.take(), behind.take())
+                requests.put_ret_type(after, session.capabilities, self._ret_types)
+            requests.put_fetch(after, size)
+            requests.put_eot(after)
+            group = self._openings[key] = self._group(before.take(), after.take())
         return group
 
     def _put_cursor(self, outbox: Outbox) -> None:
@@ -293,9 +293,9 @@ class Statement:
         requests.put_curname(outbox, self._name)
 
     async def fetch_block(self) -> list[Row]:
-        """The next block; empty when there are no more rows.
+        """The next block; empty if there are no more rows.
 
-        Raises:   InterfaceError: the statement was closed in the middle of its rows.
+        Raises:   InterfaceError: the statement was closed before its last row.
         """
         if self.exhausted:
             self._check_usable()
@@ -303,7 +303,7 @@ class Statement:
         return self.arrived(await self.session.line.wait(self.submit_fetch()))
 
     def submit_fetch(self) -> InFlight[Reply]:
-        """Ask for the next block and wait for nothing; `arrived` makes rows of the answer."""
+        """Request the next block without waiting; `arrived` converts the reply to rows."""
         outbox, size = self._addressed(), self._fetch_size()
         requests.put_fetch(outbox, size)
         return self.session.submit(outbox, self._reply_reader(size), running=True, lost=self._lost)
@@ -313,15 +313,13 @@ class Statement:
         return max(wanted or self.session.fetch_buffer.size, self.row_size)
 
     def arrived(self, reply: Reply) -> list[Row]:
-        """The rows of a fetch's answer, and what it says of the cursor.
+        """The rows in a fetch's reply; updates the state of the cursor.
 
-        Source:   observed: JDBC, select.json: the last rows come with a DONE that counts rows (see `_is_last`), or with
-                  a cursor that the server has closed; an empty reply is the end on 12.10, 14.10 and 15
+        Source:   observed: JDBC, select.json: the last rows have a DONE with a row count (see `_is_last`), or the
+                  server closes the cursor with them; an empty reply is the end on 12.10, 14.10 and 15
         """
         rows, done = reply.rows, reply.done
-        self._autofree_granted = (
-            self._autofree_asked
-        )  # now it is known whether there is a cursor to take it along
+        self._autofree_granted = self._autofree_asked  # AUTOFREE applies only once the cursor has been opened
         if reply.closed:
             self.is_open = False
         self.exhausted = (
@@ -336,26 +334,26 @@ class Statement:
         return rows
 
     def _is_last(self, done: Done | None) -> bool:
-        """Whether no rows follow those that came with a SQ_DONE.
+        """Whether the rows before an SQ_DONE are the last ones.
 
-        Where rows may come one at a time, only an empty reply or SQ_CLOSE is the end (assumed; JDBC goes on after a
-        bare EOT or a SQ_DONE of 0 rows, and stops at one of 1).
+        If rows may arrive one at a time, only an empty reply or SQ_CLOSE is the end (assumed; JDBC continues after a
+        bare EOT or an SQ_DONE of 0 rows, and stops at one of 1).
         """
         if done is None or done.rows == 0:
             return False
         return not (self._is_for_update or self.session.sends_row_by_row)
 
     def _raise_block_error(self, reply: Reply) -> NoReturn:
-        """Raise what a fetch's answer says went wrong."""
+        """Raise the error in a fetch's reply."""
         if reply.error is not None:
             self.exhausted = self._failed = True
         elif not (reply.closed or reply.rows):
             self.exhausted = self._is_last(reply.done)
         raise_for(reply, self.sql)
-        raise AssertionError("it says that nothing did")
+        raise AssertionError("the reply holds no error")
 
     async def open_scroll(self, params: Sequence[Value], *, hold: bool) -> None:
-        """Open a cursor that can be moved in; no row comes yet.
+        """Open a scroll cursor, without fetching.
 
         Wire:     ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
         Source:   observed: JDBC, scroll.json
@@ -375,13 +373,13 @@ class Statement:
         raise_for(await self.session.exchange(outbox, running=True), self.sql)
 
     async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row, int] | None:
-        """Fetch one row of a scroll cursor: its number, the row, and the number that the server's cursor stands on.
+        """Fetch one row of a scroll cursor: its number, the row, and the position of the server's cursor.
 
-        Wire:     ID · [RET_TYPE] · SFETCH; the answer is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
-        Source:   observed: JDBC, scroll.json: RET_TYPE every time, one row at a time, and a number that is not the one
-                  asked for ends JDBC's work with an internal error; that the row comes first: JDBC, which cannot go
-                  back after last() otherwise, and informix-driver, which takes the last of several rows for the
-                  one of that number (12.10, 14.10 and 15)
+        Wire:     ID · [RET_TYPE] · SFETCH; the reply is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
+        Source:   observed: JDBC, scroll.json: RET_TYPE every time, one row at a time; an unexpected number ends in an
+                  internal error of JDBC. That the row precedes its number: JDBC, which otherwise cannot move back
+                  after last(), and informix-driver, which takes the last of several rows for the one of that number
+                  (12.10, 14.10 and 15)
         """
         outbox = self._addressed()
         if self._ret_types:
@@ -403,13 +401,13 @@ class Statement:
         return found, reply.rows[found - reply.row_number - 1], reply.row_number
 
     def discard_prefetched(self, ticket: InFlight[Reply]) -> None:
-        """Nobody wants these rows; but if they have come, the server may have closed the cursor with them."""
+        """Drop a prefetched block, but note whether it closed the cursor."""
         future = ticket.future
         if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
             self.is_open = False
 
     async def fetch_all(self, params: Sequence[Value], factory: RowFactory[Any]) -> list[Any]:
-        """Every row, as it is made; of no block more is kept than that."""
+        """All rows, converted block by block to limit memory."""
         session = self.session
         making = self._making
         if making is None or making.factory is not factory:
@@ -429,7 +427,7 @@ class Statement:
         return rows
 
     async def fetch_first(self, params: Sequence[Value], factory: RowFactory[Any]) -> Any:
-        """The first row, as it is made, or None; asks for as little as JDBC's least buffer holds."""
+        """The first row, converted, or None; requests as little as JDBC's smallest buffer holds."""
         making = self._making
         if making is None or making.factory is not factory:
             making = self.making(factory)
@@ -447,7 +445,7 @@ class Statement:
         return rows[0] if make is None else make(rows[0])
 
     async def count_rows(self, params: Sequence[Value]) -> int:
-        """Fetch every row and keep none."""
+        """Fetch and discard all rows; returns their number."""
         count = len(await self.open(params))
         while not self.exhausted:
             count += len(await self.fetch_block())
@@ -456,7 +454,7 @@ class Statement:
     # -- execution ----------------------------------------------------------------------------------------------------
 
     async def execute(self, params: Sequence[Value]) -> Reply:
-        """Run a statement that returns no rows.
+        """Execute a statement that returns no rows.
 
         Wire:     ID · [BIND] · EXECUTE
         Source:   observed: JDBC, prepared.json
@@ -475,18 +473,20 @@ class Statement:
         return reply
 
     async def admit(self) -> None:
-        """In front of an execution, in whatever way: see `Session.admit`."""
+        """Check before each kind of execution; see `Session.admit`."""
         if not self.session.runs_unchecked:
             await self.session.admit(self.sql, self.kind)
 
     def _executed(self, reply: Reply) -> None:
         self.session.executed(self.kind, reply, self.sql)
-        self.generation = self.session.generation  # a DATABASE statement belongs to what it opened
+        self.generation = (
+            self.session.generation
+        )  # a DATABASE statement belongs to the database that it opened
 
     def put_executions(self, outbox: Outbox, rows: Iterator[Sequence[Value]], limit: int) -> EncodeResult:
-        """Rows of a pipelined executemany, each a group of its own, until there are *limit* bytes.
+        """Encode rows of a pipelined executemany, each as a separate group, up to *limit* bytes.
 
-        Returns:  how many were put, and the one that stopped it: `put_execution` tells what is the matter with it.
+        Returns:  the number of rows, and the row that stopped encoding; `put_execution` raises its error.
         """
         if self._executions is None:
             self._executions = self._execution_group().encode or make_encoder(
@@ -495,13 +495,13 @@ class Statement:
         return self._executions(rows, outbox.data, limit)
 
     def put_execution(self, outbox: Outbox, params: Sequence[Value], row: int) -> None:
-        """One row of them."""
+        """Encode one row of a pipelined executemany."""
         outbox.raw(self._head)
         self._put_params(outbox, params, row)
         outbox.raw(_EXECUTE_EOT)
 
     def _addressed(self) -> Outbox:
-        """A request that begins with SQ_ID."""
+        """A new request, starting with SQ_ID."""
         self._check_usable()
         outbox = Outbox()
         requests.put_id(outbox, self.statement_id)
@@ -509,7 +509,7 @@ class Statement:
 
     @property
     def is_usable(self) -> bool:
-        """Whether anything may be asked of it: it is not released, and its database is still open."""
+        """Whether the statement can be used: not released, and its database is still open."""
         return not self.is_released and self.generation == self.session.generation
 
     def _check_usable(self) -> None:
@@ -518,14 +518,14 @@ class Statement:
         if self.generation != self.session.generation:
             raise InterfaceError("the statement was prepared before another database was opened")
 
-    def _group(self, before: bytes, behind: bytes) -> _Group:
-        """One with parameters between *before* and *behind*, if the statement has any."""
+    def _group(self, before: bytes, after: bytes) -> _Group:
+        """A template with parameters between *before* and *after*, if the statement has any."""
         types = self.parameters
         if not types:
-            return _Group(before + behind, b"", None)
+            return _Group(before + after, b"", None)
         head = before + pack(">2H", Op.BIND, len(types))
-        encode = make_encoder(types, self.session.code_set, head, behind, self._adapters)
-        return _Group(before, behind, encode)
+        encode = make_encoder(types, self.session.code_set, head, after, self._adapters)
+        return _Group(before, after, encode)
 
     def _execution_group(self) -> _Group:
         if self._execution is None:
@@ -533,7 +533,7 @@ class Statement:
         return self._execution
 
     def _filled(self, group: _Group, params: Sequence[Value]) -> bytes | bytearray:
-        """*group* with these parameters."""
+        """*group* with encoded parameters."""
         encode = group.encode
         if encode is None:
             if params:
@@ -546,11 +546,11 @@ class Statement:
         outbox = Outbox()
         outbox.raw(group.before)
         self._put_params(outbox, params)
-        outbox.raw(group.behind)
+        outbox.raw(group.after)
         return outbox.take()
 
     def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
-        """Encode parameters as the reference does, which also says what is wrong with them."""
+        """Encode parameters with the reference encoder, which raises detailed errors."""
         if self.parameters:
             try:
                 body = self._encode(params, row)
@@ -562,7 +562,7 @@ class Statement:
             check_count(self.sql, 0, params)
 
     def _explain(self, error: DatabaseError, params: Sequence[Value]) -> None:
-        """Let the error of a parameter tell its statement, its name if it has one, and the column it is stored into."""
+        """Add to a parameter's error its name, the target column and the statement."""
         error.sql, number = self.sql, error.parameter
         if number is not None:
             if isinstance(params, ByName):
@@ -582,7 +582,7 @@ class Statement:
             if self._stored >= len(self.parameters):
                 raise
         # A parameter that is compared, not stored, may exceed the type that the server describes for it:
-        # WHERE smallint_column < 100000 is sound. Then it goes out by its own type, and the server judges.
+        # WHERE smallint_column < 100000 is valid. It is then sent with its own type, and the server decides.
         if self._loose is None:
             loose = [
                 sqltype if index < self._stored or (sqltype and sqltype.kind == TypeCode.BOOLEAN) else None
@@ -591,19 +591,19 @@ class Statement:
             self._loose = ParamEncoder(loose, self.session.code_set, self._adapters)
         return self._loose.encode(params, row=row)
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- close and release --------------------------------------------------------------------------------------------
 
     def close_cursor(self) -> None:
-        """Give the cursor up, unless the server has closed it; the statement stays prepared. Never waits."""
+        """Close the cursor unless the server has closed it; the statement stays prepared. Never waits."""
         if self.is_open:
             self.is_open, self.exhausted = False, True
             if self.generation == self.session.generation:
                 self.session.release_later(self.statement_id, cursor=True, release=False)
 
     def release_later(self) -> None:
-        """Give the statement up, once, and its cursor. Never waits.
+        """Release the statement and its cursor, once. Never waits.
 
-        A database that is closed takes its statements along (documented), and their ids may be others' by now.
+        Closing a database releases its statements (documented), and their ids may already be reused.
         """
         if self.is_released:
             return
@@ -617,12 +617,12 @@ class Statement:
 async def prepare(session: Session, sql: str, params: Sequence[Value] | None = None) -> Statement:
     """PREPARE, and CIDESCRIBE where there are parameters.
 
-    Args:     params: the values it is prepared for, if they are known.
+    Args:     params: the values, if known, to choose the parameter types.
 
     Wire:     PREPARE · NDESCRIBE · WANTDONE, then ID · CIDESCRIBE
-    Raises:   Before anything is sent: ProgrammingError, DataError: the text is no statement, not in the code set, or
-              no query on a read-only connection. InterfaceError: the number of values is wrong, or see `Session.check`.
-    Source:   observed: JDBC, prepared.json; JDBC asks for parameters even where there are none
+    Raises:   Before anything is sent: ProgrammingError, DataError: the text is not a statement, not in the code set, or
+              not a query on a read-only connection. InterfaceError: wrong number of values, or see `Session.check`.
+    Source:   observed: JDBC, prepared.json; JDBC describes parameters even if there are none
     """
     placeholders = scan(sql).placeholders
     if placeholders > MAX_COLUMNS:
@@ -648,19 +648,19 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
 
 
 def _check_described(prepared: Reply) -> None:
-    """Raise unless the answer to a PREPARE says what was prepared; an error here ends the connection."""
+    """Raise ProtocolError unless the reply to PREPARE describes the statement; that ends the connection."""
     if prepared.description is None:
-        raise ProtocolError("the server prepared a statement and did not describe it")
+        raise ProtocolError("the server did not describe the prepared statement")
 
 
 def _put_down(session: Session, prepared: Reply) -> None:
-    """The answer to a PREPARE that nobody waits for any more."""
+    """Release the statement of an abandoned PREPARE."""
     if prepared.description is not None and prepared.error is None:
         session.release_later(prepared.description.statement_id, cursor=False, release=True)
 
 
 def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:
-    """Raise unless there is a value for each placeholder."""
+    """Raise InterfaceError unless there is one value for each placeholder."""
     if len(params) != expected:
         one = "parameter" if expected == 1 else "parameters"
         hint = hint_for_values(sql, expected, params)
@@ -670,12 +670,12 @@ def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:
 
 
 def check_sequence(params: object, what: str) -> None:
-    """Raise unless *params* is a sequence of values; text and mappings are none."""
+    """Raise InterfaceError unless *params* is a sequence of values; text and mappings are not."""
     kind = type(params).__name__
     if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
-        hint = "; a mapping goes into named=, and its names into the statement as :name"
+        hint = "; pass a mapping as named=, and write :name in the statement"
         raise InterfaceError(
-            f"{what} must be a sequence, not {kind}" + (hint if isinstance(params, dict) else "")
+            f"{what}: expected a sequence, got {kind}" + (hint if isinstance(params, dict) else "")
         )
 
 
@@ -700,7 +700,7 @@ async def _describe_parameters(
 
 
 def _stored(kind: int, columns: int, parameters: int, sql: str) -> int:
-    """How many parameters, from the first, are stored into the column that describes them; the others are compared."""
+    """Number of leading parameters that are stored into the column describing them; the others are compared."""
     if kind == StatementType.INSERT and columns == parameters:
         return parameters
     if kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
@@ -709,11 +709,11 @@ def _stored(kind: int, columns: int, parameters: int, sql: str) -> int:
 
 
 def _check_scrolled(reply: Reply, asked: int) -> None:
-    """Raise unless the answer to a scroll fetch holds no row, or rows up to its number, the *asked* one among them."""
+    """Check the reply to a scroll fetch: empty, or rows up to its number, including the *asked* one."""
     count, number = len(reply.rows), reply.row_number or 0
     if reply.bad_value is None and count and not 0 <= number - count < (asked or number) <= number:
         came = f"row {number}" if count == 1 else f"{count} rows up to {number}"
-        raise ProtocolError(f"{came} came instead of row {asked or 'last'}")
+        raise ProtocolError(f"expected row {asked or 'last'}, got {came}")
 
 
 _TEXT_UNASKED: Final = frozenset(
@@ -722,11 +722,11 @@ _TEXT_UNASKED: Final = frozenset(
 
 
 def _wanted(columns: Sequence[Column]) -> tuple[SqlType, ...]:
-    """What SQ_RET_TYPE asks for; empty when every column comes in its own form anyway.
+    """The types for SQ_RET_TYPE; empty if every column is sent in its own form anyway.
 
     Source:   observed: JDBC, select.json: LVARCHAR as 43, BOOLEAN as 45, other extended types as 44; owners15.json: the
-              latter two with the described owner. ROW and collections come as text on 12.10, 14.10 and 15 if nothing
-              is asked for, and how they come otherwise is not known.
+              latter two with the described owner. Without RET_TYPE, ROW and collections are sent as text on 12.10,
+              14.10 and 15; their form with it is unknown.
     """
     kinds = {column.type.kind for column in columns}
     if not any(map(requests.is_named, kinds)) or not kinds.isdisjoint(_TEXT_UNASKED):
@@ -735,12 +735,14 @@ def _wanted(columns: Sequence[Column]) -> tuple[SqlType, ...]:
 
 
 def wanted_type(sqltype: SqlType) -> SqlType:
-    """The form in which one column travels once SQ_RET_TYPE has asked for it."""
+    """The type in which a column is sent after SQ_RET_TYPE."""
     kind = sqltype.kind
     if kind == TypeCode.LVARCHAR:
         return SqlType(TypeCode.LVARCHAR, sqltype.length)
     if kind == TypeCode.BOOLEAN:
-        owner = sqltype.owner if sqltype.extended_name == "boolean" else ""  # not that of a DISTINCT type
+        owner = (
+            sqltype.owner if sqltype.extended_name == "boolean" else ""
+        )  # not the owner of a DISTINCT type
         return SqlType(TypeCode.BOOLEAN, sqltype.length, owner=owner, extended_name="boolean")
     if kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED):
         kind = TypeCode.OPAQUE
@@ -751,7 +753,7 @@ def wanted_type(sqltype: SqlType) -> SqlType:
 def _field_reader(
     steps: Sequence[Step], row_type: type[Row] = tuple
 ) -> Callable[[Inbox, int], Awaitable[Row]]:
-    """Reads one row field by field, each awaited on its own; *end* guards against sizes that lead out of the row."""
+    """Reads a row field by field, with one await each; *end* guards against sizes beyond the row."""
 
     async def read_row(inbox: Inbox, end: int) -> Row:
         values: list[Value] = []
@@ -768,5 +770,5 @@ def _field_reader(
 
 async def _need_within(inbox: Inbox, count: int, end: int) -> None:
     if inbox.consumed + count > end:
-        raise ProtocolError("a field reaches past the end of its row")
+        raise ProtocolError("a field extends beyond its row")
     await inbox.need(count)

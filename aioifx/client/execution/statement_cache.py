@@ -1,8 +1,8 @@
-"""The statements of a connection, kept prepared between calls: the cache. Never: what a statement is used for.
+"""Cache of a connection's prepared statements. Never: what a statement is used for.
 
-House rules:
-1. Whoever uses a statement has it alone; only idle ones are in the cache, the least recently used one goes first.
-2. What is kept may go stale: then it is prepared again, once, and the caller does not notice.
+Invariants:
+1. A statement in use has one user. The cache holds only idle statements and drops the least recently used one.
+2. A cached statement may be stale. It is then prepared again, once, without the caller noticing.
 """
 
 from __future__ import annotations
@@ -20,36 +20,34 @@ from aioifx.sqltypes import Value
 T = TypeVar("T")
 
 Use: TypeAlias = Callable[[Statement, Sequence[Value]], Awaitable[T]]
-"""What a call does with its statement and its parameters."""
+"""Action of a call on its statement and parameters."""
 
 MAX_CACHED_TEXT: Final = 16 * 1024
-"""Longer texts are generated ones, and would not come again."""
+"""Longer texts are usually generated and not repeated."""
 
 _STALE: Final = frozenset(
     {
         -710,  # the table has changed since the statement was prepared (documented)
-        -206,  # the table has gone; it may be back under another number (documented)
+        -206,  # the table is gone, or was created again under another number (documented)
         -217,  # likewise a column
         -267,  # the cursor was released
         -410,  # the statement is not prepared
         -258,  # no such statement id
     }
 )
-"""Answers to a kept statement that say nothing about the same text prepared anew."""
+"""Errors of a cached statement that may not occur if its text is prepared again."""
 
 _CHANGED: Final = -710
-_EXECUTE_AGAIN: Final = (
-    "its table has changed since it was prepared; execute it again, and it is prepared anew first"
-)
+_EXECUTE_AGAIN: Final = "its table has changed since it was prepared; execute it again to prepare it again"
 
 _CHANGING: Final = frozenset({"alter", "drop", "rename"})
-"""Behind these, nothing that is kept prepared can be trusted."""
+"""After these, cached statements may be stale."""
 
 
 class StatementCache:
-    """One connection's statements. Whoever calls a method holds the session's turn.
+    """Prepared statements of one connection. Callers hold the session's lock.
 
-    Args:     size: how many idle statements stay prepared at the server; 0: none.
+    Args:     size: number of idle statements that stay prepared at the server; 0: none.
     """
 
     def __init__(self, session: Session, size: int) -> None:
@@ -62,48 +60,48 @@ class StatementCache:
 
     @property
     def session(self) -> Session:
-        """The session, for whoever may use it.
+        """The session, while the connection may use it.
 
-        Raises:   InterfaceError: the connection has been given back to its pool.
+        Raises:   InterfaceError: the connection was released to its pool.
         """
         if self._is_over:
-            raise InterfaceError("the connection was given back to its pool")
+            raise InterfaceError("the connection was released to its pool")
         return self._session
 
     @property
     def is_over(self) -> bool:
-        """Whether the connection has been given back to its pool."""
+        """Whether the connection was released to its pool."""
         return self._is_over
 
     def renewed(self) -> StatementCache:
-        """The same statements for the next borrower of the session."""
+        """The same cache for the next user of the session."""
         statements = StatementCache(self._session, self.size)
         statements._idle, statements._generation = self._idle, self._generation
         return statements
 
     def end(self) -> None:
-        """The borrower has no say any more: what it still uses is put down. Never waits."""
+        """Invalidate the current user's access and release statements in use. Never waits."""
         self._is_over = True
         if self._taken:
             while self._taken:
                 self._taken.pop().release_later()
-            self._session.commit_later()  # behind the cursors' CLOSE
+            self._session.commit_later()  # after the cursors' CLOSE
 
     def __len__(self) -> int:
         return len(self._idle)
 
     async def take(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
-        """A statement for the caller alone: a kept one, or one that is prepared now.
+        """A statement for the caller alone: from the cache, or prepared now.
 
         Raises:   as `prepare`.
         """
         return self._kept(sql, params) or await self.prepare(sql, params)
 
     def _kept(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
-        """A kept statement for the caller alone."""
+        """A cached statement for the caller alone."""
         if self._generation != self._session.generation:
             self.clear()
-        kind: type[object] = type(sql)  # what is no text is refused when it is prepared
+        kind: type[object] = type(sql)  # a value of another type is rejected when prepared
         statement = self._idle.pop(sql, None) if kind is str else None
         if statement is None:
             return None
@@ -115,7 +113,7 @@ class StatementCache:
         return statement
 
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
-        """A statement that is prepared now, whatever is kept."""
+        """Prepare a statement, bypassing the cache."""
         try:
             statement = await prepare(self._session, sql, params)
         except DatabaseError as error:
@@ -128,12 +126,12 @@ class StatementCache:
         return statement
 
     def give_back(self, statement: Statement) -> None:
-        """Keep a statement for the next call, or put it down."""
+        """Put a statement into the cache, or release it at the server."""
         idle, sql = self._idle, statement.sql
         self._taken.discard(statement)
         other = idle.get(sql)
         if other is statement:
-            return  # its cursor was closed by one task while another fetched, and both give it back
+            return  # released twice: one task closed its cursor while another was fetching
         if statement.is_open:
             statement.close_cursor()
         if (
@@ -155,30 +153,30 @@ class StatementCache:
         statement.release_later()
 
     def executed(self, statement: Statement) -> None:
-        """A statement of ours has succeeded: what is kept may name what it has changed."""
+        """Invalidate cached statements after a successful statement that may have changed what they name."""
         if not statement.returns_rows and statement.verb in _CHANGING:
             self.clear()
 
     def executed_text(self, sql: str) -> None:
-        """`executed`, where nothing but the text is known."""
+        """`executed` by the text alone."""
         if scan(sql).verb in _CHANGING:
             self.clear()
 
     def renew(self) -> None:
-        """Prepare every text anew: what becomes of values has changed. Those in use go on as they are."""
+        """Prepare every text again after a change of conversions; statements in use are unaffected."""
         self.clear()
         for statement in self._taken:
             statement.may_be_kept = False
 
     def clear(self) -> None:
-        """Put down every idle statement: what they name may have changed."""
+        """Release every idle statement, since what they name may have changed."""
         idle = [*self._idle.values()]
         self._idle.clear()
         for statement in idle:
             statement.release_later()
         self._generation = self._session.generation
 
-    # -- using one ----------------------------------------------------------------------------------------------------
+    # -- use ----------------------------------------------------------------------------------------------------------
 
     async def run(
         self,
@@ -188,13 +186,13 @@ class StatementCache:
         timeout: float | None = None,
         once: bool = False,
     ) -> T:
-        """A whole call: the turn, a statement, its use; then it is given back.
+        """A complete call: acquire the lock and a statement, use it, release both.
 
-        Args:     params: None where they are *use*'s own matter. timeout: seconds; None: command_timeout.
+        Args:     params: None if *use* supplies them itself. timeout: seconds; None: command_timeout.
                   once: *use* cannot be repeated, so a stale statement is not prepared again.
         """
         session = self._session if not self._is_over else self.session
-        # What `async with` does, without awaiting where nothing is to be awaited.
+        # Inlined ``async with``, without awaiting if nothing has to be awaited.
         line = session.line
         if timeout is not None or session.manners.due or not line.try_acquire():
             try:
@@ -214,7 +212,7 @@ class StatementCache:
             self.give_back(statement)
             if session.is_ansi:
                 if statement.returns_rows:
-                    session.commit_later()  # behind the cursor's CLOSE
+                    session.commit_later()  # after the cursor's CLOSE
                 else:
                     await session.autocommit()
             return result
@@ -222,11 +220,11 @@ class StatementCache:
             line.release_turn()
 
     def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        """What *use* makes of these statements; who has them only for one call does more here."""
+        """Call *use* with these statements; a pool acquires a connection around it."""
         return use(self)
 
     async def begin(self, sql: str, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
-        """The first half of `run`: take a statement and use it. The caller has the turn, and gives both back."""
+        """The first half of `run`: acquire a statement and use it. The caller holds the lock and releases both."""
         may_repeat = not self._session.in_transaction
         statement = self._kept(sql, params) or await self.prepare(sql, params)
         try:
@@ -244,7 +242,7 @@ class StatementCache:
         params: Sequence[Value] | None,
         use: Use[T],
     ) -> tuple[Statement, T]:
-        """Behind a failure: use the same text prepared anew, if that was the matter; one that fails is put away."""
+        """After a failure: prepare the text again and retry if the statement was stale; otherwise clean up."""
         self.failed(statement, error)
         if not may_repeat or not self._is_stale(statement, error):
             note_stale(error)
@@ -257,7 +255,7 @@ class StatementCache:
             raise
 
     async def anew(self, statement: Statement, error: BaseException) -> Statement | None:
-        """The user's own statement prepared anew, in place of one that *error* says has gone stale; else None."""
+        """The user's own statement prepared again, if *error* shows that it was stale; otherwise None."""
         if not self._is_stale(statement, error):
             return None
         fresh = await self.prepare(statement.sql)
@@ -266,7 +264,7 @@ class StatementCache:
         return fresh
 
     def failed(self, statement: Statement, error: BaseException) -> None:
-        """Put away a statement whose use has failed: kept after an ordinary error, put down after any other."""
+        """Release a statement after a failure: to the cache after an ordinary error, at the server after others."""
         note_sql(error, statement.sql)
         if isinstance(error, Exception) and not isinstance(error, QueryTimeout):
             if self._is_stale(statement, error):
@@ -287,6 +285,6 @@ class StatementCache:
 
 
 def note_stale(error: BaseException) -> None:
-    """Tell what to do, if *error* says that the statement has gone stale."""
+    """Add a note of what to do if *error* shows that the statement is stale."""
     if isinstance(error, DatabaseError) and error.sqlcode == _CHANGED:
         error.add_note(_EXECUTE_AGAIN)

@@ -24,28 +24,28 @@ R = TypeVar("R")
 
 
 class Receiver(Protocol):
-    """Takes the tuples of a stream in another form than rows."""
+    """Receives the tuples of a stream in another form than rows."""
 
     def opening(self, statement: Statement) -> RowReader:
-        """The cursor is about to be opened, for the first time or anew: what is going to read its tuples."""
+        """Called before the cursor is opened, also when it is opened again; returns the reader of its tuples."""
         ...
 
     def arrived(self, statement: Statement) -> None:
-        """A block has come, and the next one was not asked for yet."""
+        """Called when a block has arrived, before the next one is requested."""
         ...
 
 
 Begin: TypeAlias = Callable[[Sequence[Value], Use[list[Row]]], Awaitable[tuple[Statement, list[Row]]]]
-"""As `StatementCache.begin`, for one statement."""
+"""Like `StatementCache.begin`, for one statement."""
 
 
 class Stream(NotCopied, Generic[R]):
     """The rows of one query: ``async for row in stream``, or ``async for block in stream.blocks()``.
 
-    Nothing is sent before the first row is asked for. At most two blocks are in memory: the one that is consumed, and
-    the next one, which is asked for as soon as the connection is free. Other statements of the same connection may run
-    between two blocks. An iteration that is left early may be closed with `aclose` (or ``async with``); otherwise the
-    connection closes it when it is garbage.
+    Nothing is sent until the first row is requested. At most two blocks are in memory: the current one, and the next
+    one, which is requested as soon as the connection is free. Other statements of the connection may run between two
+    blocks. After leaving an iteration early, close the stream with `aclose` or ``async with``. Otherwise garbage
+    collection closes it.
 
     Raises:   InterfaceError: when iterated, the statement returns no rows, or an earlier iteration was cancelled in the
               middle of a fetch, whose rows are lost.
@@ -70,7 +70,7 @@ class Stream(NotCopied, Generic[R]):
         check_timeout(timeout)
         check_flag("prefetch", prefetch)
         self._timeout = timeout
-        if statements is not None:  # else a subclass has them when it begins
+        if statements is not None:  # otherwise a subclass sets them in `_begin`
             self._statements = statements
         self._source = source
         self._params = params
@@ -92,7 +92,7 @@ class Stream(NotCopied, Generic[R]):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the result; empty before the first block came."""
+        """The columns of the result; empty before the first block."""
         return self._statement.columns if self._statement is not None else ()
 
     def __aiter__(self) -> AsyncIterator[R]:
@@ -102,7 +102,7 @@ class Stream(NotCopied, Generic[R]):
         for row in self._rows:
             return row
         while rows := await self._next_rows():
-            # Another task may have fetched a block while this one waited for its turn.
+            # Another task may have fetched a block while this one waited for the lock.
             self._rows = chain(self._rows, rows if self._make is None else map(self._make, rows))  # type: ignore[arg-type]  # R is Row then
             for row in self._rows:
                 return row
@@ -118,7 +118,7 @@ class Stream(NotCopied, Generic[R]):
             yield rows if self._make is None else list(map(self._make, rows))  # type: ignore[misc]  # R is Row then
 
     async def send_blocks(self, receiver: Receiver) -> AsyncGenerator[None, None]:
-        """Instead of rows: let *receiver* read the blocks, and say when each has come."""
+        """Instead of rows: *receiver* reads the blocks; yields after each one."""
         self._receiver = receiver
         while await self._next_rows():
             yield
@@ -132,16 +132,16 @@ class Stream(NotCopied, Generic[R]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the cursor; what was not fetched is never sent. Nothing is waited for."""
+        """Close the cursor; remaining rows are not fetched. Waits for nothing."""
         if not self._closed:
             self._check_owner()
         closed, self._closed = self._closed, True
         self._rows = iter(())
-        if not (closed or self._fetching.locked()):  # a task in the middle of a fetch lets go behind that
+        if not (closed or self._fetching.locked()):  # a task that is fetching cleans up after its fetch
             self._leave()
 
     def _check_owner(self) -> None:
-        """Raise in another event loop or process."""
+        """Raise InterfaceError in another event loop or process."""
         if not self._statements.is_over:
             self._session.line.owner.check()
 
@@ -152,7 +152,7 @@ class Stream(NotCopied, Generic[R]):
         self._ended()
 
     def _ended(self) -> None:
-        """Nothing is fetched any more, and the cursor is closed."""
+        """Called when fetching has ended and the cursor is closed."""
 
     def __del__(self) -> None:
         if (
@@ -160,7 +160,7 @@ class Stream(NotCopied, Generic[R]):
             and self._statement is not None
             and not self._statements.is_over
         ):
-            # A finalizer may run in any thread.
+            # Finalizers run in any thread.
             end = partial(let_go, is_own=self._is_own, ahead=self._ahead)
             self._session.line.soon(end, self._statements, self._statement)
 
@@ -168,16 +168,16 @@ class Stream(NotCopied, Generic[R]):
 
     @property
     def _is_own(self) -> bool:
-        """Whether the statement is nobody else's."""
+        """Whether the statement belongs to this stream alone."""
         return isinstance(self._source, str)
 
     async def _next_rows(self) -> list[Row]:
-        """The next block, empty at the end; the statement is given back with its last block."""
+        """The next block, empty at the end; the statement is released with its last block."""
         self._check_owner()
         async with self._fetching:
             if self._interrupted:
                 raise InterfaceError(
-                    "the stream was interrupted in the middle of a fetch; what came then is lost"
+                    "the stream was interrupted during a fetch, and the rows of that fetch are lost"
                 )
             if self._closed:
                 return []
@@ -188,7 +188,7 @@ class Stream(NotCopied, Generic[R]):
                 self._interrupted = not isinstance(error, Exception)
                 self._ended()
                 raise
-            if self._closed:  # by another task, in the meantime
+            if self._closed:  # by another task, meanwhile
                 self._leave()
                 return []
             if self._receiver is not None and self._statement is not None:
@@ -208,7 +208,7 @@ class Stream(NotCopied, Generic[R]):
 
     async def _open(self, statement: Statement, params: Sequence[Value]) -> list[Row]:
         if not statement.returns_rows:
-            raise InterfaceError("stream is for statements that return rows")
+            raise InterfaceError("stream: expected a statement that returns rows")
         hold = self._session.holds
         if self._receiver is not None:
             return await statement.open(params, hold=hold, opening=self._receiver.opening)
@@ -219,7 +219,7 @@ class Stream(NotCopied, Generic[R]):
         return await statement.open(params, hold=hold, read_rows=making.read_rows)
 
     async def _continue(self, statement: Statement) -> list[Row]:
-        """The block that was asked for ahead, or one that is fetched now."""
+        """The prefetched block, or one that is fetched now."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             return await self._used(statement, self._arrived(statement, ahead))
@@ -232,7 +232,7 @@ class Stream(NotCopied, Generic[R]):
         return statement.arrived(await self._session.line.prefetched_reply(ahead, self._timeout))
 
     async def _used(self, statement: Statement, use: Awaitable[list[Row]]) -> list[Row]:
-        """What *use* brings; when it fails, the statement is put away."""
+        """Await *use*; if it fails, release the statement."""
         try:
             return await use
         except BaseException as error:
@@ -244,7 +244,7 @@ class Stream(NotCopied, Generic[R]):
             raise
 
     def _prefetch(self) -> None:
-        """Ask for the next block while this one is consumed, if that gets in nobody's way; or end with the last."""
+        """Request the next block early if that delays no other task; after the last block, finish."""
         statement = self._statement
         assert statement is not None
         if statement.exhausted:
@@ -257,9 +257,9 @@ class Stream(NotCopied, Generic[R]):
 def let_go(
     statements: StatementCache, statement: Statement, *, is_own: bool, ahead: InFlight[Reply] | None
 ) -> None:
-    """The stream has ended: its cursor is closed, and its statement given back."""
+    """Close the cursor of a finished stream and release its statement."""
     if statements.is_over:
-        return  # all is put down already
+        return  # already released
     session = statements.session
     if ahead is not None:
         statement.discard_prefetched(ahead)

@@ -1,1 +1,1 @@
-"""Connections that are lent and taken back. Never: a message."""
+"""Acquiring and releasing pooled connections. Never: a message."""

@@ -1,8 +1,8 @@
-"""A pool's care for one connection: opened, looked at, handed out, cleared up. Never: which one, when.
+"""Lifecycle of one pooled connection: opened, checked, checked out, reset. Never: which one, when.
 
-House rules:
-1. What a hook does is not known until it has returned: a connection whose hook failed or took too long is closed.
-2. Hooks get the connection as a borrower does, and have it only while they run.
+Invariants:
+1. A hook's effect is unknown until it returns: a connection whose hook fails or times out is closed.
+2. Hooks get the same kind of connection as users of the pool, and may use it only while they run.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ logger: Final = logging.getLogger("aioifx.pool")
 Hook: TypeAlias = Callable[[Connection[Any]], Awaitable[object]]
 
 _CHECK_TIME: Final = 5.0
-"""Seconds that an idle connection has for a sign of life."""
+"""Time limit in seconds for the check of an idle connection."""
 
 _RESET_TIME: Final = 5.0
-"""Seconds that a connection has for being cleared up, beside what a cancelled call of its last borrower may take."""
+"""Time limit in seconds for a reset, in addition to cancel_timeout for a call that was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLifecycle:
-    """How the connections of one pool are opened, and what is done with each before and after it is lent."""
+    """How the connections of one pool are opened, and what runs before and after each is used."""
 
     options: ConnectOptions
     init: Hook | None = None
@@ -39,9 +39,9 @@ class ConnectionLifecycle:
     reset: Hook | None = None
 
     async def open(self) -> Connection[Any]:
-        """A new connection; the init hook has as long for it as the server had for the login.
+        """Open a connection and run the init hook, which is limited by connect_timeout.
 
-        Raises:   ConnectError: the server cannot be reached, refuses the login, or the hook is not done in time.
+        Raises:   ConnectError: the server cannot be reached or rejects the login, or the hook timed out.
         """
         base = await open_connection(self.options)
         if self.init is not None:
@@ -54,7 +54,7 @@ class ConnectionLifecycle:
                 if not limit.expired():
                     raise
                 raise ConnectError(
-                    f"the init hook was not done within connect_timeout, {seconds:g} s"
+                    f"init: the hook did not finish within connect_timeout, {seconds:g} s"
                 ) from error
         return base
 
@@ -71,7 +71,7 @@ class ConnectionLifecycle:
             raise
 
     async def is_alive(self, base: Connection[Any]) -> bool:
-        """Whether a connection that was idle for long answers."""
+        """Whether the server answers on a connection that has been idle."""
         try:
             async with asyncio.timeout(_CHECK_TIME):
                 await base.ping()
@@ -80,9 +80,9 @@ class ConnectionLifecycle:
         return True
 
     async def check_out(self, base: Connection[Any], dropped: Callable[[], None]) -> Connection[Any]:
-        """The connection as its borrower gets it.
+        """The connection as the user of the pool gets it, after the setup hook.
 
-        Args:     dropped: called if it is garbage before it was given back.
+        Args:     dropped: called if the connection is garbage-collected without being released.
         """
         conn = base.lend(dropped)
         if self.setup is not None:
@@ -94,13 +94,13 @@ class ConnectionLifecycle:
         return conn
 
     def needs_reset(self, base: Connection[Any]) -> bool:
-        """Whether something has to be done before anybody else gets the connection."""
+        """Whether the connection must be reset before its next use."""
         return self.reset is not None or not base.is_at_rest
 
     async def clear_up(self, base: Connection[Any], pool: object) -> None:
-        """Let what the borrower left be cleared up; a connection that resists is closed.
+        """Reset the connection after its use; close it if that fails.
 
-        Args:     pool: whose it is, for the log.
+        Args:     pool: named in log messages.
         """
         try:
             async with asyncio.timeout(self.options.cancel_timeout + _RESET_TIME):
@@ -113,17 +113,17 @@ class ConnectionLifecycle:
                         conn.recall()
                     await base.rest()
         except (DatabaseError, TimeoutError) as error:
-            logger.info("%r: a connection could not be cleared up, and is closed: %s", pool, error)
+            logger.info("%r: closed a connection that could not be reset: %s", pool, error)
         except Exception:
-            logger.exception("%r: the reset hook failed; its connection is closed", pool)
+            logger.exception("%r: closed a connection because the reset hook failed", pool)
         else:
             return
         base.terminate()
 
 
 async def close_quietly(base: Connection[Any]) -> None:
-    """Close a connection in order; nobody is left whom a failure would concern."""
+    """Close a connection, and only log a failure to do so."""
     try:
         await base.close()
     except DatabaseError as error:
-        logger.debug("a connection was not closed in order: %s", error)
+        logger.debug("closing a connection failed: %s", error)

@@ -1,9 +1,9 @@
-"""Keeper: does what Lending decides: connections opened, lent, taken back, closed. Never: a query; what a hook does.
+"""PoolManager: carries out what PoolState decides: open, check out, take back, close. Never: a query; what a hook does.
 
-House rules:
-1. `PoolState` decides; what it says is done here at once, or by a task of the pool's own. No lock is held over I/O.
-2. Taking back awaits nothing, so it works in a cancelled scope.
-3. A connection that comes back in any doubt is closed, and so is one whose reset fails or takes too long.
+Invariants:
+1. `PoolState` decides; its actions run here immediately or in the pool's own tasks. No lock is held over I/O.
+2. Releasing awaits nothing, so it works in a cancelled scope.
+3. A released connection in an unknown state is closed; so is one whose reset fails or times out.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from aioifx.errors import (
 logger: Final = logging.getLogger("aioifx.pool")
 
 _PERMANENT_ERRORS: Final = (AuthenticationError, LocaleError, NotSupportedError, InterfaceError)
-"""Failures to connect that trying again does not mend."""
+"""Connect errors that a retry cannot resolve."""
 
 _HERE: Final = os.path.dirname(os.path.dirname(__file__))
-"""Where the frames of a stack are ours, and say nothing to whoever looks for his own."""
+"""Directory of our own frames, left out of the "acquired at" traceback."""
 
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """Somebody who wants a connection."""
+    """A task that waits for a connection."""
 
     future: asyncio.Future[Assign[Connection[Any], Waiter]]
 
 
 @dataclass(slots=True)
 class _Lease:
-    """What is known of a connection that is lent."""
+    """A connection in use."""
 
     slot: Slot[Connection[Any]]
     since: float
@@ -63,7 +63,7 @@ class _Lease:
 
 
 class PoolManager:
-    """The connections of one pool, whose name and state it shows. It belongs to one event loop."""
+    """Connections of one pool, with the pool's name and state. Bound to one event loop."""
 
     def __init__(
         self,
@@ -80,37 +80,37 @@ class PoolManager:
         self._slow_release = slow_release
         self.lending: PoolState[Connection[Any], Waiter] = PoolState(limits, random.random)
         self.timed_out = 0
-        """Tasks that waited longer than they would."""
+        """Acquires that timed out."""
         self._leases: weakref.WeakKeyDictionary[Connection[Any], _Lease] = weakref.WeakKeyDictionary()
-        """By the connection that the borrower has: he may forget it, we must not keep it alive."""
+        """By checked-out connection; weak, so that a leaked connection can be collected."""
         self._openings: set[asyncio.Task[None]] = set()
         self._rests: set[asyncio.Task[None]] = set()
         self._closings: dict[asyncio.Task[None], Connection[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._look_at = 0.0  # uvloop's handles do not tell when their time is past
+        self._look_at = 0.0  # uvloop's handles do not show that they have expired
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owner: Owner | None = None
         self._context: contextvars.Context | None = None
-        """Of whoever has started the pool: its own tasks must see, and keep, nothing of a borrower's."""
+        """Context of `start`: the pool's own tasks neither see nor keep context variables of its users."""
         self._changed: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
         lending = self.lending
         state = "closed" if lending.closing else "open" if self._loop else "new"
         return (
-            f"<Pool {self.name!r} {state}: {len(lending.idle)} idle, {len(lending.lent)} lent,"
+            f"<Pool {self.name!r} {state}: {len(lending.idle)} idle, {len(lending.lent)} in use,"
             f" {len(lending.waiting)} waiting, at most {lending.limits.max_size}>"
         )
 
-    # -- beginning ----------------------------------------------------------------------------------------------------
+    # -- starting -----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin to open min_size connections, and return when the first of them is there.
+        """Start opening min_size connections, and return once the first one is open.
 
-        Raises:   ConnectError: the server cannot be reached, or refuses the login.
+        Raises:   ConnectError: the server cannot be reached, or rejects the login.
         """
         if self._loop is not None:
-            raise InterfaceError("the pool has been started already")
+            raise InterfaceError("the pool is already started")
         self._loop = asyncio.get_running_loop()
         self._owner = Owner("the pool", self._loop)
         self._context = contextvars.copy_context()
@@ -121,16 +121,16 @@ class PoolManager:
                 await self._open()
             except BaseException as error:
                 self.terminate()
-                if not isinstance(error, Exception):  # a cancellation, which `_open` does not tell
+                if not isinstance(error, Exception):  # a cancellation, which `_open` does not report
                     self._do(self.lending.cancelled(self._now()))
                 raise
-        if self.lending.closing:  # by another task, in the meantime
+        if self.lending.closing:  # closed by another task meanwhile
             await self.close(None)
         self._check_open()
         self._do(self.lending.decide(self._now()))
 
     async def wait_ready(self, timeout: float | None = None) -> None:
-        """Wait until min_size connections are open, however often the server has to be tried.
+        """Wait until min_size connections are open, with as many attempts as it takes.
 
         Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
         """
@@ -146,10 +146,10 @@ class PoolManager:
                 f"{self!r}: {self.lending.size} of {limits.min_size} connections were open after {timeout:g} s"
             ) from self.lending.error
 
-    # -- borrowing ----------------------------------------------------------------------------------------------------
+    # -- acquiring ----------------------------------------------------------------------------------------------------
 
     async def borrow(self, timeout: float) -> Connection[Any]:
-        """What `acquire` awaits."""
+        """Acquire a connection; awaited by `Pool.acquire`."""
         loop = self._check_open()
         limit = asyncio.timeout(timeout)
         try:
@@ -173,11 +173,13 @@ class PoolManager:
             self.lending.forget(waiter)
             future = waiter.future
             if future.done() and not future.cancelled() and future.exception() is None:
-                self._give_back(future.result().slot, sound=True, used=False)  # it came in this very moment
+                self._give_back(
+                    future.result().slot, sound=True, used=False
+                )  # assigned just before the cancellation
             raise
 
     async def _prepare(self, lend: Assign[Connection[Any], Waiter]) -> Connection[Any] | None:
-        """The connection as its borrower gets it; None if it turns out to be dead."""
+        """The connection, ready for use; None if it turns out to be dead."""
         slot, base = lend.slot, lend.slot.connection
         where = self._place()
         try:
@@ -185,7 +187,7 @@ class PoolManager:
                 self._drop(slot)
                 return None
             conn = await self._upkeep.check_out(base, partial(self._forgotten, slot, where))
-        except BaseException:  # an answer is still to come, or what the setup hook has done is not known
+        except BaseException:  # a reply is pending, or the setup hook ended half-way
             self._drop(slot)
             raise
         self._leases[conn] = _Lease(slot, self._now(), where)
@@ -199,12 +201,12 @@ class PoolManager:
         return f"; acquired at\n{''.join(traceback.format_list(frames[-8:]))}"
 
     def take_back(self, conn: Connection[Any]) -> None:
-        """A borrower needs his connection no longer.
+        """Release a connection.
 
-        Raises:   InterfaceError: this pool has not lent it, or has it back already.
+        Raises:   InterfaceError: the connection is not from this pool, or is already released.
         """
         if conn not in self._leases:
-            raise InterfaceError(f"{self!r} has not lent this connection, or has it back already")
+            raise InterfaceError(f"{self!r} expected a connection of this pool that is not yet released")
         self._check_loop()
         lease = self._leases.pop(conn)
         self._warn_if_slow(lease)
@@ -219,44 +221,42 @@ class PoolManager:
             task.add_done_callback(partial(self._on_reset_done, slot))
 
     def has_lent(self, conn: Connection[Any]) -> bool:
-        """Whether this connection is the pool's, and has not been given back."""
+        """Whether this connection is from this pool and not yet released."""
         return conn in self._leases
 
     def _on_reset_done(self, slot: Slot[Connection[Any]], task: asyncio.Task[None]) -> None:
-        """It is cleared up, or closed; or the task was cancelled, perhaps before it began."""
+        """Called when a reset has ended: the connection is clean or closed, or the task was cancelled."""
         if task.cancelled():
             self._drop(slot)
         else:
             self._give_back(slot, sound=slot.connection.is_clean)
 
     def _give_back(self, slot: Slot[Connection[Any]], *, sound: bool, used: bool = True) -> None:
-        """The slot is lent no longer; a connection that is not sound is closed in order."""
+        """Return a connection to the pool; one that is not sound is closed."""
         sound = sound and not slot.connection.is_closed()
         self._do(self.lending.give_back(slot, self._now(), sound=sound, used=used))
 
     def _drop(self, slot: Slot[Connection[Any]]) -> None:
-        """Nobody knows in which state the connection is, or it is dead."""
+        """Discard a connection that is dead or in an unknown state."""
         slot.connection.terminate()
         self._give_back(slot, sound=False)
 
     def _forgotten(self, slot: Slot[Connection[Any]], where: str) -> None:
-        """A borrower has dropped his connection instead of giving it back; called in whichever thread."""
+        """Called in any thread when a connection is garbage-collected without being released."""
         if self._owner is None or self._owner.is_inherited:
             return
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # it is closed: there is nothing to come back to
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so there is nothing to update
                 self._loop.call_soon_threadsafe(self._reclaim_leaked, slot)
         if not self.lending.closing:  # last, because a warning may be an error
-            warnings.warn(
-                f"a connection of {self!r} was not given back{where}", ResourceWarning, stacklevel=2
-            )
+            warnings.warn(f"a connection of {self!r} was not released{where}", ResourceWarning, stacklevel=2)
 
     def _reclaim_leaked(self, slot: Slot[Connection[Any]]) -> None:
         if slot in self.lending.lent:
             self._drop(slot)
 
     def _ended(self, base: Connection[Any]) -> None:
-        """The server has closed a connection, or we have."""
+        """Called when a connection has been closed by either side."""
         if actions := self.lending.ended(base, self._now()):
             self._do(actions)
 
@@ -268,21 +268,21 @@ class PoolManager:
     # -- size ---------------------------------------------------------------------------------------------------------
 
     def resize(self, min_size: int, max_size: int) -> None:
-        """Other limits, from now on; surplus connections are closed now if idle, else when they come back."""
+        """Change min_size and max_size. Surplus connections are closed: idle ones now, others on release."""
         self._check_open()
         self._do(self.lending.resize(min_size, max_size, self._now()))
 
     def expire(self) -> None:
-        """Lend no connection again that is open now."""
+        """Replace every connection that is open now: idle ones now, others on release."""
         self._check_open()
         self._do(self.lending.expire(self._now()))
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------------------------------
 
     async def close(self, timeout: float | None) -> None:
-        """Lend nothing any more, wait until all connections have come back, and close them.
+        """Stop assigning connections, wait until all are released, and close them.
 
-        Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
+        Args:     timeout: seconds until connections still in use are dropped; None: no limit.
         """
         if self._owner is None or self._owner.is_inherited or self._owner.loop.is_closed():
             return self.terminate()
@@ -302,9 +302,9 @@ class PoolManager:
         return None
 
     def terminate(self) -> None:
-        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing.
+        """Drop every connection immediately, including those in use. Valid in any state; waits for nothing.
 
-        In a forked process it closes that process's descriptors alone, and the pool of the parent stays as it is.
+        In a forked process only that process's descriptors are closed; the parent's pool is unaffected.
         """
         owner = self._owner
         if owner is not None and not owner.is_here:
@@ -330,16 +330,16 @@ class PoolManager:
     def _drop_lent(self) -> None:
         for slot in self.lending.lent:
             slot.connection.terminate()
-        for task in self._rests:  # a hook may have found something else to wait for
+        for task in self._rests:  # a hook may be waiting for something else
             task.cancel()
 
-    # -- doing what was decided ---------------------------------------------------------------------------------------
+    # -- performing actions -------------------------------------------------------------------------------------------
 
     def _do(self, actions: list[Action[Connection[Any], Waiter]]) -> None:
         for action in actions:
             match action:
                 case Assign():
-                    if action.waiter.future.done():  # cancelled in this very moment
+                    if action.waiter.future.done():  # cancelled just before
                         self._give_back(action.slot, sound=True, used=False)
                     else:
                         action.waiter.future.set_result(action)
@@ -361,7 +361,7 @@ class PoolManager:
         return error
 
     async def _open(self) -> None:
-        """Open one connection, and tell `PoolState` of it or of its failure; but not of a cancellation."""
+        """Open one connection and report success or failure to `PoolState`, but not a cancellation."""
         try:
             base = await self._upkeep.open()
         except Exception as error:
@@ -376,22 +376,22 @@ class PoolManager:
         try:
             await self._open()
         except Exception as error:
-            # Of an outage with tasks waiting, a line twice a second would be too much.
+            # Waiting tasks cause two attempts a second during an outage: not worth a warning each.
             level = logging.WARNING if self.lending.failures != failures else logging.DEBUG
-            logger.log(level, "%r: no connection: %s", self, error)
+            logger.log(level, "%r: connecting failed: %s", self, error)
 
     def _opening_ended(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled():  # perhaps before it began
+        if task.cancelled():  # possibly before it started
             self._do(self.lending.cancelled(self._now()))
 
     def _close(self, conn: Connection[Any]) -> None:
-        """Close a connection in order, and let nobody wait for it."""
+        """Close a connection in a background task."""
         task = self._spawn(close_quietly(conn))
         self._closings[task] = conn
         task.add_done_callback(self._closings.pop)
 
     def _schedule(self) -> None:
-        """Decide again when the time alone makes a difference; too early does no harm, and a timer costs something."""
+        """Set the timer for the next decision. Firing early is harmless, so an earlier timer is kept."""
         look = self.lending.next_deadline(self._now())
         if look is None or self._loop is None:
             return
@@ -412,7 +412,7 @@ class PoolManager:
             changed.set_result(None)
 
     async def _change(self) -> None:
-        """Return when something has changed."""
+        """Return after the next change."""
         if self._changed is None or self._changed.done():
             self._changed = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._changed)
@@ -432,9 +432,9 @@ class PoolManager:
 
     def _check_open(self) -> asyncio.AbstractEventLoop:
         if self.lending.closing:
-            raise PoolClosed(f"{self!r}: it is closed")
+            raise PoolClosed(f"{self!r}: the pool is closed")
         if self._loop is None:
-            raise InterfaceError("the pool has not been started: await it, or enter it with async with")
+            raise InterfaceError("the pool is not started: await it, or use async with")
         self._check_loop()
         return self._loop
 
@@ -449,7 +449,7 @@ class PoolManager:
 
 
 def _tell_end(keeper: weakref.ref[PoolManager], conn: weakref.ref[Connection[Any]]) -> None:
-    """A connection has ended; its keeper may have ended before it."""
+    """Called when a connection has ended, possibly after its pool manager."""
     owner, base = keeper(), conn()
     if owner is not None and base is not None:
-        owner._ended(base)  # pyright: ignore[reportPrivateUsage] - it is the keeper's own callback
+        owner._ended(base)  # pyright: ignore[reportPrivateUsage] - the manager's own callback

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolStats:
-    """A pool at one moment."""
+    """Snapshot of a pool's state and counters."""
 
     name: str
     """What messages call the pool."""
@@ -42,33 +42,33 @@ class PoolStats:
     size: int
     """Open connections, idle or in use."""
     idle: int
-    """Connections that are ready to be lent."""
+    """Connections ready for use."""
     in_use: int
-    """Acquired and not released, or still being cleared up."""
+    """Connections that are acquired or being reset."""
     opening: int
     """Connections that are being opened."""
     waiting: int
-    """Tasks that wait for a connection."""
+    """Tasks waiting for a connection."""
     acquired: int
-    """Times that a connection was acquired."""
+    """Successful acquires so far."""
     opened: int
     """Connections that were opened."""
     closed: int
     """Connections that were closed."""
     failed: int
-    """Tries to connect that failed."""
+    """Failed connection attempts."""
     rejected: int
-    """Calls of acquire that failed at once."""
+    """Acquires rejected immediately."""
     timed_out: int
-    """Tasks whose wait for a connection timed out."""
+    """Acquires that timed out."""
     most_waiting: int
-    """Tasks that waited at the same time, at most."""
+    """Highest number of tasks waiting at the same time."""
 
 
 class Pool(Queries[Item], NotCopied):
-    """Connections that are kept open and lent; `create_pool` makes it.
+    """A pool of open connections; `create_pool` makes it.
 
-    It belongs to the event loop and the process that started it; elsewhere its methods raise `InterfaceError`. In a
+    Bound to the event loop and the process that started it; elsewhere its methods raise `InterfaceError`. In a
     forked process `close` and `terminate` close that process's descriptors alone.
     """
 
@@ -82,7 +82,7 @@ class Pool(Queries[Item], NotCopied):
     def __repr__(self) -> str:
         return repr(self._manager)
 
-    # -- beginning ----------------------------------------------------------------------------------------------------
+    # -- starting -----------------------------------------------------------------------------------------------------
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self._start().__await__()
@@ -100,7 +100,7 @@ class Pool(Queries[Item], NotCopied):
         return self
 
     async def wait_ready(self, timeout: float | None = None) -> None:
-        """Wait until min_size connections are open, however often the server has to be tried.
+        """Wait until min_size connections are open, with as many attempts as it takes.
 
         Args:     timeout: seconds; None: no limit.
         Raises:   PoolTimeout: not in time. PoolClosed: the pool was closed meanwhile.
@@ -108,12 +108,12 @@ class Pool(Queries[Item], NotCopied):
         check_wait(timeout)
         await self._manager.wait_ready(timeout)
 
-    # -- borrowing ----------------------------------------------------------------------------------------------------
+    # -- acquiring ----------------------------------------------------------------------------------------------------
 
     def acquire(self, *, timeout: float | None = None) -> AcquireContext[Item]:
-        """A connection: ``async with pool.acquire() as conn:``, or ``conn = await pool.acquire()`` and `release`.
+        """Acquire a connection: ``async with pool.acquire() as conn:``, or await it and call `release`.
 
-        Tasks get connections in the order in which they asked. The connection that was released last is lent first.
+        Tasks get connections in the order in which they asked. The connection released last is used first.
 
         Args:     timeout: seconds to wait for it; None: acquire_timeout.
         Raises:   PoolTimeout: when awaited, none was free in time, too many tasks wait already, or the server cannot be
@@ -126,9 +126,9 @@ class Pool(Queries[Item], NotCopied):
     def release(self, conn: Connection[Any]) -> Awaitable[None]:
         """Give a connection back. Nothing is waited for: what is still open on it is cleaned up afterwards.
 
-        It is back when the call returns: what is returned may be awaited, and need not be.
+        The connection is released when the call returns. Awaiting the result is allowed but not needed.
 
-        Raises:   InterfaceError: this pool has not lent it, or has it back already.
+        Raises:   InterfaceError: the connection is not from this pool, or is already released.
         """
         if not isinstance(conn, Connection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"conn: expected a connection of this pool, got {type(conn).__name__}")
@@ -173,37 +173,37 @@ class Pool(Queries[Item], NotCopied):
         """Change the limits; surplus connections are closed now if idle, else when they are released.
 
         Args:     min_size: connections that are kept open. max_size: connections that may be open.
-        Raises:   InterfaceError: they contradict each other.
+        Raises:   InterfaceError: min_size is greater than max_size, or one of them is invalid.
         """
         check_sizes(min_size, max_size)
         self._manager.resize(min_size, max_size)
 
     def expire(self) -> None:
-        """Lend no connection again that is open now: after a failover, or a change of the schema."""
+        """Replace every connection that is open now, for example after a failover or a schema change."""
         self._manager.expire()
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------------------------------
 
     async def close(self, *, timeout: float | None = None) -> None:
-        """Lend nothing any more, wait until all connections are released, and close them. Closing twice is fine.
+        """Stop acquires, wait until all connections are released, and close them. Idempotent.
 
         Each connection has five seconds to close. When this call is cancelled, all of them are dropped.
 
-        Args:     timeout: seconds after which those that are still lent are dropped; None waits for them.
+        Args:     timeout: seconds until connections still in use are dropped; None: no limit.
         """
         check_wait(timeout)
         await self._manager.close(timeout)
 
     def terminate(self) -> None:
-        """Drop every connection at once, lent ones too. May be called in any state; waits for nothing.
+        """Drop every connection immediately, including those in use. Valid in any state; waits for nothing.
 
-        In a forked process it closes that process's descriptors alone, and the pool of the parent stays as it is.
+        In a forked process only that process's descriptors are closed; the parent's pool is unaffected.
         """
         self._manager.terminate()
 
 
 class _Done:
-    """An awaitable that is done."""
+    """A completed awaitable."""
 
     __slots__ = ()
 
@@ -215,7 +215,7 @@ _DONE: Final = _Done()
 
 
 class AcquireContext(Generic[Item]):
-    """A connection that is on its way from a pool; await it, or enter it."""
+    """Result of `Pool.acquire`: await it, or use it with ``async with``."""
 
     __slots__ = ("_conn", "_entered", "_manager", "_timeout")
 
@@ -225,7 +225,7 @@ class AcquireContext(Generic[Item]):
         self._conn: Connection[Item] | None = None
         self._entered = False
 
-    if not TYPE_CHECKING:  # to type checkers it has no such attributes
+    if not TYPE_CHECKING:  # hidden from type checkers, which reject unknown attributes
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name)
@@ -235,7 +235,7 @@ class AcquireContext(Generic[Item]):
 
     async def __aenter__(self) -> Connection[Item]:
         if self._entered:
-            raise InterfaceError("one acquire is for one block; call it again")
+            raise InterfaceError("an acquire can be entered only once; call acquire() again")
         self._entered = True
         self._conn = await self._manager.borrow(self._timeout)
         return self._conn
@@ -246,14 +246,14 @@ class AcquireContext(Generic[Item]):
         self.release()
 
     def release(self) -> None:
-        """Give the connection back that was entered, unless that is done."""
+        """Release the connection of the block, unless it is already released."""
         conn, self._conn = self._conn, None
-        if conn is not None and self._manager.has_lent(conn):  # it may have been released within the block
+        if conn is not None and self._manager.has_lent(conn):  # possibly released inside the block
             self._manager.take_back(conn)
 
 
 class _Acquired:
-    """Runs each call on a connection that is acquired for it."""
+    """Runs each call on a connection acquired for it."""
 
     __slots__ = ("_acquire",)
 
@@ -278,9 +278,9 @@ class _Acquired:
 
 
 class PoolStream(Stream[R]):
-    """A stream on a connection that is acquired for its first row, and released after the last one or `aclose`.
+    """A stream whose connection is acquired for the first row, and released after the last one or `aclose`.
 
-    One that is left early and not closed releases it when it is garbage.
+    If the stream is not closed, garbage collection releases the connection.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class PoolStream(Stream[R]):
     def __del__(self) -> None:
         held = getattr(self, "_held", None)
         if held is not None and not self._statements.is_over:
-            # A finalizer may run in any thread. Until then the callback keeps the connection.
+            # Finalizers run in any thread. The callback keeps the connection alive until it has run.
             self._session.line.soon(_leave_stream, self._statements, self._statement, self._ahead, held)
 
 
@@ -325,7 +325,7 @@ def _leave_stream(
     ahead: InFlight[Reply] | None,
     held: AcquireContext[Any],
 ) -> None:
-    """A stream is garbage that was not closed."""
+    """Clean up a stream that was garbage-collected without being closed."""
     if statement is not None:
         let_go(statements, statement, is_own=True, ahead=ahead)
     held.release()
@@ -390,10 +390,10 @@ def create_pool(
     row_factory: RowFactory[Any] | None = None,
     **options: Unpack[OptionFields],
 ) -> Pool[Any]:
-    """A pool of connections: ``async with create_pool(...) as pool:``, or ``pool = await create_pool(...)``.
+    """Create a pool: ``async with create_pool(...) as pool:``, or ``pool = await create_pool(...)``.
 
     Either starts the pool. The end of the block closes it; when an exception leaves the block, it does not wait for
-    connections that are lent.
+    connections in use.
 
     Args:     dsn: as for `connect`.
               min_size: connections that are kept open.
@@ -402,17 +402,17 @@ def create_pool(
               max_waiting: tasks that may wait while no further connection can be opened; 0: any number.
               max_lifetime: seconds after which a connection is replaced, give or take a tenth; 0: never.
               max_idle: seconds after which an idle connection is closed, down to *min_size*; 0: never.
-              check_after_idle: seconds; a connection that was idle for longer is asked for a sign of life, one round
-              trip, before it is lent.
+              check_after_idle: seconds; a connection that was idle for longer is checked before use, in one round
+              trip.
               init: coroutine function that gets each new connection, within connect_timeout. What it sets stays.
-              setup: the same for each connection that is about to be lent, within the time of `Pool.acquire`.
+              setup: the same for each connection before use, within the time of `Pool.acquire`.
               reset: the same for each connection that was released, within cancel_timeout and five seconds.
-              name: what messages call the pool.
-              debug: remember where each connection was acquired, and say so when it is forgotten or held for long.
+              name: name of the pool in messages.
+              debug: record where each connection is acquired, and report it if the connection leaks or is held long.
               slow_release: seconds after which a release is logged as late; None: never.
               row_factory: as for `connect`.
               options: those of `connect`. A password that is a callable is called for each connection.
-    Raises:   InterfaceError: an option is wrong; raised at the call, before a socket is opened.
+    Raises:   InterfaceError: an option is invalid; raised at the call, before a socket is opened.
               ConnectError: when it is started, the first connection cannot be opened. What *init* raised.
     """
     check_sizes(min_size, max_size)
@@ -426,11 +426,11 @@ def create_pool(
         _check_number(what, number)
     check_whole("max_waiting", max_waiting, 0, 2**31 - 1)
     if not (name is None or isinstance(name, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InterfaceError(f"name: must be a str, not {type(name).__name__}")
+        raise InterfaceError(f"name: expected a str, got {type(name).__name__}")
     check_flag("debug", debug)
     for what, hook in (("init", init), ("setup", setup), ("reset", reset)):
         if hook is not None and not callable(hook):
-            raise InterfaceError(f"{what}: must be a coroutine function that takes a connection")
+            raise InterfaceError(f"{what}: expected a coroutine function that takes a connection")
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
     upkeep = ConnectionLifecycle(
         resolve(dsn, {**options, "row_factory": row_factory}, also=_OWN_OPTIONS), init, setup, reset
@@ -444,14 +444,14 @@ _OWN_OPTIONS: Final = [name for name in create_pool.__annotations__ if name not 
 
 
 def check_sizes(min_size: object, max_size: object) -> None:
-    """Raise unless these are sizes of a pool."""
+    """Raise InterfaceError unless these are valid sizes of a pool."""
     for name, size, least in (("min_size", min_size, 0), ("max_size", max_size, 1)):
         if not isinstance(size, int) or isinstance(size, bool) or size < least:
-            raise InterfaceError(f"{name}: must be a whole number, {least} or more")
+            raise InterfaceError(f"{name}: expected a whole number, {least} or more")
     if isinstance(min_size, int) and isinstance(max_size, int) and min_size > max_size:
-        raise InterfaceError(f"min_size: {min_size} is more than max_size, {max_size}")
+        raise InterfaceError(f"min_size: expected at most max_size ({max_size}), got {min_size}")
 
 
 def _check_number(name: str, value: object) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= sys.float_info.max:
-        raise InterfaceError(f"{name}: must be a number, 0 or more")
+        raise InterfaceError(f"{name}: expected a number, 0 or more")

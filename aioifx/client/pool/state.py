@@ -1,9 +1,9 @@
-"""Who gets which connection, and when one is opened or closed: a pool's decisions. Never: an await, a socket, a clock.
+"""A pool's decisions: which waiter gets which connection, when to open or close. Never: an await, a socket, a clock.
 
-House rules:
-1. Every method is told the time and returns what has to be done; nothing else happens.
-2. First come, first served: a connection goes to whoever waits longest, even if somebody else could take it sooner.
-3. ``len(idle) + len(lent) + opening <= max_size``, always. A connection is idle or lent, never both.
+Invariants:
+1. Every method takes the time and returns the actions to perform; it has no other effects.
+2. First come, first served: a connection goes to the longest waiter, even if another task could use it sooner.
+3. ``len(idle) + len(lent) + opening <= max_size``, always. A connection is either idle or in use.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ W = TypeVar("W", bound=Hashable)
 
 BACKOFF_MIN: Final = 0.1
 BACKOFF_MAX: Final = 30.0
-"""Seconds between two tries to reach a server that is down; doubled from the first to the last."""
+"""Longest delay in seconds between two attempts to reach a server that is down; the delay doubles up to it."""
 
 _DOUBLINGS: Final = 16
-"""More than it takes; of a server that is down for days the power itself would overflow."""
+"""Upper limit of the exponent, so that the power cannot overflow when a server is down for days."""
 
 PROBE_DELAY: Final = 0.5
-"""Seconds at most between two tries while a task waits: a server that is back is used within a second."""
+"""Longest delay in seconds between two attempts while a task waits, so a recovered server is used within a second."""
 
 FAILURES_UNTIL_DOWN: Final = 3
-"""Failed tries in a row after which the server counts as down."""
+"""Failed attempts in a row after which the server counts as down."""
 
 
 @dataclass(slots=True)
 class Limits:
-    """What a pool may do; durations in seconds, 0 for no limit where it is a maximum."""
+    """Limits of a pool; durations in seconds; 0 as a maximum means no limit."""
 
     min_size: int = 1
     max_size: int = 10
@@ -44,11 +44,11 @@ class Limits:
 
 @dataclass(slots=True, eq=False)
 class Slot(Generic[C]):
-    """One connection of the pool."""
+    """A pooled connection."""
 
     connection: C
     dies: float
-    """When it is too old to be lent again."""
+    """When the connection is too old to be assigned again."""
     generation: int
     idle_since: float = 0.0
     uses: int = 0
@@ -56,7 +56,7 @@ class Slot(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Assign(Generic[C, W]):
-    """Give *slot* to *waiter*; look first whether it is alive, if *check*."""
+    """Assign *slot* to *waiter*; with *check*, ping the connection first."""
 
     waiter: W
     slot: Slot[C]
@@ -65,19 +65,19 @@ class Assign(Generic[C, W]):
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Open a connection; tell `opened` or `failed`."""
+    """Open a connection, then call `opened` or `failed`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Close(Generic[C]):
-    """Close this connection; it is none of the pool's any more."""
+    """Close this connection, which no longer belongs to the pool."""
 
     slot: Slot[C]
 
 
 @dataclass(frozen=True, slots=True)
 class Reject(Generic[W]):
-    """Tell *waiter* that it will get none."""
+    """Reject *waiter* with an error."""
 
     waiter: W
     reason: str
@@ -89,7 +89,7 @@ Action: TypeAlias = Assign[C, W] | Open | Close[C] | Reject[W]
 
 @dataclass(slots=True)
 class Tally:
-    """What has happened so far."""
+    """Counters since the pool was created."""
 
     lent: int = 0
     opened: int = 0
@@ -103,13 +103,13 @@ class Tally:
 class PoolState(Generic[C, W]):
     """The state of a pool.
 
-    Args:     spread: gives a number from 0 to 1; by it lifetimes and delays differ, so that not all end at once.
+    Args:     spread: returns a number from 0 to 1, which randomises lifetimes and delays so that they do not coincide.
     """
 
     limits: Limits
     spread: Callable[[], float]
     idle: deque[Slot[C]] = field(default_factory=deque[Slot[C]])
-    """The one that came back last stands right; it is lent first, so that those that are not needed grow old."""
+    """The most recently used is last and is assigned first, so that surplus connections reach max_idle."""
     lent: set[Slot[C]] = field(default_factory=set[Slot[C]])
     waiting: OrderedDict[W, None] = field(default_factory=OrderedDict[W, None])
     opening: int = 0
@@ -119,60 +119,60 @@ class PoolState(Generic[C, W]):
     _failures: int = 0
     _error: Exception | None = None
     _hopeless: bool = False
-    """Whether the last failure is one that another try does not mend; then no task is kept waiting."""
+    """Whether the last failure is permanent; then no task is kept waiting."""
     _retry_at: float = 0.0
-    """When the server is tried again while no task waits."""
+    """When to try the server again while no task waits."""
     _probe_at: float = 0.0
-    """When it is tried again while tasks wait."""
+    """When to try the server again while tasks wait."""
 
     @property
     def size(self) -> int:
-        """Connections that are open."""
+        """Number of open connections."""
         return len(self.idle) + len(self.lent)
 
     @property
     def error(self) -> Exception | None:
-        """Why the last try to connect failed; None once one has succeeded."""
+        """The last connect error; None after a success."""
         return self._error
 
     @property
     def failures(self) -> int:
-        """Failed tries in a row; those that follow soon after another, for waiting tasks, are not counted."""
+        """Failed attempts in a row; quick retries on behalf of waiting tasks are not counted."""
         return self._failures
 
     @property
     def is_down(self) -> bool:
-        """Whether the server has not been reached for some tries, and nothing is open."""
+        """Whether several attempts to reach the server have failed and no connection is open."""
         return self._failures >= FAILURES_UNTIL_DOWN and not self.size
 
     def _is_in_vain(self, now: float) -> bool:
-        """Whether to wait makes no sense."""
+        """Whether waiting is pointless."""
         return self._hopeless and self.is_down and now < self._retry_at
 
     @property
     def _next_try(self) -> float:
-        """When the server may be tried again."""
+        """Earliest time of the next attempt."""
         if self.waiting and not self._hopeless:
             return min(self._retry_at, self._probe_at)
         return self._retry_at
 
-    # -- what borrowers do --------------------------------------------------------------------------------------------
+    # -- acquire and release ------------------------------------------------------------------------------------------
 
     def wait(self, waiter: W, now: float) -> list[Action[C, W]]:
-        """Somebody wants a connection."""
+        """Add a waiter."""
         if self.closing:
             return [self._refusal(waiter, "the pool is closed")]
         if self._is_in_vain(now):
             return [self._refusal(waiter, "the server cannot be reached")]
         most = self.limits.max_waiting
         if most and len(self.waiting) >= most and self.opening >= self._room:
-            return [self._refusal(waiter, f"{most} are waiting already")]
+            return [self._refusal(waiter, f"max_waiting: {most} tasks are already waiting")]
         self.waiting[waiter] = None
         self.tally.most_waiting = max(self.tally.most_waiting, len(self.waiting))
         return self.decide(now)
 
     def wait_first(self, waiter: W, now: float) -> list[Action[C, W]]:
-        """What somebody was lent turned out to be dead: it is the next one's turn again."""
+        """Put a waiter first in the queue again, because the assigned connection was dead."""
         if self.closing:
             return [self._refusal(waiter, "the pool is closed")]
         self.waiting[waiter] = None
@@ -180,13 +180,13 @@ class PoolState(Generic[C, W]):
         return self.decide(now)
 
     def forget(self, waiter: W) -> None:
-        """Somebody waits no longer."""
+        """Remove a waiter."""
         self.waiting.pop(waiter, None)
 
     def give_back(self, slot: Slot[C], now: float, *, sound: bool, used: bool = True) -> list[Action[C, W]]:
-        """A connection came back; one that is not sound is closed.
+        """Return a connection to the pool; one that is not sound is closed.
 
-        Args:     used: False if whoever should have had it was gone.
+        Args:     used: False if the waiter was cancelled before it got the connection.
         """
         self.lent.remove(slot)
         if not sound or self.closing or self._is_over(slot, now) or self.size >= self.limits.max_size:
@@ -197,20 +197,20 @@ class PoolState(Generic[C, W]):
         return self.decide(now)
 
     def ended(self, connection: C, now: float) -> list[Action[C, W]]:
-        """A connection has ended by itself. One that is lent is its borrower's until it comes back."""
+        """Called when the connection was closed by the server. One in use stays with its user until released."""
         slot = next((slot for slot in self.idle if slot.connection is connection), None)
         if slot is None:
             return []
         self.idle.remove(slot)
-        if not slot.uses:  # a server that ends what it has just begun is not asked without a pause
+        if not slot.uses:  # back off if the server closes connections as soon as they open
             self._retry_at = max(self._retry_at, now + BACKOFF_MIN)
             self._probe_at = max(self._probe_at, now + BACKOFF_MIN)
         return [self._closed(slot), *self.decide(now)]
 
-    # -- what becomes of openings -------------------------------------------------------------------------------------
+    # -- results of opening -------------------------------------------------------------------------------------------
 
     def opened(self, connection: C, now: float) -> list[Action[C, W]]:
-        """A connection has been opened."""
+        """Called when a connection has been opened."""
         self.opening -= 1
         self.tally.opened += 1
         self._failures, self._error, self._hopeless = 0, None, False
@@ -223,29 +223,29 @@ class PoolState(Generic[C, W]):
         return self.decide(now)
 
     def failed(self, error: Exception, now: float, *, permanent: bool = False) -> list[Action[C, W]]:
-        """A connection could not be opened.
+        """Called when a connection could not be opened.
 
-        Args:     hopeless: trying again will not help, as with a wrong password.
+        Args:     permanent: a retry cannot succeed, as with a wrong password.
         """
         self.opening -= 1
         self.tally.failed += 1
         self._error, self._hopeless = error, permanent
         self._probe_at = now + PROBE_DELAY * (1 - 0.5 * self.spread())
-        if permanent or now >= self._retry_at:  # those that were tried side by side have failed once
+        if permanent or now >= self._retry_at:  # concurrent attempts count as one failure
             self._failures = max(self._failures + 1, FAILURES_UNTIL_DOWN if permanent else 0)
             delay = min(BACKOFF_MIN * 2 ** min(self._failures - 1, _DOUBLINGS), BACKOFF_MAX)
             self._retry_at = now + delay * (1 - 0.5 * self.spread())
         return self.decide(now)
 
     def cancelled(self, now: float) -> list[Action[C, W]]:
-        """An opening was given up."""
+        """Called when an attempt was cancelled."""
         self.opening -= 1
         return self.decide(now)
 
-    # -- what the owner does ------------------------------------------------------------------------------------------
+    # -- management ---------------------------------------------------------------------------------------------------
 
     def resize(self, min_size: int, max_size: int, now: float) -> list[Action[C, W]]:
-        """Other limits; idle connections above the new ones are closed now, lent ones when they come back."""
+        """Change the sizes. Surplus connections are closed: idle ones now, others on release."""
         self.limits.min_size, self.limits.max_size = min_size, max_size
         surplus: list[Action[C, W]] = []
         while self.idle and self.size > max_size:
@@ -253,12 +253,12 @@ class PoolState(Generic[C, W]):
         return surplus + self.decide(now)
 
     def expire(self, now: float) -> list[Action[C, W]]:
-        """No connection that is open now will be lent again."""
+        """Replace every connection that is open now."""
         self._generation += 1
         return self.decide(now)
 
     def close(self) -> list[Action[C, W]]:
-        """Lend nothing any more; what is lent is closed when it comes back."""
+        """Stop assigning connections; those in use are closed on release."""
         self.closing = True
         refused: list[Action[C, W]] = [self._refusal(waiter, "the pool is closed") for waiter in self.waiting]
         self.waiting.clear()
@@ -266,10 +266,10 @@ class PoolState(Generic[C, W]):
         self.idle.clear()
         return refused + closed
 
-    # -- deciding -----------------------------------------------------------------------------------------------------
+    # -- decisions ----------------------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> list[Action[C, W]]:
-        """What is to be done now; called whenever something has changed, and at `next_deadline`."""
+        """The actions due now; called after every change and at `next_deadline`."""
         if self.closing:
             return []
         actions: list[Action[C, W]] = [self._closed(slot) for slot in self._overdue(now)]
@@ -283,7 +283,7 @@ class PoolState(Generic[C, W]):
         return actions
 
     def _overdue(self, now: float) -> list[Slot[C]]:
-        """Idle connections to be closed: those that are over, and those that nobody has needed for long."""
+        """Remove and return the idle connections to close: expired ones, and surplus ones after max_idle."""
         over = [slot for slot in self.idle if self._is_over(slot, now)]
         for slot in over:
             self.idle.remove(slot)
@@ -304,7 +304,7 @@ class PoolState(Generic[C, W]):
         return Assign(waiter, slot, now - slot.idle_since > self.limits.check_after_idle)
 
     def _openings(self, now: float) -> list[Open]:
-        """One for each that waits, and as many as the pool must have; none while the server is left alone."""
+        """One for each waiter, and enough for min_size; none before `_next_try`."""
         if now < self._next_try:
             return []
         count = self._missing
@@ -313,24 +313,26 @@ class PoolState(Generic[C, W]):
 
     @property
     def _missing(self) -> int:
-        """How many should be opened, and are not."""
+        """How many more connections to open."""
         wanted = max(len(self.waiting), self.limits.min_size - self.size)
         return max(0, min(wanted, self._room) - self.opening)
 
     @property
     def _room(self) -> int:
-        """How many may be opened at a time."""
+        """How many connections may be opening at a time."""
         room = self.limits.max_size - self.size
-        return min(room, 1) if self._failures else room  # one is enough to see whether the server is back
+        return (
+            min(room, 1) if self._failures else room
+        )  # one attempt is enough to detect that the server is back
 
     def next_deadline(self, now: float) -> float | None:
-        """When `decide` would decide otherwise by the time alone; None for never."""
+        """When time alone changes the result of `decide`; None for never."""
         if self.closing:
             return None
         looks = [slot.dies for slot in self.idle]
         if self.limits.max_idle and self.idle and self.size > self.limits.min_size:
             looks.append(self.idle[0].idle_since + self.limits.max_idle)
-        if self._missing:  # also if its time has come since `decide` was asked
+        if self._missing:  # also if it became due after the last `decide`
             looks.append(max(now, self._next_try))
         return min((look for look in looks if look < float("inf")), default=None)
 

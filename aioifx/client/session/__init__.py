@@ -1,1 +1,1 @@
-"""One conversation with one server: who sends when, settings, transactions. Never: a row."""
+"""The conversation with one server: order of requests, settings, transactions. Never: a row."""

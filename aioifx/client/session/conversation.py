@@ -1,8 +1,8 @@
-"""One session's conversations: a request, its reply, what is put down behind it. Never: what a reply means to anybody.
+"""Requests and replies of one session, and the deferred cleanup after them. Never: what a reply means to its caller.
 
-House rules:
-1. Whoever converses holds the turn; turns, cancellation and chores are the line's matter.
-2. What a reply tells is observed when it comes, whether or not somebody waits for it.
+Invariants:
+1. The caller holds the lock; locking, cancellation and deferred cleanup belong to the dispatcher.
+2. Every reply is processed when it arrives, whether or not a task waits for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PROBE: Final = b"select first 1 tabid from informix.systables"
 
 
 class Conversation:
-    """What a session says and hears. It belongs to one event loop."""
+    """Requests and replies of a session. Bound to one event loop."""
 
     def __init__(
         self,
@@ -52,18 +52,18 @@ class Conversation:
         self._cursors = 0
 
     def use_capabilities(self, capabilities: Capabilities) -> None:
-        """Use the layouts that were agreed on."""
+        """Use the layouts that were negotiated."""
         self.capabilities = capabilities
         self._usual_reader = _shared_reader(capabilities)
 
     def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
-        """What reads replies with rows, or of such a length; for as many of them as one likes."""
+        """A reader for replies with rows, or with another limit; reusable."""
         return ReplyReader(
             self.capabilities, read_rows, limit, make_fast_reader(self.capabilities, read_rows, limit)
         )
 
     def check_open(self) -> None:
-        """Raise what ended the session, if it has ended."""
+        """Raise the error that ended the session, if it has ended."""
         self.line.check_open()
 
     @property
@@ -72,9 +72,9 @@ class Conversation:
 
     @asynccontextmanager
     async def bare_turn(self, *, settled: bool = False) -> AsyncGenerator[None, None]:
-        """The turn and nothing else. ``async with session`` also sets what is due of isolation and lock mode.
+        """The lock only. ``async with session`` also applies due settings of isolation and lock mode.
 
-        Args:     settled: every answer is in, with `pipelining` as well.
+        Args:     settled: wait until no reply is outstanding, with `pipelining` as well.
         """
         await self.line.acquire_turn(settled=settled)
         try:
@@ -82,7 +82,7 @@ class Conversation:
         finally:
             self.line.release_turn()
 
-    # -- one request, one reply ---------------------------------------------------------------------------------------
+    # -- requests and replies -----------------------------------------------------------------------------------------
 
     async def exchange(
         self,
@@ -94,13 +94,13 @@ class Conversation:
         running: bool = False,
         lost: Callable[[DatabaseError], None] | None = None,
     ) -> Reply:
-        """Send one group and wait for the reply to it. What the server says in it is not judged.
+        """Send one group and wait for its reply. An error in the reply is not raised.
 
         Args:     reader: for a reply with rows; see `reader`.
-                  done: called with a reply that holds no error, even when nobody waits for it any more.
-                  orphaned: called with the reply if nobody waits for it any more.
-                  running: the group runs a statement, which may be interrupted.
-                  lost: called with the error if the group was sent and its reply does not come.
+                  done: called with a reply without an error, even after the wait was cancelled.
+                  orphaned: called with the reply if the wait was cancelled.
+                  running: the group runs a statement, which can be interrupted.
+                  lost: called with the error if the group was sent but its reply is lost.
         Raises:   ConnectionLost, ProtocolError: the session has ended.
         """
         ticket = self.submit(outbox, reader, done=done, orphaned=orphaned, running=running, lost=lost)
@@ -116,7 +116,7 @@ class Conversation:
         running: bool = False,
         lost: Callable[[DatabaseError], None] | None = None,
     ) -> InFlight[Reply]:
-        """The first half of `exchange`: send, and wait for nothing."""
+        """The first half of `exchange`: send without waiting."""
         requests.put_eot(outbox)
         return self.submit_group(
             outbox.take(), reader, done=done, orphaned=orphaned, running=running, lost=lost
@@ -144,7 +144,7 @@ class Conversation:
             done(reply)
 
     def observe(self, reply: Reply) -> None:
-        """What every reply may change, whoever waits for it."""
+        """Update the session's state from a reply, whether or not a task waits for it."""
         self.stats.rows += len(reply.rows)
         if reply.exited:
             raise ConnectionLost("the server ended the session")
@@ -152,21 +152,21 @@ class Conversation:
             self.observe_error(reply.error, reply)
 
     def observe_error(self, error: ServerError, reply: Reply) -> None:
-        """What a reply with an error may change besides."""
+        """Further updates from a reply with an error."""
         if error.sqlcode == INTERRUPTED:
             self.line.interrupt_acknowledged()
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def cursor_name(self) -> bytes:
-        """A name that no other cursor of this session has; shaped like JDBC's (observed: select.json)."""
+        """A cursor name that is unique in this session; formed like JDBC's (observed: select.json)."""
         self._cursors += 1
         return b"_ifxc%013d" % self._cursors
 
     def release_later(self, statement_id: int, *, cursor: bool, release: bool) -> None:
-        """Give up a statement, its cursor, or both: CLOSE, then RELEASE, two groups as JDBC sends them (select.json).
+        """Release a statement, its cursor, or both: CLOSE, then RELEASE, in two groups as in JDBC (select.json).
 
-        An error in an answer is ignored: what was to go is gone then.
+        An error in a reply is ignored, because the object is gone in that case, too.
         """
         if cursor:
             self.line.later(Cleanup(partial(_put_close, statement_id)))
@@ -174,9 +174,9 @@ class Conversation:
             self.line.later(Cleanup(partial(_put_release, statement_id)))
 
     def _probe(self) -> Cleanup:
-        """A statement of ours takes the hit of an urgent byte that came too late for the one that it was meant for.
+        """A probe statement that receives an urgent byte which arrived too late for its target.
 
-        Its answer -213, to whichever of its groups, proves that the byte is gone.
+        A reply of -213 to any of its groups proves that the byte was consumed.
 
         Source:   observed: a byte that arrives between statements interrupts the next one (14.10). The messages are
                   JDBC's for a query that is closed before its first row.
@@ -199,11 +199,11 @@ class Conversation:
 
 @lru_cache(maxsize=64)
 def _shared_reader(capabilities: Capabilities) -> ReplyReader:
-    """What reads replies without rows. It keeps nothing of them, so all sessions can share it."""
+    """The reader of replies without rows. It has no state, so all sessions share it."""
     return ReplyReader(capabilities, None, DEFAULT_LIMIT, make_fast_reader(capabilities, None, DEFAULT_LIMIT))
 
 
-# -- what chores send --------------------------------------------------------------------------------------------------
+# -- requests of deferred cleanup -------------------------------------------------------------------------------------
 
 
 def _put_close(statement_id: int, outbox: Outbox) -> None:

@@ -1,12 +1,13 @@
-"""Who talks to the server and when: turns, answers that are out, chores, interrupts. Never: SQL, what a reply says.
+"""Order of requests on a connection: lock, replies, deferred cleanup, interrupts. Never: SQL, what a reply means.
 
-House rules:
-1. One turn at a time, first come first served. A turn begins when every answer is in and every chore is done.
-2. Who no longer waits loses nothing but interest: the answer is read to its end. The server is told with the urgent
-   byte if a statement runs, and has `cancel_timeout` seconds; then the connection is dropped, and says so.
-3. Chores are what nobody waits for: a cursor to close, a transaction to roll back. They are sent while no one has the
-   turn, one at a time, so that the server never sees two requests of ours at once that it did not see from JDBC.
-4. Behind an urgent byte that no -213 has answered, nothing of the user's is sent before a probe has stood in for it.
+Invariants:
+1. One holder of the lock at a time, first come, first served. A holder starts once every reply is in and all deferred
+   cleanup is done.
+2. Cancelling a wait never drops a reply: it is still read to the end. If a statement runs, the urgent byte interrupts
+   it. After `cancel_timeout` seconds without a reply, the connection is dropped with an error that says so.
+3. Deferred cleanup (close a cursor, roll back a transaction) is sent while the lock is free, one request at a time.
+   The server thus never has two requests in flight that JDBC does not send together.
+4. After an urgent byte without a -213 reply, a probe is sent before any request of the user.
 """
 
 from __future__ import annotations
@@ -36,24 +37,24 @@ INTERRUPT: Final = b"\x42"
 """The urgent byte (observed: JDBC, cancel.json; 14.10)."""
 
 INTERRUPTED: Final = -213
-"""What the statement answers that it ended."""
+"""SQLCODE of an interrupted statement."""
 
 
 @dataclass(slots=True)
 class Stats:
-    """What one connection did so far."""
+    """Counters of one connection."""
 
     round_trips: int = 0
-    """Requests whose answer something had to wait for: a call, or the next call where it was a chore. The login and
-    its three companions are included."""
+    """Requests whose reply had to be awaited, by a call or, for deferred cleanup, by the next call. The login counts as
+    four."""
     statements: int = 0
-    """Statements prepared, or executed without being prepared."""
+    """Statements prepared, or executed without preparation."""
     rows: int = 0
-    """Rows that came."""
+    """Rows received."""
 
 
 def check_timeout(timeout: object) -> None:
-    """Raise unless *timeout* is None, or a number of seconds that a call may have."""
+    """Raise InterfaceError unless *timeout* is None or a valid time limit of a call, in seconds."""
     if timeout is None:
         return
     if (
@@ -65,7 +66,7 @@ def check_timeout(timeout: object) -> None:
 
 
 def check_wait(timeout: object) -> None:
-    """Raise unless *timeout* is None, or a number of seconds to wait for something; 0 does not wait."""
+    """Raise InterfaceError unless *timeout* is None or a number of seconds to wait; 0 does not wait."""
     if timeout is None or timeout == math.inf:
         return
     if (
@@ -77,37 +78,37 @@ def check_wait(timeout: object) -> None:
 
 
 class InFlight(PendingReply[T]):
-    """An answer that is out."""
+    """A request in flight, and its reply."""
 
     running: bool
-    """Whether it is a statement's that may be interrupted."""
+    """Whether it runs a statement that can be interrupted."""
     told: Callable[[T], None] | None
     orphaned: Callable[[T], None] | None = None
     abandoned = False
     deadline: float | None = None
-    """When whoever waits for it has waited for long enough."""
+    """Time limit of the wait."""
     timeout = 0.0
-    """The seconds that lead to the deadline."""
+    """The time limit in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleanup:
-    """One group that nobody waits for."""
+    """One group of deferred cleanup."""
 
     put: Callable[[Outbox], None]
     replied: Callable[[Reply], None] | None = None
     needed: Callable[[], bool] | None = None
-    """Asked when its time has come: what was sent meanwhile may have done it."""
+    """Checked before sending: an earlier request may have made it unnecessary."""
 
 
 class Dispatcher:
-    """The order in which one connection's requests leave. It belongs to one event loop.
+    """Orders the requests of one connection. Bound to one event loop.
 
-    Args:     reader: gives what reads an ordinary reply. told: gets those to chores as they come. probe: makes the
-              statement that takes the hit of a late urgent byte.
-              command_timeout: seconds for a call, from its place in the queue to its last answer.
-              cancel_timeout: seconds for what is left of a cancelled call; 0 drops the connection at once.
-              pipelining: chores leave together with the next request, instead of being waited for.
+    Args:     reader: returns the reader of ordinary replies. told: called with each reply to deferred cleanup.
+              probe: returns the statement that receives a late urgent byte.
+              command_timeout: seconds for a call, from queueing to the last reply.
+              cancel_timeout: seconds for the rest of a cancelled call; 0 drops the connection immediately.
+              pipelining: send deferred cleanup together with the next request, instead of waiting for its reply.
     """
 
     def __init__(
@@ -125,45 +126,47 @@ class Dispatcher:
         self.channel = channel
         self._loop = channel.loop
         self.owner = Owner("the connection", self._loop)
-        """The event loop and process that may use the connection."""
+        """Event loop and process that the connection is bound to."""
         self.command_timeout = command_timeout
         self.cancel_timeout = cancel_timeout
         self.pipelining = pipelining
         self.interrupt_unconfirmed = False
-        """An urgent byte was sent, and neither a statement nor the probe behind it has shown that it was taken."""
+        """Whether an urgent byte was sent, and neither a statement nor the probe has confirmed it."""
         self._stats = stats
         self._reader = reader
         self._told = told
         self._probe = probe
         self._taken = False
-        self._begun = False  # a turn that is taken begins when chores are done
-        self._holder: asyncio.Task[Any] | None = None  # whose turn it is, if that was noted
+        self._begun = False  # the holder starts once deferred cleanup is done
+        self._holder: asyncio.Task[Any] | None = None  # task that holds the lock, if recorded
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._deadline: float | None = None
-        self._timeout = command_timeout  # of the turn that is taken
-        self._awaited: InFlight[Any] | None = None  # what the turn's holder waits for, or has waited for last
+        self._timeout = command_timeout  # of the current holder
+        self._awaited: InFlight[Any] | None = (
+            None  # the request that the holder waits for, or waited for last
+        )
         self._clock: asyncio.TimerHandle | None = None
-        self._clock_at = 0.0  # uvloop's handles do not tell when their time is past
+        self._clock_at = 0.0  # uvloop's handles do not show that they have expired
         self._out: deque[InFlight[Any]] = channel.expected
-        self._undelivered = 0  # answers that have come, and whose `orphaned` has not been called yet
+        self._undelivered = 0  # replies whose `orphaned` is still to be called
         self._deferred: deque[Cleanup] = deque()
         self._settled: asyncio.Future[None] | None = None
         self._drain: asyncio.TimerHandle | None = None
-        self._interrupt_pending = False  # a byte was sent that no -213 has answered yet
+        self._interrupt_pending = False  # an urgent byte was sent and no -213 has arrived yet
         self._closing = False
         self.on_end: Callable[[], None] | None = None
-        """Called once, when the session has ended, by whichever side."""
+        """Called once when the session has ended, by either side."""
         channel.came = self._came
         channel.on_end = self._ended
 
-    # -- open or not --------------------------------------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
         return self.channel.is_open and not self._closing
 
     def check_open(self) -> None:
-        """Raise what ended the session, if it has ended."""
+        """Raise the error that ended the session, if it has ended."""
         failure = self.channel.failure
         if isinstance(failure, ConnectionLost):
             raise ConnectionLost(str(failure)) from failure.__cause__
@@ -173,16 +176,16 @@ class Dispatcher:
             raise ConnectionLost("the connection is being closed")
 
     def leave(self) -> None:
-        """Good-bye has been said: nothing else is sent."""
+        """Called after SQ_EXIT: nothing else may be sent."""
         self._closing = True
         self._deferred.clear()
 
-    # -- turns --------------------------------------------------------------------------------------------------------
+    # -- lock ---------------------------------------------------------------------------------------------------------
 
     def try_acquire(self) -> bool:
-        """Take the turn if nothing stands in front of it; False if `acquire_turn` has to be awaited.
+        """Acquire the lock if nothing has to be awaited first; otherwise False, and `acquire_turn` must be used.
 
-        Whoever awaits code of the user's during the turn must `sign` it.
+        A holder that awaits the user's code must call `sign`.
 
         Raises:   InterfaceError: the connection belongs to another event loop or process.
         """
@@ -204,12 +207,12 @@ class Dispatcher:
         return True
 
     async def acquire_turn(self, *, timeout: float | None = None, settled: bool = False) -> None:
-        """Return when it is the caller's turn, every answer is in and every chore done.
+        """Acquire the lock, once every reply is in and all deferred cleanup is done.
 
-        Args:     timeout: seconds, for the whole turn instead of command_timeout.
-                  settled: wait for that with `pipelining` as well, which otherwise leaves it to the next request.
-        Raises:   ConnectionLost: the session has ended. QueryTimeout: it was not the caller's turn in time.
-                  InterfaceError: the task has the turn already, and would wait for itself; or as `try_acquire`.
+        Args:     timeout: seconds for the whole call instead of command_timeout.
+                  settled: wait for replies with `pipelining` as well, where the next request normally does.
+        Raises:   ConnectionLost: the session has ended. QueryTimeout: not acquired in time.
+                  InterfaceError: the task already holds the lock and would deadlock; or as `try_acquire`.
         """
         task = asyncio.current_task()
         check_timeout(timeout)
@@ -222,7 +225,7 @@ class Dispatcher:
         self.check_open()
         if self._holder is not None and self._holder is task:
             raise InterfaceError(
-                "this task holds the connection already; the rows of an executemany must not use it"
+                "this task already uses the connection; the rows of an executemany must not call it"
             )
         seconds = self.command_timeout if timeout is None else timeout
         deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
@@ -238,7 +241,7 @@ class Dispatcher:
                 if not limit.expired():
                     raise
                 if not self._begun and self._out and self._out[0].abandoned:
-                    self._start_cancel_timeout()  # what nobody waits for holds up those who do
+                    self._start_cancel_timeout()  # abandoned requests hold up this waiter
                 raise QueryTimeout(
                     f"the connection was not free within {seconds:g} s; nothing was sent"
                 ) from None
@@ -246,7 +249,7 @@ class Dispatcher:
         self._begun, self._holder = True, task
 
     def sign(self) -> None:
-        """Note who has the turn: if that task asks for it once more, it is told that it would wait for itself."""
+        """Record the holder, so that a re-entrant acquire raises instead of deadlocking."""
         self._holder = asyncio.current_task()
 
     async def _next_turn(self, pipelined: bool) -> None:
@@ -256,7 +259,7 @@ class Dispatcher:
         try:
             if pipelined and self._drain is None:
                 self._flush_deferred()
-            # More than once: before this task wakes up, another one may have put something else down.
+            # Loop: another task may queue more cleanup before this one runs.
             while self._has_outstanding and self.is_open and not (pipelined and self._drain is None):
                 self._settled = asyncio.get_running_loop().create_future()
                 self._pump()
@@ -268,28 +271,28 @@ class Dispatcher:
             raise
 
     async def _wait_in_queue(self) -> None:
-        """Return when the turn was passed on to the caller."""
+        """Wait until the lock is passed to the caller."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(place)
         try:
             await place
         except BaseException:
             if place.done() and not place.cancelled():
-                self._wake_next()  # it came in the moment of the cancellation
+                self._wake_next()  # passed on just before the cancellation
             elif place in self._waiters:
                 self._waiters.remove(place)
             raise
 
     def _wake_next(self) -> None:
-        """Who is next has the turn from now on: nobody can get in between before that task wakes up."""
+        """Pass the lock to the next waiter immediately, so that no other task can acquire it before that one runs."""
         while self._waiters:
             place = self._waiters.popleft()
-            if not place.done():  # else its task is being cancelled
+            if not place.done():  # otherwise its task is being cancelled
                 return place.set_result(None)
         self._taken = False
 
     def release_turn(self) -> None:
-        """The turn ends; chores are sent at once."""
+        """Release the lock; deferred cleanup is sent immediately."""
         awaited = self._awaited
         if awaited is not None:
             self._awaited = None
@@ -306,7 +309,7 @@ class Dispatcher:
             self._pump()
 
     def extend_deadline(self) -> None:
-        """Something came of a long call: its time begins anew."""
+        """Restart the time limit after progress in a long call."""
         self._deadline = self._new_deadline()
 
     def _new_deadline(self) -> float | None:
@@ -316,20 +319,20 @@ class Dispatcher:
 
     @property
     def is_idle(self) -> bool:
-        """Whether a request could leave now without getting in anybody's way."""
+        """Whether a request could be sent now without delaying another task."""
         return self.is_open and not (self.is_acquired or self._has_outstanding)
 
     @property
     def is_acquired(self) -> bool:
-        """Whether a task has the turn, or waits for it."""
+        """Whether a task holds the lock or waits for it."""
         return self._taken
 
     @property
     def _has_outstanding(self) -> bool:
-        """Whether an answer is out, or something is to be done that nobody waits for."""
+        """Whether a reply is outstanding or cleanup is queued."""
         return bool(self._out or self._undelivered or self._deferred or self._interrupt_pending)
 
-    # -- requests and answers -----------------------------------------------------------------------------------------
+    # -- requests and replies -----------------------------------------------------------------------------------------
 
     def submit(
         self,
@@ -340,14 +343,14 @@ class Dispatcher:
         orphaned: Callable[[T], None] | None = None,
         lost: Callable[[DatabaseError], None] | None = None,
     ) -> InFlight[T]:
-        """Send *request*; waits for nothing.
+        """Send *request* without waiting.
 
-        Args:     reader: of the answer. running: the request runs a statement, which may be interrupted.
-                  told: gets the answer when it comes, whether or not somebody waits for it. What it raises ends the
-                  connection.
-                  orphaned: gets the answer if nobody waits for it any more.
-                  lost: gets the error that its sender gets instead of the answer, if the request has left.
-        Raises:   ConnectionLost: good-bye is said already, by another task.
+        Args:     reader: of the reply. running: the request runs a statement, which can be interrupted.
+                  told: called with the reply when it arrives, even after the wait was cancelled. An exception in it
+                  ends the connection.
+                  orphaned: called with the reply if the wait was cancelled.
+                  lost: called with the sender's error if the request was sent but its reply is lost.
+        Raises:   ConnectionLost: another task has already sent SQ_EXIT.
         """
         if self._closing:
             self.check_open()
@@ -360,20 +363,20 @@ class Dispatcher:
         if lost is not None:
             ticket.lost = lost
         if len(inbox.data) > inbox.pos and not self._out:
-            # Nobody asked for these bytes: the server said good-bye, or does not speak SQLI any more.
+            # Unsolicited bytes: the server has sent SQ_EXIT, or no longer speaks SQLI.
             ticket.parser = self._unasked()
         channel.ask(ticket, request)
         return ticket
 
     async def _unasked(self) -> Any:
         self._told(await self._reader().parser(self.channel.inbox))
-        raise ProtocolError("the server sent a message that nobody asked for")
+        raise ProtocolError("the server sent an unexpected message")
 
     def _came(self, ticket: InFlight[Any], answer: Any) -> None:
-        """The oldest answer that was out is in."""
+        """Called with the reply to the oldest request in flight."""
         if ticket.told is not None:
             ticket.told(answer)
-        # Later: the channel is in the middle of what has come, and cannot be dropped from within.
+        # Deferred: the channel is processing received data and cannot be dropped from within.
         if ticket.orphaned is not None and (ticket.abandoned or ticket.future.cancelled()):
             self._undelivered += 1
             asyncio.get_running_loop().call_soon(self._tell, ticket.orphaned, answer)
@@ -386,26 +389,26 @@ class Dispatcher:
         self._pump()
 
     def answer(self, ticket: InFlight[T]) -> asyncio.Future[T]:
-        """What whoever has the turn awaits for the answer. When that is cancelled, it is read all the same.
+        """The reply's future, to be awaited by the lock's holder. If that is cancelled, the reply is still read.
 
-        It is `wait` without a coroutine: the turn's end sees to what was cancelled. It is not for answers that leave
-        something behind, since one that comes in that very moment is told to nobody, not even to `orphaned`.
+        Like `wait`, without a coroutine: `release_turn` handles a cancellation. Not for replies that need `orphaned`: a
+        reply that arrives at the moment of cancellation is passed to no callback.
 
-        Raises:   QueryTimeout, by the future: it did not come within command_timeout.
+        Raises:   QueryTimeout, from the future: no reply within command_timeout.
         """
         self._stats.round_trips += 1
         self._awaited = ticket
         if self._timeout is not None:
-            # At login there are no turns yet.
+            # There is no lock during the login.
             ticket.timeout = self._timeout
             ticket.deadline = deadline = self._deadline or self.channel.loop.time() + self._timeout
             self._arm_timer(deadline)
         return ticket.future
 
     async def wait(self, ticket: InFlight[T]) -> T:
-        """The answer, for whoever has the turn; when the wait is cancelled, it is read all the same.
+        """Wait for the reply, while holding the lock. If the wait is cancelled, the reply is still read.
 
-        Raises:   QueryTimeout: it did not come within command_timeout.
+        Raises:   QueryTimeout: no reply within command_timeout.
         """
         try:
             return await self.answer(ticket)
@@ -414,7 +417,7 @@ class Dispatcher:
             raise
 
     async def prefetched_reply(self, ticket: InFlight[T], timeout: float | None = None) -> T:
-        """`wait`, by whoever has no turn, and so has a clock of its own: for what was asked for ahead."""
+        """`wait` for a prefetched reply, without the lock and with a time limit of its own."""
         self._stats.round_trips += 1
         seconds = self.command_timeout if timeout is None else timeout
         if seconds is not None:
@@ -428,10 +431,10 @@ class Dispatcher:
             raise
 
     def _arm_timer(self, deadline: float) -> None:
-        """See to it that the clock rings no later than that; too early does no harm.
+        """Set the timer to fire no later than *deadline*; firing early is harmless.
 
-        One timer serves all waits, and goes on when they end: to make and stop one for each would cost more than all
-        the rest of waiting.
+        One timer serves all waits and is not stopped when they end: creating and stopping one for each wait would cost
+        more than the rest of the wait.
         """
         if self._clock is not None:
             if self._clock_at <= deadline:
@@ -441,7 +444,7 @@ class Dispatcher:
         self._clock = asyncio.get_running_loop().call_at(deadline, self._on_timer)
 
     def _on_timer(self) -> None:
-        """Tell those who have waited for too long; what runs for them is interrupted."""
+        """Time out waits past their deadline, and interrupt their statements."""
         self._clock = None
         now = asyncio.get_running_loop().time()
         for ticket in [*self._out]:
@@ -455,11 +458,11 @@ class Dispatcher:
             if ticket.lost is not None:
                 ticket.lost(error)
             ticket.future.set_exception(error)
-            ticket.future.exception()  # its task may be cancelled in this very moment, and not look at it
+            ticket.future.exception()  # its task may be cancelled at this moment and not retrieve the exception
             self._give_up(ticket)
 
     async def drain(self) -> None:
-        """Wait until the transport takes more.
+        """Wait until the transport accepts more data.
 
         Raises:   QueryTimeout: the server did not read within command_timeout.
         """
@@ -472,17 +475,17 @@ class Dispatcher:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise QueryTimeout(f"the server did not read for {self._timeout:g} s") from None
+            raise QueryTimeout(f"the server has not read any data for {self._timeout:g} s") from None
 
     def abandon(self, ticket: InFlight[Any], *, interrupt: bool = True) -> None:
-        """Wait no longer for an answer.
+        """Stop waiting for a reply.
 
-        Args:     interrupt: False lets the statement end by itself, however long it takes.
+        Args:     interrupt: False lets the statement run to its end, however long it takes.
         """
         future = ticket.future
         ticket.abandoned = True
         if future.done() and not future.cancelled():
-            # It came in the moment of the cancellation. To look at the exception keeps it from being reported.
+            # It arrived just before the cancellation. Retrieving the exception keeps asyncio from logging it.
             if future.exception() is None and ticket.orphaned is not None:
                 ticket.orphaned(future.result())
             return
@@ -490,10 +493,10 @@ class Dispatcher:
         if interrupt:
             self._give_up(ticket)
         else:
-            self._stats.round_trips += 1  # whoever has the next turn waits for it
+            self._stats.round_trips += 1  # the next holder of the lock waits for it
 
     def _give_up(self, ticket: InFlight[Any]) -> None:
-        """Nobody wants this answer any more: the server is told, and does not have all the time in the world."""
+        """Cancel the request: interrupt the server and start the cancel timeout."""
         ticket.abandoned = True
         if self._out:
             self._start_cancel_timeout()
@@ -502,9 +505,9 @@ class Dispatcher:
     # -- interrupts ---------------------------------------------------------------------------------------------------
 
     def _interrupt(self) -> None:
-        """Tell the server that nobody wants the answer to what runs now, unless it has been told.
+        """Send the urgent byte for the running statement, unless it has been sent.
 
-        Source:   observed: one urgent byte behind a whole request (14.10); JDBC sends it for a cancel and a time-out
+        Source:   observed: one urgent byte after a whole request (14.10); JDBC sends it for a cancel and a time-out
                   alike (cancel.json)
         """
         if self._interrupt_pending or not self._out or not self.cancel_timeout:
@@ -514,17 +517,17 @@ class Dispatcher:
             self._interrupt_pending = self.channel.send_urgent(INTERRUPT)
 
     def cancel(self) -> None:
-        """Interrupt the statement that runs; the call that waits for it gets the server's -213. Nothing if none runs.
+        """Interrupt the running statement, whose call gets the server's -213. Does nothing if none is running.
 
-        A statement that does not end within `cancel_timeout` takes the connection along.
+        If the statement does not end within `cancel_timeout`, the connection is dropped.
         """
         self.owner.check()
         if not self._cancel_running() and self._begun:
-            # Between two requests of one call: the next one leaves as soon as its task runs.
+            # Between two requests of one call: the next one is interrupted after it is sent.
             self.channel.loop.call_soon(self._cancel_running)
 
     def _cancel_running(self) -> bool:
-        """Whether something runs that is interrupted now."""
+        """Interrupt the running statement; False if there is none."""
         if not self._out or not self._out[0].running or self.channel.unsent:
             return False
         running = self._out[0]
@@ -541,9 +544,9 @@ class Dispatcher:
             self._on_cancel_timeout()
 
     def interrupt_acknowledged(self) -> None:
-        """A -213 came: the urgent byte has hit what it was meant for, or the probe."""
+        """Called for a -213: the urgent byte has reached its target, or the probe."""
         self._interrupt_pending = self.interrupt_unconfirmed = False
-        if self._drain is not None:  # of many requests on their way, each may need a byte of its own
+        if self._drain is not None:  # with several requests in flight, each may need its own byte
             asyncio.get_running_loop().call_soon(self._interrupt)
 
     def _start_cancel_timeout(self) -> None:
@@ -554,15 +557,14 @@ class Dispatcher:
     def _on_cancel_timeout(self) -> None:
         self.channel.abort(
             ConnectionLost(
-                "the connection was closed: a cancelled call's answer did not come"
-                f" within {self.cancel_timeout:g} s"
+                f"the connection was closed: no reply to a cancelled call within {self.cancel_timeout:g} s"
             )
         )
 
-    # -- chores -------------------------------------------------------------------------------------------------------
+    # -- deferred cleanup ---------------------------------------------------------------------------------------------
 
     def later(self, *chores: Cleanup) -> None:
-        """Have something done when nobody has the turn; before anything else is sent."""
+        """Queue cleanup, sent while the lock is free and before any other request."""
         if not self.owner.is_here:
             self.soon(self.later, *chores)
         elif self.is_open:
@@ -573,20 +575,20 @@ class Dispatcher:
                 self._pump()
 
     def soon(self, callback: Callable[..., None], *args: object) -> None:
-        """Call *callback* from the event loop, for finalizers, which may run in any thread or behind the loop's end."""
+        """Call *callback* from the event loop; for finalizers, which run in any thread, even after the loop's end."""
         if self.is_open and not (self.channel.loop_is_closed() or self.owner.is_inherited):
-            with contextlib.suppress(RuntimeError):  # closed this very moment
+            with contextlib.suppress(RuntimeError):  # closed just before
                 self.channel.loop.call_soon_threadsafe(callback, *args)
 
     def first(self, *chores: Cleanup) -> None:
-        """Have something done before all other chores."""
+        """Queue cleanup before all other cleanup."""
         self._deferred.extendleft(reversed(chores))
 
     def _pump(self) -> None:
-        """Send the next chore if nothing is out and nobody has the turn; tell who waits when there is none."""
+        """Send the next cleanup if nothing is in flight and the lock is free; wake the next waiter if none is left."""
         if self._out:
             if self._drain is not None:
-                self._interrupt()  # what is at the head now may be what nobody wants any more
+                self._interrupt()  # the oldest request may now be an abandoned one
             return
         if self._undelivered or self._begun:
             return
@@ -604,7 +606,7 @@ class Dispatcher:
             settled.set_result(None)
 
     def _flush_deferred(self) -> None:
-        """All of them, in front of the next request, and nobody waits."""
+        """Send all deferred cleanup before the next request, without waiting."""
         while self._deferred:
             self._send(self._deferred.popleft())
 
@@ -619,7 +621,7 @@ class Dispatcher:
         return True
 
     def _ended(self) -> None:
-        """The channel has failed: nothing will be answered any more."""
+        """Called when the channel has failed: no more replies will arrive."""
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None

@@ -1,4 +1,4 @@
-"""How many bytes of rows a session asks for at a time, and what it learns from the answers. Never: a cursor."""
+"""Fetch size of a session, and its fallback to the standard size. Never: a cursor."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from aioifx.errors import DatabaseError, InternalError, NotSupportedError, Opera
 from aioifx.wire.replies import Reply
 
 _MAY_BE_THE_SIZE: Final = (DatabaseError, OperationalError, InternalError, NotSupportedError)
-"""Such an error, and of these exactly, says nothing of the statement, of a lock, of a value or of an interrupt."""
+"""Exactly these classes (not subclasses) are unrelated to the statement, a lock, a value or an interrupt."""
 
 logger: Final = logging.getLogger("aioifx.fetch")
 
 
 class FetchBuffer:
-    """The size of a session's fetches.
+    """Size of a session's fetches.
 
-    One above `STANDARD_FETCH_SIZE` is doubted until the first such fetch has been answered. When that answer is an
-    error that may have been about the size, the standard size takes its place for the rest of the session.
+    A size above `STANDARD_FETCH_SIZE` is uncertain until the first such fetch has succeeded. If that fetch fails with
+    an error that may be about the size, the standard size is used for the rest of the session.
 
-    Source:   observed: JDBC sends 100,000 when it is told to (select.json, fet_buf_size_100000), and libsqli up to
-              4 MiB to 14.10. Documented: up to 2 GB since 11.70.xC5, and a size that is invalid gives no error but
-              the default. That a server could refuse a size all the same, and by which error, is assumed.
+    Source:   observed: JDBC sends 100,000 if configured (select.json, fet_buf_size_100000), and libsqli up to 4 MiB to
+              14.10. Documented: up to 2 GB since 11.70.xC5; an invalid size falls back to the default without an error.
+              That a server may reject a size, and with which error, is assumed.
     """
 
     __slots__ = ("is_doubted", "size")
@@ -31,10 +31,10 @@ class FetchBuffer:
     def __init__(self, size: int) -> None:
         self.size = size
         self.is_doubted = size > STANDARD_FETCH_SIZE
-        """Whether nothing is known yet of how the server takes it."""
+        """Whether the server's acceptance of the size is still unknown."""
 
     def refused(self, size: int, reply: Reply) -> bool:
-        """Judge the answer to a fetch of *size* bytes: whether so many cannot be had. It is True at most once."""
+        """Whether the reply to a fetch of *size* bytes shows that the size was rejected; True at most once."""
         if not self.is_doubted or size <= STANDARD_FETCH_SIZE:
             return False
         error = reply.error
@@ -44,7 +44,7 @@ class FetchBuffer:
         if class_for(error.sqlcode, error.isamcode) not in _MAY_BE_THE_SIZE:
             return False
         logger.warning(
-            "a fetch of %d bytes failed with %d; this connection asks for %d from now on",
+            "a fetch of %d bytes failed with %d; this connection now uses %d",
             size,
             error.sqlcode,
             STANDARD_FETCH_SIZE,
@@ -53,6 +53,6 @@ class FetchBuffer:
         return True
 
     def use_standard_size(self) -> None:
-        """Ask for no more than every server gives."""
+        """Use the size that every server accepts."""
         self.size = min(self.size, STANDARD_FETCH_SIZE)
         self.is_doubted = False

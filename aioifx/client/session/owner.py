@@ -1,4 +1,4 @@
-"""Which event loop and process a connection or pool belongs to, what others are told. Never: a socket, a request."""
+"""Event loop and process that a connection or pool is bound to, and errors elsewhere. Never: a socket, a request."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aioifx.errors import InterfaceError
 
 
 class Owner:
-    """The event loop and the process that may use something.
+    """Event loop and process that an object is bound to.
 
-    Args:     what: its name in messages.
+    Args:     what: name of the object in messages.
     """
 
     __slots__ = ("_pid", "loop", "what")
@@ -24,12 +24,12 @@ class Owner:
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this process is a fork of the one that it belongs to."""
+        """Whether this process is a fork of the owning process."""
         return os.getpid() != self._pid
 
     @property
     def is_here(self) -> bool:
-        """Whether code that runs now may use it without an await: in its event loop, or while no loop runs."""
+        """Whether the running code may use the object without an await: in its event loop, or while no loop runs."""
         if self.is_inherited:
             return False
         try:
@@ -38,7 +38,7 @@ class Owner:
             return not self.loop.is_running()
 
     def check(self) -> None:
-        """Raise InterfaceError unless its event loop is the one that runs here."""
+        """Raise InterfaceError unless called in the object's event loop."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
@@ -47,22 +47,22 @@ class Owner:
             raise self.refusal()
 
     def check_end(self) -> None:
-        """Raise InterfaceError unless it may be dropped now: `is_here`, in a fork, or after its event loop's end."""
+        """Raise InterfaceError unless the object may be dropped: `is_here`, in a fork, or after its loop was closed."""
         if not (self.is_here or self.is_inherited or self.loop.is_closed()):
             raise self.refusal()
 
     def refusal(self) -> InterfaceError:
-        """The message of the error that any other use raises."""
+        """The error for use in any other place."""
         if self.is_inherited:
             return InterfaceError(
-                f"{self.what} belongs to the process {self._pid}, which has forked: open another one in this process"
+                f"{self.what} belongs to the process {self._pid}, which has forked; open a new one in this process"
             )
         state = ", which is closed" if self.loop.is_closed() else ""
         return InterfaceError(f"{self.what} belongs to another event loop{state}")
 
 
 class NotCopied:
-    """Refuses to be copied and pickled."""
+    """Mixin that rejects copying and pickling."""
 
     __slots__ = ()
 

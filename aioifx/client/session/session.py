@@ -1,9 +1,9 @@
 """One session's state: transaction, settings, database, and what may run. Never: a Python value, a cursor.
 
-House rules:
-1. Whoever converses holds the turn (`async with session`); turns, cancellation and chores are the line's matter.
-2. What a statement did to the session is followed when its answer comes, whether or not somebody waits for it.
-3. What a call leaves behind at the server (a statement, an open transaction) is put down as a chore; putting down
+Invariants:
+1. The caller holds the lock (`async with session`); locking, cancellation and cleanup belong to the dispatcher.
+2. A statement's effect on the session is tracked when its reply arrives, whether or not a task waits for it.
+3. Whatever a call leaves at the server (a statement, an open transaction) is released by deferred cleanup, which
    never waits.
 """
 
@@ -54,20 +54,20 @@ from aioifx.wire.replies import Reply, ServerError, TransactionState
 
 NOT_IN_TRANSACTION: Final = -255
 
-# As plain ints: arithmetic with flags costs a microsecond.
+# As plain ints: arithmetic on flags costs a microsecond.
 _TRANSACTIONS: Final = int(OpenWarning.LOGGED | OpenWarning.ANSI)
 _ANSI: Final = int(OpenWarning.ANSI)
 
 LogMode: TypeAlias = Literal["ansi", "logged", "unlogged"]
-"""What a database knows of transactions."""
+"""Logging mode of a database."""
 
-_LOST: Final = "an error has ended the transaction, and all of it is undone; roll back before anything else"
+_LOST: Final = "an error has ended and undone the transaction; roll back before anything else"
 _READ_ONLY: Final = "set transaction read only"
-_COMMIT_LOST: Final = "the COMMIT was on its way; whether it took effect is not known"
-_STATEMENT_LOST: Final = "the statement was on its way; whether it took effect is not known"
+_COMMIT_LOST: Final = "the COMMIT was in flight; whether it took effect is unknown"
+_STATEMENT_LOST: Final = "the statement was in flight; whether it took effect is unknown"
 
 _UNDO_THEMSELVES: Final = (DataError, IntegrityError, ProgrammingError)
-"""Errors that undo their own statement and nothing else (documented)."""
+"""Errors that undo only their own statement (documented)."""
 
 DML_TYPES: Final = frozenset(
     int(kind)
@@ -82,11 +82,11 @@ DML_TYPES: Final = frozenset(
         StatementType.DELETE_CURRENT,
     )
 )
-"""Behind these, nothing about the session needs to be followed."""
+"""After these, nothing about the session changes."""
 
 
 class Session(Conversation):
-    """A logged-in session. It belongs to one event loop."""
+    """A session after login. Bound to one event loop."""
 
     def __init__(
         self,
@@ -116,53 +116,53 @@ class Session(Conversation):
         )
         self.code_set = code_set
         self.file_code_set = code_set
-        """Of text files, unless a call says otherwise."""
+        """Default encoding of text files."""
         self.fetch_buffer = FetchBuffer(fetch_size)
         self.strip_char = strip_char
         self.conversions = self.conversions_as_new = conversions
-        """What statements that are prepared from now on do with values; what each borrower finds."""
+        """Conversions of statements prepared from now on, and the baseline for each user of a pooled connection."""
         self.read_ahead = read_ahead
-        """False: rows are read field by field, without read-ahead."""
+        """False: read rows field by field, without read-ahead."""
         self.autofree = autofree
-        """Whether a statement that is used once is released together with its cursor."""
+        """Whether a one-shot statement is released together with its cursor."""
         self.autocommits = autocommit
-        """Whether a statement outside of a transaction commits by itself; if not, one is begun in front of it."""
+        """Whether a statement outside a transaction commits by itself; if not, a transaction is started before it."""
         self.read_only = read_only
         self.manners = manners or Manners()
-        self._base_autocommits = autocommit  # of the options, or what a pool's init hook has set
+        self._base_autocommits = autocommit  # from the options or a pool's init hook
         self.runs_unchecked = autocommit and not read_only
-        """False: whatever is to run must `admit` first."""
+        """False: `admit` must be called before each statement."""
         self.in_transaction = False
         self.transaction_aborted = False
-        """The server has ended the transaction and undone it, and nobody has said ROLLBACK since."""
-        self._server_read_only = False  # the server itself refuses changes in the open transaction
+        """The server has ended and undone the transaction, and no ROLLBACK was sent since."""
+        self._server_read_only = False  # the server rejects changes in the open transaction
         self.session_id: int | None = None
-        """The server's number of the session, once it was asked for."""
+        """The server's session number, once queried."""
         self.user = ""
-        """The user name of the login."""
+        """User name of the login."""
         self.server_name = ""
-        """The DBSERVERNAME, or the alias of it, that was connected to."""
+        """The DBSERVERNAME or alias that was connected to."""
         self.database = ""
-        """The open database; empty when none is open."""
+        """Name of the open database; empty if none is open."""
         self.open_warnings = 0
-        """What SQ_DBOPEN's answer said of the database; see OpenWarning."""
+        """Warning bits of SQ_DBOPEN's reply; see OpenWarning."""
         self.is_ansi = False
         """Whether a transaction is always open."""
         self.role: Role = role
         self.lost_primary = False
-        """Whether the server has stopped playing the part that it was chosen for."""
+        """Whether the server no longer has the role that it was chosen for."""
         self.is_tainted = False
-        """Whether a statement has changed what outlives it and is not put back, such as SET ENVIRONMENT."""
+        """Whether a statement has changed session state that cannot be restored, such as SET ENVIRONMENT."""
         self.generation = 0
-        """Raised whenever statements prepared before may mean something else, or nothing."""
-        self._rollback_pending = False  # a transaction was put down; its BEGIN may not be answered yet
+        """Incremented when statements prepared before become invalid or change their meaning."""
+        self._rollback_pending = False  # a transaction was abandoned; its BEGIN may be in flight
 
-    # -- turns --------------------------------------------------------------------------------------------------------
+    # -- lock ---------------------------------------------------------------------------------------------------------
 
     async def acquire_turn(self, timeout: float | None = None) -> None:
-        """`Dispatcher.acquire_turn`, and what is due of isolation and lock mode.
+        """`Dispatcher.acquire_turn`, and apply due settings of isolation and lock mode.
 
-        Args:     timeout: seconds, for the whole turn instead of command_timeout.
+        Args:     timeout: seconds for the whole call instead of command_timeout.
         """
         await self.line.acquire_turn(timeout=timeout)
         if self.manners.due:
@@ -173,13 +173,13 @@ class Session(Conversation):
                 raise
 
     def turn(self, timeout: float | None) -> AbstractAsyncContextManager[Session]:
-        """``async with session`` with a timeout of its own, unless that is None."""
+        """``async with session`` with its own timeout, unless that is None."""
         return self if timeout is None else _TimedTurn(self, timeout)
 
     async def __aenter__(self) -> Self:
-        """Take the turn: nobody else converses until it is given back.
+        """Acquire the lock, which excludes all other tasks until it is released.
 
-        Raises:   ConnectionLost: the session has ended. QueryTimeout: others took too long.
+        Raises:   ConnectionLost: the session has ended. QueryTimeout: not acquired in time.
         """
         await self.acquire_turn()
         return self
@@ -190,7 +190,7 @@ class Session(Conversation):
         self.line.release_turn()
 
     def observe_error(self, error: ServerError, reply: Reply) -> None:
-        """What a reply with an error may change besides."""
+        """Further updates from a reply with an error."""
         super().observe_error(error, reply)
         state = reply.transaction
         if self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
@@ -199,12 +199,12 @@ class Session(Conversation):
             self.in_transaction, self.transaction_aborted, self.runs_unchecked = False, True, False
 
     def _ends_transaction(self, state: TransactionState, error: ServerError) -> bool:
-        """Whether the server says that it has ended the transaction because of this error, such as -458.
+        """Whether the server reports that it has ended the transaction because of this error, such as -458.
 
-        Source:   the layout is documented, the numbers are assumed: level 0 behind a higher one is "none any more"; a
-                  live long transaction would show it. So it is believed only where being wrong loses nothing: behind
-                  an error, but not one that undoes its own statement alone (documented), and not in an ANSI database,
-                  where a transaction is always open. It never opens one, and COMMIT is sent and judged all the same.
+        Source:   the layout is documented, the numbers are assumed: level 0 after a higher one means "no transaction";
+                  a live long transaction would confirm it. It is used only where a mistake is harmless: after an error
+                  that does not just undo its own statement (documented), and not in an ANSI database, where a
+                  transaction is always open. It never opens a transaction, and COMMIT is always sent.
         """
         return (
             self.in_transaction
@@ -213,12 +213,12 @@ class Session(Conversation):
             and not issubclass(class_for(error.sqlcode, error.isamcode), _UNDO_THEMSELVES)
         )
 
-    # -- what is put down ---------------------------------------------------------------------------------------------
+    # -- deferred cleanup ---------------------------------------------------------------------------------------------
 
     def rollback_later(self) -> None:
-        """Put an open transaction down that nobody will finish: it is rolled back.
+        """Queue the rollback of an abandoned transaction.
 
-        Whether its BEGIN or ROLLBACK came through may not be known yet, so the server is asked in any case.
+        Its BEGIN or ROLLBACK may still be in flight, so ROLLBACK is sent in any case.
         """
         self._rollback_pending = True
         self._no_transaction()
@@ -229,10 +229,10 @@ class Session(Conversation):
         self._rolled_back(reply)
 
     def set_autocommit(self, value: bool) -> None:
-        """From the next statement on.
+        """Set autocommit, from the next statement on.
 
-        Raises:   InterfaceError: no bool; a transaction is open; a call is under way. NotSupportedError: False, and the
-                  database has no log.
+        Raises:   InterfaceError: not a bool; a transaction is open; a call is in flight. NotSupportedError: False, and
+                  the database has no log.
         """
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"autocommit: expected True or False, got {type(value).__name__}")
@@ -241,7 +241,7 @@ class Session(Conversation):
         if self.in_transaction or self.transaction_aborted:
             raise InterfaceError("autocommit: cannot change in a transaction; commit or roll back first")
         if self.line.is_acquired:
-            raise InterfaceError("autocommit: cannot change while a call of this connection is under way")
+            raise InterfaceError("autocommit: cannot change while a call of this connection is in flight")
         if not value and self.database:
             self.check_logged()
         self.autocommits = value
@@ -252,13 +252,13 @@ class Session(Conversation):
         self.runs_unchecked = self.autocommits and not self.read_only
 
     def _rolled_back(self, reply: Reply) -> None:
-        """What cannot be rolled back ends the connection: whatever came next would be part of it."""
+        """Close the connection if the rollback failed: later statements would be part of the transaction."""
         error = reply.error
         if error is not None and error.sqlcode != NOT_IN_TRANSACTION:
             self.channel.abort(ConnectionLost(f"a transaction could not be rolled back: {failure_of(error)}"))
 
     def rollback_to_later(self, name: bytes) -> None:
-        """Put a savepoint down that nobody will finish: what happened behind it is rolled back."""
+        """Queue the rollback to an abandoned savepoint; the work after it is undone."""
         self.line.later(
             Cleanup(
                 lambda outbox: requests.put_rollback_savepoint(outbox, name),
@@ -268,14 +268,14 @@ class Session(Conversation):
         )
 
     def commit_later(self) -> None:
-        """`autocommit` without waiting: behind a query, and behind a failure, whose error is the one to be raised.
+        """`autocommit` without waiting: after a query, and after a failure, whose error is the one to raise.
 
-        Source:   observed: JDBC commits behind every failed statement (errors.json, exec_268)
+        Source:   observed: JDBC commits after every failed statement (errors.json, exec_268)
         """
         if self._ansi_autocommit():
             self.line.later(Cleanup(requests.put_commit, needed=self._ansi_autocommit))
 
-    # -- statements without a name ------------------------------------------------------------------------------------
+    # -- unprepared statements ----------------------------------------------------------------------------------------
 
     async def command(self, sql: str) -> Reply:
         """Prepare, execute and release in one group: for statements without rows and parameters.
@@ -306,7 +306,7 @@ class Session(Conversation):
         return reply
 
     async def settle(self) -> None:
-        """Set what is due of isolation and lock mode.
+        """Apply due settings of isolation and lock mode.
 
         Source:   observed: JDBC, transactions.json isolation_1 and 4, session.json opt_IFX_LOCK_MODE_WAIT_17
         """
@@ -317,13 +317,13 @@ class Session(Conversation):
         self.manners.took(setting, value)
 
     async def admit(self, sql: str, statement_type: int | None = None) -> None:
-        """Call before a statement runs, unless `runs_unchecked`: refuses what must not run, begins the transaction that
-        the statement needs.
+        """Call before a statement runs, unless `runs_unchecked`: checks that it may run, and starts the transaction
+        that it needs.
 
-        Args:     statement_type: as the server describes it, if it has.
+        Args:     statement_type: as described by the server, if it has.
         Raises:   ProgrammingError: a change on a read-only connection. InterfaceError: part of a transaction that the
                   server has ended. Otherwise as `begin`.
-        Source:   observed: JDBC begins behind PREPARE, in front of what runs first (transactions.json select_in_tx,
+        Source:   observed: JDBC sends BEGIN after PREPARE, before the first execution (transactions.json select_in_tx,
                   prepared_in_tx, savepoint_first)
         """
         self.check(sql, statement_type)
@@ -331,10 +331,10 @@ class Session(Conversation):
             await self.begin()
 
     def check(self, sql: str, statement_type: int | None = None) -> None:
-        """Refuse what must not run now.
+        """Raise if a statement must not run now.
 
-        Raises:   InterfaceError: it would be part of a transaction that the server has ended. ProgrammingError: no
-                  query, on a read-only connection; in a read-only transaction that is the server's matter.
+        Raises:   InterfaceError: part of a transaction that the server has ended. ProgrammingError: not a query, on a
+                  read-only connection; in a read-only transaction the server checks that.
         """
         if self.transaction_aborted and scan(sql).verb not in ("commit", "rollback"):
             raise InterfaceError(_LOST)
@@ -344,7 +344,7 @@ class Session(Conversation):
                 check_read_only_type(statement_type, sql)
 
     def executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
-        """A statement of this type succeeded: follow what it did to the transaction, or to the open database."""
+        """Track the effect of a successful statement on the transaction and the open database."""
         if statement_type in DML_TYPES:
             return
         if statement_type == StatementType.BEGIN_WORK:
@@ -369,9 +369,9 @@ class Session(Conversation):
             self.is_tainted = self.is_tainted or locks or alters_session(sql)
 
     def opened(self, database: str, reply: Reply) -> None:
-        """A database was opened; *reply* says what it is like.
+        """Called when a database was opened; *reply* holds its properties.
 
-        Source:   observed: the answer to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
+        Source:   observed: the reply to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
         """
         self.database = database
         self.open_warnings = reply.done.warnings if reply.done else 0
@@ -383,10 +383,10 @@ class Session(Conversation):
             self.manners.closed()
 
     def doubt(self, sql: str, error: DatabaseError) -> None:
-        """Say on *error*, which came instead of a statement's reply, if the statement may have taken effect.
+        """Add a note to *error*, raised instead of a statement's reply, if the statement may have taken effect.
 
-        What was part of a transaction is undone with it. In an ANSI database the COMMIT after a statement is sent
-        after a time-out, but not after the connection's end.
+        A statement in a transaction is undone with it. In an ANSI database the COMMIT after a statement is still sent
+        after a timeout, but not after the end of the connection.
         """
         note_sql(error, sql)
         if scan(sql).verb == "commit":
@@ -400,44 +400,44 @@ class Session(Conversation):
 
     @property
     def is_logged(self) -> bool:
-        """Whether the open database has transactions; an ANSI one always has (observed: JDBC, session.json)."""
+        """Whether the open database has transactions; an ANSI database always has (observed: JDBC, session.json)."""
         return self.open_warnings & _TRANSACTIONS != 0
 
     @property
     def log_mode(self) -> LogMode | None:
-        """What the open database knows of transactions; None when none is open."""
+        """Logging mode of the open database; None if none is open."""
         if not self.database:
             return None
         return "ansi" if self.is_ansi else "logged" if self.is_logged else "unlogged"
 
     @property
     def holds(self) -> bool:
-        """Whether a cursor whose rows are fetched turn by turn needs HOLD.
+        """Whether a cursor that is fetched in several calls needs HOLD.
 
-        Outside of a transaction it does: a COMMIT of somebody else's may come between two blocks. A cursor that is
-        part of a transaction ends with it.
+        Needed outside a transaction, where another task may COMMIT between two blocks. A cursor opened in a transaction
+        ends with it.
         """
         return self.is_logged and self.autocommits and not self.in_transaction
 
     @property
     def sends_row_by_row(self) -> bool:
-        """Whether a query's rows may come one at a time, each with a SQ_DONE of its own.
+        """Whether the rows of a query may arrive one at a time, each with its own SQ_DONE.
 
         Source:   documented: cursors of an ANSI database are update cursors unless the transaction is READ ONLY
         """
         return self.is_ansi and not (self._server_read_only and self.in_transaction)
 
     async def begin(self, *, read_only: bool = False) -> None:
-        """BEGIN WORK, and what forbids changes; no BEGIN in an ANSI database, where it would be an error.
+        """BEGIN WORK, and SET TRANSACTION READ ONLY if asked for; no BEGIN in an ANSI database, where it would fail.
 
-        When it fails, in whatever way, no transaction is left.
+        After any failure no transaction is open.
 
-        Raises:   NotSupportedError: the database has no log, so nothing could be rolled back.
-                  InterfaceError: in one already, or in one that the server has ended.
+        Raises:   NotSupportedError: the database has no log, so it has no rollback.
+                  InterfaceError: a transaction is already open, or was ended by the server.
         """
         self.check_logged()
         if self.in_transaction:
-            raise InterfaceError("a transaction is open already")
+            raise InterfaceError("a transaction is already open")
         if self.transaction_aborted:
             raise InterfaceError(_LOST)
         try:
@@ -461,9 +461,9 @@ class Session(Conversation):
             raise NotSupportedError("the database is not logged: it has no transactions", sqlcode=-256)
 
     async def commit(self) -> None:
-        """COMMIT WORK. If nobody waits for its answer any more, and it fails, the transaction is rolled back.
+        """COMMIT WORK. If the wait is cancelled and the COMMIT fails, the transaction is rolled back.
 
-        Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if it was sent and may have taken effect.
+        Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if COMMIT was sent and may have taken effect.
         """
         await self._control(
             requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned, lost=_commit_lost
@@ -484,16 +484,16 @@ class Session(Conversation):
         self._rolled_back(reply)
 
     async def rollback_after(self, error: BaseException) -> None:
-        """Roll back behind *error*, which the caller raises; it is waited for only behind an ordinary one."""
+        """Roll back after *error*, which the caller raises; only after an ordinary error is the rollback awaited."""
         if is_cancelled_or_timed_out(error):
             self.rollback_later()
         else:
             await self.rollback_or_close()
 
     async def rollback_or_close(self) -> None:
-        """ROLLBACK WORK behind a failure, which may have ended the transaction already (-255).
+        """ROLLBACK WORK after a failure that may already have ended the transaction (-255).
 
-        What cannot be rolled back ends the connection: whatever came next would run inside of that transaction.
+        A failed rollback closes the connection: later statements would run inside that transaction.
         """
         await self._in_any_case(self.rollback())
 
@@ -501,7 +501,7 @@ class Session(Conversation):
         try:
             await rollback
         except QueryTimeout:
-            pass  # its answer is judged when it comes
+            pass  # the reply is checked when it arrives
         except DatabaseError as error:
             if self.is_open and error.sqlcode != NOT_IN_TRANSACTION:
                 self.channel.abort(
@@ -511,28 +511,28 @@ class Session(Conversation):
                 )
 
     async def set_savepoint(self, name: bytes) -> None:
-        """SAVEPOINT; a name that is used again moves."""
+        """SAVEPOINT; reusing a name moves the savepoint."""
         await self._control(partial(requests.put_set_savepoint, name=name))
 
     async def release_savepoint(self, name: bytes) -> None:
-        """RELEASE SAVEPOINT: what happened behind it belongs to what is around it."""
+        """RELEASE SAVEPOINT: the work after it becomes part of the enclosing transaction."""
         await self._control(partial(requests.put_release_savepoint, name=name))
 
     async def rollback_to_savepoint(self, name: bytes) -> None:
-        """ROLLBACK TO SAVEPOINT: what happened behind it is undone."""
+        """ROLLBACK TO SAVEPOINT: the work after it is undone."""
         await self._control(partial(requests.put_rollback_savepoint, name=name), orphaned=self._rolled_back)
 
     async def rollback_to_or_close(self, name: bytes) -> None:
-        """`rollback_or_close`, back to a savepoint."""
+        """`rollback_or_close` for a savepoint."""
         if self.in_transaction:
             await self._in_any_case(self.rollback_to_savepoint(name))
 
     async def autocommit(self) -> None:
-        """In an ANSI database, outside of a transaction of the user's: commit what the server began by itself.
+        """In an ANSI database, outside the user's own transaction: commit the implicit one.
 
-        Source:   assumed, from JDBC's commit behind its own query in such a database (session.json); a live ANSI
-                  database would show whether a statement without rows needs it too. -255, nothing to commit, is no
-                  error here.
+        Source:   assumed, from JDBC's commit after its own query in such a database (session.json); a live ANSI
+                  database would show whether a statement without rows needs it, too. -255, nothing to commit, is
+                  ignored.
         """
         if self._ansi_autocommit():
             outbox = Outbox()
@@ -559,10 +559,10 @@ class Session(Conversation):
             self._no_transaction()
         raise_for(reply)
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- ping, reset, exit --------------------------------------------------------------------------------------------
 
     async def ping(self) -> None:
-        """One round trip that runs nothing. What the server answers does not matter, that it answers does.
+        """One round trip that runs no statement. Any reply will do.
 
         Source:   observed: JDBC's isValid, session.json
         """
@@ -571,7 +571,7 @@ class Session(Conversation):
         await self.exchange(outbox)
 
     def restore_baseline(self) -> None:
-        """Put down whatever belongs to one borrower of the session: its transaction, its isolation and lock mode."""
+        """Undo the settings of one user of the session: transaction, isolation, lock mode."""
         self.autocommits = self._base_autocommits
         if self.in_transaction or self.transaction_aborted:
             self.rollback_later()
@@ -581,16 +581,16 @@ class Session(Conversation):
         self.conversions = self.conversions_as_new
 
     def save_baseline(self) -> None:
-        """What has been set until now is what every borrower finds."""
+        """Make the current settings the baseline for every user of the session."""
         self.manners.keep()
         self._base_autocommits = self.autocommits
         self.conversions_as_new = self.conversions
         self.is_tainted = False
 
     async def exit(self) -> None:
-        """SQ_EXIT, then close. The server rolls back what is open.
+        """SQ_EXIT, then close. The server rolls back an open transaction.
 
-        Wire:     2 opcode, no SQ_EOT; the answer is SQ_EXIT, then the server closes (observed: JDBC, login.json)
+        Wire:     2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
         """
         if self.is_open:
             outbox = Outbox()
@@ -618,7 +618,7 @@ class _TimedTurn:
 
 
 def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
-    """Raise what a reply says went wrong: the server's error first, then a value that could not be decoded."""
+    """Raise the error in a reply: the server's first, then a value that could not be decoded."""
     if reply.error is not None:
         raise failure_of(reply.error, sql, row_index)
     if reply.bad_value is not None:
@@ -628,7 +628,7 @@ def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None
 
 
 def failure_of(error: ServerError, sql: str | None = None, row_index: int | None = None) -> DatabaseError:
-    """The exception for what SQ_ERR says."""
+    """The exception for an SQ_ERR."""
     failure = from_server(
         error.sqlcode,
         error.isamcode,
@@ -645,7 +645,7 @@ def failure_of(error: ServerError, sql: str | None = None, row_index: int | None
 
 
 def note_sql(error: BaseException, sql: str) -> None:
-    """Let the error of a statement tell which one, if it does not yet."""
+    """Add the statement's text to its error, unless it is there."""
     if isinstance(error, DatabaseError) and error.sql is None:
         error.sql = sql
 
@@ -661,5 +661,5 @@ def _leave_unknown(error: DatabaseError, note: str) -> None:
 
 
 def is_cancelled_or_timed_out(error: BaseException) -> bool:
-    """Whether nobody waits any more, as behind a cancellation or a time-out; cleanup is put down then, not awaited."""
+    """Whether *error* is a cancellation or a timeout, after which cleanup is deferred instead of awaited."""
     return not isinstance(error, Exception) or isinstance(error, QueryTimeout)

@@ -1,10 +1,10 @@
-"""How a session meets the work of others: isolation and lock mode, in force and wanted. Never: who sends, when.
+"""Isolation level and lock mode of a session: current and requested. Never: who sends, when.
 
-House rules:
-1. The base is what the connection's options say, or the last SET of the user's own, or the database's default. What a
-   block says holds while it is open, and the innermost block wins.
-2. A setting is due when what is wanted is not what is in force; it is set with the next turn, not with the block's end.
-3. Values are the words behind TO, in lower case: the user's own text may say things that no option does.
+Invariants:
+1. The base value comes from the connection's options, the user's last SET, or the database's default. A block
+   overrides it while it is open; the innermost block wins.
+2. A setting is due when the requested and the current value differ. It is sent with the next call, not at block end.
+3. Values are the words after TO, in lower case: the user's own text may hold values that no option has.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final
 from aioifx.client.sql.scanner import first_words
 
 _SAYS_AT_MOST: Final = 12
-"""Words of the longest SET ISOLATION, with some to spare."""
+"""Words of the longest SET ISOLATION, with a margin."""
 
 
 @dataclass(slots=True, eq=False)
 class Override:
-    """What one block wants; "" where it wants nothing special."""
+    """Values requested by one block; "" for no override."""
 
     isolation: str = ""
     lock_mode: str = ""
@@ -29,16 +29,16 @@ class Override:
 
 @dataclass(slots=True)
 class Setting:
-    """One of the two settings."""
+    """Isolation level or lock mode."""
 
     head: str
-    """The statement up to its value."""
+    """The SQL text before the value."""
     default: str
-    """What holds when nobody has said anything."""
+    """The database's default."""
     base: str = ""
-    """What an option said, or the user's own statement; "" when neither did."""
+    """Value from an option or the user's own statement; "" if neither is set."""
     in_force: str = ""
-    """"" when it is not known."""
+    """Current value; "" if unknown."""
     wanted: str = ""
 
     @property
@@ -47,19 +47,19 @@ class Setting:
 
     @property
     def sql(self) -> str:
-        """What sets it."""
+        """The statement that applies the setting."""
         return self.head + self.wanted
 
 
 class Manners:
     """Isolation and lock mode of one session.
 
-    Args:     isolation, lock_mode: what the options say, in the words of `isolation_clause` and `lock_mode_clause`.
+    Args:     isolation, lock_mode: values from the options, as from `isolation_clause` and `lock_mode_clause`.
     """
 
     def __init__(self, isolation: str = "", lock_mode: str = "") -> None:
         self.due = False
-        """Whether something must be set in front of the next statement."""
+        """Whether a setting must be sent before the next statement."""
         self._isolation = Setting("set isolation to ", "committed read", isolation)
         self._lock_mode = Setting("set lock mode to ", "not wait", lock_mode)
         self._options = (isolation, lock_mode)
@@ -68,29 +68,29 @@ class Manners:
             setting.wanted = setting.base or setting.default
             setting.in_force = setting.wanted if not setting.base else ""
 
-    # -- what is wanted -----------------------------------------------------------------------------------------------
+    # -- requested values ---------------------------------------------------------------------------------------------
 
     def wish(self, isolation: str, lock_mode: str) -> Override:
-        """A block begins."""
+        """Add the override of a block."""
         wish = Override(isolation, lock_mode)
         self._wishes.append(wish)
         self._weigh()
         return wish
 
     def forget(self, wish: Override) -> None:
-        """A block has ended; forgetting it twice is fine."""
+        """Remove the override of a block. Idempotent."""
         if wish in self._wishes:
             self._wishes.remove(wish)
             self._weigh()
 
     def reset(self) -> None:
-        """Nothing is wanted but what the options say: neither blocks nor the user's own SETs count any more."""
+        """Return to the values of the options: discard blocks and the user's own SETs."""
         self._wishes.clear()
         self._isolation.base, self._lock_mode.base = self._options
         self._weigh()
 
     def keep(self) -> None:
-        """What the user's own SETs have said so far counts from now on as if the options had said it."""
+        """Make the current base the one that `reset` returns to."""
         self._options = self._isolation.base, self._lock_mode.base
 
     def _weigh(self) -> None:
@@ -98,25 +98,25 @@ class Manners:
         isolation, lock_mode = self._isolation, self._lock_mode
         isolation.wanted = isolation.base or isolation.default
         lock_mode.wanted = lock_mode.base or lock_mode.default
-        for wish in wishes:  # the innermost is the last
+        for wish in wishes:  # the innermost block is last
             isolation.wanted = wish.isolation or isolation.wanted
             lock_mode.wanted = wish.lock_mode or lock_mode.wanted
         self.due = isolation.is_due or lock_mode.is_due
 
     def due_settings(self) -> Iterator[Setting]:
-        """What must be set: the lock mode in front of the isolation (observed: JDBC, session.json)."""
+        """The settings to send: lock mode before isolation (observed: JDBC, session.json)."""
         return (setting for setting in (self._lock_mode, self._isolation) if setting.is_due)
 
-    # -- what came about ----------------------------------------------------------------------------------------------
+    # -- current values -----------------------------------------------------------------------------------------------
 
     def took(self, setting: Setting, value: str) -> None:
-        """The server has set it."""
+        """Called when the server has applied a setting."""
         setting.in_force = value
         self._weigh()
 
     def follow(self, sql: str) -> None:
-        """A SET of the user's own succeeded. If it is about isolation or lock mode, it is the base from now on, and no
-        open block asks for something else any more: who says it last is right.
+        """Called when the user's own SET succeeded. A SET of isolation or lock mode becomes the base value, and
+        discards the overrides of open blocks: the last one wins.
         """
         match first_words(sql, _SAYS_AT_MOST):
             case ["set", "isolation", "to", *words] | ["set", "isolation", *words] if words:
@@ -133,10 +133,10 @@ class Manners:
         self.took(setting, setting.base)
 
     def opened(self, *, is_logged: bool, is_ansi: bool) -> None:
-        """A database was opened.
+        """Called when a database was opened.
 
-        Source:   documented: the defaults. That what was set before may not hold in another database is assumed: a
-                  SET more does no harm.
+        Source:   documented: the defaults. Assumed: settings may not survive a database switch, so they are set
+                  again.
         """
         isolation = self._isolation
         untouched = isolation.in_force == isolation.default and not isolation.base
@@ -145,5 +145,5 @@ class Manners:
         self._weigh()
 
     def closed(self) -> None:
-        """No database is open: there is nothing to set."""
+        """Called when no database is open, so that nothing can be set."""
         self.due = False

@@ -1,1 +1,1 @@
-"""What a client must know of SQL text. Never: a connection."""
+"""SQL text as far as a client must parse it. Never: a connection."""

@@ -1,4 +1,4 @@
-"""What usual mistakes with parameters look like, and what to write instead. Never: whether a statement is wrong."""
+"""Hints for common mistakes with parameters. Never: whether a statement is wrong."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _FOREIGN: Final = re.compile(
 
 
 def hint_for_text(sql: str) -> str:
-    """What to write instead of the first placeholder of another driver's; empty where there is none."""
+    """A hint for the first placeholder in another driver's style; empty if there is none."""
     for found in _FOREIGN.finditer(sql):
         mark = found["number"] or found["format"]
         if mark:
             return f"the placeholder is ?, not {mark}"
         if name := found["name"]:
-            return f"the value of {name} goes into named="
+            return f"pass the value of {name} as named="
     return ""
 
 
 def hint_for_values(sql: str, expected: int, params: Sequence[Any]) -> str:
-    """What to do about values whose number or kind does not fit a statement with so many placeholders."""
+    """A hint for values whose number or kind does not fit the statement's placeholders."""
     only = params[0] if len(params) == 1 else None
     if isinstance(only, Mapping):
-        return "a mapping goes into named=, and its names into the statement as :name"
+        return "pass a mapping as named=, and write :name in the statement"
     if not expected and params:
         return hint_for_text(sql)
     if isinstance(only, (tuple, list)):
-        return "give the values one by one: (sql, *values)"
+        return "pass the values one by one: (sql, *values)"
     return ""

@@ -1,9 +1,9 @@
-"""Named and numbered parameters, :name and :1, turned into placeholders. Never: what a value is, a server.
+"""Named and numbered parameters, :name and :1, converted to placeholders. Never: what a value is, a server.
 
-House rules:
-1. A colon begins a parameter only where SQL has no other use for it: not behind a letter, digit or quote, which is a
-   database's name (db@server:table) or a time of day (12:30), and not beside another colon, which is a cast.
-2. Strings, delimited identifiers and comments are what `sqltext.scan` takes them for: the patterns are its own.
+Invariants:
+1. A colon starts a parameter only where it has no other meaning in SQL. After a letter, digit or quote it follows a
+   database name (db@server:table) or is part of a time (12:30); next to another colon it is a cast.
+2. Strings, delimited identifiers and comments use the patterns of `scanner.scan`.
 3. No message shows a value.
 """
 
@@ -20,11 +20,11 @@ from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Value
 
 _CACHED: Final = 256
-"""Statements remembered; a program has few, and repeats them."""
+"""Number of statements in the cache; a program repeats few different ones."""
 _CACHED_SIZE: Final = 8192
-"""Longer texts are generated ones: read anew rather than kept in memory."""
+"""Longer texts are usually generated: parsed again instead of cached."""
 _LISTED: Final = 10
-"""A message names so many parameters at most."""
+"""Maximum number of parameters named in a message."""
 
 _TOKEN: Final = re.compile(
     rf"""
@@ -41,15 +41,15 @@ _TOKEN: Final = re.compile(
 NamedValues: TypeAlias = (
     Mapping[str, Value] | Mapping[int, Value] | Mapping[str | int, Value] | Sequence[Value]
 )
-"""A mapping for names and numbers, or a sequence for numbers alone, the first value being that of :1."""
+"""A mapping for names and numbers, or a sequence for numbers only, starting with :1."""
 
 
 MappingRows: TypeAlias = Iterable[Mapping[str, Value]] | AsyncIterable[Mapping[str, Value]]
-"""Rows whose values have names, for many executions."""
+"""Rows of values by name, for many executions."""
 
 
 class ByName(tuple[Value, ...]):
-    """Values by position that were given by name."""
+    """Values by position that were passed by name."""
 
     names: tuple[str, ...]
 
@@ -68,9 +68,9 @@ class NamedStatement(NamedTuple):
     """The parameter of each placeholder, in order; numbers without leading zeros."""
 
     def expanded(self, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
-        """The statement and its values with one placeholder for each element of a list or tuple.
+        """The statement and its values, with one placeholder for each element of a list or tuple.
 
-        Raises:   InterfaceError: one of them is empty.
+        Raises:   InterfaceError: a list or tuple is empty.
         """
         parts: list[str] = []
         flat: list[Value] = []
@@ -96,7 +96,7 @@ class NamedStatement(NamedTuple):
     def values(self, given: NamedValues) -> tuple[Value, ...]:
         """The values by position.
 
-        Raises:   InterfaceError: a value is missing or left over; names the parameters.
+        Raises:   InterfaceError: a value is missing or surplus; names the parameters.
         """
         by_name = self._by_name(given)
         try:
@@ -114,9 +114,9 @@ class NamedStatement(NamedTuple):
                 raise InterfaceError("a number is given twice, as int and as str")
             return by_name
         if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InterfaceError(f"values must be a mapping or a sequence, not {type(given).__name__}")
+            raise InterfaceError(f"values: expected a mapping or a sequence, got {type(given).__name__}")
         if word := next((name for name in self.names if not name.isdecimal()), None):
-            raise InterfaceError(f"parameter :{word} has a name: its value must come in a mapping")
+            raise InterfaceError(f"parameter :{word} is named: expected its value in a mapping")
         return {str(number): value for number, value in enumerate(given, 1)}
 
     def _missing(self, given: Mapping[str, Value]) -> str:
@@ -131,17 +131,17 @@ class NamedStatement(NamedTuple):
 
 
 def named_statement(sql: str) -> NamedStatement:
-    """Put a placeholder in the place of each :name and :1.
+    """Replace each :name and :1 by a placeholder.
 
-    Raises:   InterfaceError: *sql* is no str, has placeholders of its own, or a parameter :0.
+    Raises:   InterfaceError: *sql* is not a str, has placeholders already, or a parameter :0.
     """
     if not isinstance(sql, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-        raise InterfaceError(f"sql: must be a str, not {type(sql).__name__}")
+        raise InterfaceError(f"sql: expected a str, got {type(sql).__name__}")
     return _remembered(sql) if len(sql) <= _CACHED_SIZE else _named_statement(sql)
 
 
 def bind_named(sql: str, values: NamedValues) -> tuple[str, tuple[Value, ...]]:
-    """The statement with placeholders, and the values by position; a name may occur several times.
+    """The statement with placeholders, and its values by position; a name may occur several times.
 
     Raises:   InterfaceError: see `named_statement`, `NamedStatement.values` and `NamedStatement.expanded`.
     """
@@ -160,15 +160,15 @@ def _check_rows(rows: object) -> None:
 
 
 def is_list(value: object) -> bool:
-    """Whether a value stands for several."""
+    """Whether a value is expanded to several placeholders."""
     return isinstance(value, (list, tuple))
 
 
 class NamedRows:
-    """The rows of many executions, whose values have names.
+    """Rows of values by name, for many executions.
 
-    Raises:   InterfaceError: *rows* cannot be iterated. By iterating: a row is not a mapping, or a value is missing or
-              left over; names the row, counted from 0.
+    Raises:   InterfaceError: *rows* cannot be iterated. When iterated: a row is not a mapping, or a value is missing
+              or surplus; names the row, counted from 0.
     """
 
     def __init__(self, statement: NamedStatement, rows: MappingRows) -> None:
@@ -207,7 +207,7 @@ def _named_statement(sql: str) -> NamedStatement:
     for found in _TOKEN.finditer(sql):
         if found["placeholder"]:
             raise InterfaceError(
-                f"the statement has a ?, character {found.start() + 1}: names and ? do not go together"
+                f"the statement has a ?, character {found.start() + 1}: names and ? cannot be combined"
             )
         if name := found["name"]:
             names.append(_canonical(name))
@@ -220,7 +220,7 @@ def _named_statement(sql: str) -> NamedStatement:
 
 
 def _canonical(name: str) -> str:
-    """A number without leading zeros, a name as it is."""
+    """A number without leading zeros; a name unchanged."""
     return name.lstrip("0") or "0" if name[0] in "0123456789" else name
 
 
@@ -229,11 +229,11 @@ def _name_of(key: Any) -> str:
         return _canonical(key) if key.isascii() and key.isdecimal() else key
     if isinstance(key, int) and not isinstance(key, bool):
         return str(key)
-    raise InterfaceError(f"keys must be names or numbers, not {type(key).__name__}")
+    raise InterfaceError(f"keys: expected names or numbers, got {type(key).__name__}")
 
 
 def _listed(names: Sequence[str]) -> str:
-    """:a, :b and so on; a key that could not be a parameter is quoted."""
+    """Parameters as :a, :b and so on; a key that is not a valid parameter is quoted."""
     shown = [f":{name}" if _PARAMETER.fullmatch(name) else repr(name) for name in names[:_LISTED]]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ("parameter " if len(names) == 1 else "parameters ") + ", ".join(shown) + more

@@ -1,10 +1,10 @@
-"""What a client must know of a statement before it is sent: its placeholders, its verb. Never: what it means.
+"""Lexical scan of a statement before it is sent: placeholders, verb. Never: what it means.
 
-House rules:
-1. Every character is looked at a bounded number of times: no pattern backtracks.
-2. A text that the server would refuse anyway passes: an open quote or comment reaches to the end.
-3. The text is sent as it is, so a brace is what the server takes it for. JDBC's escapes are comments to a server
-   (observed: JDBC resolves {d ..}, {fn ..} and {call ..} itself before it sends), hence comments here.
+Invariants:
+1. Each character is examined a bounded number of times: no pattern backtracks.
+2. Text that the server rejects anyway is accepted: an open quote or comment extends to the end.
+3. The text is sent unchanged, so braces have the server's meaning. To a server, JDBC's escapes are comments (observed:
+   JDBC resolves {d ..}, {fn ..} and {call ..} before sending), and so they are here.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from aioifx.errors import InterfaceError, ProgrammingError
 
 _CACHED: Final = 256
-"""Statements remembered; a program has few, and repeats them."""
+"""Number of statements in the cache; a program repeats few different ones."""
 _CACHED_SIZE: Final = 8192
-"""Longer texts are generated ones: scanned anew rather than kept in memory."""
+"""Longer texts are usually generated: scanned again instead of cached."""
 
 # Parts of patterns with re.VERBOSE, re.DOTALL and re.IGNORECASE.
 COMMENTS: Final = r"""
@@ -27,7 +27,7 @@ COMMENTS: Final = r"""
   | /\* .*? (?: \*/ | \Z )
   | \{ [^}]*+ \}?+
 """
-# A doubled quote inside a string reads as two strings in a row, which comes to the same. Behind SET, MULTISET and
+# A doubled quote inside a string is scanned as two adjacent strings, with the same result. After SET, MULTISET and
 # LIST a brace opens a collection instead of a comment (documented: Guide to SQL Syntax, literal collection).
 QUOTED_OR_COLLECTION: Final = r"""
     ' [^']*+ '?+
@@ -61,26 +61,26 @@ _FOR_UPDATE: Final = re.compile(
 
 
 class Scan(NamedTuple):
-    """What `scan` found."""
+    """Result of `scan`."""
 
     placeholders: int
     verb: str
-    """The first word, in lower case and without parentheses before it; empty when it begins with something else."""
+    """The first word in lower case, after any parentheses; empty if the text begins with something else."""
     before_where: int = 0
-    """Placeholders in front of the statement's own WHERE, subqueries' aside; all of them when it has none."""
+    """Placeholders before the statement's own WHERE, excluding subqueries'; all of them if there is none."""
 
 
 def check_sql(sql: object) -> None:
-    """Raise unless *sql* is a str."""
+    """Raise InterfaceError unless *sql* is a str."""
     if not isinstance(sql, str):
-        raise InterfaceError(f"sql: must be a str, not {type(sql).__name__}")
+        raise InterfaceError(f"sql: expected a str, got {type(sql).__name__}")
 
 
 def scan(sql: str) -> Scan:
     """Count the placeholders of a statement and find its verb.
 
-    Raises:   InterfaceError: *sql* is no str.
-              ProgrammingError: nothing but blanks and comments, or a NUL in it.
+    Raises:   InterfaceError: *sql* is not a str.
+              ProgrammingError: only blanks and comments, or a NUL.
     """
     check_sql(sql)
     return _remembered(sql) if len(sql) <= _CACHED_SIZE else _scan(sql)
@@ -88,10 +88,10 @@ def scan(sql: str) -> Scan:
 
 def _scan(sql: str) -> Scan:
     if (nul := sql.find("\0")) >= 0:
-        raise ProgrammingError(f"the statement has a NUL, character {nul + 1}", offset=nul + 1, sql=sql)
+        raise ProgrammingError(f"the statement contains a NUL, character {nul + 1}", offset=nul + 1, sql=sql)
     if _BLANK.match(sql):
         raise ProgrammingError(
-            "the statement is empty: nothing but blanks and comments"
+            "the statement is empty: only blanks and comments"
             + (" (braces are comments; JDBC's escapes are not resolved)" if "{" in sql else ""),
             sql=sql,
         )
@@ -102,7 +102,7 @@ def _scan(sql: str) -> Scan:
 
 
 def _count(sql: str) -> tuple[int, int]:
-    """Placeholders, and those in front of the WHERE that stands in no parentheses."""
+    """Number of placeholders, and of those before the WHERE outside parentheses."""
     count, depth = 0, 0
     before_where: int | None = None
     for found in _SKIPPED_OR_PLACEHOLDER.finditer(sql):
@@ -121,18 +121,18 @@ def _count(sql: str) -> tuple[int, int]:
 
 
 def first_words(sql: str, count: int) -> list[str]:
-    """The first *count* words and numbers of a statement, in lower case; comments, blanks and signs are passed over."""
+    """The first *count* words and numbers of a statement, in lower case; skips comments, blanks and signs."""
     words = (found[1].lower() for found in _COMMENT_OR_WORD.finditer(sql) if found[1])
     return list(islice(words, count))
 
 
 def is_for_update(sql: str) -> bool:
-    """Whether a query may be FOR UPDATE; a string or a comment that says so is taken for it."""
+    """Whether a query may be FOR UPDATE; the same words in a string or a comment count, too."""
     return _FOR_UPDATE.search(sql) is not None
 
 
 def named_database(sql: str) -> str:
-    """The database that a DATABASE or CREATE DATABASE statement names, as written there; empty if none is found."""
+    """The database named by a DATABASE or CREATE DATABASE statement, as written; empty if there is none."""
     found = _DATABASE.search(sql)
     return found[1] if found else ""
 

@@ -1,4 +1,4 @@
-"""What must be known of a statement before it runs: may it, and does it belong into a transaction. Never: who asks."""
+"""Rules for statements before they run: read-only, needs a transaction, alters the session. Never: who asks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aioifx.wire.opcodes import StatementType
 _OUTSIDE: Final = frozenset(
     {"begin", "close", "commit", "connect", "database", "disconnect", "rollback", "set"}
 )
-"""Verbs in front of which no transaction is begun: they end or begin one, or have nothing to do with any."""
+"""Verbs that need no transaction before them: they start or end one, or are independent of transactions."""
 
 _READING_TYPES: Final = frozenset(
     {
@@ -29,23 +29,23 @@ _READING_VERBS: Final = frozenset(
 _READING_SETS: Final = frozenset(
     "collation environment explain isolation lock optimization pdqpriority role session statement".split()
 )
-"""What SET may be about: the session, not what other sessions see (constraints, indexes, triggers)."""
+"""Objects of SET that belong to the session; others affect other sessions (constraints, indexes, triggers)."""
 _SETS_THAT_PASS: Final = frozenset({"constraints", "isolation", "lock", "transaction"})
-"""What SET may be about and is put back anyway: with the transaction, or as `manners` knows it."""
+"""Objects of SET that are restored anyway: with the transaction, or by `SessionSettings`."""
 
 
 def needs_transaction(sql: str) -> bool:
-    """Whether a transaction is begun in front of it where none is open and none commits by itself."""
+    """Whether the statement needs a transaction if none is open and none commits by itself."""
     verb = scan(sql).verb
     if verb in ("create", "drop", "rename"):
-        return first_words(sql, 2)[1:] != ["database"]  # -759 inside of one (documented)
+        return first_words(sql, 2)[1:] != ["database"]  # -759 inside a transaction (documented)
     return verb not in _OUTSIDE
 
 
 def check_read_only_text(sql: str) -> None:
-    """What the text alone tells of a statement on a read-only connection, before it is prepared.
+    """Check the text of a statement on a read-only connection, before it is prepared.
 
-    Raises:   ProgrammingError: it is no query.
+    Raises:   ProgrammingError: not a query.
     """
     verb = scan(sql).verb
     if verb and verb not in _READING_VERBS and not _sets_session(verb, sql):
@@ -53,9 +53,9 @@ def check_read_only_text(sql: str) -> None:
 
 
 def check_read_only_type(statement_type: int, sql: str) -> None:
-    """What the server's description tells of it, before it runs. A function that a query calls is not looked into.
+    """Check the server's description of the statement, before it runs. Functions called by a query are not checked.
 
-    Raises:   ProgrammingError: it is no query.
+    Raises:   ProgrammingError: not a query.
     """
     verb = scan(sql).verb
     if statement_type not in _READING_TYPES and not (
@@ -65,13 +65,13 @@ def check_read_only_type(statement_type: int, sql: str) -> None:
 
 
 def may_change(sql: str) -> bool:
-    """Whether it may change what other sessions see. A function that a query calls is not looked into."""
+    """Whether the statement may change data of other sessions. Functions called by a query are not checked."""
     verb = scan(sql).verb
     return verb not in _READING_VERBS and not _sets_session(verb, sql)
 
 
 def alters_session(sql: str) -> bool:
-    """Whether it changes what outlives its transaction, and no pool could restore: settings, temporary tables."""
+    """Whether the statement has lasting effects that a pool cannot restore: settings, temporary tables."""
     match first_words(sql, 3):
         case ["set", what, *_]:
             return what not in _SETS_THAT_PASS
@@ -87,5 +87,5 @@ def _sets_session(verb: str, sql: str) -> bool:
 
 def _refusal(sql: str) -> ProgrammingError:
     return ProgrammingError(
-        "the connection is read-only: it runs queries, and what changes the session", sqlcode=-878, sql=sql
+        "the connection is read-only: only queries and session settings are allowed", sqlcode=-878, sql=sql
     )

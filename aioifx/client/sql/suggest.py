@@ -1,4 +1,4 @@
-"""The most similar known name, for messages that refuse an unknown one. Never: what a name is for."""
+"""The most similar known name, for messages about an unknown one. Never: what a name is for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """The end of a message that refuses *name*: the most similar one of *names*, if any is similar."""
-    from difflib import get_close_matches  # rarely needed
+    """The end of a message about an unknown *name*: a suggestion from *names*, if one is similar."""
+    from difflib import get_close_matches  # imported here because it is rarely needed
 
     close = get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -204,7 +204,7 @@ def test_a_wrong_option_is_refused_by_name(wrong: dict[str, Any], message: str) 
 
 
 async def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(InterfaceError, match="coroutine function, not coroutine"):
+    with pytest.raises(InterfaceError, match="coroutine function, got coroutine"):
         coroutine = Failing()()
         try:
             Retry()(coroutine)  # type: ignore[call-overload] # the error is what is tested
@@ -234,5 +234,5 @@ async def test_a_transaction_that_met_a_lock_succeeds_when_the_lock_is_gone() ->
 
 
 def test_jitter_is_a_flag() -> None:
-    with pytest.raises(InterfaceError, match=r"^jitter: must be True or False"):
+    with pytest.raises(InterfaceError, match=r"^jitter: expected True or False"):
         Retry(jitter="no")  # type: ignore[arg-type]  # what is tested

@@ -353,7 +353,7 @@ async def test_a_block_that_ends_before_one_inside_of_it_is_refused_and_nothing_
         outer, inner = conn.transaction(), conn.transaction()
         await outer.start()
         await inner.start()
-        with pytest.raises(InterfaceError, match=r"inside of this one is still open: .*aioifx_1"):
+        with pytest.raises(InterfaceError, match=r"inside this one is still open: .*aioifx_1"):
             await outer.commit()
         assert len(peer.groups) == 2
         await inner.commit()
@@ -377,7 +377,7 @@ async def test_a_block_around_which_the_transaction_has_ended_cannot_end_well() 
     async with talking(BEGIN, savepoint("set"), ROLLBACK) as (conn, _):
         outer = conn.transaction()
         await outer.start()
-        with pytest.raises(InterfaceError, match="around this one has ended"):
+        with pytest.raises(InterfaceError, match="enclosing transaction ended"):
             async with conn.transaction():
                 await outer.rollback()
 
@@ -633,15 +633,15 @@ async def test_a_read_only_transaction_that_is_refused_is_none() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"isolation": "serializable"}, "isolation: must be one of dirty_read, committed_read,"),
-        ({"isolation": 1}, "isolation: must be one of"),
-        ({"lock_wait": -2}, "lock_wait: must be a whole number of seconds"),
+        ({"isolation": "serializable"}, "isolation: expected one of dirty_read, committed_read,"),
+        ({"isolation": 1}, "isolation: expected one of"),
+        ({"lock_wait": -2}, "lock_wait: expected a whole number of seconds"),
         ({"lock_wait": 1.5}, "lock_wait: "),
         ({"lock_wait": True}, "lock_wait: "),
         ({"lock_wait": 32768}, "lock_wait: "),
         ({"lock_wait": "5"}, "lock_wait: "),
         ({"lock_wait": math.nan}, "lock_wait: "),
-        ({"read_only": 1}, "read_only: must be True or False"),
+        ({"read_only": 1}, "read_only: expected True or False"),
     ],
 )
 async def test_a_wrong_option_is_refused_by_name_at_the_call(wrong: dict[str, Any], message: str) -> None:
@@ -953,7 +953,7 @@ async def test_without_a_database_settings_wait_for_one() -> None:
 async def test_an_error_behind_which_the_server_says_none_is_open_ends_the_transaction() -> None:
     failed: Turn = (COMMAND, ended(-458, -143))
     async with talking(BEGIN, failed, ("Rollback", error(-255) + EOT), BEGIN, COMMIT) as (conn, peer):
-        with pytest.raises(InterfaceError, match="ended the transaction"):
+        with pytest.raises(InterfaceError, match="ended and undone the transaction"):
             async with conn.transaction():
                 with pytest.raises(DatabaseError):
                     await conn.execute(DELETE)
@@ -1252,7 +1252,7 @@ async def test_a_commit_whose_connection_breaks_says_that_its_outcome_is_unknown
                 else:
                     await conn.execute(DELETE)
                     await conn.commit()
-            assert "whether it took effect is not known" in caught.value.__notes__[0]
+            assert "whether it took effect is unknown" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("end", ["block", "commit", "rollback"])
@@ -1289,7 +1289,7 @@ async def test_a_commit_that_takes_too_long_is_not_waited_for_and_says_that_its_
     ):
         with pytest.raises(QueryTimeout) as caught:
             await in_transaction(conn)
-        assert caught.value.__notes__ == ["the COMMIT was on its way; whether it took effect is not known"]
+        assert caught.value.__notes__ == ["the COMMIT was in flight; whether it took effect is unknown"]
 
 
 async def test_a_begin_that_takes_too_long_is_rolled_back_when_it_comes() -> None:

@@ -34,15 +34,15 @@ def test_a_format_of_the_callers_own_goes_through() -> None:
 
 @pytest.mark.parametrize("more", [{"delimiter": ";"}, {"header": True}, {"encoding": "utf-8"}])
 def test_a_format_of_the_callers_own_says_all_by_itself(more: dict[str, Any]) -> None:
-    with pytest.raises(InterfaceError, match="are the format's own"):
+    with pytest.raises(InterfaceError, match="format: cannot be combined with"):
         format_of(CsvFormat(), LATIN, **more)
 
 
 @pytest.mark.parametrize(
     ("name", "more", "message"),
     [
-        ("xml", {}, 'must be "unload" or "csv"'),
-        ("unload", {"header": True}, "header: UNLOAD's format has none"),
+        ("xml", {}, 'expected "unload" or "csv"'),
+        ("unload", {"header": True}, "header: not supported by UNLOAD's format"),
         ("unload", {"delimiter": "a"}, "delimiter"),
         ("csv", {"delimiter": '"'}, "delimiter"),
         ("csv", {"delimiter": "||"}, "delimiter"),

@@ -142,7 +142,7 @@ def test_other_spellings_are_read(sql_type: SqlType, text: str, expected: Any) -
 def test_text_that_is_no_such_value_is_refused_without_being_shown(sql_type: SqlType, text: str) -> None:
     with pytest.raises(DataError) as caught:
         parse_field(text, sql_type)
-    assert str(caught.value) == f"the text is no {sql_type}"
+    assert str(caught.value) == f"not a valid {sql_type}"
 
 
 def test_malformed_decimals_are_refused_in_a_context_without_traps() -> None:
@@ -192,8 +192,8 @@ def test_a_record_becomes_a_row() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (["7", "secret", "2026-01-31"], r"^record 17: column 'price': the text is no MONEY\(10,2\)$"),
-        (["7", "1.50", "secret"], r"^record 17: column 'since': the text is no DATE$"),
+        (["7", "secret", "2026-01-31"], r"^record 17: column 'price': not a valid MONEY\(10,2\)$"),
+        (["7", "1.50", "secret"], r"^record 17: column 'since': not a valid DATE$"),
         (["7", "1.50"], r"^record 17: 2 fields for 3 columns$"),
         (["7"], r"^record 17: 1 field for 3 columns$"),
         ([None] * 4, r"^record 17: 4 fields for 3 columns$"),
@@ -205,14 +205,14 @@ def test_a_wrong_field_is_named_by_record_and_column(fields: list[str | None], m
 
 
 def test_a_record_without_a_number_is_refused_by_the_column() -> None:
-    with pytest.raises(DataError, match=r"^column 'id': the text is no INTEGER$"):
+    with pytest.raises(DataError, match=r"^column 'id': not a valid INTEGER$"):
         field_parser(ITEM)(["x", None, None])
 
 
 def test_a_value_that_cannot_be_written_is_named_by_its_column() -> None:
     write = field_formatter(ITEM)
     assert write((7, Decimal("1.50"), None)) == ["7", "1.50", None]
-    with pytest.raises(DataError, match=r"^column 'since': str is no value for DATE$"):
+    with pytest.raises(DataError, match=r"^column 'since': DATE does not accept str$"):
         write((7, None, "2026-01-31"))
     with pytest.raises(DataError, match=r"^1 value for 3 columns$"):
         write((7,))
@@ -280,4 +280,4 @@ def test_any_text_is_read_or_refused(sample: tuple[SqlType, Any], text: str) -> 
     try:
         parse_field(text, sql_type)
     except DataError as error:
-        assert str(error) == f"the text is no {sql_type}"
+        assert str(error) == f"not a valid {sql_type}"

@@ -148,19 +148,19 @@ async def test_a_row_is_taken_as_it_is_when_it_comes() -> None:
 async def test_what_is_no_row_is_named(bad: Any, kind: Any) -> None:
     feed = open_source([(1,), bad] if kind is list else arriving((1,), bad), None)
     await feed.begin()
-    with pytest.raises(InterfaceError, match=r"^row 1 must be a sequence"):
+    with pytest.raises(InterfaceError, match=r"^row 1: expected a sequence"):
         await feed.take(5)
 
 
 @pytest.mark.parametrize("source", [Path("rows.unl"), io.StringIO("1|\n")])
 def test_a_file_needs_a_format(source: Any) -> None:
-    with pytest.raises(InterfaceError, match="format: must be given"):
+    with pytest.raises(InterfaceError, match="format: expected"):
         open_source(source, None)
 
 
 @pytest.mark.parametrize("source", ["text", b"text", {"a": 1}, 5])
 def test_what_holds_no_rows_is_refused(source: Any) -> None:
-    with pytest.raises(InterfaceError, match="rows must be an iterable"):
+    with pytest.raises(InterfaceError, match="rows: expected an iterable"):
         open_source(source, None)
 
 

@@ -38,7 +38,7 @@ def test_hosts_stand_in_a_list_each_with_its_port_or_the_common_one(hosts: str, 
 def test_one_server_name_is_for_all_hosts_and_several_are_one_each() -> None:
     assert [address.server for address in addresses("a,b,c", 1, "ol")] == ["ol", "ol", "ol"]
     assert [address.server for address in addresses("a,b", 1, "ol_a, ol_b")] == ["ol_a", "ol_b"]
-    with pytest.raises(InterfaceError, match=r"^server: 2 names for 3 hosts"):
+    with pytest.raises(InterfaceError, match=r"^server: expected one name or 3, one for each host, got 2"):
         addresses("a,b,c", 1, "ol_a,ol_b")
 
 
@@ -80,7 +80,7 @@ def test_any_text_is_a_list_of_addresses_or_refused(hosts: str) -> None:
 
 def test_an_empty_name_between_commas_is_refused_by_the_options_name() -> None:
     assert names_in("server", "a , b") == ("a", "b")
-    with pytest.raises(InterfaceError, match=r"^server: one of the names"):
+    with pytest.raises(InterfaceError, match=r"^server: expected names separated by commas"):
         names_in("server", "a,,b")
 
 

@@ -90,13 +90,13 @@ def test_what_jdbc_makes_statements_of_are_options() -> None:
     assert parts.options == {"host": "h", "database": "d", "isolation": "committed_read", "lock_wait": "17"}
     for level in ("0", "1U", "5", "8", "x"):
         with pytest.raises(
-            InterfaceError, match=r"^IFX_ISOLATION_LEVEL: must be one of 1, 2, 4; or give isolation="
+            InterfaceError, match=r"^IFX_ISOLATION_LEVEL: expected one of 1, 2, 4; or use isolation="
         ):
             split_dsn(f"jdbc:informix-sqli://h/d:IFX_ISOLATION_LEVEL={level}")
 
 
 def test_javas_trust_stores_are_refused_with_the_way_out() -> None:
-    with pytest.raises(InterfaceError, match=r"SSL_TRUSTSTORE: .*give PEM files as ssl_ca"):
+    with pytest.raises(InterfaceError, match=r"SSL_TRUSTSTORE: .*use PEM files with ssl_ca"):
         split_dsn("jdbc:informix-sqli://h/d:SSLCONNECTION=true;SSL_TRUSTSTORE=/certs")
 
 

@@ -168,7 +168,7 @@ def test_a_setting_of_jdbc_that_would_be_lost_is_refused(properties: str) -> Non
 @pytest.mark.parametrize("properties", sorted(REFUSED_VALUES))
 def test_a_value_of_jdbcs_that_means_nothing_is_refused(properties: str) -> None:
     assert properties in PROPERTIES
-    with pytest.raises(InterfaceError, match=f"^{name_of(properties)}: must be one of"):
+    with pytest.raises(InterfaceError, match=f"^{name_of(properties)}: expected one of"):
         parse_dsn(jdbc(properties))
 
 

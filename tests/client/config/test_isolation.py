@@ -29,5 +29,5 @@ def test_levels_have_their_words_and_everything_else_is_refused_by_name() -> Non
     assert isolation_clause(None) == ""
     assert isolation_clause("last_committed") == isolation_clause("committed_read_last_committed")
     for wrong in ("DIRTY_READ", "serializable", "", 1, ["dirty_read"]):
-        with pytest.raises(InterfaceError, match=r"^isolation: must be one of dirty_read, "):
+        with pytest.raises(InterfaceError, match=r"^isolation: expected one of dirty_read, "):
             isolation_clause(wrong)

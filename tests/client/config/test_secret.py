@@ -31,7 +31,7 @@ def test_copies_keep_the_password_and_pickles_do_not() -> None:
         assert isinstance(kept.password, Secret) and kept.password.reveal() == "pa55word"
     sent = pickle.loads(pickle.dumps(found))
     assert sent != found
-    with pytest.raises(InterfaceError, match=r"^password: was left out of a pickle"):
+    with pytest.raises(InterfaceError, match=r"^password: not included in a pickle"):
         sent.password.reveal()
     assert dataclasses.replace(sent, password="pa55word") == found
 

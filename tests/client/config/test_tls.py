@@ -42,5 +42,5 @@ def test_a_file_of_tls_that_is_of_no_use_is_named(name: str, tmp_path: Path) -> 
     with pytest.raises(InterfaceError, match=rf"^{name}: .*nothing.pem cannot be read: No such file"):
         parse_dsn(f"{URL}&{name}={tmp_path}/nothing.pem").ssl_context()
     (tmp_path / "empty.pem").touch()
-    with pytest.raises(InterfaceError, match=rf"^{name}: .*empty.pem is of no use: "):
+    with pytest.raises(InterfaceError, match=rf"^{name}: .*empty.pem is not usable: "):
         parse_dsn(f"{URL}&{name}={tmp_path}/empty.pem").ssl_context()

@@ -191,7 +191,7 @@ async def test_without_a_database_nothing_is_asked(greek: Server) -> None:
 async def test_a_question_that_fails_is_a_connect_error() -> None:
     asked = Peer([*login(), (None, error(-206, -111) + EOT), GOODBYE], with_login=True)
     async with listening(Peer(), asked) as listener:
-        with pytest.raises(ConnectError, match="locale could not be asked for"):
+        with pytest.raises(ConnectError, match="locale could not be queried"):
             await aioifx.connect(**options_for(listener.port, locale="auto"))
         await asyncio.wait_for(asked.gone.wait(), 10)
     said = dict(login_request(asked.groups[0]).environment)
@@ -216,9 +216,7 @@ async def found(answer: str, monkeypatch: pytest.MonkeyPatch, *peers: Peer, **op
 async def test_a_locale_that_is_ignored_is_refused_if_text_would_be_stored_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(
-        LocaleError, match=r"the locale of database stores is el_GR\.57372; give it as db_locale"
-    ):
+    with pytest.raises(LocaleError, match=r"database stores has the locale el_GR\.57372; set db_locale"):
         await found("el_GR.57372", monkeypatch, Peer(IGNORED[:-1], with_login=True))
 
 
@@ -234,5 +232,5 @@ async def test_an_ignored_locale_is_mended_where_it_may_be_learnt(monkeypatch: p
 
 
 async def test_a_locale_that_is_unknown_here_is_a_locale_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(LocaleError, match=r"'tlh\.klingon', whose code set is unknown here"):
+    with pytest.raises(LocaleError, match=r"'tlh\.klingon', whose code set is not supported"):
         await found("tlh.klingon", monkeypatch, Peer(), locale="auto")

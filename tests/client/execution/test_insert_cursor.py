@@ -192,5 +192,5 @@ async def test_an_insert_of_values_of_its_own_is_refused() -> None:
     ) as (conn, _):
         async with conn._session:
             statement = await prepare(conn._session, "insert into t values(?, 'x')")
-            with pytest.raises(NotSupportedError, match="which columns"):
+            with pytest.raises(NotSupportedError, match="did not describe the columns"):
                 InsertCursor(statement)

@@ -317,7 +317,7 @@ async def test_rows_that_use_the_connection_are_refused_instead_of_waiting_for_t
             conn.execute("delete from t where a = 1").send(None)  # what a driver of coroutines would do
 
         source: Any = asking() if kind == "async" else streaming()
-        with pytest.raises(InterfaceError, match="holds the connection"):
+        with pytest.raises(InterfaceError, match="already uses the connection"):
             await asyncio.wait_for(conn.executemany(INSERT, source), 10)
 
 

@@ -542,11 +542,11 @@ async def test_of_several_rows_the_last_has_the_number_and_the_cursor_stands_the
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (here(2), "row 2 came instead of row 1"),
-        (here(0, 7), "row 0 came"),
-        (ints(1) + done(1) + EOT, "row 0 came"),
-        (here(1, 1, 2), "2 rows up to 1 came instead of row 1"),
-        (here(4, 2, 3, 4), "3 rows up to 4 came instead of row 1"),
+        (here(2), "expected row 1, got row 2"),
+        (here(0, 7), "expected row 1, got row 0"),
+        (ints(1) + done(1) + EOT, "expected row 1, got row 0"),
+        (here(1, 1, 2), "expected row 1, got 2 rows up to 1"),
+        (here(4, 2, 3, 4), "expected row 1, got 3 rows up to 4"),
     ],
     ids=["another row", "no row has this number", "without a number", "two rows", "not among them"],
 )

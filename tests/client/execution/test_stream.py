@@ -157,7 +157,7 @@ async def test_a_row_factory_that_does_not_fit_leaves_nothing_behind() -> None:
 
 async def test_a_statement_without_rows_is_refused_and_released() -> None:
     async with talking((PREPARE, described(2, kind=StatementType.DELETE)), release(2)) as (conn, _):
-        with pytest.raises(InterfaceError, match="return rows"):
+        with pytest.raises(InterfaceError, match="returns rows"):
             await anext(conn.stream("delete from t"))
 
 

@@ -79,7 +79,7 @@ async def test_what_the_hooks_borrow_is_of_no_use_behind_them(server: Server) ->
         async with pool.acquire():
             assert len(held) == 2
             for conn in held:
-                with pytest.raises(InterfaceError, match="given back"):
+                with pytest.raises(InterfaceError, match="was released to its pool"):
                     await conn.ping()
 
 
@@ -100,7 +100,7 @@ async def hang(_: Connection) -> None:
 
 async def test_an_init_that_hangs_has_as_long_as_the_login(server: Server) -> None:
     pool = create_pool(server.dsn, init=hang, connect_timeout=0.2)
-    with pytest.raises(ConnectError, match=r"init hook was not done within connect_timeout, 0\.2 s"):
+    with pytest.raises(ConnectError, match=r"the hook did not finish within connect_timeout, 0\.2 s"):
         _ = await pool
     assert_shut(pool)
     await eventually(lambda: not server.stats.sessions)

@@ -369,7 +369,7 @@ async def test_a_forgotten_connection_warns_and_frees_its_place(server: Server, 
             else:
                 del conn
             gc.collect()
-        (warning,) = [each for each in caught if "given back" in str(each.message)]
+        (warning,) = [each for each in caught if "was not released" in str(each.message)]
         assert warning.category is ResourceWarning
         assert place(str(warning.message)), "debug mode names the borrower"
         async with asyncio.timeout(20):
@@ -401,7 +401,7 @@ async def test_a_forgotten_connections_number_may_be_anothers(server: Server) ->
         others = [aioifx.connect(server.dsn) for _ in range(3)]
         for other in others:
             async with other as stranger:
-                with pytest.raises(InterfaceError, match="not lent"):
+                with pytest.raises(InterfaceError, match="not yet released"):
                     await pool.release(stranger)
 
 

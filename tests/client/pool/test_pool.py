@@ -88,15 +88,15 @@ async def test_that_nobody_listens_is_told_by_the_start(server: Server) -> None:
 
 async def test_a_pool_that_was_not_started_says_so(server: Server) -> None:
     pool = create_pool(server.dsn)
-    with pytest.raises(InterfaceError, match="not been started"):
+    with pytest.raises(InterfaceError, match="is not started"):
         await pool.acquire()
-    with pytest.raises(InterfaceError, match="not been started"):
+    with pytest.raises(InterfaceError, match="is not started"):
         await pool.wait_ready()
 
 
 async def test_a_pool_starts_once(server: Server) -> None:
     async with pooled(server) as pool:
-        with pytest.raises(InterfaceError, match="started already"):
+        with pytest.raises(InterfaceError, match="already started"):
             _ = await pool
 
 
@@ -172,10 +172,10 @@ async def test_a_connection_is_released_once_and_by_whom_it_was_lent(server: Ser
     async with pooled(server) as pool:
         conn = await pool.acquire()
         async with create_pool(server.dsn) as other:
-            with pytest.raises(InterfaceError, match="not lent"):
+            with pytest.raises(InterfaceError, match="not yet released"):
                 await other.release(conn)
         await pool.release(conn)
-        with pytest.raises(InterfaceError, match="not lent"):
+        with pytest.raises(InterfaceError, match="not yet released"):
             await pool.release(conn)
 
 
@@ -192,7 +192,7 @@ async def test_one_acquire_is_for_one_block(server: Server) -> None:
     async with pooled(server, max_size=2) as pool:
         acquiring = pool.acquire()
         async with acquiring:
-            with pytest.raises(InterfaceError, match="call it again"):
+            with pytest.raises(InterfaceError, match="entered only once"):
                 async with acquiring:
                     pytest.fail("two blocks")
         assert pool.stats.in_use == 0
@@ -259,7 +259,7 @@ async def test_a_connection_is_back_when_release_returns_awaited_or_not(server: 
             assert (pool.stats.in_use, pool.stats.idle) == (0, 1)
             if awaited:
                 await released
-            with pytest.raises(InterfaceError, match="has it back already"):
+            with pytest.raises(InterfaceError, match="not yet released"):
                 _ = pool.release(conn)
 
 
@@ -287,7 +287,7 @@ async def test_too_many_waiters_are_refused_at_once(server: Server) -> None:
         async with pool.acquire():
             waiting = asyncio.create_task(pool.fetchval("select count(*) from log"))
             await queued(pool, 1)
-            with pytest.raises(PoolTimeout, match="1 are waiting already"):
+            with pytest.raises(PoolTimeout, match="max_waiting: 1 tasks are already waiting"):
                 await pool.acquire()
             assert pool.stats.rejected == 1
         assert await waiting == 0
@@ -827,5 +827,5 @@ async def test_arguments_of_a_wrong_type_are_interface_errors(server: Server) ->
 )
 def test_options_of_a_pool_are_of_their_types(option: dict[str, Any]) -> None:
     (name,) = option
-    with pytest.raises(InterfaceError, match=f"^{name}: must be"):
+    with pytest.raises(InterfaceError, match=f"^{name}: expected"):
         _ = create_pool("informix://u@h/d?server=s", **option)

@@ -164,7 +164,7 @@ def test_without_limits_nothing_is_due_by_the_time_alone() -> None:
 def test_too_many_waiters_are_refused() -> None:
     pool = lending(max_size=1, max_waiting=1)
     pool.wait(1, 0)
-    assert refused(pool.wait(2, 0)) == {2: "1 are waiting already"}
+    assert refused(pool.wait(2, 0)) == {2: "max_waiting: 1 tasks are already waiting"}
 
 
 def test_a_server_that_is_down_is_tried_again_later_and_later() -> None:
@@ -331,7 +331,7 @@ def test_who_waits_is_told_when_the_last_connection_to_a_server_that_is_down_goe
 def test_those_who_wait_for_a_new_connection_are_not_too_many() -> None:
     pool = lending(max_size=3, max_waiting=1)
     assert [pool.wait(waiter, 0) for waiter in range(3)] == [[Open()]] * 3
-    assert refused(pool.wait(3, 0)) == {3: "1 are waiting already"}
+    assert refused(pool.wait(3, 0)) == {3: "max_waiting: 1 tasks are already waiting"}
 
 
 def test_a_connection_that_ended_by_itself_is_replaced() -> None:

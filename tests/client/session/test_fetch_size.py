@@ -112,7 +112,7 @@ async def test_a_refused_query_is_opened_again_with_the_standard_size_and_so_are
             assert await conn.fetch("select c1 from t") == [(1,), (2,), (3,)]
             assert await conn.fetch("select c1 from t") == [(4,)]
     assert [record.message for record in caplog.records] == [
-        "a fetch of 1000000 bytes failed with -406; this connection asks for 32767 from now on"
+        "a fetch of 1000000 bytes failed with -406; this connection now uses 32767"
     ]
 
 

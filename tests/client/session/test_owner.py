@@ -244,7 +244,7 @@ def asked(awaitable: Callable[[], Awaitable[object]]) -> object:
     return results[0]
 
 
-REFUSED = f"belongs to the process {os.getpid()}, which has forked: open another one in this process"
+REFUSED = f"belongs to the process {os.getpid()}, which has forked; open a new one in this process"
 
 
 @forks

@@ -87,7 +87,7 @@ async def test_a_turn_is_not_given_to_the_task_that_holds_it() -> None:
     async with talking() as (conn, _):
         session = conn._session
         async with session:
-            with pytest.raises(InterfaceError, match="holds the connection already"):
+            with pytest.raises(InterfaceError, match="already uses the connection"):
                 await conn.fetch(QUERY)
         assert conn.stats.round_trips == 0
 

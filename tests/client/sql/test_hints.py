@@ -20,8 +20,8 @@ QUERY = "select tabname from systables where tabid = "
         ("a = $1", "the placeholder is ?, not $1"),
         ("a = %s", "the placeholder is ?, not %s"),
         ("a = %(size)s", "the placeholder is ?, not %(size)s"),
-        ("a = :size", "the value of :size goes into named="),
-        ("a = :1", "the value of :1 goes into named="),
+        ("a = :size", "pass the value of :size as named="),
+        ("a = :1", "pass the value of :1 as named="),
         ("a = ?", ""),
         ("a = '$1 %s :size'", ""),
         ('a = "$1"', ""),
@@ -48,8 +48,8 @@ def test_values_that_fit_get_no_hint() -> None:
     assert hint_for_values("a = ?", 1, (1, 2)) == ""
 
 
-MAPPING = "a mapping goes into named=, and its names into the statement as :name"
-ONE_BY_ONE = "give the values one by one: (sql, *values)"
+MAPPING = "pass a mapping as named=, and write :name in the statement"
+ONE_BY_ONE = "pass the values one by one: (sql, *values)"
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ ONE_BY_ONE = "give the values one by one: (sql, *values)"
     [
         ("$1", (), SQLSyntaxError, "the placeholder is ?, not $1"),
         ("%s", (), SQLSyntaxError, "the placeholder is ?, not %s"),
-        (":size", (), SQLSyntaxError, "the value of :size goes into named="),
+        (":size", (), SQLSyntaxError, "pass the value of :size as named="),
         ("$1", (1,), InterfaceError, "the placeholder is ?, not $1"),
         ("%s", (1,), InterfaceError, "the placeholder is ?, not %s"),
-        (":size", (1,), InterfaceError, "the value of :size goes into named="),
+        (":size", (1,), InterfaceError, "pass the value of :size as named="),
         (":size", ({"size": 1},), InterfaceError, MAPPING),
         ("%(size)s", ({"size": 1},), InterfaceError, MAPPING),
         ("?", ({"size": 1},), DataError, MAPPING),

@@ -87,7 +87,7 @@ def test_a_nul_is_refused_with_its_place() -> None:
 
 @pytest.mark.parametrize("sql", [None, b"select 1", 7, ["select 1"]])
 def test_only_a_str_is_sql(sql: object) -> None:
-    with pytest.raises(InterfaceError, match="sql: must be a str"):
+    with pytest.raises(InterfaceError, match="sql: expected a str"):
         scan(sql)  # type: ignore[arg-type] # the error is what is tested
 
 
