@@ -66,7 +66,7 @@ def test_the_query_of_a_partition() -> None:
         (lambda: Source("item", "id", columns=()), "columns: must be a sequence"),
         (lambda: Source("item", "id", columns=("id", "1; --")), "columns: "),
         (lambda: Source("item", "id", params=(1,)), "params: "),
-        (lambda: Source(None, "id"), "relation: must be a str"),  # type: ignore[arg-type]
+        (lambda: Source(None, "id"), "relation: expected a str"),  # type: ignore[arg-type]
         (lambda: cut_at([3, 3]), "bounds: must rise"),
         (lambda: cut_at([1.5]), "bounds: must be whole"),  # type: ignore[list-item]
         (lambda: cut_at(range(MOST)), "bounds: must make"),
