@@ -3,7 +3,7 @@
 Invariants:
 1. Every method takes the time and returns the actions to perform; it has no other effects.
 2. First come, first served: a connection goes to the longest waiter, even if another task could use it sooner.
-3. ``len(idle) + len(lent) + opening <= max_size``, always. A connection is either idle or in use.
+3. The number of open and opening connections is at most max_size, always. A connection is either idle or in use.
 """
 
 from __future__ import annotations
