@@ -279,7 +279,7 @@ async def test_a_value_that_arrow_cannot_hold_names_its_column(
 
 
 async def test_what_returns_no_rows_is_refused(conn: aioifx.Connection) -> None:
-    with pytest.raises(aioifx.InterfaceError, match="statements that returns rows"):
+    with pytest.raises(aioifx.InterfaceError, match="statement that returns rows"):
         await fetch_arrow(conn, "CREATE TABLE nothing (n INTEGER)")
     with pytest.raises(aioifx.InterfaceError, match="the query must be str, not int"):
         await fetch_arrow(conn, 1)  # type: ignore[call-overload]
