@@ -153,5 +153,5 @@ def test_data_of_another_width_is_a_protocol_error() -> None:
 
 
 def test_text_that_is_none_is_refused() -> None:
-    with pytest.raises(DataError, match="no text in utf8"):
+    with pytest.raises(DataError, match="not valid utf8"):
         decode_bind(TypeCode.CHAR, b"", b"", 0, 0, b"\xff", UTF8)

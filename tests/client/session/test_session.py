@@ -515,7 +515,7 @@ async def test_an_idle_connection_does_not_hoard_what_nobody_asked_for(
             peer.send(bytes(100))
         await until(lambda: conn._session.channel.bytes_in >= 1100)
         assert conn.is_closed()
-        with pytest.raises(ConnectionLost, match="nobody asked"):
+        with pytest.raises(ConnectionLost, match="unsolicited bytes"):
             await conn.fetch(QUERY)
 
 
