@@ -115,7 +115,8 @@ async def test_an_init_that_hangs_once_keeps_no_place_in_the_pool(server: Server
 
     async with pooled(server, min_size=0, init=init, connect_timeout=0.2) as pool:
         assert await pool.fetchval("select count(*) from log") == 0
-        assert (pool.stats.failed, pool.stats.opened) == (1, 1)
+        assert pool.stats.opened == 1
+        assert pool.stats.failed >= 1  # more on a machine that is too busy to log in within 0.2 s
 
 
 async def test_a_timeout_of_inits_own_is_not_the_pools(server: Server) -> None:
