@@ -113,10 +113,9 @@ async def test_an_init_that_hangs_once_keeps_no_place_in_the_pool(server: Server
         if hangs and hangs.pop():
             await hang(conn)
 
-    async with pooled(server, min_size=0, init=init, connect_timeout=0.2) as pool:
+    async with pooled(server, min_size=0, init=init, connect_timeout=1) as pool:
         assert await pool.fetchval("select count(*) from log") == 0
-        assert pool.stats.opened == 1
-        assert pool.stats.failed >= 1  # more on a machine that is too busy to log in within 0.2 s
+        assert (pool.stats.failed, pool.stats.opened) == (1, 1)
 
 
 async def test_a_timeout_of_inits_own_is_not_the_pools(server: Server) -> None:
