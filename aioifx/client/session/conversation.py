@@ -37,12 +37,13 @@ class Conversation:
         pipelining: bool = False,
     ) -> None:
         self.channel = channel
-        self.use_capabilities(capabilities)
+        self.capabilities = capabilities
+        self._usual_reader = _shared_reader(capabilities)
         self.stats = Stats()
         self.line = Dispatcher(
             channel,
             self.stats,
-            lambda: self._usual_reader,
+            self._usual_reader,
             self.observe,
             self._probe,
             command_timeout=command_timeout,
@@ -50,11 +51,6 @@ class Conversation:
             pipelining=pipelining,
         )
         self._cursors = 0
-
-    def use_capabilities(self, capabilities: Capabilities) -> None:
-        """Use the layouts that were negotiated."""
-        self.capabilities = capabilities
-        self._usual_reader = _shared_reader(capabilities)
 
     def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
         """A reader for replies with rows, or with another limit; reusable."""

@@ -104,7 +104,7 @@ class Cleanup:
 class Dispatcher:
     """Orders the requests of one connection. Bound to one event loop.
 
-    Args:     reader: returns the reader of ordinary replies. told: called with each reply to deferred cleanup.
+    Args:     reader: of ordinary replies. told: called with each reply to deferred cleanup.
               probe: returns the statement that receives a late urgent byte.
               command_timeout: seconds for a call, from queueing to the last reply.
               cancel_timeout: seconds for the rest of a cancelled call; 0 drops the connection immediately.
@@ -115,7 +115,7 @@ class Dispatcher:
         self,
         channel: Channel,
         stats: Stats,
-        reader: Callable[[], Reader[Reply]],
+        reader: Reader[Reply],
         told: Callable[[Reply], None],
         probe: Callable[[], Cleanup],
         *,
@@ -369,7 +369,7 @@ class Dispatcher:
         return ticket
 
     async def _unasked(self) -> Any:
-        self._told(await self._reader().parser(self.channel.inbox))
+        self._told(await self._reader.parser(self.channel.inbox))
         raise ProtocolError("the server sent an unexpected message")
 
     def _came(self, ticket: InFlight[Any], answer: Any) -> None:
@@ -616,7 +616,7 @@ class Dispatcher:
         outbox = Outbox()
         chore.put(outbox)
         requests.put_eot(outbox)
-        ticket = self.submit(outbox.take(), self._reader(), told=self._told, orphaned=chore.replied)
+        ticket = self.submit(outbox.take(), self._reader, told=self._told, orphaned=chore.replied)
         ticket.abandoned = True
         return True
 

@@ -63,7 +63,7 @@ class Rig:
         self.on_urgent: Callable[[], None] = lambda: None
         self.stats = Stats()
         self.line = Dispatcher(
-            self.channel, self.stats, lambda: self.reader, self.told, lambda: self.chore(PROBE), **options
+            self.channel, self.stats, self.reader, self.told, lambda: self.chore(PROBE), **options
         )
 
     @property
