@@ -1,9 +1,10 @@
-"""A peer that plays a server's part from a script, in memory or on a socket, and writes down what the client sent.
+"""A scripted server, in memory or on a socket, that checks and records what the client sends.
 
-A script is a list of turns: what the client must send, and what it gets for it. A request is written as bytes, which
-are compared one by one, or in words, ``"Id(2) CurName Open Id(2) Fetch(4096)"``: the names of `aioifx.wire.requests`,
-with the first field in parentheses where it matters. The client's bytes are framed by `read_request`, which
-has its own tests on JDBC's frames; nothing here decides what a correct request is.
+A script is a list of exchanges: the request that the client must send, and its reply. A request is bytes, which must
+be equal, or words, ``"Id(2) CurName Open Id(2) Fetch(4096)"``: the names of `aioifx.wire.requests`, with the first
+field in parentheses where it matters. None as a request accepts anything. `read_request` frames the client's bytes, and
+has its own tests on JDBC's frames; nothing here decides what a correct request is. An example is in
+docs/development/testing.md.
 """
 
 from __future__ import annotations
@@ -41,11 +42,14 @@ UNLOGGED = 0x14
 ANSI = 0x17
 
 
-# -- answers ----------------------------------------------------------------------------------------------------------
+# -- replies ----------------------------------------------------------------------------------------------------------
 
 
-class Held:
-    """An answer that waits: the request has come (`reached`), nothing but *first* bytes go out until `release`."""
+class Delayed:
+    """A reply that is sent on `release`; `reached` is set when the request has arrived.
+
+    Args:     first: how many bytes of it are sent immediately.
+    """
 
     def __init__(self, answer: bytes, *, first: int = 0) -> None:
         self.answer = answer
@@ -60,22 +64,22 @@ class Held:
             self._on_release()
 
 
-class Cut(NamedTuple):
-    """An answer after which the server is gone."""
+class Disconnect(NamedTuple):
+    """A reply after which the server closes the connection; with *reset* it aborts it."""
 
     answer: bytes = b""
     reset: bool = False
 
 
-SILENCE = b""
-"""No answer; the next one comes when the client sends something again."""
+NO_REPLY = b""
+"""No reply to this request."""
 
-Answer: TypeAlias = bytes | Held | Cut
-Turn: TypeAlias = tuple[bytes | str | None, Answer]
+Answer: TypeAlias = bytes | Delayed | Disconnect
+Exchange: TypeAlias = tuple[bytes | str | None, Answer]
 
 EOT = b"\0\x0c"
 CLOSED = b"\0\x0a"
-"""What a server that closes the cursor by itself puts into the answer to its last fetch (OPTOFC)."""
+"""Part of the reply to the last fetch if the server closes the cursor by itself (OPTOFC)."""
 EXIT = b"\0\x38"
 
 
@@ -104,7 +108,7 @@ def insert_done(serial8: int = 0, bigserial: int = 0) -> bytes:
 def error(
     sqlcode: int, isamcode: int = 0, *, offset: int = 0, token: str = "", sqlstate: str = "", text: str = ""
 ) -> bytes:
-    """ERR; what follows it is the caller's."""
+    """ERR, without the EOT after it."""
     told = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
     return _built(lambda outbox: replies.put_error(outbox, Capabilities(), told))
 
@@ -127,19 +131,19 @@ def described(
     warnings: int = 0,
     capabilities: Capabilities = DIALECT,
 ) -> bytes:
-    """The whole answer to PREPARE."""
+    """The complete reply to PREPARE."""
     description = Description(kind, statement_id, columns, row_size, 1)
     describe = _built(lambda outbox: replies.put_describe(outbox, capabilities, description))
     return describe + done(warnings=warnings, capabilities=capabilities) + EOT
 
 
 def executed(statement_id: int, kind: int, rows: int = 0) -> bytes:
-    """The whole answer to COMMAND."""
+    """The complete reply to COMMAND."""
     return described(statement_id, kind=kind).removesuffix(done() + EOT) + done(rows) + EOT
 
 
 def takes(*types: SqlType) -> bytes:
-    """The whole answer to CIDESCRIBE."""
+    """The complete reply to CIDESCRIBE."""
     return _built(lambda outbox: replies.put_idescribe(outbox, Capabilities(), types)) + EOT
 
 
@@ -153,7 +157,7 @@ def raw_row(payload: bytes) -> bytes:
 
 
 def accepted(**fields: Any) -> bytes:
-    """A login reply; an accept unless *fields* say something else."""
+    """A login reply; it accepts unless *fields* say otherwise."""
     return _built(
         lambda outbox: put_login_reply(
             outbox,
@@ -171,21 +175,21 @@ def accepted(**fields: Any) -> bytes:
 
 
 def agreed(mask: str = "bdbe9ffe7fb7ffeff8") -> bytes:
-    """The answer to PROTOCOLS; the mask is 14.10's."""
+    """The reply to PROTOCOLS; the mask is 14.10's."""
     return _built(lambda outbox: requests.put_protocols(outbox, bytes.fromhex(mask))) + EOT
 
 
 def opened(warnings: int = LOGGED) -> bytes:
-    """The answer to DBOPEN."""
+    """The reply to DBOPEN."""
     return done(warnings=warnings) + EOT
 
 
 PREPARE = "Prepare Describe WantDone"
 COMMAND = "Command Describe Execute Release"
-BEGIN: Turn = ("Begin", done() + EOT)
-COMMIT: Turn = ("Commit", done() + EOT)
-ROLLBACK: Turn = ("Rollback", done() + EOT)
-GOODBYE: Turn = (EXIT, EXIT)
+BEGIN: Exchange = ("Begin", done() + EOT)
+COMMIT: Exchange = ("Commit", done() + EOT)
+ROLLBACK: Exchange = ("Rollback", done() + EOT)
+GOODBYE: Exchange = (EXIT, EXIT)
 
 
 def opening(
@@ -200,25 +204,25 @@ def fetching(statement_id: int, size: int = 32767) -> str:
     return f"Id({statement_id}) Fetch({size})"
 
 
-def close(statement_id: int) -> Turn:
+def close(statement_id: int) -> Exchange:
     return f"Id({statement_id}) Close", EOT
 
 
-def release(statement_id: int) -> Turn:
+def release(statement_id: int) -> Exchange:
     return f"Id({statement_id}) Release", EOT
 
 
-def closing(statement_id: int) -> list[Turn]:
-    """CLOSE and RELEASE, two turns."""
+def closing(statement_id: int) -> list[Exchange]:
+    """CLOSE and RELEASE, two exchanges."""
     return [close(statement_id), release(statement_id)]
 
 
 def select_ints(
     statement_id: int, *values: int, hold: bool = False, freed: bool = False, kept: bool = False
-) -> list[Turn]:
+) -> list[Exchange]:
     """A whole query of one INTEGER column, from PREPARE to RELEASE, in one block.
 
-    Args:     freed: the statement goes with its cursor. kept: it is not released at all.
+    Args:     freed: the server releases the statement with its cursor. kept: it is not released.
     """
     return [
         (PREPARE, described(statement_id, C1)),
@@ -227,14 +231,14 @@ def select_ints(
     ]
 
 
-def login(database: bool = True, warnings: int = LOGGED) -> list[Turn]:
+def login(database: bool = True, warnings: int = LOGGED) -> list[Exchange]:
     """Everything up to an open connection."""
-    turns: list[Turn] = [(None, accepted()), ("Protocols", agreed()), ("Info", EOT)]
+    turns: list[Exchange] = [(None, accepted()), ("Protocols", agreed()), ("Info", EOT)]
     return [*turns, ("DbOpen", opened(warnings))] if database else turns
 
 
-def played(file: str, case: str) -> list[Turn]:
-    """A recorded conversation as a script: JDBC's frames, each with the rig's answer to it."""
+def played(file: str, case: str) -> list[Exchange]:
+    """A recorded conversation as a script: JDBC's frames, each with the reply that JDBC was sent."""
     script: list[tuple[bytes, bytes]] = []
     for frame in frames(file):
         if frame.case != case or frame.is_event:
@@ -247,18 +251,18 @@ def played(file: str, case: str) -> list[Turn]:
     return [*script]
 
 
-def without_describe_input(script: list[Turn]) -> list[Turn]:
-    """A difference on purpose: JDBC sends CIDESCRIBE even where there is no parameter; we save the round trip."""
+def without_describe_input(script: list[Exchange]) -> list[Exchange]:
+    """A deliberate difference: JDBC sends CIDESCRIBE even without parameters; we save the round trip."""
     return [turn for turn in script if turn[1] != b"\0\x7d\0\0" + EOT]
 
 
-def in_one_group(script: list[Turn]) -> list[Turn]:
-    """A difference on purpose: JDBC opens a cursor with a VARCHAR column in one group, and fetches in the next.
+def in_one_group(script: list[Exchange]) -> list[Exchange]:
+    """A deliberate difference: JDBC opens a cursor with a VARCHAR column in one group, and fetches in the next.
 
     It does so to add RET_TYPE. RET_TYPE changes nothing about a VARCHAR, and servers take OPEN and NFETCH in one group
     (observed: 12.10 to 15), so we save the round trip and the message.
     """
-    merged: list[Turn] = []
+    merged: list[Exchange] = []
     for request, answer in script:
         assert isinstance(request, bytes)
         if (ret_type := request.find(b"\0\x64\0\1")) >= 0:
@@ -271,7 +275,7 @@ def in_one_group(script: list[Turn]) -> list[Turn]:
     return merged
 
 
-# -- how an answer is cut into chunks ---------------------------------------------------------------------------------
+# -- how a reply is split into chunks ---------------------------------------------------------------------------------
 
 
 def whole(data: bytes) -> list[bytes]:
@@ -301,13 +305,13 @@ class Peer(asyncio.Protocol):
     """The server's end of one connection.
 
     Args:     turns: the script. with_login: the first request is a login, framed by its size.
-              framed: False takes whatever comes at a time for one request, for peers that do not speak SQLI.
-              greeting: what is sent before the client said anything. chunks: how answers are cut.
+              framed: False takes each chunk for one request, for peers that do not speak SQLI.
+              greeting: sent before the client's first byte. chunks: how replies are split.
     """
 
     def __init__(
         self,
-        turns: Iterable[Turn] = (),
+        turns: Iterable[Exchange] = (),
         *,
         with_login: bool = False,
         framed: bool = True,
@@ -320,7 +324,7 @@ class Peer(asyncio.Protocol):
         self.requests: list[list[requests.Request]] = []
         self.failure: str | None = None
         self.gone = asyncio.Event()
-        """The client has closed its end."""
+        """Set when the client has closed its end."""
         self._turns = iter(turns)
         self._login_next = with_login
         self._framed = framed
@@ -331,19 +335,19 @@ class Peer(asyncio.Protocol):
         self._parser: Parser[list[requests.Request]] | None = None
         self._taken = 0
         self._answers: list[Answer] = []
-        self._waiting: Held | None = None
+        self._waiting: Delayed | None = None
         self._transport: asyncio.Transport | None = None
 
     # -- what the client did ------------------------------------------------------------------------------------------
 
     @property
     def said(self) -> list[str]:
-        """Every request so far, in words."""
+        """All requests so far, in words."""
         return [in_words(group) for group in self.requests]
 
     @property
     def statements(self) -> list[bytes]:
-        """The SQL texts of every PREPARE and COMMAND."""
+        """The SQL of each PREPARE and COMMAND."""
         return [
             request.sql
             for group in self.requests
@@ -352,7 +356,7 @@ class Peer(asyncio.Protocol):
         ]
 
     def check(self) -> None:
-        """Raise unless the script was played to its end."""
+        """Raise unless the client has sent everything in the script."""
         if self.failure is not None:
             raise ScriptBroken(self.failure)
         if rest := [expected for expected, _ in self._turns]:
@@ -433,7 +437,7 @@ class Peer(asyncio.Protocol):
     def _play(self) -> None:
         while self._answers:
             answer = self._answers[0]
-            if isinstance(answer, Held):
+            if isinstance(answer, Delayed):
                 if answer is not self._waiting:
                     self._waiting = answer
                     answer._on_release = self._play
@@ -442,16 +446,16 @@ class Peer(asyncio.Protocol):
                 if not answer.released:
                     return
             del self._answers[0]
-            if isinstance(answer, Held):
+            if isinstance(answer, Delayed):
                 self.send(answer.answer[answer.first :])
-            elif isinstance(answer, Cut):
+            elif isinstance(answer, Disconnect):
                 self.send(answer.answer)
                 self.hang_up(reset=answer.reset)
             else:
                 self.send(answer)
 
     def send(self, data: bytes) -> None:
-        """Send something, asked for or not."""
+        """Send *data*, whether the client has requested it or not."""
         if self._transport is not None and not self._transport.is_closing():
             for chunk in self._chunks(data) if data else ():
                 self._transport.write(chunk)
@@ -465,7 +469,7 @@ class Peer(asyncio.Protocol):
 
 
 def in_words(group: Sequence[requests.Request]) -> str:
-    """A group as a script writes it, the first field of every message in parentheses if it is a number."""
+    """A group in the words of a script, with the first field of each message in parentheses if it is a number."""
     return " ".join(_word(request) for request in group)
 
 
@@ -490,7 +494,7 @@ def _fits(group: Sequence[requests.Request], expected: str) -> bool:
 
 
 class MemoryTransport(asyncio.Transport):
-    """One end of a pipe within one loop: every write is a chunk of its own at the other end."""
+    """One end of a pipe within one loop: each write arrives as a chunk of its own."""
 
     def __init__(self, protocol: asyncio.Protocol) -> None:
         super().__init__()
@@ -546,7 +550,7 @@ def session_with(
     capabilities: Capabilities | None = None,
     **options: Any,
 ) -> Session:
-    """A session that is past its login."""
+    """A session after its login."""
     channel = Channel()
     pipe(channel, peer)
     code_set = code_set_of(locale)
@@ -557,16 +561,16 @@ def session_with(
 
 @contextlib.asynccontextmanager
 async def talking(
-    *script: Turn | Sequence[Turn],
+    *script: Exchange | Sequence[Exchange],
     chunks: Chunking = whole,
     row_factory: Any = None,
     peer_dialect: Capabilities = DIALECT,
     statement_cache_size: int = 0,
     **options: Any,
 ) -> AsyncIterator[tuple[Connection, Peer]]:
-    """A connection to a peer with this script; the script must have been played when the block ends.
+    """A connection to a peer with this script, which must have been played when the block ends.
 
-    Without a cache every call shows all of its messages.
+    Without a statement cache, each call sends all of its messages.
     """
     peer = Peer(flat(script), chunks=chunks, capabilities=peer_dialect)
     session = session_with(peer, **options)
@@ -582,22 +586,22 @@ async def talking(
         await at_rest(session)
     finally:
         if peer.failure is not None:
-            peer.check()  # what the test saw is but the consequence
+            peer.check()  # the test's own failure would only be its consequence
         connection.terminate()
         await session.channel.wait_closed()
     peer.check()
 
 
-def flat(script: Iterable[Turn | Sequence[Turn]]) -> Iterator[Turn]:
+def flat(script: Iterable[Exchange | Sequence[Exchange]]) -> Iterator[Exchange]:
     for turn in script:
         if isinstance(turn, list):
-            yield from cast(list[Turn], turn)
+            yield from cast(list[Exchange], turn)
         else:
-            yield cast(Turn, turn)
+            yield cast(Exchange, turn)
 
 
 async def at_rest(session: Session) -> None:
-    """Let the session send its cleanup; a peer that does not reply ends that, too."""
+    """Wait until the session has sent its cleanup, or is closed."""
     for _ in range(1_000):
         if session.line.is_idle or not session.is_open:
             return
@@ -605,18 +609,18 @@ async def at_rest(session: Session) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until *condition* holds; for peers in memory, where nothing takes time."""
+    """Run the loop until *condition* holds; for peers in memory, where nothing takes time."""
     for _ in range(10_000):
         if condition():
             return
         await asyncio.sleep(0)
-    raise AssertionError("it does not come about")
+    raise AssertionError("the condition never held")
 
 
-async def cancel_at(held: Held, call: Coroutine[Any, Any, Any]) -> None:
-    """Start *call*, and cancel it when it has come to *held*; the answer is still out then."""
+async def cancel_at(delayed: Delayed, call: Coroutine[Any, Any, Any]) -> None:
+    """Start *call*, and cancel it when its request has arrived and the reply has not been sent."""
     task = asyncio.ensure_future(call)
-    await asyncio.wait_for(held.reached.wait(), 10)
+    await asyncio.wait_for(delayed.reached.wait(), 10)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
@@ -627,7 +631,7 @@ async def cancel_at(held: Held, call: Coroutine[Any, Any, Any]) -> None:
 
 
 class Listener:
-    """A port on the loopback interface; every connection to it is the next of *peers*."""
+    """A port on the loopback interface; the n-th connection to it is answered by the n-th peer."""
 
     def __init__(self, server: asyncio.Server, peers: list[Peer]) -> None:
         self._server = server

@@ -28,13 +28,13 @@ from tests.scripted import (
     FLAG,
     GOODBYE,
     INTEGER,
+    NO_REPLY,
     PREPARE,
-    SILENCE,
     TEXT,
-    Cut,
-    Held,
+    Delayed,
+    Disconnect,
+    Exchange,
     Peer,
-    Turn,
     cancel_at,
     close,
     closing,
@@ -59,12 +59,12 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
-deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
+deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
 
 
 @contextlib.asynccontextmanager
 async def connected(
-    *script: Turn | Sequence[Turn], **options: Any
+    *script: Exchange | Sequence[Exchange], **options: Any
 ) -> AsyncIterator[tuple[aioifx.Connection, Peer]]:
     """A connection over a socket; its script must have been played when the block ends.
 
@@ -125,7 +125,7 @@ async def test_many_blocks_of_every_kind_of_field_come_whole(
             )
         blocks.append(block)
 
-    def script(hold: str) -> list[Turn]:
+    def script(hold: str) -> list[Exchange]:
         return [
             (PREPARE, described(3, *columns, row_size=2100)),
             (f"Id(3) CurName {hold}AutoFree Open Id(3) RetType(5) Fetch", blocks[0] + EOT),
@@ -142,7 +142,7 @@ async def test_many_blocks_of_every_kind_of_field_come_whole(
 
 async def test_a_large_insert_passes_a_slow_reader() -> None:
     text = "z" * 30_000
-    row: Turn = ("Id(2) Bind(2) Execute", done(1) + EOT)
+    row: Exchange = ("Id(2) Bind(2) Execute", done(1) + EOT)
     async with connected(
         (PREPARE, described(2, C1, TEXT, kind=StatementType.INSERT)),
         ("Id(2) DescribeInput", takes(INTEGER, TEXT.type)),
@@ -168,7 +168,7 @@ async def test_a_hundred_tasks_share_one_connection() -> None:
 
 
 async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
-    held = Held(ints(1, 2, 3) + error(-213) + EOT, first=13)
+    held = Delayed(ints(1, 2, 3) + error(-213) + EOT, first=13)
     async with connected(
         (PREPARE, described(2, C1)), (opening(2, freed=True), held), closing(2), select_ints(2, 7, freed=True)
     ) as (conn, _):
@@ -179,7 +179,7 @@ async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
 
 
 async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_next_call() -> None:
-    held = Held(ints(1, 2, 3) + EOT, first=13)
+    held = Delayed(ints(1, 2, 3) + EOT, first=13)
     async with connected(
         (PREPARE, described(2, C1)),
         (opening(2, freed=True), held),
@@ -202,7 +202,7 @@ async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_n
 @pytest.mark.parametrize("reset", [True, False])
 async def test_a_server_that_dies_in_a_fetch_is_told_to_all_who_wait(reset: bool) -> None:
     async with connected(
-        (PREPARE, described(2, C1)), (opening(2, freed=True), Cut(ints(1, 2)[:17], reset=reset))
+        (PREPARE, described(2, C1)), (opening(2, freed=True), Disconnect(ints(1, 2)[:17], reset=reset))
     ) as (conn, _):
         errors = await asyncio.wait_for(
             asyncio.gather(*(conn.fetch(QUERY) for _ in range(5)), return_exceptions=True), 10
@@ -230,7 +230,7 @@ async def test_terminating_says_nothing_and_waits_for_nobody() -> None:
 
 
 async def test_terminating_tells_who_waits() -> None:
-    held = Held(described(2, C1))
+    held = Delayed(described(2, C1))
     async with connected((PREPARE, held)) as (conn, _):
         waiting = asyncio.ensure_future(conn.fetch(QUERY))
         await held.reached.wait()
@@ -254,14 +254,14 @@ async def test_two_tasks_may_close_it() -> None:
 
 
 async def test_closing_does_not_wait_for_ever() -> None:
-    async with connected((EXIT, SILENCE)) as (conn, peer):
+    async with connected((EXIT, NO_REPLY)) as (conn, peer):
         await asyncio.wait_for(conn.close(timeout=0.05), 10)
         assert conn.is_closed()
         await asyncio.wait_for(peer.gone.wait(), 10)
 
 
 async def test_closing_a_connection_whose_server_is_gone_is_no_error() -> None:
-    async with connected((COMMAND, Cut())) as (conn, _):
+    async with connected((COMMAND, Disconnect())) as (conn, _):
         with pytest.raises(ConnectionLost):
             await conn.execute(DELETE)
         await conn.close()

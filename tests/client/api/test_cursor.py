@@ -41,9 +41,9 @@ from tests.scripted import (
     ROLLBACK,
     UNLOGGED,
     Chunking,
-    Cut,
-    Held,
-    Turn,
+    Delayed,
+    Disconnect,
+    Exchange,
     cancel_at,
     closing,
     column,
@@ -69,9 +69,9 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 QUERY = "select c1 from t"
 INSERT = "insert into t values(?)"
-started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
-ended: list[Turn] = [*started, (fetching(2), ints(3, 4, 5) + done(5) + EOT), *closing(2)]
-insertion: list[Turn] = [
+started: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
+ended: list[Exchange] = [*started, (fetching(2), ints(3, 4, 5) + done(5) + EOT), *closing(2)]
+insertion: list[Exchange] = [
     (PREPARE, described(3, C1, kind=StatementType.INSERT)),
     ("Id(3) DescribeInput", takes(INTEGER)),
 ]
@@ -145,7 +145,7 @@ async def test_what_an_insert_did_is_told() -> None:
 
 
 async def test_executemany_tells_the_sum() -> None:
-    row: Turn = ("Id(3) Bind(1) Execute", done(2) + EOT)
+    row: Exchange = ("Id(3) Bind(1) Execute", done(2) + EOT)
     async with talking(insertion, BEGIN, row, row, COMMIT, release(3)) as (conn, _):
         cursor = await conn.cursor().executemany(INSERT, [[1], [2]])
         assert cursor.rowcount == 4
@@ -247,10 +247,10 @@ async def test_the_name_is_told_while_the_cursor_is_open_at_the_server() -> None
 
 @pytest.mark.parametrize("sql", ["select c1 from t for update", "SELECT c1 FROM t FOR\n UPDATE OF c1"])
 async def test_a_cursor_for_update_stays_open_until_a_row_behind_the_last_is_asked_for(sql: str) -> None:
-    update: Turn = ("Command Describe Execute Release", executed(0, StatementType.UPDATE_CURRENT, 1))
-    row: Turn = (opening(2), ints(1) + EOT)
-    last: Turn = (fetching(2), ints(2) + done(2) + EOT)
-    end: Turn = (fetching(2), done(2) + EOT)
+    update: Exchange = ("Command Describe Execute Release", executed(0, StatementType.UPDATE_CURRENT, 1))
+    row: Exchange = (opening(2), ints(1) + EOT)
+    last: Exchange = (fetching(2), ints(2) + done(2) + EOT)
+    end: Exchange = (fetching(2), done(2) + EOT)
     async with talking(BEGIN, (PREPARE, described(2, C1)), row, last, update, end, closing(2), COMMIT) as (
         conn,
         peer,
@@ -269,7 +269,7 @@ async def test_a_cursor_for_update_stays_open_until_a_row_behind_the_last_is_ask
 @pytest.mark.parametrize("end", [EOT, done() + EOT, done(3) + EOT, error(100) + EOT])
 async def test_rows_for_update_may_come_one_by_one_each_with_its_count(end: bytes) -> None:
     """JDBC stops at the first count."""
-    rows: list[Turn] = [(opening(2), ints(1) + done(1) + EOT), (fetching(2), ints(2) + done(2) + EOT)]
+    rows: list[Exchange] = [(opening(2), ints(1) + done(1) + EOT), (fetching(2), ints(2) + done(2) + EOT)]
     script = [BEGIN, (PREPARE, described(2, C1)), *rows, (fetching(2), end), *closing(2), COMMIT]
     async with talking(script) as (conn, _):
         async with conn.transaction():
@@ -305,8 +305,8 @@ async def test_hold_is_sent_where_a_transaction_may_end_before_the_cursor(
     warnings: int, hold: bool, in_transaction: bool, is_held: bool, scroll: bool
 ) -> None:
     words = f"CurName {'Scroll ' * scroll}{'Hold ' * is_held}Open"
-    opened: Turn = (f"Id(2) {words}", EOT) if scroll else (f"Id(2) {words} Id(2) Fetch", ints(1) + EOT)
-    script: list[Turn] = [(PREPARE, described(2, C1)), opened, *closing(2)]
+    opened: Exchange = (f"Id(2) {words}", EOT) if scroll else (f"Id(2) {words} Id(2) Fetch", ints(1) + EOT)
+    script: list[Exchange] = [(PREPARE, described(2, C1)), opened, *closing(2)]
     if in_transaction:
         script = [*([BEGIN] if warnings == LOGGED else []), *script, COMMIT]
     async with talking(script, warnings=warnings) as (conn, _):
@@ -319,7 +319,7 @@ async def test_hold_is_sent_where_a_transaction_may_end_before_the_cursor(
             await transaction.commit()
 
 
-def _begun_first(script: list[Turn]) -> list[Turn]:
+def _begun_first(script: list[Exchange]) -> list[Exchange]:
     """JDBC begins the transaction behind the PREPARE, and reads VARCHAR columns in a group of their own."""
     prepare, begin, *rest = in_one_group(script)
     return [begin, prepare, *rest]
@@ -377,7 +377,7 @@ async def test_a_failed_open_leaves_no_result_and_no_statement() -> None:
 
 
 async def test_an_ansi_database_is_committed_behind_a_failed_execute() -> None:
-    failed: Turn = (opening(2, hold=True), error(-243, -143) + EOT)
+    failed: Exchange = (opening(2, hold=True), error(-243, -143) + EOT)
     async with talking((PREPARE, described(2, C1)), failed, closing(2), COMMIT, warnings=ANSI) as (conn, _):
         with pytest.raises(Deadlock):
             await conn.cursor().execute(QUERY)
@@ -403,7 +403,7 @@ async def test_a_row_factory_that_does_not_fit_leaves_nothing_behind() -> None:
 
 
 async def test_a_failed_executemany_is_rolled_back() -> None:
-    failed: Turn = ("Id(3) Bind(1) Execute", error(-268, -100, token="u") + EOT)
+    failed: Exchange = ("Id(3) Bind(1) Execute", error(-268, -100, token="u") + EOT)
     async with talking(insertion, BEGIN, failed, ROLLBACK, release(3)) as (conn, _):
         cursor = conn.cursor()
         with pytest.raises(UniqueViolation):
@@ -412,7 +412,7 @@ async def test_a_failed_executemany_is_rolled_back() -> None:
 
 
 async def test_a_connection_that_breaks_in_a_fetch_is_lost() -> None:
-    async with talking(started, (fetching(2), Cut())) as (conn, _):
+    async with talking(started, (fetching(2), Disconnect())) as (conn, _):
         cursor = await conn.cursor().execute(QUERY)
         with pytest.raises(ConnectionLost):
             await cursor.fetchall()
@@ -423,7 +423,7 @@ async def test_a_connection_that_breaks_in_a_fetch_is_lost() -> None:
 
 
 async def test_a_cancelled_fetch_does_not_look_like_the_end_of_rows() -> None:
-    held = Held(ints(3) + EOT)
+    held = Delayed(ints(3) + EOT)
     async with talking(started, (fetching(2), held), closing(2), select_ints(2, 9)) as (conn, _):
         cursor = await conn.cursor().execute(QUERY)
         await cursor.fetchmany(2)
@@ -435,7 +435,7 @@ async def test_a_cancelled_fetch_does_not_look_like_the_end_of_rows() -> None:
 
 
 async def test_a_cancelled_execute_leaves_no_result() -> None:
-    held = Held(ints(3) + EOT)
+    held = Delayed(ints(3) + EOT)
     async with talking(
         (PREPARE, described(2, C1)), (opening(2, hold=True), held), closing(2), select_ints(2, 9, hold=True)
     ) as (

@@ -22,8 +22,8 @@ from tests.scripted import (
     EOT,
     INTEGER,
     PREPARE,
-    Held,
-    Turn,
+    Delayed,
+    Exchange,
     cancel_at,
     close,
     closing,
@@ -43,10 +43,10 @@ from tests.scripted import (
 pytestmark = pytest.mark.usefixtures("tidy")
 
 QUERY = "select c1 from t"
-prepared: Turn = (PREPARE, described(2, C1))
+prepared: Exchange = (PREPARE, described(2, C1))
 
 
-def block(*values: int, size: int = 32767, hold: bool = False) -> list[Turn]:
+def block(*values: int, size: int = 32767, hold: bool = False) -> list[Exchange]:
     return [(opening(2, size, hold=hold), ints(*values) + done(len(values)) + EOT), close(2)]
 
 
@@ -140,7 +140,7 @@ async def test_one_that_is_closed_runs_nothing() -> None:
 
 
 async def test_it_may_be_executed_again_behind_an_error() -> None:
-    failed: list[Turn] = [(opening(2), ints(1) + error(-243, -143) + EOT), close(2)]
+    failed: list[Exchange] = [(opening(2), ints(1) + error(-243, -143) + EOT), close(2)]
     async with talking(prepared, failed, block(1), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             with pytest.raises(Deadlock):
@@ -170,7 +170,7 @@ async def test_two_tasks_take_turns_with_one_statement() -> None:
 
 
 async def test_an_ansi_database_is_committed_behind_a_failed_execution_too() -> None:
-    failed: Turn = (opening(2), error(-243, -143) + EOT)
+    failed: Exchange = (opening(2), error(-243, -143) + EOT)
     async with talking(prepared, failed, close(2), COMMIT, release(2), warnings=ANSI) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             with pytest.raises(Deadlock):
@@ -191,7 +191,7 @@ async def test_an_ansi_database_is_committed_behind_each_execution() -> None:
 
 async def test_a_cancelled_fetch_gives_up_at_once_and_leaves_the_cursor_to_the_next_turn() -> None:
     """It must not wait for a server that may never answer: that is what the caller's timeout is for."""
-    held = Held(ints(1) + EOT)
+    held = Delayed(ints(1) + EOT)
     async with talking(prepared, (opening(2), held), close(2), block(2), release(2)) as (conn, peer):
         async with await conn.prepare(QUERY) as statement:
             await asyncio.wait_for(cancel_at(held, statement.fetch()), 10)
@@ -201,7 +201,7 @@ async def test_a_cancelled_fetch_gives_up_at_once_and_leaves_the_cursor_to_the_n
 
 
 async def test_a_cancelled_later_block_does_so_too() -> None:
-    held = Held(ints(1) + EOT)
+    held = Delayed(ints(1) + EOT)
     async with talking(
         prepared, (opening(2), ints(1) + EOT), (fetching(2), held), close(2), block(2), release(2)
     ) as (conn, _):
@@ -212,7 +212,7 @@ async def test_a_cancelled_later_block_does_so_too() -> None:
 
 
 async def test_a_cancelled_execution_leaves_nothing_to_clear() -> None:
-    held = Held(done(1) + EOT)
+    held = Delayed(done(1) + EOT)
     async with talking(
         (PREPARE, described(2, kind=StatementType.DELETE)),
         ("Id(2) Execute", held),
@@ -226,7 +226,7 @@ async def test_a_cancelled_execution_leaves_nothing_to_clear() -> None:
 
 
 async def test_closing_one_waits_for_nobody_and_is_done_when_nobody_has_the_turn() -> None:
-    held = Held(ints(1) + done(1) + EOT)
+    held = Delayed(ints(1) + done(1) + EOT)
     async with talking(
         prepared, (PREPARE, described(3, C1)), (opening(3), held), release(2), closing(3), select_ints(2, 1)
     ) as (conn, peer):

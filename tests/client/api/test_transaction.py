@@ -37,14 +37,14 @@ from tests.scripted import (
     EOT,
     GOODBYE,
     INTEGER,
+    NO_REPLY,
     PREPARE,
     ROLLBACK,
-    SILENCE,
     UNLOGGED,
-    Cut,
-    Held,
+    Delayed,
+    Disconnect,
+    Exchange,
     Peer,
-    Turn,
     at_rest,
     cancel_at,
     described,
@@ -65,14 +65,14 @@ from tests.scripted import (
 pytestmark = pytest.mark.usefixtures("tidy")
 
 DELETE = "delete from t where a = 1"
-deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
+deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
 
 SET_TYPE = 15
 """What the rig says that a SET is; nothing here depends on it."""
 READ_ONLY = "set transaction read only"
 
 
-def command(sql: str, answer: bytes = executed(9, SET_TYPE)) -> Turn:
+def command(sql: str, answer: bytes = executed(9, SET_TYPE)) -> Exchange:
     """SQ_COMMAND with exactly this text."""
     outbox = Outbox()
     requests.put_command(outbox, DIALECT, sql.encode())
@@ -80,7 +80,7 @@ def command(sql: str, answer: bytes = executed(9, SET_TYPE)) -> Turn:
     return outbox.take(), answer
 
 
-def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Turn:
+def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Exchange:
     """Set, release or roll back to the savepoint of a block that stands in *number* - 1 others of its kind."""
     outbox = Outbox()
     put = getattr(requests, f"put_{verb}_savepoint")
@@ -205,7 +205,7 @@ async def test_a_commit_without_a_transaction_tells_us_that_there_is_none() -> N
 
 
 async def test_the_error_of_the_block_is_not_hidden_by_the_one_of_the_rollback() -> None:
-    failed: Turn = (
+    failed: Exchange = (
         COMMAND,
         error(-458, -143) + EOT,
     )  # a long transaction: the server has rolled it back already
@@ -230,7 +230,7 @@ async def test_a_rollback_asked_for_says_what_went_wrong() -> None:
 
 @pytest.mark.parametrize("turn", ["Begin", "Commit", "Rollback"])
 async def test_a_connection_that_breaks_in_transaction_control_says_so(turn: str) -> None:
-    script: list[Turn] = [("Begin", Cut())] if turn == "Begin" else [BEGIN, (turn, Cut())]
+    script: list[Exchange] = [("Begin", Disconnect())] if turn == "Begin" else [BEGIN, (turn, Disconnect())]
     async with talking(*script) as (conn, _):
         with pytest.raises(ConnectionLost):
             transaction = conn.transaction()
@@ -240,7 +240,7 @@ async def test_a_connection_that_breaks_in_transaction_control_says_so(turn: str
 
 
 async def test_a_connection_that_breaks_in_the_block_leaves_its_error_alone() -> None:
-    async with talking(BEGIN, (COMMAND, Cut())) as (conn, _):
+    async with talking(BEGIN, (COMMAND, Disconnect())) as (conn, _):
         transaction = conn.transaction()
         with pytest.raises(ConnectionLost):
             async with transaction:
@@ -747,7 +747,7 @@ async def test_without_a_transaction_commit_and_rollback_send_nothing(options: d
 
 
 async def test_without_autocommit_what_belongs_to_no_transaction_begins_none() -> None:
-    def prepared(kind: int) -> list[Turn]:
+    def prepared(kind: int) -> list[Exchange]:
         return [
             (PREPARE, described(2, kind=kind, row_size=0)),
             ("Id(2) Execute", done(warnings=0x15) + EOT),
@@ -773,11 +773,11 @@ async def test_without_autocommit_what_belongs_to_no_transaction_begins_none() -
 
 
 async def test_without_autocommit_executemany_joins_the_transaction() -> None:
-    insert: list[Turn] = [
+    insert: list[Exchange] = [
         (PREPARE, described(2, kind=StatementType.INSERT, row_size=0)),
         ("Id(2) DescribeInput", takes(INTEGER)),
     ]
-    row: Turn = ("Id(2) Bind(1) Execute", done(1) + EOT)
+    row: Exchange = ("Id(2) Bind(1) Execute", done(1) + EOT)
     async with talking(insert, BEGIN, row, row, release(2), deleted, COMMIT, autocommit=False) as (conn, _):
         assert (await conn.executemany("insert into t values (?)", [(1,), (2,)])).rowcount == 2
         await conn.execute(DELETE)
@@ -838,7 +838,7 @@ async def test_without_autocommit_an_ansi_database_gets_no_begin_and_no_commit_o
 
 
 async def test_without_autocommit_a_read_only_connection_begins_read_only_transactions() -> None:
-    query: list[Turn] = [
+    query: list[Exchange] = [
         (PREPARE, described(2, C1)),
         BEGIN,
         command(READ_ONLY),
@@ -951,7 +951,7 @@ async def test_without_a_database_settings_wait_for_one() -> None:
 
 
 async def test_an_error_behind_which_the_server_says_none_is_open_ends_the_transaction() -> None:
-    failed: Turn = (COMMAND, ended(-458, -143))
+    failed: Exchange = (COMMAND, ended(-458, -143))
     async with talking(BEGIN, failed, ("Rollback", error(-255) + EOT), BEGIN, COMMIT) as (conn, peer):
         with pytest.raises(InterfaceError, match="ended and undone the transaction"):
             async with conn.transaction():
@@ -1047,7 +1047,7 @@ async def in_transaction(conn: Any) -> None:
 
 
 async def test_a_cancelled_block_is_rolled_back_and_nobody_waits_for_that() -> None:
-    rolled_back = Held(done() + EOT)
+    rolled_back = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", rolled_back), deleted) as (conn, _):
 
         async def left() -> None:
@@ -1068,7 +1068,7 @@ async def test_a_cancelled_block_is_rolled_back_and_nobody_waits_for_that() -> N
 
 
 async def test_a_statement_cancelled_in_a_block_is_followed_by_the_rollback_alone() -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, (COMMAND, held), ROLLBACK, deleted) as (conn, _):
         await cancel_at(held, in_transaction(conn))
         held.release()
@@ -1085,7 +1085,7 @@ async def test_a_block_cancelled_on_its_way_in_leaves_no_transaction_and_no_sett
     way_in = [
         command("set lock mode to wait 2"), command("set isolation to dirty read"), BEGIN, command(READ_ONLY)
     ]  # fmt: skip
-    held = Held(way_in[place][1])  # type: ignore[arg-type] # bytes
+    held = Delayed(way_in[place][1])  # type: ignore[arg-type] # bytes
     way_in[place : place + 1] = [(way_in[place][0], held)]
     sent = way_in[: place + 1] + ([ROLLBACK] if place >= 2 else [])
     async with talking(sent, put_back[: min(place + 1, 2)], deleted) as (conn, _):
@@ -1098,7 +1098,7 @@ async def test_a_block_cancelled_on_its_way_in_leaves_no_transaction_and_no_sett
 
 
 async def test_a_savepoint_cancelled_while_it_is_set_is_rolled_back_to_and_the_outer_one_goes_on() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     set_savepoint, _ = savepoint("set")
     async with talking(BEGIN, (set_savepoint, held), savepoint("rollback"), deleted, COMMIT) as (conn, _):
         async with conn.transaction():
@@ -1108,7 +1108,7 @@ async def test_a_savepoint_cancelled_while_it_is_set_is_rolled_back_to_and_the_o
 
 
 async def test_an_inner_block_that_is_cancelled_is_rolled_back_to_its_savepoint() -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, savepoint("set"), (COMMAND, held), savepoint("rollback"), deleted, COMMIT) as (
         conn,
         _,
@@ -1120,7 +1120,7 @@ async def test_an_inner_block_that_is_cancelled_is_rolled_back_to_its_savepoint(
 
 
 async def test_of_two_blocks_that_are_cancelled_the_whole_transaction_is_rolled_back_once() -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, savepoint("set"), (COMMAND, held), ROLLBACK, deleted) as (conn, _):
 
         async def both() -> None:
@@ -1133,7 +1133,7 @@ async def test_of_two_blocks_that_are_cancelled_the_whole_transaction_is_rolled_
 
 
 async def test_a_commit_cancelled_on_its_way_is_done_by_the_server_all_the_same() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(BEGIN, deleted, ("Commit", held), deleted) as (conn, _):
         await cancel_at(held, in_transaction(conn))
         held.release()
@@ -1142,7 +1142,7 @@ async def test_a_commit_cancelled_on_its_way_is_done_by_the_server_all_the_same(
 
 
 async def test_a_commit_cancelled_on_its_way_that_fails_is_rolled_back() -> None:
-    held = Held(error(-691, -111) + EOT)
+    held = Delayed(error(-691, -111) + EOT)
     async with talking(BEGIN, deleted, ("Commit", held), ROLLBACK, deleted) as (conn, _):
         await cancel_at(held, in_transaction(conn))
         held.release()
@@ -1151,7 +1151,7 @@ async def test_a_commit_cancelled_on_its_way_that_fails_is_rolled_back() -> None
 
 
 async def test_a_release_cancelled_on_its_way_is_done_all_the_same() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     released, _ = savepoint("release")
     async with talking(BEGIN, savepoint("set"), deleted, (released, held), deleted, COMMIT) as (conn, _):
         async with conn.transaction():
@@ -1162,7 +1162,7 @@ async def test_a_release_cancelled_on_its_way_is_done_all_the_same() -> None:
 
 @pytest.mark.parametrize("answer", [done() + EOT, error(-255) + EOT], ids=["done", "nothing to roll back"])
 async def test_a_rollback_cancelled_on_its_way_is_not_sent_twice(answer: bytes) -> None:
-    held = Held(answer)
+    held = Delayed(answer)
     async with talking(BEGIN, ("Rollback", held), deleted) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()
@@ -1173,7 +1173,7 @@ async def test_a_rollback_cancelled_on_its_way_is_not_sent_twice(answer: bytes) 
 
 
 async def test_a_rollback_cancelled_on_its_way_that_fails_ends_the_connection() -> None:
-    held = Held(error(-458) + EOT)
+    held = Delayed(error(-458) + EOT)
     async with talking(BEGIN, ("Rollback", held)) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()
@@ -1184,7 +1184,7 @@ async def test_a_rollback_cancelled_on_its_way_that_fails_ends_the_connection() 
 
 
 async def test_a_rollback_behind_an_error_that_is_cancelled_goes_on_without_us() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", held), deleted) as (conn, _):
 
         async def failing() -> None:
@@ -1197,7 +1197,7 @@ async def test_a_rollback_behind_an_error_that_is_cancelled_goes_on_without_us()
 
 
 async def test_an_error_whose_rollback_takes_too_long_is_the_one_that_is_raised() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", held), deleted, command_timeout=0.2) as (conn, _):
         with pytest.raises(ZeroDivisionError):
             async with conn.transaction():
@@ -1208,7 +1208,7 @@ async def test_an_error_whose_rollback_takes_too_long_is_the_one_that_is_raised(
 
 
 async def test_an_error_whose_rollback_never_gets_its_turn_is_raised_and_the_rollback_put_down() -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, (COMMAND, held), ROLLBACK, command_timeout=0.2) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()
@@ -1226,7 +1226,7 @@ async def test_an_error_whose_rollback_never_gets_its_turn_is_raised_and_the_rol
 
 
 async def test_an_error_whose_rollback_is_cancelled_in_the_queue_is_put_down() -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, (COMMAND, held), ROLLBACK) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()
@@ -1245,7 +1245,7 @@ async def test_an_error_whose_rollback_is_cancelled_in_the_queue_is_put_down() -
 
 async def test_a_commit_whose_connection_breaks_says_that_its_outcome_is_unknown() -> None:
     for autocommit in (True, False):
-        async with talking(BEGIN, deleted, ("Commit", Cut()), autocommit=autocommit) as (conn, _):
+        async with talking(BEGIN, deleted, ("Commit", Disconnect()), autocommit=autocommit) as (conn, _):
             with pytest.raises(ConnectionLost) as caught:
                 if autocommit:
                     await in_transaction(conn)
@@ -1257,7 +1257,7 @@ async def test_a_commit_whose_connection_breaks_says_that_its_outcome_is_unknown
 
 @pytest.mark.parametrize("end", ["block", "commit", "rollback"])
 async def test_an_end_cancelled_before_its_turn_came_is_put_down(end: str) -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     behind = [COMMIT] if end == "commit" else [ROLLBACK]
     async with talking(BEGIN, (COMMAND, held), behind, deleted) as (conn, _):
         transaction = conn.transaction()
@@ -1283,7 +1283,7 @@ async def test_an_end_cancelled_before_its_turn_came_is_put_down(end: str) -> No
 
 
 async def test_a_commit_that_takes_too_long_is_not_waited_for_and_says_that_its_outcome_is_unknown() -> None:
-    async with talking(BEGIN, deleted, ("Commit", SILENCE), command_timeout=0.2, cancel_timeout=0.05) as (
+    async with talking(BEGIN, deleted, ("Commit", NO_REPLY), command_timeout=0.2, cancel_timeout=0.05) as (
         conn,
         _,
     ):
@@ -1293,7 +1293,7 @@ async def test_a_commit_that_takes_too_long_is_not_waited_for_and_says_that_its_
 
 
 async def test_a_begin_that_takes_too_long_is_rolled_back_when_it_comes() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(("Begin", held), ROLLBACK, command_timeout=0.2) as (conn, _):
         with pytest.raises(QueryTimeout):
             await in_transaction(conn)
@@ -1303,7 +1303,7 @@ async def test_a_begin_that_takes_too_long_is_rolled_back_when_it_comes() -> Non
 
 
 async def test_a_commit_without_autocommit_that_is_cancelled_is_done_all_the_same() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(BEGIN, deleted, ("Commit", held), BEGIN, deleted, COMMIT, autocommit=False) as (
         conn,
         _,
@@ -1316,7 +1316,7 @@ async def test_a_commit_without_autocommit_that_is_cancelled_is_done_all_the_sam
 
 
 async def test_a_rollback_without_autocommit_that_is_cancelled_in_the_queue_happens() -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, (COMMAND, held), ROLLBACK, autocommit=False) as (conn, _):
         other = asyncio.ensure_future(conn.execute(DELETE))
         await held.reached.wait()
@@ -1332,7 +1332,7 @@ async def test_a_rollback_without_autocommit_that_is_cancelled_in_the_queue_happ
 
 
 async def test_a_begin_cancelled_without_autocommit_is_taken_back() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(("Begin", held), ROLLBACK, BEGIN, deleted, COMMIT, autocommit=False) as (conn, _):
         await cancel_at(held, conn.execute(DELETE))
         held.release()
@@ -1459,7 +1459,7 @@ async def test_a_lock_is_waited_for_as_long_as_the_block_says_on_the_embedded_se
 
 
 async def test_a_transaction_that_two_tasks_end_is_ended_once() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", held)) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()

@@ -46,9 +46,9 @@ from tests.scripted import (
     ROLLBACK,
     UNLOGGED,
     Chunking,
-    Cut,
-    Held,
-    Turn,
+    Delayed,
+    Disconnect,
+    Exchange,
     cancel_at,
     close,
     column,
@@ -65,28 +65,28 @@ from tests.scripted import (
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
-Script: TypeAlias = list[Turn | Sequence[Turn]]
+Script: TypeAlias = list[Exchange | Sequence[Exchange]]
 
 PUT = "Id(2) CurName Open Put(4)"
 ROW = "Id(2) Bind(1) Execute"
-END: Turn = ("Id(2)", EOT)
-MARK: Turn = ("SetSavepoint", EOT)
-BACK: Turn = ("RollbackSavepoint", EOT)
+END: Exchange = ("Id(2)", EOT)
+MARK: Exchange = ("SetSavepoint", EOT)
+BACK: Exchange = ("RollbackSavepoint", EOT)
 CLOSE = close(2)
 one_done = done(1) + EOT
 duplicate = error(-268, -100, token="owner.u1") + EOT
-opened: list[Turn] = [
+opened: list[Exchange] = [
     (PREPARE, described(2, C1, kind=StatementType.INSERT)),
     ("Id(2) DescribeInput", takes(INTEGER)),
 ]
-deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
+deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
 
 
 def rows(count: int, first: int = 0) -> list[tuple[int]]:
     return [(n,) for n in range(first, first + count)]
 
 
-def put(count: int) -> list[Turn]:
+def put(count: int) -> list[Exchange]:
     """A block that the server takes."""
     return [(PUT, done(count) + EOT), END]
 
@@ -146,7 +146,7 @@ async def test_in_a_transaction_of_the_callers_a_savepoint_stands_in_front_and_t
 async def test_behind_an_error_the_rows_are_sent_one_by_one_and_everything_is_rolled_back() -> None:
     """A difference on purpose: JDBC says neither which row it was nor what became of the others, and commits."""
     prepare, describe, begin, group, *_ = played("put", "useput_error")
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, duplicate), (ROW, one_done)]
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, duplicate), (ROW, one_done)]
     async with talking(prepare, describe, begin, group, search, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(UniqueViolation, match=r"^row 1: .*u100_1") as caught:
             await conn.load("bt_integer", rows(3, 1))
@@ -224,9 +224,9 @@ async def test_without_a_log_there_is_no_transaction() -> None:
 
 
 @pytest.mark.parametrize("answered", [[], [(PUT, one_done)]], ids=["block", "end of block"])
-async def test_without_a_log_a_lost_reply_leaves_the_outcome_unknown(answered: list[Turn]) -> None:
+async def test_without_a_log_a_lost_reply_leaves_the_outcome_unknown(answered: list[Exchange]) -> None:
     lost = END if answered else put(1)[0]
-    async with talking(opened, answered, (lost[0], Cut()), warnings=UNLOGGED) as (conn, _):
+    async with talking(opened, answered, (lost[0], Disconnect()), warnings=UNLOGGED) as (conn, _):
         with pytest.raises(ConnectionLost) as caught:
             await conn.load("t", rows(1))
         assert caught.value.outcome_unknown
@@ -393,7 +393,7 @@ async def test_what_the_rows_source_raises_undoes_everything() -> None:
 
 
 async def test_a_servers_error_comes_before_that_of_a_later_row() -> None:
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate), (ROW, one_done)]
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate), (ROW, one_done)]
     async with talking(opened, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(UniqueViolation) as caught:
             await conn.load("t", [*rows(3), ("x",)], block=2)
@@ -404,7 +404,7 @@ async def test_a_servers_error_comes_before_that_of_a_later_row() -> None:
 
 
 async def test_a_row_of_a_later_block_is_found_from_the_savepoint_on() -> None:
-    search: list[Turn] = [CLOSE, BACK, (ROW, one_done), (ROW, duplicate)]
+    search: list[Exchange] = [CLOSE, BACK, (ROW, one_done), (ROW, duplicate)]
     async with talking(opened, BEGIN, put(2), MARK, (PUT, duplicate), search, ROLLBACK, release(2)) as (
         conn,
         peer,
@@ -417,7 +417,7 @@ async def test_a_row_of_a_later_block_is_found_from_the_savepoint_on() -> None:
 
 
 async def test_inside_of_a_transaction_the_load_is_undone_and_nothing_else() -> None:
-    search: list[Turn] = [CLOSE, BACK, (ROW, one_done), (ROW, duplicate)]
+    search: list[Exchange] = [CLOSE, BACK, (ROW, one_done), (ROW, duplicate)]
     script: Script = [
         BEGIN,
         opened,
@@ -442,7 +442,7 @@ async def test_inside_of_a_transaction_the_load_is_undone_and_nothing_else() -> 
 
 
 async def test_the_first_block_inside_of_a_transaction_goes_back_to_its_beginning() -> None:
-    search: list[Turn] = [CLOSE, BACK, (ROW, duplicate)]
+    search: list[Exchange] = [CLOSE, BACK, (ROW, duplicate)]
     async with talking(BEGIN, opened, MARK, (PUT, duplicate), search, BACK, release(2), COMMIT) as (
         conn,
         peer,
@@ -455,7 +455,7 @@ async def test_the_first_block_inside_of_a_transaction_goes_back_to_its_beginnin
 
 
 async def test_with_a_commit_behind_each_block_the_earlier_ones_stay() -> None:
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate), (ROW, one_done)]
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate), (ROW, one_done)]
     script: Script = [opened, BEGIN, put(2), COMMIT, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2)]
     async with talking(*script) as (conn, _):
         progress: list[int] = []
@@ -487,7 +487,7 @@ async def test_without_a_log_no_row_is_sent_twice_and_the_error_says_between_whi
 
 
 async def test_where_there_are_no_savepoints_the_load_goes_on_without() -> None:
-    refused: Turn = ("SetSavepoint", error(-201) + EOT)
+    refused: Exchange = ("SetSavepoint", error(-201) + EOT)
     script: Script = [
         opened,
         BEGIN,
@@ -511,7 +511,7 @@ async def test_where_there_are_no_savepoints_the_load_goes_on_without() -> None:
 
 async def test_an_error_that_does_not_come_again_is_told_all_the_same() -> None:
     locked = error(-271, -107) + EOT
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, one_done)]
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, one_done)]
     async with talking(opened, BEGIN, (PUT, locked), search, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(LockError) as caught:
             await conn.load("t", rows(2))
@@ -523,7 +523,7 @@ async def test_an_error_that_does_not_come_again_is_told_all_the_same() -> None:
 
 async def test_another_error_the_second_time_does_not_hide_the_first() -> None:
     locked = error(-271, -107) + EOT
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, duplicate)]
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, duplicate)]
     async with talking(opened, BEGIN, (PUT, locked), search, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(LockError) as caught:
             await conn.load("t", rows(2))
@@ -533,7 +533,7 @@ async def test_another_error_the_second_time_does_not_hide_the_first() -> None:
 
 async def test_what_cannot_be_gone_back_to_does_not_hide_the_error() -> None:
     full = error(-458) + EOT
-    lost: list[Turn] = [CLOSE, ("RollbackSavepoint", error(-256) + EOT)]
+    lost: list[Exchange] = [CLOSE, ("RollbackSavepoint", error(-256) + EOT)]
     async with talking(opened, BEGIN, put(1), MARK, (PUT, full), lost, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             await conn.load("t", rows(2), block=1)
@@ -542,7 +542,7 @@ async def test_what_cannot_be_gone_back_to_does_not_hide_the_error() -> None:
 
 
 async def test_an_error_of_the_bare_id_is_looked_for_as_well() -> None:
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate)]
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate)]
     refused = ("Id(2)", duplicate)
     async with talking(opened, BEGIN, (PUT, one_done), refused, search, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(UniqueViolation) as caught:
@@ -551,7 +551,7 @@ async def test_an_error_of_the_bare_id_is_looked_for_as_well() -> None:
 
 
 async def test_a_commit_that_fails_is_rolled_back() -> None:
-    refused: Turn = ("Commit", error(-692, -111) + EOT)
+    refused: Exchange = ("Commit", error(-692, -111) + EOT)
     async with talking(opened, BEGIN, put(1), refused, ROLLBACK, CLOSE, release(2)) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             await conn.load("t", rows(1))
@@ -559,7 +559,7 @@ async def test_a_commit_that_fails_is_rolled_back() -> None:
 
 
 async def test_a_block_whose_commit_fails_is_not_counted_as_kept() -> None:
-    refused: Turn = ("Commit", error(-692, -111) + EOT)
+    refused: Exchange = ("Commit", error(-692, -111) + EOT)
     script: Script = [opened, BEGIN, put(2), COMMIT, BEGIN, put(2), refused, ROLLBACK, CLOSE, release(2)]
     async with talking(*script) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
@@ -568,10 +568,10 @@ async def test_a_block_whose_commit_fails_is_not_counted_as_kept() -> None:
 
 
 async def test_a_server_that_goes_away_in_the_middle_is_told_as_such() -> None:
-    async with talking(opened, BEGIN, (PUT, Cut())) as (conn, _):
+    async with talking(opened, BEGIN, (PUT, Disconnect())) as (conn, _):
         with pytest.raises(ConnectionLost):
             await conn.load("t", rows(1))
-    search: list[Turn] = [CLOSE, ("Rollback", Cut())]
+    search: list[Exchange] = [CLOSE, ("Rollback", Disconnect())]
     async with talking(opened, BEGIN, (PUT, duplicate), search) as (conn, _):
         with pytest.raises(ConnectionLost) as caught:
             await conn.load("t", rows(1))
@@ -599,7 +599,7 @@ async def test_progress_tells_how_many_rows_the_server_has() -> None:
 
 
 async def test_a_load_that_is_cancelled_in_a_block_leaves_nothing() -> None:
-    held = Held(done(2) + EOT)
+    held = Delayed(done(2) + EOT)
     script: Script = [opened, BEGIN, (PUT, held), ROLLBACK, CLOSE, release(2), deleted]
     async with talking(*script) as (conn, _):
         await cancel_at(held, conn.load("t", rows(2)))
@@ -609,7 +609,7 @@ async def test_a_load_that_is_cancelled_in_a_block_leaves_nothing() -> None:
 
 
 async def test_a_load_that_is_cancelled_inside_of_a_transaction_goes_back_to_where_it_began() -> None:
-    held = Held(done(2) + EOT)
+    held = Delayed(done(2) + EOT)
     script: Script = [BEGIN, opened, MARK, (PUT, held), BACK, CLOSE, release(2), deleted, COMMIT]
     async with talking(*script) as (conn, peer):
         async with conn.transaction():
@@ -620,8 +620,8 @@ async def test_a_load_that_is_cancelled_inside_of_a_transaction_goes_back_to_whe
 
 
 async def test_a_load_that_is_cancelled_while_it_looks_for_a_row_leaves_nothing() -> None:
-    held = Held(one_done)
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, held)]
+    held = Delayed(one_done)
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, held)]
     script: Script = [opened, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2), deleted]
     async with talking(*script) as (conn, _):
         await cancel_at(held, conn.load("t", rows(1)))
@@ -648,7 +648,7 @@ async def test_a_load_that_is_cancelled_while_its_rows_are_awaited_leaves_nothin
 
 
 async def test_a_block_that_takes_too_long_is_interrupted_and_undone() -> None:
-    held = Held(done(2) + EOT)
+    held = Delayed(done(2) + EOT)
     script: Script = [opened, BEGIN, (PUT, held), ROLLBACK, CLOSE, release(2), deleted]
     async with talking(*script, command_timeout=0.2) as (conn, _):
         with pytest.raises(QueryTimeout):
@@ -680,8 +680,8 @@ async def test_a_slow_source_of_rows_is_not_the_servers_time(monkeypatch: pytest
 
 
 async def test_a_time_out_while_a_row_is_looked_for_tells_the_first_error_too() -> None:
-    held = Held(one_done)
-    search: list[Turn] = [CLOSE, ROLLBACK, BEGIN, (ROW, held)]
+    held = Delayed(one_done)
+    search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, held)]
     script: Script = [opened, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2), deleted]
     async with talking(*script, command_timeout=0.2) as (conn, _):
         with pytest.raises(QueryTimeout) as caught:

@@ -45,14 +45,14 @@ from tests.scripted import (
     EOT,
     GOODBYE,
     LOGGED,
-    SILENCE,
+    NO_REPLY,
     UNLOGGED,
     Chunking,
-    Cut,
-    Held,
+    Delayed,
+    Disconnect,
+    Exchange,
     Listener,
     Peer,
-    Turn,
     accepted,
     agreed,
     error,
@@ -141,7 +141,7 @@ class _AsJdbc:
         )
 
 
-def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Turn]) -> None:
+def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Exchange]) -> None:
     data = script[0][0]
     assert isinstance(data, bytes)
     patched = _AsJdbc(data)
@@ -370,7 +370,7 @@ async def test_a_wrong_password_is_an_authentication_error(sqlcode: int) -> None
 
 
 async def test_a_wrong_password_may_show_at_the_second_message() -> None:
-    script: list[Turn] = [(None, accepted()), ("Protocols", error(-951, token="usr") + EOT)]
+    script: list[Exchange] = [(None, accepted()), ("Protocols", error(-951, token="usr") + EOT)]
     assert type(await failing(Peer(script, with_login=True))) is AuthenticationError
 
 
@@ -404,7 +404,7 @@ async def test_an_accept_with_a_code_is_a_reject() -> None:
 
 
 async def test_an_unknown_database_is_named() -> None:
-    script: list[Turn] = [*login()[:-1], ("DbOpen", error(-329, -111) + EOT)]
+    script: list[Exchange] = [*login()[:-1], ("DbOpen", error(-329, -111) + EOT)]
     refused = await failing(Peer(script, with_login=True))
     assert type(refused) is ConnectError
     assert (refused.sqlcode, refused.isamcode, refused.sqlstate) == (-329, -111, "3D000")
@@ -492,19 +492,19 @@ STRANGERS = {
 @pytest.mark.parametrize("stranger", STRANGERS)
 async def test_a_port_of_something_else_is_told_apart(stranger: str, closes: bool) -> None:
     answer = STRANGERS[stranger]
-    refused = await failing(Peer([(None, Cut(answer) if closes else answer)], with_login=True))
+    refused = await failing(Peer([(None, Disconnect(answer) if closes else answer)], with_login=True))
     assert type(refused) is ConnectError
     assert "not an SQLI port" in str(refused) and "127.0.0.1" in str(refused)
     assert ("option: ssl" in str(refused)) == (stranger == "TLS alert")
 
 
 async def test_a_peer_that_speaks_first_is_told_apart_too() -> None:
-    peer = Peer([(None, SILENCE)], with_login=True, greeting=b"220 mail.example.com ESMTP\r\n")
+    peer = Peer([(None, NO_REPLY)], with_login=True, greeting=b"220 mail.example.com ESMTP\r\n")
     assert "not an SQLI port" in str(await failing(peer))
 
 
 async def test_silence_ends_with_the_timeout() -> None:
-    refused = await failing(Peer([(None, SILENCE)], with_login=True), connect_timeout=0.2)
+    refused = await failing(Peer([(None, NO_REPLY)], with_login=True), connect_timeout=0.2)
     assert type(refused) is ConnectError
     assert "no answer within 0.2 s while waiting for the login reply" in str(refused)
     assert "TLS" in str(refused)
@@ -515,13 +515,13 @@ async def test_silence_ends_with_the_timeout() -> None:
     [(1, "negotiating the protocol"), (2, "setting the environment"), (3, "opening database stores")],
 )
 async def test_silence_later_on_names_the_step(step: int, phase: str) -> None:
-    script = [*login()[:step], (login()[step][0], SILENCE)]
+    script = [*login()[:step], (login()[step][0], NO_REPLY)]
     refused = await failing(Peer(script, with_login=True), connect_timeout=0.2)
     assert type(refused) is ConnectError and phase in str(refused) and "TLS" not in str(refused)
 
 
 async def test_a_server_that_closes_at_once_is_a_connect_error() -> None:
-    refused = await failing(Peer([(None, Cut())], with_login=True))
+    refused = await failing(Peer([(None, Disconnect())], with_login=True))
     assert type(refused) is ConnectError
     assert "without an answer" in str(refused)
 
@@ -531,14 +531,17 @@ async def test_a_server_that_closes_at_once_is_a_connect_error() -> None:
 async def test_a_server_that_closes_in_the_middle_is_a_connect_error(step: int, reset: bool) -> None:
     answer = login()[step][1]
     assert isinstance(answer, bytes)
-    script: list[Turn] = [*login()[:step], (login()[step][0], Cut(answer[: len(answer) // 2], reset=reset))]
+    script: list[Exchange] = [
+        *login()[:step],
+        (login()[step][0], Disconnect(answer[: len(answer) // 2], reset=reset)),
+    ]
     refused = await failing(Peer(script, with_login=True))
     assert isinstance(refused, ConnectError), refused
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 async def test_garbage_later_on_is_a_protocol_error(step: int) -> None:
-    script: list[Turn] = [*login()[:step], (login()[step][0], b"\x7f\x7f\x7f\x7f")]
+    script: list[Exchange] = [*login()[:step], (login()[step][0], b"\x7f\x7f\x7f\x7f")]
     assert isinstance(await failing(Peer(script, with_login=True)), ProtocolError)
 
 
@@ -572,7 +575,7 @@ async def test_an_unknown_host_says_so(host: str) -> None:
 
 
 async def test_a_cancelled_attempt_leaves_nothing_open() -> None:
-    held = Held(accepted())
+    held = Delayed(accepted())
     peer = Peer([(None, held)], with_login=True)
     async with listening(peer) as listener:
         task = asyncio.ensure_future(_connect(listener.port))
@@ -646,7 +649,7 @@ async def test_a_plain_client_at_a_tls_port_is_told_to_try_tls(authority: trustm
 
 
 @pytest.mark.parametrize(
-    "answer", [SILENCE, b"HTTP/1.1 400 Bad Request\r\n\r\n", Cut()], ids=["silence", "text", "closes"]
+    "answer", [NO_REPLY, b"HTTP/1.1 400 Bad Request\r\n\r\n", Disconnect()], ids=["silence", "text", "closes"]
 )
 async def test_a_tls_client_at_a_plain_port_is_told_to_try_without(
     authority: trustme.CA, answer: Any
@@ -730,7 +733,7 @@ def answering(**how: Any) -> Peer:
 
 
 def silent() -> Peer:
-    return Peer([(None, SILENCE)], with_login=True)
+    return Peer([(None, NO_REPLY)], with_login=True)
 
 
 def rejecting(sqlcode: int) -> Peer:
@@ -778,7 +781,7 @@ async def test_behind_servers_that_do_not_answer_comes_the_next() -> None:
 async def test_a_server_with_which_tls_is_never_agreed_does_not_keep_the_next_waiting(
     authority: trustme.CA,
 ) -> None:
-    quiet, second = Peer([(None, SILENCE)], framed=False), answering()
+    quiet, second = Peer([(None, NO_REPLY)], framed=False), answering()
     async with (
         listening(quiet) as first,
         listening(second, ssl=server_context(authority, "127.0.0.1")) as other,
@@ -832,7 +835,7 @@ async def test_a_server_that_comes_back_is_found_by_a_retry() -> None:
     async with ports(rejecting(-761)) as found:
         with pytest.raises(ConnectError):  # it is there, and does not want us: no reason to try again
             await aioifx.connect(**to_all(found, connect_retries=2, connect_timeout=60))
-    first, second = Peer([(None, Cut())], with_login=True), answering()
+    first, second = Peer([(None, Disconnect())], with_login=True), answering()
     async with listening(first, second) as listener:
         async with aioifx.connect(**options_for(listener.port, connect_retries=4, connect_timeout=2)):
             pass
@@ -871,7 +874,7 @@ async def test_what_one_server_says_of_the_password_is_final(sqlcode: int) -> No
 
 
 async def test_the_error_tells_what_happened_at_each_server() -> None:
-    async with ports(None, rejecting(-761), silent(), Peer([(None, Cut())], with_login=True)) as found:
+    async with ports(None, rejecting(-761), silent(), Peer([(None, Disconnect())], with_login=True)) as found:
         with pytest.raises(ConnectError, match="all 4 servers failed") as caught:
             await aioifx.connect(**to_all(found, connect_timeout=1.5))
     notes = caught.value.__notes__
@@ -886,7 +889,7 @@ async def test_the_error_tells_what_happened_at_each_server() -> None:
 
 
 async def test_what_all_servers_agree_on_is_the_error() -> None:
-    wrong: list[Turn] = [*login()[:-1], ("DbOpen", error(-329, -111) + EOT)]
+    wrong: list[Exchange] = [*login()[:-1], ("DbOpen", error(-329, -111) + EOT)]
     async with ports(*(Peer(wrong, with_login=True) for _ in range(2))) as found:
         with pytest.raises(ConnectError) as caught:
             await aioifx.connect(**to_all(found))
@@ -897,7 +900,7 @@ async def test_what_all_servers_agree_on_is_the_error() -> None:
 
 
 async def test_when_time_is_up_the_error_tells_how_far_each_came(authority: trustme.CA) -> None:
-    quiet = [Peer([(None, SILENCE)], framed=False) for _ in range(2)]
+    quiet = [Peer([(None, NO_REPLY)], framed=False) for _ in range(2)]
     async with ports(*quiet) as found:
         options = to_all(found, ssl=trusting(authority), connect_timeout=0.4)
         with pytest.raises(ConnectError, match="all 2 servers failed") as caught:
@@ -925,7 +928,7 @@ async def test_the_password_is_asked_for_once_however_many_servers_are_tried() -
 
 
 async def test_a_cancelled_search_leaves_nothing_open() -> None:
-    held = Held(accepted())
+    held = Delayed(accepted())
     first, second = Peer([(None, held)], with_login=True), answering()
     async with ports(first, second) as found:
         task = asyncio.ensure_future(aioifx.connect(**to_all(found)).__aenter__())

@@ -19,7 +19,7 @@ from aioifx.errors import AuthenticationError, ConnectError
 from aioifx.wire.handshake import LoginRequest, read_login
 from aioifx.wire.opcodes import LoginType
 from tests.feeding import feed
-from tests.scripted import GOODBYE, SILENCE, Peer, accepted, listening, login
+from tests.scripted import GOODBYE, NO_REPLY, Peer, accepted, listening, login
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -127,7 +127,7 @@ async def test_a_target_that_refuses_or_keeps_silent_is_told_with_the_way_there(
     async with leading_to(refusing) as (port, _):
         with pytest.raises(AuthenticationError, match=f", redirected from 127.0.0.1:{port}: "):
             await aioifx.connect(**options_for(port, allow_redirect_to="*"))
-    quiet = Peer([(None, SILENCE)], with_login=True)
+    quiet = Peer([(None, NO_REPLY)], with_login=True)
     async with leading_to(quiet) as (port, _):
         with pytest.raises(ConnectError, match=f", redirected from 127.0.0.1:{port}: no answer within 0.3 s"):
             await aioifx.connect(**options_for(port, allow_redirect_to="*", connect_timeout=0.3))
@@ -187,7 +187,7 @@ async def test_a_target_with_another_hosts_certificate_gets_no_password(authorit
 
 
 async def test_a_target_without_tls_gets_no_password_from_those_who_want_tls(authority: trustme.CA) -> None:
-    target = Peer([(None, SILENCE)], framed=False)
+    target = Peer([(None, NO_REPLY)], framed=False)
     async with listening(target) as behind:
         first = redirecting(f"g=ol_1|localhost|{behind.port}".encode())
         async with listening(first, ssl=certified(authority, "127.0.0.1")) as front:

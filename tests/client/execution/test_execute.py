@@ -29,12 +29,12 @@ from tests.scripted import (
     COMMIT,
     EOT,
     INTEGER,
+    NO_REPLY,
     PREPARE,
     ROLLBACK,
-    SILENCE,
     Chunking,
-    Held,
-    Turn,
+    Delayed,
+    Exchange,
     cancel_at,
     closing,
     column,
@@ -212,7 +212,7 @@ async def test_comments_in_front_do_not_hide_what_it_is(sql: str) -> None:
     "sql", ["execute procedure p()", "database stores", "update statistics", "begin work"]
 )
 async def test_what_is_not_known_to_return_nothing_is_prepared(sql: str) -> None:
-    script: list[Turn] = [
+    script: list[Exchange] = [
         (PREPARE, described(0, kind=StatementType.EXECUTE_ROUTINE)),
         ("Id(0) Execute", done() + EOT),
         release(0),
@@ -252,7 +252,7 @@ async def test_an_answer_without_a_description_is_read_all_the_same() -> None:
 
 
 async def test_a_value_is_found_by_its_column() -> None:
-    two: list[Turn] = [
+    two: list[Exchange] = [
         (PREPARE, described(0, C1, column("c2", 2, 4))),
         (opening(0, 4096), raw_row(b"\0\0\0\1\0\0\0\2") + done(1) + EOT),
         *closing(0),
@@ -265,7 +265,7 @@ async def test_a_value_is_found_by_its_column() -> None:
 
 
 async def test_no_row_is_none_and_no_rows_are_an_empty_list() -> None:
-    def nothing(size: int) -> list[Turn]:
+    def nothing(size: int) -> list[Exchange]:
         return [(PREPARE, described(0, C1)), (opening(0, size), done(0) + EOT), *closing(0)]
 
     async with talking(nothing(4096), nothing(4096), nothing(32767)) as (conn, _):
@@ -275,7 +275,7 @@ async def test_no_row_is_none_and_no_rows_are_an_empty_list() -> None:
 
 
 async def test_the_factory_of_the_call_wins_over_the_connections() -> None:
-    def one(size: int) -> list[Turn]:
+    def one(size: int) -> list[Exchange]:
         return [(PREPARE, described(0, C1)), (opening(0, size), ints(1) + done(1) + EOT), *closing(0)]
 
     async with talking(one(32767), one(32767), one(4096), one(4096), row_factory=rows.dict_row) as (conn, _):
@@ -292,7 +292,7 @@ async def test_the_factory_of_the_call_wins_over_the_connections() -> None:
 
 async def test_an_ansi_database_is_committed_behind_a_failure_too() -> None:
     """Or what the failed statement has locked would stay locked."""
-    nothing_to_commit: Turn = ("Commit", error(-255) + EOT)
+    nothing_to_commit: Exchange = ("Commit", error(-255) + EOT)
     async with talking(
         (COMMAND, error(-268, -100) + EOT),
         COMMIT,
@@ -311,7 +311,7 @@ async def test_an_ansi_database_is_committed_behind_a_failure_too() -> None:
 
 async def test_a_cancelled_statement_of_an_ansi_database_is_committed_by_the_next_turn() -> None:
     """It may have been done; a ROLLBACK of what comes next must not undo it."""
-    held = Held(done(1) + EOT)
+    held = Delayed(done(1) + EOT)
     async with talking((COMMAND, held), COMMIT, ROLLBACK, warnings=ANSI) as (conn, _):
         await cancel_at(held, conn.execute("insert into t values(1)"))
         held.release()
@@ -500,7 +500,7 @@ async def test_a_value_of_a_list_that_does_not_fit_names_its_parameter() -> None
     ],
 )
 async def test_a_time_out_tells_its_statement(call: Any) -> None:
-    async with talking((None, SILENCE), command_timeout=0.01, cancel_timeout=0.01) as (conn, _):
+    async with talking((None, NO_REPLY), command_timeout=0.01, cancel_timeout=0.01) as (conn, _):
         with pytest.raises(aioifx.QueryTimeout) as caught:
             await call(conn)
         assert caught.value.sql in (

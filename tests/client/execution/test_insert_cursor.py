@@ -20,7 +20,20 @@ from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import StatementType
-from tests.scripted import C1, EOT, FLAG, PREPARE, Turn, close, column, described, done, error, takes, talking
+from tests.scripted import (
+    C1,
+    EOT,
+    FLAG,
+    PREPARE,
+    Exchange,
+    close,
+    column,
+    described,
+    done,
+    error,
+    takes,
+    talking,
+)
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -30,7 +43,7 @@ CODE = column("code", TypeCode.CHAR, 3)
 
 @asynccontextmanager
 async def inserting(
-    *columns: Column, script: tuple[Turn, ...] = (), **options: Any
+    *columns: Column, script: tuple[Exchange, ...] = (), **options: Any
 ) -> AsyncIterator[InsertCursor]:
     """An insert cursor for a table with these columns, and what is said behind its preparation."""
     async with talking(
@@ -136,7 +149,7 @@ async def test_a_row_of_another_length_is_named() -> None:
 
 async def test_types_are_told_once_and_only_where_rows_have_many_sizes() -> None:
     types = "Id(2) CurName Open RetType(2) Put(6)"
-    twice: tuple[Turn, ...] = ((types, done(1) + EOT), ("Id(2) CurName Open Put(6)", done(1) + EOT))
+    twice: tuple[Exchange, ...] = ((types, done(1) + EOT), ("Id(2) CurName Open Put(6)", done(1) + EOT))
     async with inserting(C1, NAME, script=(*twice, close(2))) as cursor:
         messages = cursor.messages(cursor.encode([(1, "a")], 0), 1)
         for _ in range(2):
@@ -148,7 +161,7 @@ async def test_types_are_told_once_and_only_where_rows_have_many_sizes() -> None
 
 
 async def test_behind_rows_of_one_size_the_id_is_sent_alone() -> None:
-    script: tuple[Turn, ...] = (
+    script: tuple[Exchange, ...] = (
         ("Id(2) CurName Open Put(4)", done(1) + EOT),
         ("Id(2)", error(-268, -100) + EOT),
     )
@@ -161,7 +174,7 @@ async def test_behind_rows_of_one_size_the_id_is_sent_alone() -> None:
 
 
 async def test_an_error_to_close_is_no_error() -> None:
-    script: tuple[Turn, ...] = (
+    script: tuple[Exchange, ...] = (
         ("Id(2) CurName Open Put(4)", error(-268, -100) + EOT),
         ("Id(2) Close", error(-259) + EOT),
     )

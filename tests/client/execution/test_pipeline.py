@@ -40,9 +40,9 @@ from tests.scripted import (
     UNLOGGED,
     Answer,
     Chunking,
-    Cut,
-    Held,
-    Turn,
+    Delayed,
+    Disconnect,
+    Exchange,
     cancel_at,
     described,
     done,
@@ -64,18 +64,18 @@ ROW = "Id(2) Bind(1) Execute"
 ROW_SIZE = len(bytes.fromhex("0004 0002 0005 0001 0002 0000 0a00 00000001 0007 000c"))
 one_done = done(1) + EOT
 duplicate = error(-268, -100, token="owner.u1") + EOT
-opened: list[Turn] = [
+opened: list[Exchange] = [
     (PREPARE, described(2, C1, kind=StatementType.INSERT)),
     ("Id(2) DescribeInput", takes(INTEGER)),
 ]
-deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
+deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
 
 
 def rows(count: int) -> list[tuple[int]]:
     return [(n,) for n in range(count)]
 
 
-def answers(count: int, **others: bytes) -> list[Turn]:
+def answers(count: int, **others: bytes) -> list[Exchange]:
     """A turn for each row; *others* by the row's number, as in ``row_3=...``."""
     return [(ROW, others.get(f"row_{n}", one_done)) for n in range(count)]
 
@@ -90,7 +90,7 @@ async def test_every_row_is_a_group_of_its_own_with_jdbcs_parameters_in_it() -> 
     prepare, describe, (batch, _), drop = played("batch", "default_insert_3")
     assert isinstance(batch, bytes)
     rows = batch.removeprefix(b"\0\4\0\2").removesuffix(b"\0\7" + EOT).split(b"\0\7")
-    groups: list[Turn] = [(b"\0\4\0\2" + row + b"\0\7" + EOT, one_done) for row in rows]
+    groups: list[Exchange] = [(b"\0\4\0\2" + row + b"\0\7" + EOT, one_done) for row in rows]
     values = [(n, f"name{n - 1}", Decimal(f"{n + 9}.25")) for n in range(1, 4)]
     async with talking(prepare, describe, groups, drop, warnings=UNLOGGED) as (conn, _):
         assert (await conn.executemany("insert into tput values(?,?,?)", values)).rowcount == 3
@@ -323,7 +323,7 @@ async def test_rows_that_use_the_connection_are_refused_instead_of_waiting_for_t
 
 # -- errors that are collected ----------------------------------------------------------------------------------------
 
-SMALL: list[Turn] = [
+SMALL: list[Exchange] = [
     (PREPARE, described(2, C1, kind=StatementType.INSERT)),
     ("Id(2) DescribeInput", takes(SqlType(TypeCode.SMALLINT, 2))),
 ]
@@ -366,7 +366,7 @@ async def test_a_value_that_does_not_fit_is_collected_and_its_row_is_not_sent() 
 def test_an_error_names_the_row_that_failed_whoever_refused_it(kinds: list[str], flush: int) -> None:
     """Law (row_index): what does not fit is not sent, so the server counts without it; the caller's count is kept."""
     replies = {"done": one_done, "refused there": duplicate}
-    there: list[Turn] = [(ROW, replies[kind]) for kind in kinds if kind in replies]
+    there: list[Exchange] = [(ROW, replies[kind]) for kind in kinds if kind in replies]
     values: list[tuple[Any]] = [(100_000 if kind == "refused here" else n,) for n, kind in enumerate(kinds)]
 
     async def run() -> ExecuteResult:
@@ -421,7 +421,7 @@ async def test_a_commit_that_fails_is_raised_though_errors_are_collected() -> No
 
 
 async def test_a_connection_that_breaks_is_told_though_errors_are_collected() -> None:
-    async with talking(opened, BEGIN, (ROW, Cut())) as (conn, _):
+    async with talking(opened, BEGIN, (ROW, Disconnect())) as (conn, _):
         with pytest.raises(ConnectionLost):
             await conn.executemany(INSERT, rows(1), on_error="collect")
 
@@ -468,7 +468,7 @@ async def test_a_prepared_statement_is_pipelined_again_and_again() -> None:
 @pytest.mark.parametrize("source", [list, tuple])
 async def test_one_whose_kept_statement_has_gone_stale_is_done_again_unnoticed(source: Any) -> None:
     stale = answers(2, row_0=error(-710) + EOT, row_1=error(-710) + EOT)
-    again: list[Turn] = [
+    again: list[Exchange] = [
         (PREPARE, described(3, C1, kind=StatementType.INSERT)),
         ("Id(3) DescribeInput", takes(INTEGER)),
         BEGIN,
@@ -520,8 +520,8 @@ async def test_no_more_than_the_window_is_ever_unanswered() -> None:
             pulled += 1
             yield (n,)
 
-    held = Held(one_done)
-    script: list[Turn] = [(ROW, held), *answers(count - 1)]
+    held = Delayed(one_done)
+    script: list[Exchange] = [(ROW, held), *answers(count - 1)]
     async with talking(opened, BEGIN, script, COMMIT, release(2)) as (conn, peer):
         task = asyncio.ensure_future(conn.executemany(INSERT, source()))
         await held.reached.wait()
@@ -560,8 +560,8 @@ async def test_sending_stops_at_the_first_failure_that_shows() -> None:
 
 @pytest.mark.parametrize("at", [0, 3, 9])
 async def test_a_cancelled_executemany_is_rolled_back_in_front_of_the_next_call(at: int) -> None:
-    held = Held(one_done, first=3)
-    script: list[Turn] = [*answers(at), (ROW, held), *answers(9 - at)]
+    held = Delayed(one_done, first=3)
+    script: list[Exchange] = [*answers(at), (ROW, held), *answers(9 - at)]
     async with talking(opened, BEGIN, script, ROLLBACK, release(2), deleted) as (conn, _):
         await cancel_at(held, conn.executemany(INSERT, rows(10)))
         held.release()
@@ -570,7 +570,7 @@ async def test_a_cancelled_executemany_is_rolled_back_in_front_of_the_next_call(
 
 
 async def test_that_rollback_waits_for_no_call() -> None:
-    held = Held(one_done)
+    held = Delayed(one_done)
     async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2)) as (conn, peer):
         await cancel_at(held, conn.executemany(INSERT, rows(1)))
         held.release()
@@ -578,7 +578,7 @@ async def test_that_rollback_waits_for_no_call() -> None:
 
 
 async def test_one_cancelled_while_it_begins_is_rolled_back_too() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(opened, ("Begin", held), ROLLBACK, release(2), deleted) as (conn, _):
         await cancel_at(held, conn.executemany(INSERT, rows(10)))
         held.release()
@@ -592,9 +592,9 @@ async def test_one_cancelled_while_it_begins_is_rolled_back_too() -> None:
     ids=["committed", "nothing to commit", "failed"],
 )
 async def test_one_cancelled_while_it_commits_is_committed_or_not_but_never_left_open(
-    answer: bytes, behind: list[Turn]
+    answer: bytes, behind: list[Exchange]
 ) -> None:
-    held = Held(answer)
+    held = Delayed(answer)
     async with talking(opened, BEGIN, answers(1), ("Commit", held), release(2), behind, deleted) as (conn, _):
         await cancel_at(held, conn.executemany(INSERT, rows(1)))
         held.release()
@@ -605,8 +605,8 @@ async def test_one_cancelled_while_it_commits_is_committed_or_not_but_never_left
 async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said_so() -> None:
     """The statement is one, its executions are many: each -213 makes room for the next urgent byte."""
     interrupted = error(-213) + EOT
-    first, rest = Held(interrupted), [Held(interrupted) for _ in range(2)]
-    script: list[Turn] = [(ROW, first), *((ROW, held) for held in rest)]
+    first, rest = Delayed(interrupted), [Delayed(interrupted) for _ in range(2)]
+    script: list[Exchange] = [(ROW, first), *((ROW, held) for held in rest)]
     async with talking(opened, BEGIN, script, ROLLBACK, release(2)) as (conn, _):
         urgent: list[bytes] = []
 
@@ -627,7 +627,7 @@ async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said
 
 
 async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
-    held = Held(one_done)
+    held = Delayed(one_done)
     async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=0.2) as (
         conn,
         _,
@@ -641,7 +641,7 @@ async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
 
 
 async def test_one_cancelled_inside_a_transaction_leaves_that_to_its_owner() -> None:
-    held = Held(one_done)
+    held = Delayed(one_done)
     async with talking(BEGIN, opened, (ROW, held), release(2), COMMIT) as (conn, _):
         async with conn.transaction():
             await cancel_at(held, conn.executemany(INSERT, rows(1)))
@@ -668,14 +668,15 @@ async def test_one_cancelled_while_it_waits_for_its_rows_leaves_no_task() -> Non
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"), [(Cut(), ConnectionLost), (b"\x66\x66", ProtocolError), (b"\0\x38", ConnectionLost)]
+    ("answer", "kind"),
+    [(Disconnect(), ConnectionLost), (b"\x66\x66", ProtocolError), (b"\0\x38", ConnectionLost)],
 )
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
 async def test_a_connection_that_breaks_in_the_middle_is_told_once(
     answer: Answer, kind: type[Exception], chunks: Chunking
 ) -> None:
     count = 3 * (-(-pipeline.FLUSH // ROW_SIZE))
-    script: list[Turn] = [*answers(5), (ROW, answer)]
+    script: list[Exchange] = [*answers(5), (ROW, answer)]
     async with talking(
         opened, BEGIN, script, [(ROW, b"")] * (2 * (-(-pipeline.FLUSH // ROW_SIZE)) - 6), chunks=chunks
     ) as (conn, peer):

@@ -36,9 +36,9 @@ from tests.scripted import (
     TEXT,
     UNLOGGED,
     Chunking,
-    Cut,
-    Held,
-    Turn,
+    Delayed,
+    Disconnect,
+    Exchange,
     cancel_at,
     close,
     closing,
@@ -76,10 +76,10 @@ def last(number: int) -> bytes:
 
 
 NOTHING = done() + EOT
-started: list[Turn] = [(PREPARE, described(2, C1)), (OPENING, EOT)]
+started: list[Exchange] = [(PREPARE, described(2, C1)), (OPENING, EOT)]
 
 
-def moving(kind: Kind, number: int, answer: bytes | Held | Cut | None = None) -> Turn:
+def moving(kind: Kind, number: int, answer: bytes | Delayed | Disconnect | None = None) -> Exchange:
     """One scroll fetch of statement 2, byte for byte."""
     request = pack(">4h2i", Op.ID, 2, Op.SFETCH, kind, number, 4096) + EOT
     return request, (last(number) if kind is Kind.LAST else here(number)) if answer is None else answer
@@ -94,7 +94,7 @@ class Moves(NamedTuple):
     case: str
     moves: Callable[[Cursor[Any]], Awaitable[list[Any]]]
     numbers: list[int | None]
-    changed: Callable[[list[Turn]], list[Turn]] = list
+    changed: Callable[[list[Exchange]], list[Exchange]] = list
     params: tuple[int, ...] = ()
     file: str = "scroll"
     warnings: int = UNLOGGED
@@ -137,7 +137,7 @@ async def _next(cursor: Cursor[Any]) -> list[Any]:
     return [await cursor.fetch_next()]
 
 
-def _without_ret_type(script: list[Turn]) -> list[Turn]:
+def _without_ret_type(script: list[Exchange]) -> list[Exchange]:
     """A difference on purpose: JDBC sends RET_TYPE for a VARCHAR, too, where it changes nothing."""
     return [
         (request[:4] + request[-14:] if request[4:6] == pack(">h", Op.RET_TYPE) else request, answer)
@@ -145,9 +145,9 @@ def _without_ret_type(script: list[Turn]) -> list[Turn]:
     ]
 
 
-def _without_repeats(script: list[Turn]) -> list[Turn]:
+def _without_repeats(script: list[Exchange]) -> list[Exchange]:
     """A difference on purpose: JDBC fetches a row again that has just come; behind afterLast and absolute(-n)."""
-    kept: list[Turn] = []
+    kept: list[Exchange] = []
     number = 0
     for request, answer in cast(list[tuple[bytes, bytes]], _without_ret_type(script)):
         scrolls = request[4:6] == pack(">h", Op.SFETCH)
@@ -159,23 +159,23 @@ def _without_repeats(script: list[Turn]) -> list[Turn]:
     return kept
 
 
-def _up_to_before_first(script: list[Turn]) -> list[Turn]:
+def _up_to_before_first(script: list[Exchange]) -> list[Exchange]:
     """JDBC's program ended with an error: it fetched row 1, and then asked for it again as the "next" one."""
     return [*_without_repeats(script)[:-1], *closing(2)]
 
 
-def _begun_first(script: list[Turn]) -> list[Turn]:
+def _begun_first(script: list[Exchange]) -> list[Exchange]:
     """JDBC begins the transaction behind the PREPARE."""
     prepare, begin, *rest = _without_ret_type(script)
     return [begin, prepare, *rest]
 
 
-def _closed(script: list[Turn]) -> list[Turn]:
+def _closed(script: list[Exchange]) -> list[Exchange]:
     """The recording ends in front of the closing."""
     return [*_without_ret_type(script), *closing(2)]
 
 
-def _filled_in(script: list[Turn]) -> list[Turn]:
+def _filled_in(script: list[Exchange]) -> list[Exchange]:
     """The recording leaves out turns of the same shape."""
     prepare, opening, *steps, end, close, release = _without_ret_type(script)
     made = [moving(Kind.NEXT, n, _row_of_three(n)) for n in range(1, 201)]
@@ -191,7 +191,7 @@ def _row_of_three(n: int) -> bytes:
     )
 
 
-def _without_login(script: list[Turn]) -> list[Turn]:
+def _without_login(script: list[Exchange]) -> list[Exchange]:
     return script[1:-1]
 
 
@@ -478,7 +478,7 @@ async def test_a_scroll_cursor_without_a_result_has_no_rows_to_move_in() -> None
 @any_chunks
 async def test_the_form_of_the_columns_is_asked_for_with_every_row(chunks: Chunking) -> None:
     fetching = f"Id(2) RetType(2) ScrollFetch({Kind.ABSOLUTE:d})"
-    script: list[Turn] = [(PREPARE, described(2, TEXT, FLAG)), (OPENING, EOT)]
+    script: list[Exchange] = [(PREPARE, described(2, TEXT, FLAG)), (OPENING, EOT)]
     for number in (1, 5):
         row = raw_row(pack(">Bi", 0, 1) + b"%d" % number + b"\0\0\0\0\1\1")
         script.append((fetching, pack(">hi", Op.TUPID, number) + row + done(1) + EOT))
@@ -491,7 +491,7 @@ async def test_the_form_of_the_columns_is_asked_for_with_every_row(chunks: Chunk
 
 async def test_the_buffer_is_never_smaller_than_a_row() -> None:
     request = pack(">4h2i", Op.ID, 2, Op.SFETCH, Kind.NEXT, 1, 5000) + EOT
-    script: list[Turn] = [(PREPARE, described(2, C1, row_size=5000)), (OPENING, EOT), (request, here(1))]
+    script: list[Exchange] = [(PREPARE, described(2, C1, row_size=5000)), (OPENING, EOT), (request, here(1))]
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
@@ -502,7 +502,7 @@ async def test_the_buffer_is_never_smaller_than_a_row() -> None:
 
 
 async def test_a_failed_open_leaves_no_result_and_no_statement() -> None:
-    script: list[Turn] = [(PREPARE, described(2, C1)), (OPENING, error(-526) + EOT), *closing(2)]
+    script: list[Exchange] = [(PREPARE, described(2, C1)), (OPENING, error(-526) + EOT), *closing(2)]
     async with talking(script, warnings=UNLOGGED) as (conn, _):
         cursor = conn.cursor(scroll=True)
         with pytest.raises(ProgrammingError) as caught:
@@ -559,7 +559,7 @@ async def test_a_row_that_was_not_asked_for_ends_the_connection(answer: bytes, m
 
 
 async def test_a_connection_that_breaks_in_a_scroll_fetch_is_lost() -> None:
-    async with talking(started, moving(Kind.ABSOLUTE, 1, Cut()), warnings=UNLOGGED) as (conn, _):
+    async with talking(started, moving(Kind.ABSOLUTE, 1, Disconnect()), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         with pytest.raises(ConnectionLost):
             await cursor.fetch_first()
@@ -567,7 +567,7 @@ async def test_a_connection_that_breaks_in_a_scroll_fetch_is_lost() -> None:
 
 
 async def test_a_kept_statement_that_has_gone_stale_is_prepared_again() -> None:
-    script: list[Turn] = [*started, close(2), (OPENING, error(-710) + EOT), (PREPARE, described(3, C1))]
+    script: list[Exchange] = [*started, close(2), (OPENING, error(-710) + EOT), (PREPARE, described(3, C1))]
     script += [("Id(3) CurName Scroll Open", EOT), *closing(2), ("Id(3) ScrollFetch(1)", here(1)), close(3)]
     async with talking(script, warnings=UNLOGGED, statement_cache_size=9) as (conn, _):
         for _ in range(2):
@@ -592,7 +592,7 @@ async def test_a_scroll_cursor_that_the_server_closed_gets_no_close() -> None:
 
 @pytest.mark.parametrize("first", [0, 1, 7, 15], ids=lambda count: f"{count} bytes are here")
 async def test_a_cancelled_scroll_fetch_leaves_no_result_and_a_usable_connection(first: int) -> None:
-    held = Held(here(3), first=first)
+    held = Delayed(here(3), first=first)
     script = [*started, moving(Kind.NEXT, 1), moving(Kind.ABSOLUTE, 3, held), *closing(2)]
     async with talking(script, select_ints(2, 9), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
@@ -606,8 +606,8 @@ async def test_a_cancelled_scroll_fetch_leaves_no_result_and_a_usable_connection
 
 
 async def test_a_cancelled_scroll_open_leaves_no_result_and_a_usable_connection() -> None:
-    held = Held(EOT)
-    script: list[Turn] = [(PREPARE, described(2, C1)), (OPENING, held), *closing(2)]
+    held = Delayed(EOT)
+    script: list[Exchange] = [(PREPARE, described(2, C1)), (OPENING, held), *closing(2)]
     async with talking(script, select_ints(2, 9), warnings=UNLOGGED) as (conn, _):
         cursor = conn.cursor(scroll=True)
         await cancel_at(held, cursor.execute(QUERY))
@@ -627,7 +627,7 @@ async def test_tasks_that_share_a_scroll_cursor_get_each_row_once() -> None:
 
 
 async def test_what_another_task_has_closed_is_not_scrolled_in() -> None:
-    held = Held(here(1))
+    held = Delayed(here(1))
     async with talking(started, moving(Kind.NEXT, 1, held), closing(2), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         first, second = (asyncio.ensure_future(cursor.fetchone()) for _ in range(2))

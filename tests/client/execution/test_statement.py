@@ -44,8 +44,8 @@ from tests.scripted import (
     PREPARE,
     TEXT,
     Chunking,
-    Held,
-    Turn,
+    Delayed,
+    Exchange,
     at_random,
     byte_by_byte,
     cancel_at,
@@ -88,7 +88,7 @@ class Call(NamedTuple):
     calls: Callable[[Connection], Awaitable[Any]]
     result: Any
     round_trips: int
-    changed: Callable[[list[Turn]], list[Turn]] = list
+    changed: Callable[[list[Exchange]], list[Exchange]] = list
     options: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ async def _duplicate_twice(conn: Connection) -> None:
             assert (caught.value.isamcode, caught.value.sqlstate) == (-100, "23000")
 
 
-def _holding(script: list[Turn]) -> list[Turn]:
+def _holding(script: list[Exchange]) -> list[Exchange]:
     """A difference on purpose: our streams outlive a COMMIT of another task; JDBC's are asked to (holdable_int)."""
     return [
         (request.replace(b"\0\6\0\4", b"\0\x2b\0\6\0\4"), answer)
@@ -172,7 +172,7 @@ def _holding(script: list[Turn]) -> list[Turn]:
     ]
 
 
-def _renumbered_interleaving(script: list[Turn]) -> list[Turn]:
+def _renumbered_interleaving(script: list[Exchange]) -> list[Exchange]:
     """Both read two cursors by turns; JDBC closes them in the end, we close each behind its last block."""
     script = _holding(in_one_group(script))
     first, second, (close1, release1, close2, release2) = script[0:6], script[6:8], script[8:12]
@@ -180,7 +180,7 @@ def _renumbered_interleaving(script: list[Turn]) -> list[Turn]:
     return [*first, second[0], close1, release1, second[1], close2, release2]
 
 
-def _without_commit(script: list[Turn]) -> list[Turn]:
+def _without_commit(script: list[Exchange]) -> list[Exchange]:
     """A difference on purpose: JDBC commits behind a failed statement in autocommit mode, where nothing can be open."""
     return [turn for turn in script if turn[0] != b"\0\x13" + EOT]
 
@@ -472,7 +472,7 @@ CALLS = [
 ]
 
 
-def _once(script: list[Turn]) -> list[Turn]:
+def _once(script: list[Exchange]) -> list[Exchange]:
     """A difference on purpose: an empty reply to the first fetch makes JDBC ask once more; nothing can follow it."""
     script = in_one_group(script)
     return script[:2] + script[3:]
@@ -714,7 +714,7 @@ async def test_one_whose_cursor_did_not_open_is_released_since_nothing_has_freed
 
 
 async def test_one_whose_opening_was_cancelled_is_released_too() -> None:
-    held = Held(error(-213) + EOT)
+    held = Delayed(error(-213) + EOT)
     async with talking(
         (PREPARE, described(2, C1)), (opening(2, freed=True), held), closing(2), autofree=True
     ) as (

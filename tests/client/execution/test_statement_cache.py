@@ -35,8 +35,8 @@ from tests.scripted import (
     LOGGED,
     PREPARE,
     UNLOGGED,
-    Held,
-    Turn,
+    Delayed,
+    Exchange,
     at_rest,
     cancel_at,
     close,
@@ -62,27 +62,27 @@ INSERT = "insert into t values(?)"
 STALE = [-710, -206, -217, -267, -410, -258]
 
 
-def prepared(statement_id: int) -> Turn:
+def prepared(statement_id: int) -> Exchange:
     return (PREPARE, described(statement_id, C1))
 
 
-def used(statement_id: int, *values: int) -> list[Turn]:
+def used(statement_id: int, *values: int) -> list[Exchange]:
     """A kept query's whole conversation."""
     return [(opening(statement_id), ints(*values) + done(len(values)) + EOT), close(statement_id)]
 
 
-def first_use(statement_id: int, *values: int) -> list[Turn]:
+def first_use(statement_id: int, *values: int) -> list[Exchange]:
     return [prepared(statement_id), *used(statement_id, *values)]
 
 
-def inserting(statement_id: int) -> list[Turn]:
+def inserting(statement_id: int) -> list[Exchange]:
     return [
         (PREPARE, described(statement_id, C1, kind=StatementType.INSERT)),
         (f"Id({statement_id}) DescribeInput", takes(INTEGER)),
     ]
 
 
-def inserted(statement_id: int, answer: bytes = done(1) + EOT) -> Turn:
+def inserted(statement_id: int, answer: bytes = done(1) + EOT) -> Exchange:
     return (f"Id({statement_id}) Bind(1) Execute", answer)
 
 
@@ -166,7 +166,7 @@ async def test_the_least_recently_used_statement_goes_first() -> None:
 def test_no_more_than_so_many_are_ever_prepared_at_the_server(calls: list[int], size: int) -> None:
     """Law (LRU): the idle ones are those used last, each is prepared once while it is kept, and released once."""
     kept: list[int] = []
-    script: list[Turn] = []
+    script: list[Exchange] = []
     for n in calls:
         if n in kept:
             script += used(n, n)
@@ -277,7 +277,7 @@ async def test_a_statement_that_fails_is_kept() -> None:
 
 
 async def test_a_query_that_fails_in_its_rows_is_closed_and_kept() -> None:
-    failed: Turn = (opening(2), ints(1) + error(-243, -143) + EOT)
+    failed: Exchange = (opening(2), ints(1) + error(-243, -143) + EOT)
     async with talking(prepared(2), failed, close(2), used(2, 1), statement_cache_size=10) as (conn, _):
         with pytest.raises(Deadlock):
             await conn.fetch(QUERY)
@@ -292,7 +292,7 @@ async def test_a_value_that_does_not_fit_is_no_reason_to_prepare_again() -> None
 
 
 async def test_a_statement_that_is_not_prepared_is_not_kept() -> None:
-    missing: Turn = (PREPARE, error(-206, token="t") + EOT)
+    missing: Exchange = (PREPARE, error(-206, token="t") + EOT)
     async with talking(missing, missing, first_use(2, 1), statement_cache_size=10) as (conn, _):
         for _ in range(2):
             with pytest.raises(UndefinedTable):
@@ -301,7 +301,7 @@ async def test_a_statement_that_is_not_prepared_is_not_kept() -> None:
 
 
 async def test_a_cancelled_one_is_put_down() -> None:
-    held = Held(ints(1) + error(-213) + EOT)
+    held = Delayed(ints(1) + error(-213) + EOT)
     async with talking(
         prepared(2), (opening(2), held), closing(2), first_use(2, 1), used(2, 1), statement_cache_size=10
     ) as (conn, _):
@@ -312,7 +312,7 @@ async def test_a_cancelled_one_is_put_down() -> None:
 
 
 async def test_one_that_took_too_long_is_put_down() -> None:
-    held = Held(ints(1) + error(-213) + EOT)
+    held = Delayed(ints(1) + error(-213) + EOT)
     async with talking(
         prepared(2),
         (opening(2), held),
@@ -354,7 +354,7 @@ async def test_one_that_fails_behind_its_return_is_not_kept() -> None:
 
 @pytest.mark.parametrize("sqlcode", STALE)
 async def test_a_kept_statement_that_has_gone_stale_is_prepared_again_unnoticed(sqlcode: int) -> None:
-    stale: Turn = (opening(2), error(sqlcode) + EOT)
+    stale: Exchange = (opening(2), error(sqlcode) + EOT)
     async with talking(
         first_use(2, 1),
         stale,
@@ -386,8 +386,8 @@ async def test_an_execution_too(sqlcode: int) -> None:
 
 
 async def test_streams_and_cursors_too() -> None:
-    stale: Turn = (opening(2, hold=True), error(-710) + EOT)
-    again: list[Turn] = [prepared(3), (opening(3, hold=True), ints(8) + done(1) + EOT)]
+    stale: Exchange = (opening(2, hold=True), error(-710) + EOT)
+    again: list[Exchange] = [prepared(3), (opening(3, hold=True), ints(8) + done(1) + EOT)]
 
     async def by_stream(conn: Connection) -> list[Any]:
         return [row async for row in conn.stream(QUERY)]
@@ -496,7 +496,7 @@ async def test_in_an_ansi_database_what_the_failure_began_is_committed_once_more
 
 
 async def test_in_an_ansi_database_what_a_borrowers_query_began_is_committed_when_it_is_given_back() -> None:
-    query: list[Turn] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
+    query: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
     async with talking(query, closing(2), COMMIT, warnings=ANSI) as (conn, _):
         borrowed = conn.lend()
         stream = borrowed.stream(QUERY, prefetch=False)
@@ -523,7 +523,7 @@ def by_cursor(conn: Connection, sql: str) -> Awaitable[Any]:
 async def test_a_definition_of_our_own_that_changes_puts_all_down(
     sql: str, call: Callable[[Connection, str], Awaitable[Any]]
 ) -> None:
-    changed: list[Turn] = [(COMMAND, executed(9, 43))]
+    changed: list[Exchange] = [(COMMAND, executed(9, 43))]
     if call is by_cursor:
         changed = [(PREPARE, described(9, kind=43)), ("Id(9) Execute", done() + EOT)]
     async with talking(

@@ -21,9 +21,9 @@ from tests.scripted import (
     PREPARE,
     UNLOGGED,
     Chunking,
-    Cut,
-    Held,
-    Turn,
+    Delayed,
+    Disconnect,
+    Exchange,
     at_rest,
     cancel_at,
     close,
@@ -45,10 +45,10 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
-deleted: Turn = (COMMAND, executed(9, StatementType.DELETE, 1))
-started: list[Turn] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
-ahead: Turn = (fetching(2), ints(3) + EOT)  # asked for as soon as the first block is here
-ended: list[Turn] = [*started, (fetching(2), ints(3) + done(3) + EOT), *closing(2)]
+deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
+started: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
+ahead: Exchange = (fetching(2), ints(3) + EOT)  # asked for as soon as the first block is here
+ended: list[Exchange] = [*started, (fetching(2), ints(3) + done(3) + EOT), *closing(2)]
 ahead_or_not = pytest.mark.parametrize("prefetch", [True, False], ids=["ahead", "when wanted"])
 
 
@@ -86,7 +86,7 @@ async def test_nothing_is_sent_before_the_first_row_is_asked_for() -> None:
 
 @ahead_or_not
 async def test_other_statements_run_between_two_rows(prefetch: bool) -> None:
-    last: Turn = (fetching(2), ints(3) + done(3) + EOT)
+    last: Exchange = (fetching(2), ints(3) + done(3) + EOT)
     between = [last, deleted, deleted] if prefetch else [deleted, deleted, last]
     async with talking(started, between, closing(2), deleted) as (conn, _):
         async for _ in conn.stream(QUERY, prefetch=prefetch):
@@ -187,7 +187,7 @@ async def test_an_error_in_a_later_block_closes_the_statement() -> None:
 
 
 async def test_a_connection_that_breaks_between_two_blocks_is_lost() -> None:
-    async with talking(started, (fetching(2), Cut(ints(3)))) as (conn, _):
+    async with talking(started, (fetching(2), Disconnect(ints(3)))) as (conn, _):
         got: list[Any] = []
         with pytest.raises(ConnectionLost):
             async for row in conn.stream(QUERY):
@@ -208,7 +208,7 @@ async def test_closing_a_stream_of_a_connection_that_is_gone_is_no_error(prefetc
 
 
 async def test_a_cancelled_fetch_interrupts_the_stream_and_says_so() -> None:
-    held = Held(ints(3) + done(3) + EOT, first=4)
+    held = Delayed(ints(3) + done(3) + EOT, first=4)
     async with talking(started, (fetching(2), held), closing(2), deleted) as (conn, _):
         stream = conn.stream(QUERY)
         assert [await anext(stream), await anext(stream)] == [(1,), (2,)]
@@ -221,7 +221,7 @@ async def test_a_cancelled_fetch_interrupts_the_stream_and_says_so() -> None:
 
 
 async def test_a_stream_cancelled_at_its_first_row_is_cleared() -> None:
-    held = Held(described(2, C1))
+    held = Delayed(described(2, C1))
     async with talking((PREPARE, held), release(2), deleted) as (conn, _):
         stream = conn.stream(QUERY)
         await cancel_at(held, anext(stream))
@@ -234,7 +234,7 @@ async def test_a_stream_cancelled_at_its_first_row_is_cleared() -> None:
 
 @ahead_or_not
 async def test_closing_a_stream_waits_for_nobody_and_is_done_when_nobody_has_the_turn(prefetch: bool) -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(started, [ahead] * prefetch, (COMMAND, held), closing(2), deleted) as (conn, peer):
         stream = conn.stream(QUERY, prefetch=prefetch)
         await anext(stream)
@@ -257,8 +257,8 @@ async def test_closing_a_stream_waits_for_nobody_and_is_done_when_nobody_has_the
 
 @ahead_or_not
 async def test_a_stream_outside_of_a_transaction_is_held_over_commits(prefetch: bool) -> None:
-    last: Turn = (fetching(2), done(2) + EOT)
-    transaction: list[Turn] = [BEGIN, (COMMAND, executed(3, StatementType.DELETE, 1)), COMMIT]
+    last: Exchange = (fetching(2), done(2) + EOT)
+    transaction: list[Exchange] = [BEGIN, (COMMAND, executed(3, StatementType.DELETE, 1)), COMMIT]
     between = [last, *transaction] if prefetch else [*transaction, last]
     async with talking(started, between, closing(2)) as (conn, _):
         stream = conn.stream(QUERY, prefetch=prefetch)
@@ -281,8 +281,8 @@ async def test_a_stream_of_an_unlogged_database_asks_for_nothing() -> None:
 
 # -- streams of prepared statements -----------------------------------------------------------------------------------
 
-streamed_again: Turn = (opening(2, hold=True), ints(7) + done(1) + EOT)
-fetched: Turn = (opening(2), ints(7) + done(1) + EOT)
+streamed_again: Exchange = (opening(2, hold=True), ints(7) + done(1) + EOT)
+fetched: Exchange = (opening(2), ints(7) + done(1) + EOT)
 
 
 async def test_a_prepared_statement_is_streamed_and_stays_prepared() -> None:
@@ -340,7 +340,7 @@ async def test_a_stream_of_a_prepared_statement_that_is_dropped_frees_the_statem
 
 
 async def test_a_cancelled_stream_of_a_prepared_statement_frees_it_too() -> None:
-    held = Held(ints(3) + EOT)
+    held = Delayed(ints(3) + EOT)
     async with talking(started, (fetching(2), held), close(2), fetched, close(2), release(2)) as (
         conn,
         _,
@@ -391,7 +391,7 @@ async def test_without_prefetch_it_is_asked_for_with_its_first_row() -> None:
 
 
 async def test_nothing_is_asked_for_ahead_of_somebody_who_waits_for_the_turn() -> None:
-    held = Held(ints(1, 2) + EOT)
+    held = Delayed(ints(1, 2) + EOT)
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2, hold=True), held),
@@ -421,7 +421,7 @@ async def test_a_block_that_fails_is_raised_behind_the_rows_in_front_of_it() -> 
 
 
 async def test_rows_that_have_come_are_given_though_another_database_was_opened() -> None:
-    held = Held(ints(3) + EOT)
+    held = Delayed(ints(3) + EOT)
     async with talking(
         started,
         (fetching(2), held),
@@ -440,7 +440,7 @@ async def test_rows_that_have_come_are_given_though_another_database_was_opened(
 
 
 async def test_a_stream_that_is_closed_lets_the_block_that_is_on_its_way_come_without_an_interrupt() -> None:
-    held = Held(ints(3) + EOT)
+    held = Delayed(ints(3) + EOT)
     async with talking(started, (fetching(2), held), closing(2), deleted) as (conn, peer):
         urgent: list[bytes] = []
 
@@ -471,8 +471,8 @@ async def test_a_server_that_closes_the_cursor_with_its_last_block_hears_no_clos
 
 @pytest.mark.parametrize("at", ["prepare", "open", "fetch"])
 async def test_a_stream_closed_by_one_task_while_another_fetches_leaves_nothing_behind(at: str) -> None:
-    held = Held({"prepare": described(2, C1), "open": ints(1, 2) + EOT, "fetch": ints(3) + EOT}[at])
-    script: list[Turn] = [*started, (fetching(2), ints(3) + EOT)]
+    held = Delayed({"prepare": described(2, C1), "open": ints(1, 2) + EOT, "fetch": ints(3) + EOT}[at])
+    script: list[Exchange] = [*started, (fetching(2), ints(3) + EOT)]
     turn = ["prepare", "open", "fetch"].index(at)
     script[turn] = (script[turn][0], held)
     # A statement that is prepared when its stream is closed is opened all the same: the call is on its way.
@@ -490,7 +490,7 @@ async def test_a_stream_closed_by_one_task_while_another_fetches_leaves_nothing_
 
 
 async def test_a_stream_closed_in_front_of_its_fetch_takes_nobody_elses_cursor() -> None:
-    held = Held(executed(9, StatementType.DELETE, 1))
+    held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(
         started,
         (COMMAND, held),
@@ -517,7 +517,7 @@ async def test_a_stream_closed_in_front_of_its_fetch_takes_nobody_elses_cursor()
 
 
 async def test_a_fetch_that_fails_behind_the_close_of_its_stream_leaves_the_kept_statement_usable() -> None:
-    held = Held(error(-243, -143) + EOT)
+    held = Delayed(error(-243, -143) + EOT)
     async with talking(
         started,
         (fetching(2), held),

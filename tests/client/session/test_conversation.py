@@ -18,9 +18,9 @@ from tests.scripted import (
     DIALECT,
     EOT,
     EXIT,
-    Held,
+    Delayed,
+    Exchange,
     Peer,
-    Turn,
     cancel_at,
     close,
     done,
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 
 @asynccontextmanager
-async def conversing(*script: Turn) -> AsyncIterator[tuple[Conversation, Peer]]:
+async def conversing(*script: Exchange) -> AsyncIterator[tuple[Conversation, Peer]]:
     """A conversation that is no session yet: no login, no database."""
     channel, peer = Channel(), Peer(script)
     pipe(channel, peer)
@@ -68,7 +68,7 @@ async def test_a_group_ends_with_eot_and_its_reply_is_not_judged() -> None:
 
 
 async def test_a_reply_that_nobody_waits_for_any_more_is_observed_and_told_to_whom_it_may_concern() -> None:
-    held = Held(done(1) + EOT)
+    held = Delayed(done(1) + EOT)
     finished: list[Reply] = []
     orphans: list[Reply] = []
 
@@ -98,9 +98,9 @@ async def test_the_turn_is_given_back_whatever_happens_in_it() -> None:
     [(True, True, [close(7), release(7)]), (True, False, [close(7)]), (False, True, [release(7)])],
 )
 async def test_a_statement_is_put_down_without_waiting_and_its_errors_are_ignored(
-    cursor: bool, released: bool, script: list[Turn]
+    cursor: bool, released: bool, script: list[Exchange]
 ) -> None:
-    answered: list[Turn] = [(request, error(-267) + EOT) for request, _ in script]
+    answered: list[Exchange] = [(request, error(-267) + EOT) for request, _ in script]
     async with conversing(*answered, ("Commit", done() + EOT)) as (conversation, _):
         conversation.release_later(7, cursor=cursor, release=released)
         async with conversation.bare_turn():
@@ -133,7 +133,7 @@ async def test_what_ends_the_session_is_raised_here_and_ever_after(
 
 
 async def test_conversations_of_several_tasks_wait_for_one_another() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     order: list[int] = []
 
     async def asking(conversation: Conversation, number: int) -> None:

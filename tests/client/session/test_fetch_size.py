@@ -20,7 +20,7 @@ from tests.scripted import (
     C1,
     EOT,
     PREPARE,
-    Turn,
+    Exchange,
     close,
     closing,
     described,
@@ -179,7 +179,7 @@ async def test_a_routine_is_not_run_twice_but_what_follows_asks_for_less() -> No
 
 
 async def test_a_statement_goes_with_its_cursor_only_when_it_need_not_be_opened_again() -> None:
-    freed: list[Turn] = [
+    freed: list[Exchange] = [
         (PREPARE, described(3, C1)),
         (opening(3, LARGE, freed=True), ints(2) + done(1) + EOT),
         close(3),

@@ -36,13 +36,13 @@ from tests.scripted import (
     EXIT,
     GOODBYE,
     INTEGER,
+    NO_REPLY,
     PREPARE,
     ROLLBACK,
-    SILENCE,
     UNLOGGED,
     Chunking,
-    Cut,
-    Held,
+    Delayed,
+    Disconnect,
     Peer,
     cancel_at,
     close,
@@ -93,7 +93,7 @@ async def test_a_turn_is_not_given_to_the_task_that_holds_it() -> None:
 
 
 async def test_a_task_that_is_cancelled_in_the_queue_leaves_no_trace() -> None:
-    held = Held(described(1, C1))
+    held = Delayed(described(1, C1))
     async with talking(
         (PREPARE, held), (opening(1), ints(1) + done(1) + EOT), closing(1), select_ints(1, 3)
     ) as (conn, _):
@@ -118,7 +118,7 @@ async def test_a_cancelled_fetch_leaves_the_next_reply_intact(
     first: int, read_ahead: bool, chunks: Chunking
 ) -> None:
     """The law of cancellation: the reply is read to its end, whoever waits; debris is cleared by the next turn."""
-    held = Held(ints(1, 2, 3) + EOT, first=first)
+    held = Delayed(ints(1, 2, 3) + EOT, first=first)
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2), held),
@@ -134,7 +134,7 @@ async def test_a_cancelled_fetch_leaves_the_next_reply_intact(
 
 
 async def test_the_next_call_may_queue_up_before_the_cancelled_reply_has_come() -> None:
-    held = Held(ints(1, 2, 3) + EOT, first=5)
+    held = Delayed(ints(1, 2, 3) + EOT, first=5)
     async with talking((PREPARE, described(2, C1)), (opening(2), held), closing(2), select_ints(2, 7)) as (
         conn,
         peer,
@@ -149,7 +149,7 @@ async def test_the_next_call_may_queue_up_before_the_cancelled_reply_has_come() 
 
 
 async def test_a_cancelled_fetch_of_a_later_block_is_cleared_too() -> None:
-    held = Held(ints(2) + EOT)
+    held = Delayed(ints(2) + EOT)
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2), ints(1) + EOT),
@@ -163,7 +163,7 @@ async def test_a_cancelled_fetch_of_a_later_block_is_cleared_too() -> None:
 
 
 async def test_a_statement_whose_prepare_was_cancelled_is_released_without_a_call() -> None:
-    held = Held(described(5, C1))
+    held = Delayed(described(5, C1))
     async with talking((PREPARE, held), release(5)) as (conn, peer):
         await cancel_at(held, conn.fetch(QUERY))
         held.release()
@@ -171,7 +171,7 @@ async def test_a_statement_whose_prepare_was_cancelled_is_released_without_a_cal
 
 
 async def test_a_prepare_that_is_answered_while_the_next_call_waits_is_released_in_front_of_it() -> None:
-    held = Held(described(5, C1))
+    held = Delayed(described(5, C1))
     async with talking((PREPARE, held), release(5), select_ints(5, 7), (COMMAND, deleted)) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY))
         after = asyncio.ensure_future(conn.fetch(QUERY))
@@ -182,7 +182,7 @@ async def test_a_prepare_that_is_answered_while_the_next_call_waits_is_released_
 
 
 async def test_a_cancelled_prepare_that_failed_leaves_nothing_to_release() -> None:
-    held = Held(error(-206, token="t") + EOT)
+    held = Delayed(error(-206, token="t") + EOT)
     async with talking((PREPARE, held), select_ints(5, 7)) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY))
         held.release()
@@ -190,7 +190,7 @@ async def test_a_cancelled_prepare_that_failed_leaves_nothing_to_release() -> No
 
 
 async def test_a_statement_cancelled_while_its_parameters_are_described_is_released() -> None:
-    held = Held(takes(INTEGER))
+    held = Delayed(takes(INTEGER))
     async with talking(
         (PREPARE, described(5, C1)), ("Id(5) DescribeInput", held), release(5), (COMMAND, deleted)
     ) as (conn, _):
@@ -200,7 +200,7 @@ async def test_a_statement_cancelled_while_its_parameters_are_described_is_relea
 
 
 async def test_a_cancelled_command_releases_nothing_since_its_id_may_be_somebody_elses_by_now() -> None:
-    held = Held(executed(2, StatementType.DELETE, 1))  # COMMAND releases its statement by itself
+    held = Delayed(executed(2, StatementType.DELETE, 1))  # COMMAND releases its statement by itself
     async with talking(
         (COMMAND, held),
         (PREPARE, described(2, C1)),
@@ -218,7 +218,7 @@ async def test_a_cancelled_command_releases_nothing_since_its_id_may_be_somebody
 
 
 async def test_a_call_does_not_wait_for_what_clears_up_behind_it_and_the_next_one_does() -> None:
-    at_close = Held(EOT)
+    at_close = Delayed(EOT)
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2), ints(1) + done(1) + EOT),
@@ -237,7 +237,7 @@ async def test_a_call_does_not_wait_for_what_clears_up_behind_it_and_the_next_on
 
 
 async def test_a_turn_cancelled_while_it_clears_debris_leaves_the_rest_of_it_to_the_next() -> None:
-    fetch, at_close = Held(ints(1) + EOT), Held(EOT)
+    fetch, at_close = Delayed(ints(1) + EOT), Delayed(EOT)
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2), fetch),
@@ -253,7 +253,7 @@ async def test_a_turn_cancelled_while_it_clears_debris_leaves_the_rest_of_it_to_
 
 
 async def test_a_cancelled_call_whose_reply_has_come_in_the_same_moment_leaves_its_debris_too() -> None:
-    held = Held(described(5, C1))
+    held = Delayed(described(5, C1))
     async with talking((PREPARE, held), release(5), (COMMAND, deleted)) as (conn, _):
         task = asyncio.ensure_future(conn.fetch(QUERY))
         await held.reached.wait()
@@ -267,7 +267,7 @@ async def test_a_cancelled_call_whose_reply_has_come_in_the_same_moment_leaves_i
 
 
 async def test_debris_is_cleared_before_anything_else_and_errors_in_that_are_nobodys() -> None:
-    held = Held(ints(1) + EOT)
+    held = Delayed(ints(1) + EOT)
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2), held),
@@ -281,7 +281,7 @@ async def test_debris_is_cleared_before_anything_else_and_errors_in_that_are_nob
 
 
 async def test_a_timeout_around_a_call_is_a_cancellation_like_any_other() -> None:
-    held = Held(ints(1) + EOT)
+    held = Delayed(ints(1) + EOT)
     async with talking((PREPARE, described(2, C1)), (opening(2), held), closing(2), (COMMAND, deleted)) as (
         conn,
         _,
@@ -294,7 +294,7 @@ async def test_a_timeout_around_a_call_is_a_cancellation_like_any_other() -> Non
 
 
 async def test_a_cancelled_call_on_a_connection_that_then_breaks_is_not_reported_as_forgotten() -> None:
-    held = Held(ints(1)[:-1])
+    held = Delayed(ints(1)[:-1])
     async with talking((PREPARE, described(2, C1)), (opening(2), held)) as (conn, peer):
         await cancel_at(held, conn.fetch(QUERY))
         peer.hang_up()
@@ -302,7 +302,7 @@ async def test_a_cancelled_call_on_a_connection_that_then_breaks_is_not_reported
 
 
 async def test_garbage_in_the_reply_to_a_cancelled_call_reaches_whoever_comes_next() -> None:
-    held = Held(b"\x77\x77")
+    held = Delayed(b"\x77\x77")
     async with talking((PREPARE, held)) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY))
         held.release()
@@ -317,7 +317,7 @@ async def test_garbage_in_the_reply_to_a_cancelled_call_reaches_whoever_comes_ne
 async def test_an_abandoned_transaction_is_rolled_back_by_the_next_turn_even_if_its_begin_is_unanswered() -> (
     None
 ):
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(("Begin", held), ROLLBACK, (COMMAND, deleted)) as (conn, _):
         await cancel_at(held, conn.transaction().start())
         after = asyncio.ensure_future(conn.execute(DELETE))
@@ -328,7 +328,7 @@ async def test_an_abandoned_transaction_is_rolled_back_by_the_next_turn_even_if_
 
 
 async def test_that_there_was_nothing_to_roll_back_is_no_error_of_the_next_call() -> None:
-    held = Held(error(-256) + EOT)
+    held = Delayed(error(-256) + EOT)
     async with talking(("Begin", held), ("Rollback", error(-255) + EOT), (COMMAND, deleted)) as (conn, _):
         await cancel_at(held, conn.transaction().start())
         held.release()
@@ -336,7 +336,7 @@ async def test_that_there_was_nothing_to_roll_back_is_no_error_of_the_next_call(
 
 
 async def test_a_transaction_that_cannot_be_rolled_back_ends_the_connection() -> None:
-    held = Held(done() + EOT)
+    held = Delayed(done() + EOT)
     async with talking(("Begin", held), ("Rollback", error(-458, -143) + EOT)) as (conn, _):
         await cancel_at(held, conn.transaction().start())
         held.release()
@@ -464,7 +464,7 @@ async def test_a_server_that_dies_in_the_middle_of_a_fetch_is_told_to_all_who_wa
 ) -> None:
     answer = (ints(1, 2, 3) + done(3))[:at]
     async with talking(
-        (PREPARE, described(2, C1)), (opening(2), Cut(answer, reset=reset)), chunks=chunks
+        (PREPARE, described(2, C1)), (opening(2), Disconnect(answer, reset=reset)), chunks=chunks
     ) as (conn, _):
         errors = await three_waiters(conn)
         assert [type(error) for error in errors] == [ConnectionLost] * 3
@@ -533,7 +533,7 @@ def test_no_answer_at_all_makes_a_call_hang_or_fail_in_an_unknown_way(garbage: b
 
     async def run() -> None:
         peer = Peer(
-            [(None, Cut(garbage))] * 1,
+            [(None, Disconnect(garbage))] * 1,
             chunks=lambda data: [data[n : n + cut] for n in range(0, len(data), cut)],
         )
         conn = Connection(session_with(peer), address="memory:0", server_version="")
@@ -577,7 +577,7 @@ async def test_any_number_at_any_place_of_a_reply_gives_a_result_or_an_error(
     for index, reply in enumerate(replies):
         for at in range(0, len(reply) - len(number), 2):
             hostile = reply[:at] + number + reply[at + len(number) :]
-            peer = Peer([*((None, answer) for answer in replies[:index]), (None, Cut(hostile))])
+            peer = Peer([*((None, answer) for answer in replies[:index]), (None, Disconnect(hostile))])
             conn = Connection(session_with(peer), address="memory:0", server_version="")
             try:
                 await asyncio.wait_for(call(conn), 10)
@@ -589,7 +589,9 @@ async def test_any_number_at_any_place_of_a_reply_gives_a_result_or_an_error(
 # -- the end ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [EXIT, EOT, bytes.fromhex("0063 0002 0000 0001") + EXIT, Cut(EXIT), Cut()])
+@pytest.mark.parametrize(
+    "answer", [EXIT, EOT, bytes.fromhex("0063 0002 0000 0001") + EXIT, Disconnect(EXIT), Disconnect()]
+)
 async def test_good_bye_is_said_once_however_the_server_answers_it(answer: Any) -> None:
     async with talking((EXIT, answer)) as (conn, peer):
         await conn.close()
@@ -600,14 +602,14 @@ async def test_good_bye_is_said_once_however_the_server_answers_it(answer: Any) 
 
 
 async def test_a_server_that_does_not_say_good_bye_is_left_after_a_while() -> None:
-    async with talking((EXIT, SILENCE)) as (conn, peer):
+    async with talking((EXIT, NO_REPLY)) as (conn, peer):
         await conn.close(timeout=0.05)
         assert conn.is_closed()
         await peer.gone.wait()
 
 
 async def test_good_bye_is_said_behind_what_is_still_unanswered() -> None:
-    held = Held(described(2, C1))
+    held = Delayed(described(2, C1))
     async with talking((PREPARE, held), GOODBYE) as (conn, _):
         running = asyncio.ensure_future(conn.fetch(QUERY))
         await held.reached.wait()
@@ -620,7 +622,7 @@ async def test_good_bye_is_said_behind_what_is_still_unanswered() -> None:
 
 
 async def test_a_cancelled_close_drops_the_connection() -> None:
-    held = Held(EXIT)
+    held = Delayed(EXIT)
     async with talking((EXIT, held)) as (conn, peer):
         await cancel_at(held, conn.close())
         assert conn.is_closed()
@@ -771,9 +773,10 @@ async def test_a_lost_reply_says_whether_the_outcome_is_known(
     unknown: tuple[bool, bool],
     late: bool,
 ) -> None:
-    held = Held(b"")
+    held = Delayed(b"")
     played = [
-        (request, (held if late else Cut()) if answer is LOST else answer) for request, answer in script
+        (request, (held if late else Disconnect()) if answer is LOST else answer)
+        for request, answer in script
     ]
     async with talking(*played, **options, command_timeout=60.0, cancel_timeout=0.01) as (conn, _):
         task = asyncio.ensure_future(call(conn))
@@ -812,7 +815,7 @@ def test_a_server_that_does_not_know_the_outcome_is_believed(code: int, unknown:
 
 
 async def test_a_lost_connection_says_a_thing_once() -> None:
-    async with talking((COMMAND, Cut())) as (conn, _):
+    async with talking((COMMAND, Disconnect())) as (conn, _):
         with pytest.raises(ConnectionLost) as caught:
             await conn.execute(DELETE)
         assert str(caught.value).count("clos") == 1

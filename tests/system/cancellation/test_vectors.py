@@ -12,8 +12,8 @@ from tests.scripted import (
     C1,
     EOT,
     PREPARE,
-    Held,
-    Turn,
+    Delayed,
+    Exchange,
     close,
     described,
     ints,
@@ -28,13 +28,13 @@ URGENT = {frame.case: frame.data for frame in frames("cancel") if frame.is_event
 """The bytes beside the stream, by case."""
 
 
-def interrupted(case: str) -> tuple[list[Turn], Held, list[Turn]]:
+def interrupted(case: str) -> tuple[list[Exchange], Delayed, list[Exchange]]:
     """A recorded case in three: up to what runs, its answer, held back until it is cancelled, and what follows."""
     script = played("cancel", case)
     index = next(index for index, (_, answer) in enumerate(script) if b"\xff\x2b" in bytes(answer))  # type: ignore[arg-type]
     request, answer = script[index]
     assert isinstance(answer, bytes)
-    held = Held(answer)
+    held = Delayed(answer)
     return [*script[:index], (request, held)], held, script[index + 1 :]
 
 
@@ -55,7 +55,7 @@ async def test_a_cancelled_call_sends_what_jdbc_sends(
 ) -> None:
     before, held, after = interrupted(case)
     # On purpose: JDBC keeps its statement until it is closed, ours is released; and it commits after a failed change.
-    cleared: Sequence[Turn] = [] if case == "cancel_update" else [close(2), release(2)]
+    cleared: Sequence[Exchange] = [] if case == "cancel_update" else [close(2), release(2)]
     behind = [turn for turn in after if turn[0] != b"\0\x13\0\x0c"]
     if behind:
         behind[-1] = (behind[-1][0], bytes(behind[-1][1]).replace(b"\0\x0f\0", b"\0\x0a\0\x0f\0", 1))  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ async def test_a_time_out_sends_the_same_as_a_cancellation() -> None:
 async def test_an_idle_connection_is_never_interrupted() -> None:
     """On purpose: JDBC sends the byte even when nothing runs, and it would hit the next statement."""
     assert URGENT["cancel_idle"] == b"\x42"
-    script: list[Turn] = [
+    script: list[Exchange] = [
         (PREPARE, described(2, C1)),
         (opening(2, hold=True), ints(1, 2) + EOT),
         close(2),
