@@ -183,7 +183,7 @@ class _Receiver:
         self.schema = _schema_of(statement.columns, self._decoder.fields)
         return read_in_runs(self._decoder)
 
-    def arrived(self, statement: Statement) -> None:
+    def on_block(self, statement: Statement) -> None:
         """Cut a batch if there is enough for it, or no more to come."""
         decoder = self._decoder
         assert decoder is not None

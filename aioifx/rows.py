@@ -138,17 +138,17 @@ def record_row(columns: Sequence[Column]) -> Callable[[Row], Record]:
 
 def tuple_row(columns: Sequence[Column]) -> Callable[[Row], Row]:
     """Rows as the plain tuples that the decoder makes; the quickest."""
-    return as_it_is
+    return identity
 
 
-def as_it_is(row: Any) -> Any:
+def identity(row: Any) -> Any:
     """What is done to a row that is made already."""
     return row
 
 
 def row_type_of(make: Callable[[Row], Any]) -> type[Row] | None:
     """What a decoder may make of a row at once, so that *make* need not be called; None if it must."""
-    if make is as_it_is:
+    if make is identity:
         return tuple
     # A subclass of Record may be the user's, and do more than hold its values.
     if isinstance(make, type) and issubclass(make, Record):

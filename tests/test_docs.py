@@ -39,7 +39,7 @@ INTERNAL = {
     "aioifx.CsvFormat": {"fields", "goes_on", "line", "names"},
     "aioifx.Retry": {"pause", "run"},
     "aioifx.Stream": {"send_blocks"},
-    "aioifx.Transaction": {"lose"},
+    "aioifx.Transaction": {"invalidate"},
     "aioifx.UnloadFormat": {"fields", "goes_on", "line"},
     "aioifx.partitions.Source": {"is_query"},
     "aioifx.server.Routine": {"result"},

@@ -59,7 +59,7 @@ class Connection(Queries[Item], NotCopied):
         self._session = session
         self._statements = StatementCache(session, statement_cache_size) if statements is None else statements
         super().__init__(self._statements, row_factory)
-        self._blocks: list[Transaction] = []
+        self._stack: list[Transaction] = []
         self._dropped = dropped
         self._is_lent = statements is not None
         self._address = address
@@ -152,7 +152,7 @@ class Connection(Queries[Item], NotCopied):
         check_row_factory(row_factory)
         names = named_statement(sql) if named else None
         async with self._statements.session.turn(timeout):
-            statement = await self._statements.take(sql if names is None else names.sql)
+            statement = await self._statements.acquire(sql if names is None else names.sql)
         statement.one_shot = False
         return PreparedStatement(self._statements, statement, row_factory, names)
 
@@ -198,7 +198,7 @@ class Connection(Queries[Item], NotCopied):
         Raises:   InterfaceError: an option is wrong; raised at the call.
         """
         return Transaction(
-            self._statements, self._blocks, isolation=isolation, lock_wait=lock_wait, read_only=read_only
+            self._statements, self._stack, isolation=isolation, lock_wait=lock_wait, read_only=read_only
         )
 
     async def commit(self) -> None:
@@ -208,7 +208,7 @@ class Connection(Queries[Item], NotCopied):
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
-        await commit_work(self._statements.session, self._blocks)
+        await commit_work(self._statements.session, self._stack)
 
     async def rollback(self) -> None:
         """ROLLBACK WORK for a transaction started by ``autocommit=False`` or by your own BEGIN WORK.
@@ -217,7 +217,7 @@ class Connection(Queries[Item], NotCopied):
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
-        await rollback_work(self._statements.session, self._blocks)
+        await rollback_work(self._statements.session, self._stack)
 
     @property
     def autocommit(self) -> bool:
@@ -286,7 +286,7 @@ class Connection(Queries[Item], NotCopied):
         session.line.owner.check()
         codec = checked_codec((encoder, decoder), "set_type_codec")
         session.conversions = session.conversions.with_codec(type_name(type, "type"), codec)
-        self._statements.renew()
+        self._statements.invalidate()
 
     # -- pooling ------------------------------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ class Connection(Queries[Item], NotCopied):
             address=self._address,
             server_version=self.server_version,
             row_factory=self._factory,
-            statements=self._statements.renewed(),
+            statements=self._statements.for_next_user(),
             dropped=dropped,
         )
 
@@ -309,14 +309,14 @@ class Connection(Queries[Item], NotCopied):
 
         Cursors are closed, an open transaction is rolled back, isolation and lock mode return to the options.
         """
-        if not self._statements.is_over:
+        if not self._statements.is_closed:
             self._dropped = None
-            if self._blocks:
-                self._blocks[0].lose()
+            if self._stack:
+                self._stack[0].invalidate()
             session = self._session
             if session.conversions is not session.conversions_as_new:
                 self._statements.clear()
-            self._statements.end()
+            self._statements.close()
             session.restore_baseline()
             if session.line.is_acquired:  # still in use by a task that holds a stale handle
                 session.channel.abort(
@@ -363,7 +363,7 @@ class Connection(Queries[Item], NotCopied):
 
     def is_closed(self) -> bool:
         """Whether the connection was closed, by either side, or released to its pool."""
-        return self._statements.is_over or not self._session.is_open
+        return self._statements.is_closed or not self._session.is_open
 
     async def close(self, *, timeout: float | None = 5.0) -> None:
         """Send the exit and close; the server rolls back an open transaction. Idempotent.
@@ -373,7 +373,7 @@ class Connection(Queries[Item], NotCopied):
         Args:     timeout: seconds until the connection is dropped instead; None: no limit.
         """
         check_wait(timeout)
-        if self._statements.is_over:
+        if self._statements.is_closed:
             return None
         owner, channel = self._session.line.owner, self._session.channel
         if owner.is_inherited:
@@ -401,7 +401,7 @@ class Connection(Queries[Item], NotCopied):
         In a forked process only that process's descriptor is closed; the parent's connection is unaffected.
         """
         session = self._session
-        if not self._statements.is_over:
+        if not self._statements.is_closed:
             session.line.owner.check_end()
             session.channel.abort()
 
@@ -415,7 +415,7 @@ class Connection(Queries[Item], NotCopied):
 
     def __del__(self) -> None:
         statements = getattr(self, "_statements", None)
-        if statements is None or statements.is_over:
+        if statements is None or statements.is_closed:
             return
         session = self._session
         if self._dropped is not None:

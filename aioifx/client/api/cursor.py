@@ -19,14 +19,14 @@ from aioifx.client.execution.execute import (
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.scroll_cursor import Scrolling
+from aioifx.client.execution.scroll_cursor import ScrollCursor
 from aioifx.client.execution.statement import Statement, check_sequence
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.errors import InterfaceError
-from aioifx.rows import RowFactory, as_it_is
+from aioifx.rows import RowFactory, identity
 from aioifx.sqltypes import Column, Row, SqlType, Value
 
 R = TypeVar("R")
@@ -58,8 +58,8 @@ class Cursor(NotCopied, Generic[R]):
         self._statement: Statement | None = None
         self._make: Callable[[Row], R] | None = None
         self._rows: Iterator[Row] = iter(())
-        self._taken = 0
-        self._scrolling: Scrolling | None = None
+        self._fetched = 0
+        self._scrolling: ScrollCursor | None = None
         self._result: ExecuteResult | None = None
         self._columns: tuple[Column, ...] | None = None
         self._fetching = False
@@ -108,7 +108,7 @@ class Cursor(NotCopied, Generic[R]):
         """0-based number of the next row; None without a result, or if unknown."""
         if self._make is None:
             return None
-        return self._taken if self._scrolling is None else self._scrolling.index
+        return self._fetched if self._scrolling is None else self._scrolling.index
 
     @property
     def name(self) -> str | None:
@@ -170,11 +170,11 @@ class Cursor(NotCopied, Generic[R]):
         if self._scrolls:
             make = row_maker(self._factory, statement.columns)
             await statement.open_scroll(params, hold=hold)
-            self._scrolling = Scrolling(statement)
+            self._scrolling = ScrollCursor(statement)
         else:
-            making = statement.making(self._factory)
-            make = making.make or as_it_is
-            self._rows = iter(await statement.open(params, hold=hold, read_rows=making.read_rows))
+            row_plan = statement.row_plan(self._factory)
+            make = row_plan.make or identity
+            self._rows = iter(await statement.open(params, hold=hold, read_rows=row_plan.read_rows))
         self._columns, self._make = statement.columns, make
         self._fetching = True
 
@@ -202,7 +202,7 @@ class Cursor(NotCopied, Generic[R]):
         ended = False
         while True:
             for row in self._rows:
-                self._taken += 1
+                self._fetched += 1
                 return make(row)
             if ended:
                 return None
@@ -219,8 +219,8 @@ class Cursor(NotCopied, Generic[R]):
         rows = list(islice(self._rows, wanted))
         while len(rows) < wanted and await self._more():
             rows += islice(self._rows, wanted - len(rows))
-        self._taken += len(rows)
-        return _made(rows, make)
+        self._fetched += len(rows)
+        return _map_rows(rows, make)
 
     async def fetchall(self) -> list[R]:
         """All remaining rows."""
@@ -228,8 +228,8 @@ class Cursor(NotCopied, Generic[R]):
         rows = list(self._rows)
         while await self._more():
             rows += self._rows
-        self._taken += len(rows)
-        return _made(rows, make)
+        self._fetched += len(rows)
+        return _map_rows(rows, make)
 
     def __aiter__(self) -> AsyncIterator[R]:
         return self
@@ -253,12 +253,12 @@ class Cursor(NotCopied, Generic[R]):
             raise InterfaceError(f'mode: expected "relative" or "absolute", got {mode!r:.40}')
         _check_number("value", value)
         self._check_scroll()
-        if not await self._moved(lambda rows: rows.move(value, relative=mode == "relative")):
+        if not await self._scroll(lambda rows: rows.position(value, relative=mode == "relative")):
             raise IndexError(f"scroll({value}, {mode!r}) is outside the result")
 
     async def fetch_first(self) -> R | None:
         """The first row, or None if the result is empty."""
-        return await self._fetch_at(lambda rows: rows.to(1))
+        return await self._fetch_at(lambda rows: rows.absolute(1))
 
     async def fetch_last(self) -> R | None:
         """The last row, or None if the result is empty."""
@@ -270,7 +270,7 @@ class Cursor(NotCopied, Generic[R]):
 
     async def fetch_prior(self) -> R | None:
         """The row before the one that was fetched last; None before the first. After the last row it gives the last."""
-        return await self._fetch_at(lambda rows: rows.by(-1))
+        return await self._fetch_at(lambda rows: rows.relative(-1))
 
     async def fetch_absolute(self, number: int) -> R | None:
         """The row with this 1-based number; a negative number counts from the end, -1 is the last row.
@@ -278,12 +278,12 @@ class Cursor(NotCopied, Generic[R]):
         A number that no row has gives None; the cursor is then before the first row or after the last.
         """
         _check_number("number", number)
-        return await self._fetch_at(lambda rows: rows.to(number))
+        return await self._fetch_at(lambda rows: rows.absolute(number))
 
     async def fetch_relative(self, offset: int) -> R | None:
         """The row at *offset* from the one fetched last; 0 fetches the same row again. None outside the result."""
         _check_number("offset", offset)
-        return await self._fetch_at(lambda rows: rows.by(offset))
+        return await self._fetch_at(lambda rows: rows.relative(offset))
 
     # -- close --------------------------------------------------------------------------------------------------------
 
@@ -305,8 +305,8 @@ class Cursor(NotCopied, Generic[R]):
 
     def __del__(self) -> None:
         statement = getattr(self, "_statement", None)
-        if statement is not None and not self._statements.is_over:
-            self._session.line.soon(self._statements.give_back, statement)
+        if statement is not None and not self._statements.is_closed:
+            self._session.line.soon(self._statements.release, statement)
 
     # -- internals ----------------------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class Cursor(NotCopied, Generic[R]):
         if not self._fetching:
             return False
         if self._scrolling is not None:
-            row = await self._moved(lambda rows: rows.next())
+            row = await self._scroll(lambda rows: rows.next())
             self._rows = chain(self._rows, () if row is None else (row,))
             return row is not None
         async with self._session:
@@ -342,7 +342,7 @@ class Cursor(NotCopied, Generic[R]):
             return await fetch
         except BaseException as error:
             self._statement, self._make, self._scrolling, self._fetching = None, None, None, False
-            self._statements.failed(statement, error)
+            self._statements.on_failure(statement, error)
             raise
 
     def _check_scroll(self) -> Callable[[Row], R]:
@@ -350,12 +350,12 @@ class Cursor(NotCopied, Generic[R]):
             raise InterfaceError("the cursor is forward-only; use cursor(scroll=True)")
         return self._check_result()
 
-    async def _fetch_at(self, move: Callable[[Scrolling], Awaitable[Row | None]]) -> R | None:
+    async def _fetch_at(self, move: Callable[[ScrollCursor], Awaitable[Row | None]]) -> R | None:
         make = self._check_scroll()
-        row = await self._moved(move)
+        row = await self._scroll(move)
         return None if row is None else make(row)
 
-    async def _moved(self, move: Callable[[Scrolling], Awaitable[T]]) -> T:
+    async def _scroll(self, move: Callable[[ScrollCursor], Awaitable[T]]) -> T:
         """Move a scroll cursor, holding the session's lock."""
         async with self._session:
             self._check_result()  # another task may have closed it or failed
@@ -367,18 +367,18 @@ class Cursor(NotCopied, Generic[R]):
         """Release the statement after its last row."""
         statement, self._statement = self._statement, None
         self._fetching = False
-        if statement is not None and not self._statements.is_over:
-            self._statements.give_back(statement)
+        if statement is not None and not self._statements.is_closed:
+            self._statements.release(statement)
             if statement.returns_rows:
                 self._session.commit_later()
 
     def _reset(self, *, checked: bool = True) -> None:
         if checked and self._closed:
             raise InterfaceError("the cursor is closed")
-        if not self._statements.is_over:
+        if not self._statements.is_closed:
             self._session.line.owner.check()
         self._rows, self._make, self._columns, self._result = iter(()), None, None, None
-        self._scrolling, self._taken = None, 0
+        self._scrolling, self._fetched = None, 0
         self._finish()
 
 
@@ -387,8 +387,8 @@ def _check_number(name: str, number: object) -> None:
         raise InterfaceError(f"{name}: expected a whole number, got {type(number).__name__}")
 
 
-def _made(rows: list[Any], make: Callable[[Row], R]) -> list[R]:
-    return rows if make is as_it_is else list(map(make, rows))
+def _map_rows(rows: list[Any], make: Callable[[Row], R]) -> list[R]:
+    return rows if make is identity else list(map(make, rows))
 
 
 def _describe(column: Column) -> ColumnDescription:

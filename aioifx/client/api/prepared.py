@@ -11,7 +11,7 @@ from aioifx.client.execution.execute import (
     TUPLES,
     OnError,
     R,
-    Rows,
+    RowFetcher,
     check_on_error,
     check_rows,
     execute_statement,
@@ -21,7 +21,7 @@ from aioifx.client.execution.execute import (
 from aioifx.client.execution.pipeline import ParamRows, is_single_use
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import StatementCache, Use, note_stale
+from aioifx.client.execution.statement_cache import Action, StatementCache, note_stale
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session, note_sql
@@ -54,9 +54,9 @@ class PreparedStatement(NotCopied, Generic[Item]):
         self._names = names
         self._statements = statements
         self._statement = statement
-        statement.reused = True  # a later table change can make it stale
+        statement.from_cache = True  # a later table change can make it stale
         self._factory = factory
-        self._rows = Rows(factory)
+        self._fetcher = RowFetcher(factory)
         self._closed = False
 
     @property
@@ -112,8 +112,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._run(args, rows.all, timeout)
+        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
+        return await self._run(args, fetcher.fetch_all, timeout)
 
     @overload
     async def fetchrow(
@@ -141,8 +141,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """The first row, or None if there are no rows. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._run(args, rows.first, timeout)
+        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
+        return await self._run(args, fetcher.fetch_first, timeout)
 
     async def fetchval(
         self,
@@ -155,9 +155,9 @@ class PreparedStatement(NotCopied, Generic[Item]):
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
         if isinstance(column, str):
-            row = await self._run(args, RECORDS.first, timeout)
+            row = await self._run(args, RECORDS.fetch_first, timeout)
         else:
-            row = await self._run(args, TUPLES.first, timeout)
+            row = await self._run(args, TUPLES.fetch_first, timeout)
         return value_at(row, column)
 
     async def execute(
@@ -228,10 +228,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
     async def close(self) -> None:
         """Give the statement back; nothing is waited for. Closing twice is fine."""
         if not self._closed:
-            if not self._statements.is_over:
+            if not self._statements.is_closed:
                 self._session.line.owner.check()
             self._closed = True
-            _let_go(self._statements, self._statement)
+            _release(self._statements, self._statement)
 
     async def __aenter__(self) -> Self:
         return self
@@ -242,8 +242,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         await self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True) and not self._statements.is_over:
-            self._session.line.soon(_let_go, self._statements, self._statement)
+        if not getattr(self, "_closed", True) and not self._statements.is_closed:
+            self._session.line.soon(_release, self._statements, self._statement)
 
     def _ready(self) -> Statement:
         if self._closed:
@@ -252,26 +252,26 @@ class PreparedStatement(NotCopied, Generic[Item]):
             raise InterfaceError("a stream of this prepared statement is still open; close it first")
         return self._statement
 
-    async def _begin(self, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
-        """Run *use* for a stream that holds the lock."""
+    async def _begin(self, params: Sequence[Value], action: Action[T]) -> tuple[Statement, T]:
+        """Run *action* for a stream that holds the lock."""
         may_repeat, statement = not self._session.in_transaction, self._ready()
         try:
-            return statement, await use(statement, params)
+            return statement, await action(statement, params)
         except BaseException as error:
-            return await self._again(statement, error, may_repeat, params, use)
+            return await self._retry_if_stale(statement, error, may_repeat, params, action)
 
-    async def _again(
+    async def _retry_if_stale(
         self,
         statement: Statement,
         error: BaseException,
         may_repeat: bool,
         params: Sequence[Value],
-        use: Use[T],
+        action: Action[T],
     ) -> tuple[Statement, T]:
         """Close the cursor after a failure. If the table has changed, prepare again and retry."""
-        _put_cursor_down(statement)
+        _close_cursor(statement)
         note_sql(error, statement.sql)
-        fresh = await self._statements.anew(statement, error)
+        fresh = await self._statements.prepare_again(statement, error)
         if fresh is None:
             raise error
         self._statement = fresh
@@ -279,9 +279,9 @@ class PreparedStatement(NotCopied, Generic[Item]):
             note_stale(error)
             raise error
         try:
-            return fresh, await use(fresh, params)
+            return fresh, await action(fresh, params)
         except BaseException:
-            _put_cursor_down(fresh)
+            _close_cursor(fresh)
             raise
 
     def _by_position(self, args: tuple[Value, ...], named: NamedValues | None) -> tuple[Value, ...]:
@@ -312,14 +312,14 @@ class PreparedStatement(NotCopied, Generic[Item]):
     async def _run(
         self,
         params: Sequence[Value],
-        use: Use[T],
+        action: Action[T],
         timeout: float | None,
         *,
         once: bool = False,
     ) -> T:
         """A whole call: acquire the lock, use the statement, then close its cursor.
 
-        Args:     once: *use* cannot be repeated; a stale statement is prepared again only for the next call.
+        Args:     once: *action* cannot be repeated; a stale statement is prepared again only for the next call.
         """
         session = self._session
         if timeout is not None or session.manners.due or not session.line.try_acquire():
@@ -327,10 +327,10 @@ class PreparedStatement(NotCopied, Generic[Item]):
         try:
             may_repeat, statement = not (once or session.in_transaction), self._ready()
             try:
-                result = await use(statement, params)
+                result = await action(statement, params)
             except BaseException as error:
-                statement, result = await self._again(statement, error, may_repeat, params, use)
-            self._statements.executed(statement)
+                statement, result = await self._retry_if_stale(statement, error, may_repeat, params, action)
+            self._statements.invalidate_after(statement)
             statement.close_cursor()
             if statement.returns_rows:
                 session.commit_later()
@@ -341,7 +341,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
             session.line.release_turn()
 
 
-def _put_cursor_down(statement: Statement) -> None:
+def _close_cursor(statement: Statement) -> None:
     statement.close_cursor()
     statement.session.commit_later()
 
@@ -352,9 +352,9 @@ _NAMED_ONLY = (
 )
 
 
-def _let_go(statements: StatementCache, statement: Statement) -> None:
+def _release(statements: StatementCache, statement: Statement) -> None:
     """Release the statement to the cache, unless an open stream still uses it."""
     if statement.is_open:
         statement.release_later()
     else:
-        statements.give_back(statement)
+        statements.release(statement)

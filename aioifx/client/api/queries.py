@@ -17,7 +17,7 @@ from aioifx.client.execution.execute import (
     RECORDS,
     TUPLES,
     OnError,
-    Rows,
+    RowFetcher,
     by_position,
     call_of,
     check_on_error,
@@ -29,7 +29,7 @@ from aioifx.client.execution.execute import (
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.statement_cache import StatementCache, Use
+from aioifx.client.execution.statement_cache import Action, StatementCache
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.dispatcher import check_timeout
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
@@ -41,8 +41,8 @@ from aioifx.sqltypes import Value
 R = TypeVar("R")
 T = TypeVar("T")
 
-_TUPLE: Final = TUPLES.first
-_RECORD: Final = RECORDS.first
+_TUPLE: Final = TUPLES.fetch_first
+_RECORD: Final = RECORDS.fetch_first
 
 Format: TypeAlias = Literal["unload", "csv"] | TextFormat
 """Format of a text file."""
@@ -55,15 +55,15 @@ class Runner(Protocol):
         self,
         sql: str,
         params: Sequence[Value] | None,
-        use: Use[T],
+        action: Action[T],
         timeout: float | None = None,
         once: bool = False,
     ) -> T:
         """See `StatementCache.run`."""
         ...
 
-    def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        """Call *use* with the statement cache of one connection."""
+    def apply(self, action: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
+        """Call *action* with the statement cache of one connection."""
         ...
 
 
@@ -76,7 +76,7 @@ class Queries(Generic[Item]):
     def __init__(self, runner: Runner, factory: RowFactory[Item] | None) -> None:
         self._runner = runner
         self._factory: RowFactory[Any] = factory or record_row
-        self._rows: Rows[Any] = Rows(self._factory)
+        self._fetcher: RowFetcher[Any] = RowFetcher(self._factory)
 
     @property
     def row_factory(self) -> RowFactory[Item]:
@@ -125,8 +125,8 @@ class Queries(Generic[Item]):
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
-        rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._runner.run(sql, args, rows.all, timeout)
+        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
+        return await self._runner.run(sql, args, fetcher.fetch_all, timeout)
 
     @overload
     async def fetchrow(
@@ -157,8 +157,8 @@ class Queries(Generic[Item]):
         """Run a query and return its first row, or None; no further rows are fetched. See `fetch`."""
         if named is not None:
             sql, args = by_position(sql, args, named)
-        rows = self._rows if row_factory is None else Rows(row_factory)
-        return await self._runner.run(sql, args, rows.first, timeout)
+        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
+        return await self._runner.run(sql, args, fetcher.fetch_first, timeout)
 
     async def fetchval(
         self,

@@ -67,7 +67,7 @@ class Retry:
         self.delay = delay
         self.max_delay = max_delay
         self.jitter = jitter
-        self._on = _judge(on)
+        self._on = _predicate(on)
         self._sleep = sleep
         self._uniform = uniform
 
@@ -130,7 +130,7 @@ class RetryingFunction(Generic[P, R]):
         return self if instance is None else MethodType(self, instance)
 
 
-def _judge(on: On) -> Callable[[Exception], bool]:
+def _predicate(on: On) -> Callable[[Exception], bool]:
     if isinstance(on, (type, tuple)):
         classes = cast("tuple[object, ...]", (on,) if isinstance(on, type) else on)
         exceptions = tuple(filter(_is_exception_class, classes))

@@ -43,13 +43,13 @@ class Transaction(NotCopied):
         Raises:   InterfaceError: an option is wrong.
         """
         self._statements = statements
-        self._blocks = blocks
+        self._stack = blocks
         self._isolation = isolation_clause(isolation)
         self._lock_mode = lock_mode_clause(lock_wait)
         if not isinstance(read_only, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError("read_only: expected True or False")
         self._read_only = read_only
-        self._wish: Override | None = None
+        self._override: Override | None = None
         self._savepoint: bytes | None = None
         self._state = "new"
 
@@ -70,15 +70,15 @@ class Transaction(NotCopied):
         session = self._session
         async with session.bare_turn():
             self._check_place()
-            wish = session.manners.wish(self._isolation, self._lock_mode)
+            override = session.manners.wish(self._isolation, self._lock_mode)
             try:
                 await session.settle()
                 await self._begin()
             except BaseException:
-                session.manners.forget(wish)
+                session.manners.forget(override)
                 raise
-            self._wish, self._state = wish, "open"
-            self._blocks.append(self)
+            self._override, self._state = override, "open"
+            self._stack.append(self)
 
     def _check_place(self) -> None:
         self._session.check_logged()
@@ -93,7 +93,7 @@ class Transaction(NotCopied):
             await session.begin(read_only=self._read_only)
             return
         # Named by depth: a savepoint stays at the server after a rollback to it, and the next one replaces it.
-        name = b"aioifx_%d" % (1 + sum(block._savepoint is not None for block in self._blocks))
+        name = b"aioifx_%d" % (1 + sum(block._savepoint is not None for block in self._stack))
         try:
             await session.set_savepoint(name)
         except BaseException as error:
@@ -118,7 +118,7 @@ class Transaction(NotCopied):
                 await (session.release_savepoint(self._savepoint) if self._savepoint else session.commit())
             except BaseException as error:
                 if is_cancelled_or_timed_out(error):
-                    self._state = "lost"  # already sent; the server will execute it regardless
+                    self._state = "aborted"  # already sent; the server will execute it regardless
                 else:
                     self._state = "rolled back"
                     await self._abort_in_turn()
@@ -138,12 +138,12 @@ class Transaction(NotCopied):
                     await session.rollback()
         except BaseException as error:
             if self._state == "open" and is_cancelled_or_timed_out(error):
-                self._leave()
+                self._abandon()
             raise
 
-    def lose(self) -> None:
+    def invalidate(self) -> None:
         """Invalidate this transaction and those inside it; the caller undoes their work."""
-        self._close("lost")
+        self._close("aborted")
 
     # -- the context manager ------------------------------------------------------------------------------------------
 
@@ -156,14 +156,14 @@ class Transaction(NotCopied):
     ) -> None:
         if self._state == "open":
             await (self._end_well() if error is None else self._end_badly(error))
-        elif self._state == "lost" and error is None:
+        elif self._state == "aborted" and error is None:
             raise InterfaceError("the enclosing transaction ended before this one")
         # Otherwise the block has ended the transaction itself.
 
     async def _end_well(self) -> None:
         try:
-            if self._blocks[-1] is not self:
-                inner = repr(self._blocks[-1])
+            if self._stack[-1] is not self:
+                inner = repr(self._stack[-1])
                 await self._abort()
                 raise InterfaceError(
                     f"a transaction inside this one was still open: {inner}; both are rolled back"
@@ -171,24 +171,24 @@ class Transaction(NotCopied):
             await self.commit()
         except BaseException:
             if self._state == "open":  # nothing was sent yet
-                self._leave()
+                self._abandon()
             raise
 
     async def _end_badly(self, error: BaseException) -> None:
         """Roll back after an error in the block; that error is the one the caller must see."""
         if not self._session.is_open:
-            self._close("lost")
+            self._close("aborted")
         elif is_cancelled_or_timed_out(error):
-            self._leave()
+            self._abandon()
         else:
             try:
                 await self._abort()
             except (ConnectionLost, QueryTimeout):
                 if self._state == "open":
-                    self._leave()
+                    self._abandon()
             except BaseException:
                 if self._state == "open":
-                    self._leave()
+                    self._abandon()
                 raise
 
     # -- ending -------------------------------------------------------------------------------------------------------
@@ -205,9 +205,9 @@ class Transaction(NotCopied):
         else:
             await self._session.rollback_or_close()
 
-    def _leave(self) -> None:
+    def _abandon(self) -> None:
         """Abandon the transaction: it is rolled back before anything else is sent."""
-        self._close("lost")
+        self._close("aborted")
         if self._savepoint:
             self._session.rollback_to_later(self._savepoint)
         else:
@@ -215,12 +215,12 @@ class Transaction(NotCopied):
 
     def _close(self, state: str) -> None:
         """Mark this transaction and those inside it as ended."""
-        place = self._blocks.index(self)
-        for block in self._blocks[place:]:
-            block._state = "lost"
-            if block._wish is not None:
-                self._session.manners.forget(block._wish)
-        del self._blocks[place:]
+        place = self._stack.index(self)
+        for block in self._stack[place:]:
+            block._state = "aborted"
+            if block._override is not None:
+                self._session.manners.forget(block._override)
+        del self._stack[place:]
         self._state = state
 
     def _check_open(self) -> None:
@@ -229,8 +229,8 @@ class Transaction(NotCopied):
 
     def _check_innermost(self) -> None:
         self._check_open()  # another task may have ended it while this one waited for the lock
-        if self._blocks[-1] is not self:
-            raise InterfaceError(f"a transaction inside this one is still open: {self._blocks[-1]!r}")
+        if self._stack[-1] is not self:
+            raise InterfaceError(f"a transaction inside this one is still open: {self._stack[-1]!r}")
 
 
 async def commit_work(session: Session, blocks: list[Transaction]) -> None:

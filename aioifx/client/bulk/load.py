@@ -19,7 +19,7 @@ from typing import Final, Literal, TypeAlias
 
 from aioifx.client.bulk.batches import Block, Blocks, check_block
 from aioifx.client.bulk.sources import SourceReader
-from aioifx.client.execution.execute import whole
+from aioifx.client.execution.execute import implicit_transaction
 from aioifx.client.execution.insert_cursor import InsertCursor
 from aioifx.client.execution.pipeline import execute_many
 from aioifx.client.execution.result import ExecuteResult, result_of
@@ -119,9 +119,9 @@ async def load(
             try:
                 result = await _Load(statement, feed, order).run()
             except BaseException as error:
-                statements.failed(statement, error)
+                statements.on_failure(statement, error)
                 raise
-            statements.give_back(statement)
+            statements.release(statement)
             return result
     finally:
         feed.close()
@@ -197,9 +197,9 @@ class _Load:
 
     @asynccontextmanager
     async def _transaction_scope(self) -> AsyncGenerator[None, None]:
-        async with whole(self._session):
+        async with implicit_transaction(self._session):
             yield
-        self._cursor.closed()
+        self._cursor.on_transaction_end()
 
     @asynccontextmanager
     async def _savepoint_scope(self) -> AsyncGenerator[None, None]:
@@ -252,7 +252,7 @@ class _Load:
         if self._session.is_ansi:
             await self._cursor.close()  # there, opening an open cursor is an error (documented)
         await self._mark(block)
-        ticket = self._cursor.submit(block.messages)
+        ticket = self._cursor.send(block.messages)
         try:
             following = await self._made()
         except BaseException:
@@ -260,7 +260,7 @@ class _Load:
             raise
         reply = await line.wait(ticket)
         line.extend_deadline()
-        wrong = reply.error or await self._cursor.end()
+        wrong = reply.error or await self._cursor.finish_block()
         if wrong is not None:
             raise await self._refused(block, wrong)
         self._told.add(reply)

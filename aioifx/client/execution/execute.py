@@ -37,7 +37,7 @@ _COMMANDS: Final = frozenset(
 )
 
 
-class Rows(Generic[R]):
+class RowFetcher(Generic[R]):
     """Fetches the rows of a statement with one row factory."""
 
     __slots__ = ("_factory",)
@@ -45,27 +45,27 @@ class Rows(Generic[R]):
     def __init__(self, factory: RowFactory[R]) -> None:
         self._factory = factory
 
-    def all(self, statement: Statement, params: Sequence[Value]) -> Awaitable[list[R]]:
+    def fetch_all(self, statement: Statement, params: Sequence[Value]) -> Awaitable[list[R]]:
         """Every row; empty for a statement that returns none, which is executed."""
         if not statement.returns_rows:
-            return _executed(statement, params, [])
+            return _execute_without_rows(statement, params, [])
         return statement.fetch_all(params, self._factory)
 
-    def first(self, statement: Statement, params: Sequence[Value]) -> Awaitable[R | None]:
+    def fetch_first(self, statement: Statement, params: Sequence[Value]) -> Awaitable[R | None]:
         """The first row, or None."""
         if not statement.returns_rows:
-            return _executed(statement, params, None)
+            return _execute_without_rows(statement, params, None)
         return statement.fetch_first(params, self._factory)
 
 
-TUPLES: Final[Rows[Row]] = Rows(tuple_row)
+TUPLES: Final[RowFetcher[Row]] = RowFetcher(tuple_row)
 """Fetches rows as plain tuples."""
 
-RECORDS: Final[Rows[Row]] = Rows(record_row)
+RECORDS: Final[RowFetcher[Row]] = RowFetcher(record_row)
 """Fetches rows as records."""
 
 
-async def _executed(statement: Statement, params: Sequence[Value], nothing: T) -> T:
+async def _execute_without_rows(statement: Statement, params: Sequence[Value], nothing: T) -> T:
     await statement.execute(params)
     return nothing
 
@@ -113,7 +113,7 @@ async def execute_text(
         except BaseException:
             session.commit_later()
             raise
-        statements.executed_text(sql)
+        statements.invalidate_after_text(sql)
         await session.autocommit()
     kind = reply.description.statement_type if reply.description else 0
     return result_of(kind, reply.done, reply.serials, warned=reply.warnings)
@@ -201,13 +201,13 @@ async def executemany_statement(
     await statement.admit()
     if not session.is_logged or session.in_transaction:
         return _summary(statement, *await execute_many(statement, rows, collect=collect))
-    async with whole(session):
+    async with implicit_transaction(session):
         outcome = await execute_many(statement, rows, collect=collect)
     return _summary(statement, *outcome)
 
 
 @asynccontextmanager
-async def whole(session: Session) -> AsyncGenerator[None, None]:
+async def implicit_transaction(session: Session) -> AsyncGenerator[None, None]:
     """A transaction around the block, with the lock held: committed after it, rolled back on failure.
 
     The rollback is awaited after an ordinary error, and deferred after a cancellation or a timeout.
@@ -228,13 +228,13 @@ async def whole(session: Session) -> AsyncGenerator[None, None]:
         raise
 
 
-def _summary(statement: Statement, told: BatchTally, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
+def _summary(statement: Statement, tally: BatchTally, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
     return result_of(
         statement.kind,
-        told.done,
-        told.serials,
-        warnings=told.warnings | statement.warnings,
-        warned=told.warned,
-        rowcount=told.rowcount,
+        tally.done,
+        tally.serials,
+        warnings=tally.warnings | statement.warnings,
+        warned=tally.warned,
+        rowcount=tally.rowcount,
         errors=errors,
     )

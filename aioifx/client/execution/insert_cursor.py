@@ -13,7 +13,7 @@ from functools import partial
 from struct import Struct, pack
 from typing import Final
 
-from aioifx.client.execution.statement import Statement, wanted_type
+from aioifx.client.execution.statement import Statement, ret_type
 from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.session import Session
 from aioifx.codecs.row_codegen import Frame
@@ -57,7 +57,7 @@ class InsertCursor:
         """Whether all rows have the same size, by the types of their columns."""
         self._session: Session = statement.session
         self._name = self._session.cursor_name()
-        self._types = [wanted_type(column.type) for column in columns]
+        self._types = [ret_type(column.type) for column in columns]
         self._are_types_known = self.fixed_width
         self._encoder = RowEncoder(
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
@@ -83,10 +83,10 @@ class InsertCursor:
         try:
             return self._encoder.encode(rows)
         except Exception:
-            self._explain(rows, first, place)
+            self._raise_row_error(rows, first, place)
             raise
 
-    def _explain(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> None:
+    def _raise_row_error(self, rows: Sequence[Row], first: int, place: Callable[[int], str]) -> None:
         """Raise the error of the first row that cannot be encoded."""
         for index, row in enumerate(rows, first):
             if len(row) != len(self.columns):
@@ -104,13 +104,13 @@ class InsertCursor:
 
     # -- sending ------------------------------------------------------------------------------------------------------
 
-    def submit(self, messages: bytes | bytearray) -> InFlight[Reply]:
+    def send(self, messages: bytes | bytearray) -> InFlight[Reply]:
         """Open the cursor and send rows, without waiting.
 
         Source:   observed: JDBC opens the cursor again for each batch, after a COMMIT. That OPEN closes an open cursor
                   is documented (Guide to SQL Syntax, OPEN), but for ANSI databases: see `close`.
         """
-        outbox = self._addressed()
+        outbox = self._new_request()
         requests.put_curname(outbox, self._name)
         requests.put_open(outbox)
         if not self._are_types_known:
@@ -122,28 +122,28 @@ class InsertCursor:
         # The outbox's own buffer: `take` would copy the block again.
         return self._session.submit_group(outbox.data, running=True, lost=self._lost)
 
-    async def end(self) -> ServerError | None:
+    async def finish_block(self) -> ServerError | None:
         """After a block: ID alone if rows have one size (observed: JDBC; its purpose is unknown).
 
         Returns:  the server's error, if any.
         """
         if not self.fixed_width:
             return None
-        return (await self._session.exchange(self._addressed(), lost=self._lost)).error
+        return (await self._session.exchange(self._new_request(), lost=self._lost)).error
 
     async def close(self) -> None:
         """CLOSE, if the cursor may be open, and wait; an error means that it is already closed."""
         if self.statement.is_open:
             self.statement.is_open = False
-            outbox = self._addressed()
+            outbox = self._new_request()
             requests.put_close(outbox)
             await self._session.exchange(outbox)
 
-    def closed(self) -> None:
+    def on_transaction_end(self) -> None:
         """Called when the transaction has ended, which closes the cursor (documented)."""
         self.statement.is_open = False
 
-    def _addressed(self) -> Outbox:
+    def _new_request(self) -> Outbox:
         outbox = Outbox()
         requests.put_id(outbox, self.statement.statement_id)
         return outbox

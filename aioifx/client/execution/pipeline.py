@@ -32,24 +32,24 @@ WINDOW: Final = 2
 
 
 @dataclass(slots=True)
-class _Pipeline:
+class _ExecutePipeline:
     statement: Statement
     collect: bool
-    told: BatchTally = field(default_factory=BatchTally)
+    tally: BatchTally = field(default_factory=BatchTally)
     outbox: Outbox = field(default_factory=Outbox)
     in_flight: deque[InFlight[None]] = field(default_factory=deque[InFlight[None]])
-    put: int = 0
-    refused: list[DataError] = field(default_factory=list[DataError])
+    queued: int = 0
+    rejected: list[DataError] = field(default_factory=list[DataError])
     """Errors of rows that were not sent, because a value does not fit."""
 
     def extend(self, index: int, rows: Iterator[Sequence[Value]]) -> int:
         """Encode rows into the next write until it is full or no rows are left; returns their number."""
-        taken, fallback_errors = self.statement.put_executions(self.outbox, rows, FLUSH)
-        self.put += taken
+        count, fallback_errors = self.statement.put_executions(self.outbox, rows, FLUSH)
+        self.queued += count
         if fallback_errors is not None:
-            self.add(index + taken, fallback_errors[0])
-            taken += 1
-        return taken
+            self.add(index + count, fallback_errors[0])
+            count += 1
+        return count
 
     def add(self, index: int, params: Sequence[Value]) -> None:
         """Encode one row into the next write; on failure nothing of the row remains in it."""
@@ -64,16 +64,16 @@ class _Pipeline:
             error.row_index = index
             if not self.collect:
                 raise
-            self.refused.append(error)
+            self.rejected.append(error)
         else:
-            self.put += 1
+            self.queued += 1
 
     @property
     def is_full(self) -> bool:
         """Whether the next write has reached its size."""
         return len(self.outbox.data) >= FLUSH
 
-    async def make_room(self) -> None:
+    async def wait_for_window(self) -> None:
         """Send the next write, and wait until the window has room for another."""
         self.flush()
         session = self.statement.session
@@ -87,12 +87,12 @@ class _Pipeline:
 
     def flush(self) -> None:
         """Send the next write."""
-        if self.put:
+        if self.queued:
             session = self.statement.session
-            reader = ExecutionsReader(session.capabilities, self.put, self.told, session.observe)
+            reader = ExecutionsReader(session.capabilities, self.queued, self.tally, session.observe)
             lost = partial(session.doubt, self.statement.sql)
             self.in_flight.append(session.line.submit(self.outbox.take(), reader, running=True, lost=lost))
-            self.put = 0
+            self.queued = 0
 
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
@@ -102,7 +102,7 @@ class _Pipeline:
         line = self.statement.session.line
         await line.wait(self.in_flight.popleft())
         line.extend_deadline()
-        failures = self.told.failures
+        failures = self.tally.failures
         if failures and not self.collect:
             raise self.failure(0)
         if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole call, not one row
@@ -123,15 +123,15 @@ class _Pipeline:
 
     def failure(self, number: int) -> DatabaseError:
         """The error of one row, with its row_index."""
-        index, error = self.told.failures[number]
-        for refused in self.refused:  # the server does not count them
-            if refused.row_index is not None and refused.row_index <= index:
+        index, error = self.tally.failures[number]
+        for rejected in self.rejected:  # the server does not count them
+            if rejected.row_index is not None and rejected.row_index <= index:
                 index += 1
         return failure_of(error, self.statement.sql, index)
 
     def failures(self) -> tuple[DatabaseError, ...]:
         """All errors, in the order of their rows."""
-        failed = [*map(self.failure, range(len(self.told.failures))), *self.refused]
+        failed = [*map(self.failure, range(len(self.tally.failures))), *self.rejected]
         return tuple(sorted(failed, key=lambda error: error.row_index or 0))
 
     def abandon(self) -> None:
@@ -160,7 +160,7 @@ async def execute_many(
     """
     if statement.returns_rows:
         raise ProgrammingError("executemany: expected a statement that returns no rows", sql=statement.sql)
-    pipeline = _Pipeline(statement, collect)
+    pipeline = _ExecutePipeline(statement, collect)
     statement.session.line.sign()  # *rows* may be the user's async iterable
     try:
         try:
@@ -174,10 +174,10 @@ async def execute_many(
     except BaseException:
         pipeline.abandon()
         raise
-    return pipeline.told, pipeline.failures()
+    return pipeline.tally, pipeline.failures()
 
 
-async def _send_all(pipeline: _Pipeline, rows: ParamRows | NamedRows) -> None:
+async def _send_all(pipeline: _ExecutePipeline, rows: ParamRows | NamedRows) -> None:
     """Send every row, waiting while the window is full; rows of an ordinary iterable need no await each."""
     index = 0
     if isinstance(rows, NamedRows):
@@ -186,17 +186,17 @@ async def _send_all(pipeline: _Pipeline, rows: ParamRows | NamedRows) -> None:
         async for params in rows:
             index += pipeline.extend(index, iter((params,)))
             if pipeline.is_full:
-                await pipeline.make_room()
+                await pipeline.wait_for_window()
     else:
         source = iter(rows)
-        while taken := pipeline.extend(index, source):
-            index += taken
+        while count := pipeline.extend(index, source):
+            index += count
             if pipeline.is_full:
-                await pipeline.make_room()
+                await pipeline.wait_for_window()
     pipeline.flush()
 
 
-async def _drain_quietly(pipeline: _Pipeline) -> None:
+async def _drain_quietly(pipeline: _ExecutePipeline) -> None:
     """Read outstanding replies; their errors are dropped in favour of the current one."""
     try:
         await pipeline.drain()

@@ -73,6 +73,6 @@ def result_of(
     if kind == StatementType.INSERT:
         serial = done.serial or (serials and (serials.bigserial or serials.serial8)) or None
     bits = 0 if kind in DATABASE_TYPES else done.warnings | warnings
-    told = warnings_of(bits) if bits else ()
-    told += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
-    return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, told, errors)
+    warned_of = warnings_of(bits) if bits else ()
+    warned_of += tuple(Warning(visible(one.text or one.token), one.sqlstate) for one in warned)
+    return ExecuteResult(done.rows if rowcount is None else rowcount, serial, done.rowid, warned_of, errors)

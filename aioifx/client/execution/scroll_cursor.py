@@ -18,7 +18,7 @@ _MOST_ROWS: Final = 0x7FFF_FFFF
 """SQ_SFETCH and SQ_TUPID have four bytes for a row number."""
 
 
-class Kind(IntEnum):
+class Orientation(IntEnum):
     """Kinds of SQ_SFETCH; JDBC expresses every move by these (observed: scroll.json)."""
 
     NEXT = 1
@@ -26,7 +26,7 @@ class Kind(IntEnum):
     ABSOLUTE = 6
 
 
-class Scrolling:
+class ScrollCursor:
     """Moves within the rows of one open scroll cursor."""
 
     def __init__(self, statement: Statement) -> None:
@@ -52,20 +52,20 @@ class Scrolling:
         """Move to the last row; None if there are no rows."""
         return await self._go(await self._size())
 
-    async def to(self, number: int) -> Row | None:
+    async def absolute(self, number: int) -> Row | None:
         """Move to a row by its number; a negative number counts from the end, -1 is the last row.
 
         Returns None for a number outside the result; the position is then before the first or after the last row.
         """
         return await self._go(number if number >= 0 else await self._size() + 1 + number)
 
-    async def by(self, offset: int) -> Row | None:
-        """Move by *offset* rows; None outside the result, as with `to`."""
+    async def relative(self, offset: int) -> Row | None:
+        """Move by *offset* rows; None outside the result, as with `absolute`."""
         if self._row is not None:
             return await self._go(self._row + offset)
         return None if offset >= 0 else await self._go(await self._size() + 1 + offset)
 
-    async def move(self, index: int, *, relative: bool) -> bool:
+    async def position(self, index: int, *, relative: bool) -> bool:
         """Move before a row, counted from 0; False without moving if there is no such row."""
         if relative:
             index += await self._size() if self._row is None else self._row
@@ -90,7 +90,7 @@ class Scrolling:
         # NEXT is usable only if the server's cursor is on the previous row.
         is_next = stepping and self._place == number - 1
         last_known = (0, self._reached, self._row)
-        await self._fetch(Kind.NEXT if is_next else Kind.ABSOLUTE, number)
+        await self._fetch(Orientation.NEXT if is_next else Orientation.ABSOLUTE, number)
         if self._reached is None and number - 1 in last_known:
             self._count = number - 1
         return self._reached_row
@@ -98,10 +98,10 @@ class Scrolling:
     async def _size(self) -> int:
         """The number of rows, from the number of the last one."""
         if self._count is None:
-            await self._fetch(Kind.LAST, 0)
+            await self._fetch(Orientation.LAST, 0)
             self._count = self._reached or 0
         return self._count
 
-    async def _fetch(self, kind: Kind, number: int) -> None:
+    async def _fetch(self, kind: Orientation, number: int) -> None:
         found = await self._statement.scroll_fetch(kind, number)
         self._reached, self._reached_row, self._place = found or (None, None, None)

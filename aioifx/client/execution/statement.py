@@ -54,12 +54,12 @@ class RowPlan(NamedTuple):
     """Converts each row; None if the reader already returns the final form."""
 
 
-class _Group(NamedTuple):
+class _RequestTemplate(NamedTuple):
     """Template of a request that is repeated with other parameters."""
 
-    before: bytes
+    prefix: bytes
     """Bytes before the parameters; the whole request if there are none."""
-    after: bytes
+    suffix: bytes
     encode: EncodeRun | None
     """Encodes parameters of common types into the template; None without parameters."""
 
@@ -71,7 +71,7 @@ class _OpenRequest(NamedTuple):
     read_rows: RowReader | None
     has_types: bool
     """Whether RET_TYPE had already been sent."""
-    group: _Group
+    group: _RequestTemplate
     reader: ReplyReader
 
 
@@ -106,17 +106,17 @@ class Statement:
         """Whether the statement was released. Its id may then belong to another statement."""
         self.one_shot = False
         """Whether the statement is executed only once."""
-        self.may_be_kept = False
+        self.cacheable = False
         """Whether the statement may go into the cache after use."""
-        self.reused = False
+        self.from_cache = False
         """Whether it was prepared for an earlier call, so that it may be stale."""
         self.generation = session.generation
         self._autofree_asked = False
         self._autofree_granted = False
         self._failed = False
-        self._head = self._addressed().take()
+        self._head = self._new_request().take()
         self._name: bytes | None = None
-        self._ret_types = _wanted(self.columns)
+        self._ret_types = _ret_types_of(self.columns)
         self.conversions = session.conversions
         self._adapters = session.conversions.adapters_for(parameters)
         self._ret_types_sent = not self._ret_types
@@ -128,14 +128,14 @@ class Statement:
         self._read_open: RowReader | None = None
         """Reader of the open cursor's tuples, if it is not the default row reader."""
         self._last_reader: ReplyReader | None = None
-        self._last_opening: _OpenRequest | None = None
-        self._making: RowPlan | None = None
-        self._openings: dict[tuple[int, bool, bool, bool], _Group] = {}
-        self._execution: _Group | None = None
-        self._executions: EncodeRun | None = None
+        self._last_open: _OpenRequest | None = None
+        self._row_plan: RowPlan | None = None
+        self._open_templates: dict[tuple[int, bool, bool, bool], _RequestTemplate] = {}
+        self._execute_template: _RequestTemplate | None = None
+        self._encode_executions: EncodeRun | None = None
         self._encoder: ParamEncoder | None = None
-        self._loose: ParamEncoder | None = None
-        self._stored = _stored(self.kind, len(description.columns), len(parameters), sql)
+        self._untyped_encoder: ParamEncoder | None = None
+        self._stored_count = _stored_count(self.kind, len(description.columns), len(parameters), sql)
 
     @property
     def cursor_name(self) -> str | None:
@@ -166,18 +166,18 @@ class Statement:
             self._readers[row_type, plain] = reader
         return reader
 
-    def making(self, factory: RowFactory[Any]) -> RowPlan:
+    def row_plan(self, factory: RowFactory[Any]) -> RowPlan:
         """The row plan for *factory*, which is called once.
 
         Raises:   NotSupportedError: a column has a type that cannot be decoded. Any exception of the factory.
         """
-        making = self._making
-        if making is None or making.factory is not factory:
+        row_plan = self._row_plan
+        if row_plan is None or row_plan.factory is not factory:
             make = row_maker(factory, self.columns)
             row_type = row_type_of(make)
             reader = self.row_reader(tuple if row_type is None else row_type)
-            making = self._making = RowPlan(factory, reader, make if row_type is None else None)
-        return making
+            row_plan = self._row_plan = RowPlan(factory, reader, make if row_type is None else None)
+        return row_plan
 
     async def open(
         self,
@@ -203,7 +203,7 @@ class Statement:
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows if opening is None else opening(self)
         self._check_usable()
-        group = self._filled(self._opening_group(size, hold=hold), params)
+        group = self._encode_request(self._open_template(size, hold=hold), params)
         if not session.runs_unchecked:
             await self.admit()
         reader = self._reply_reader(size)
@@ -218,7 +218,7 @@ class Statement:
             and not session.transaction_aborted
         ):
             return await self.open(params, hold=hold, read_rows=read_rows, opening=opening)
-        return self.arrived(reply)
+        return self.accept_block(reply)
 
     def _try_send_open(
         self, params: Sequence[Value], read_rows: RowReader | None, size: int
@@ -227,29 +227,31 @@ class Statement:
         session = self.session
         if not session.runs_unchecked or session.fetch_buffer.is_doubted:
             return None
-        opening = self._last_opening
+        opening = self._last_open
         if (
             opening is None
             or opening.size != size
             or opening.read_rows is not read_rows
             or opening.has_types is not self._ret_types_sent
         ):
-            opening = self._opening(size, read_rows)
+            opening = self._open_request(size, read_rows)
         if self.is_released or self.generation != session.generation:
             self._check_usable()
-        group = self._filled(opening.group, params) if params or self.parameters else opening.group.before
+        group = (
+            self._encode_request(opening.group, params) if params or self.parameters else opening.group.prefix
+        )
         self._read_open = read_rows
         self.is_open = True  # from here on the server may have a cursor, whatever the reply
         self.exhausted = False
         # Positional: keywords would cost each call more than the rest of `submit`.
         return session.line.submit(group, opening.reader, True, session.observe, None, self._lost)
 
-    def _opening(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
+    def _open_request(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
         """The request for fetches of *size* bytes, or of a row's size if larger."""
         self._read_open = read_rows
         enough = self._fetch_size(size)
-        group, reader = self._opening_group(enough, hold=False), self._reply_reader(enough)
-        opening = self._last_opening = _OpenRequest(size, read_rows, self._ret_types_sent, group, reader)
+        group, reader = self._open_template(enough, hold=False), self._reply_reader(enough)
+        opening = self._last_open = _OpenRequest(size, read_rows, self._ret_types_sent, group, reader)
         return opening
 
     def _reply_reader(self, size: int) -> ReplyReader:
@@ -261,14 +263,14 @@ class Statement:
             reader = self._last_reader = self.session.reader(read_rows, limit)
         return reader
 
-    def _opening_group(self, size: int, *, hold: bool) -> _Group:
+    def _open_template(self, size: int, *, hold: bool) -> _RequestTemplate:
         """The request of `open`."""
         session = self.session
         # A statement that may have to be opened again must not be released by AUTOFREE.
         frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
         self._autofree_asked = frees_itself
         key = (size, hold, frees_itself, self._ret_types_sent)
-        group = self._openings.get(key)
+        group = self._open_templates.get(key)
         if group is None:
             before, after = Outbox(), Outbox()
             self._put_cursor(before)
@@ -282,7 +284,7 @@ class Statement:
                 requests.put_ret_type(after, session.capabilities, self._ret_types)
             requests.put_fetch(after, size)
             requests.put_eot(after)
-            group = self._openings[key] = self._group(before.take(), after.take())
+            group = self._open_templates[key] = self._template(before.take(), after.take())
         return group
 
     def _put_cursor(self, outbox: Outbox) -> None:
@@ -300,11 +302,11 @@ class Statement:
         if self.exhausted:
             self._check_usable()
             return []
-        return self.arrived(await self.session.line.wait(self.submit_fetch()))
+        return self.accept_block(await self.session.line.wait(self.send_fetch()))
 
-    def submit_fetch(self) -> InFlight[Reply]:
-        """Request the next block without waiting; `arrived` converts the reply to rows."""
-        outbox, size = self._addressed(), self._fetch_size()
+    def send_fetch(self) -> InFlight[Reply]:
+        """Request the next block without waiting; `accept_block` converts the reply to rows."""
+        outbox, size = self._new_request(), self._fetch_size()
         requests.put_fetch(outbox, size)
         return self.session.submit(outbox, self._reply_reader(size), running=True, lost=self._lost)
 
@@ -312,7 +314,7 @@ class Statement:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
         return max(wanted or self.session.fetch_buffer.size, self.row_size)
 
-    def arrived(self, reply: Reply) -> list[Row]:
+    def accept_block(self, reply: Reply) -> list[Row]:
         """The rows in a fetch's reply; updates the state of the cursor.
 
         Source:   observed: JDBC, select.json: the last rows have a DONE with a row count (see `_is_last`), or the
@@ -381,7 +383,7 @@ class Statement:
                   after last(), and informix-driver, which takes the last of several rows for the one of that number
                   (12.10, 14.10 and 15)
         """
-        outbox = self._addressed()
+        outbox = self._new_request()
         if self._ret_types:
             requests.put_ret_type(outbox, self.session.capabilities, self._ret_types)
         size = max(MIN_FETCH_SIZE, self.row_size)
@@ -409,15 +411,15 @@ class Statement:
     async def fetch_all(self, params: Sequence[Value], factory: RowFactory[Any]) -> list[Any]:
         """All rows, converted block by block to limit memory."""
         session = self.session
-        making = self._making
-        if making is None or making.factory is not factory:
-            making = self.making(factory)
-        _, read_rows, make = making
+        row_plan = self._row_plan
+        if row_plan is None or row_plan.factory is not factory:
+            row_plan = self.row_plan(factory)
+        _, read_rows, make = row_plan
         ticket = self._try_send_open(params, read_rows, session.fetch_buffer.size)
         rows: list[Any] = (
             await self.open(params, read_rows=read_rows)
             if ticket is None
-            else self.arrived(await session.line.answer(ticket))
+            else self.accept_block(await session.line.answer(ticket))
         )
         if make is not None:
             rows = list(map(make, rows))
@@ -428,15 +430,15 @@ class Statement:
 
     async def fetch_first(self, params: Sequence[Value], factory: RowFactory[Any]) -> Any:
         """The first row, converted, or None; requests as little as JDBC's smallest buffer holds."""
-        making = self._making
-        if making is None or making.factory is not factory:
-            making = self.making(factory)
-        _, read_rows, make = making
+        row_plan = self._row_plan
+        if row_plan is None or row_plan.factory is not factory:
+            row_plan = self.row_plan(factory)
+        _, read_rows, make = row_plan
         ticket = self._try_send_open(params, read_rows, MIN_FETCH_SIZE)
         rows = (
             await self.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
             if ticket is None
-            else self.arrived(await self.session.line.answer(ticket))
+            else self.accept_block(await self.session.line.answer(ticket))
         )
         while not rows and not self.exhausted:
             rows = await self.fetch_block()
@@ -462,10 +464,10 @@ class Statement:
         session = self.session
         if self.is_released or self.generation != session.generation:
             self._check_usable()
-        group = self._filled(self._execution or self._execution_group(), params)
+        group = self._encode_request(self._execute_template or self._get_execute_template(), params)
         if not session.runs_unchecked:
             await self.admit()
-        done = None if self.kind in DML_TYPES else self._executed
+        done = None if self.kind in DML_TYPES else self._on_executed
         ticket = session.submit_group(group, done=done, running=self.kind not in _CONTROLS, lost=self._lost)
         reply = await session.line.answer(ticket)
         if reply.error is not None:
@@ -477,7 +479,7 @@ class Statement:
         if not self.session.runs_unchecked:
             await self.session.admit(self.sql, self.kind)
 
-    def _executed(self, reply: Reply) -> None:
+    def _on_executed(self, reply: Reply) -> None:
         self.session.executed(self.kind, reply, self.sql)
         self.generation = (
             self.session.generation
@@ -488,11 +490,11 @@ class Statement:
 
         Returns:  the number of rows, and the row that stopped encoding; `put_execution` raises its error.
         """
-        if self._executions is None:
-            self._executions = self._execution_group().encode or make_encoder(
+        if self._encode_executions is None:
+            self._encode_executions = self._get_execute_template().encode or make_encoder(
                 (), self.session.code_set, self._head, _EXECUTE_EOT
             )
-        return self._executions(rows, outbox.data, limit)
+        return self._encode_executions(rows, outbox.data, limit)
 
     def put_execution(self, outbox: Outbox, params: Sequence[Value], row: int) -> None:
         """Encode one row of a pipelined executemany."""
@@ -500,7 +502,7 @@ class Statement:
         self._put_params(outbox, params, row)
         outbox.raw(_EXECUTE_EOT)
 
-    def _addressed(self) -> Outbox:
+    def _new_request(self) -> Outbox:
         """A new request, starting with SQ_ID."""
         self._check_usable()
         outbox = Outbox()
@@ -518,35 +520,35 @@ class Statement:
         if self.generation != self.session.generation:
             raise InterfaceError("the statement was prepared before another database was opened")
 
-    def _group(self, before: bytes, after: bytes) -> _Group:
+    def _template(self, before: bytes, after: bytes) -> _RequestTemplate:
         """A template with parameters between *before* and *after*, if the statement has any."""
         types = self.parameters
         if not types:
-            return _Group(before + after, b"", None)
+            return _RequestTemplate(before + after, b"", None)
         head = before + pack(">2H", Op.BIND, len(types))
         encode = make_encoder(types, self.session.code_set, head, after, self._adapters)
-        return _Group(before, after, encode)
+        return _RequestTemplate(before, after, encode)
 
-    def _execution_group(self) -> _Group:
-        if self._execution is None:
-            self._execution = self._group(self._head, _EXECUTE_EOT)
-        return self._execution
+    def _get_execute_template(self) -> _RequestTemplate:
+        if self._execute_template is None:
+            self._execute_template = self._template(self._head, _EXECUTE_EOT)
+        return self._execute_template
 
-    def _filled(self, group: _Group, params: Sequence[Value]) -> bytes | bytearray:
+    def _encode_request(self, group: _RequestTemplate, params: Sequence[Value]) -> bytes | bytearray:
         """*group* with encoded parameters."""
         encode = group.encode
         if encode is None:
             if params:
                 check_count(self.sql, 0, params)
-            return group.before
+            return group.prefix
         filled = bytearray()
         plain = params if params.__class__ in _PLAIN else tuple(params)
         if encode(iter((plain,)), filled, 0)[0]:
             return filled
         outbox = Outbox()
-        outbox.raw(group.before)
+        outbox.raw(group.prefix)
         self._put_params(outbox, params)
-        outbox.raw(group.after)
+        outbox.raw(group.suffix)
         return outbox.take()
 
     def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
@@ -555,13 +557,13 @@ class Statement:
             try:
                 body = self._encode(params, row)
             except (DataError, NotSupportedError) as error:
-                self._explain(error, params)
+                self._add_context(error, params)
                 raise
             requests.put_bind(outbox, body)
         else:
             check_count(self.sql, 0, params)
 
-    def _explain(self, error: DatabaseError, params: Sequence[Value]) -> None:
+    def _add_context(self, error: DatabaseError, params: Sequence[Value]) -> None:
         """Add to a parameter's error its name, the target column and the statement."""
         error.sql, number = self.sql, error.parameter
         if number is not None:
@@ -579,17 +581,19 @@ class Statement:
         try:
             return self._encoder.encode(params, row=row)
         except DataError:
-            if self._stored >= len(self.parameters):
+            if self._stored_count >= len(self.parameters):
                 raise
         # A parameter that is compared, not stored, may exceed the type that the server describes for it:
         # WHERE smallint_column < 100000 is valid. It is then sent with its own type, and the server decides.
-        if self._loose is None:
-            loose = [
-                sqltype if index < self._stored or (sqltype and sqltype.kind == TypeCode.BOOLEAN) else None
+        if self._untyped_encoder is None:
+            types = [
+                sqltype
+                if index < self._stored_count or (sqltype and sqltype.kind == TypeCode.BOOLEAN)
+                else None
                 for index, sqltype in enumerate(self.parameters)
             ]
-            self._loose = ParamEncoder(loose, self.session.code_set, self._adapters)
-        return self._loose.encode(params, row=row)
+            self._untyped_encoder = ParamEncoder(types, self.session.code_set, self._adapters)
+        return self._untyped_encoder.encode(params, row=row)
 
     # -- close and release --------------------------------------------------------------------------------------------
 
@@ -699,7 +703,7 @@ async def _describe_parameters(
     return (None,) * placeholders
 
 
-def _stored(kind: int, columns: int, parameters: int, sql: str) -> int:
+def _stored_count(kind: int, columns: int, parameters: int, sql: str) -> int:
     """Number of leading parameters that are stored into the column describing them; the others are compared."""
     if kind == StatementType.INSERT and columns == parameters:
         return parameters
@@ -721,7 +725,7 @@ _TEXT_UNASKED: Final = frozenset(
 )
 
 
-def _wanted(columns: Sequence[Column]) -> tuple[SqlType, ...]:
+def _ret_types_of(columns: Sequence[Column]) -> tuple[SqlType, ...]:
     """The types for SQ_RET_TYPE; empty if every column is sent in its own form anyway.
 
     Source:   observed: JDBC, select.json: LVARCHAR as 43, BOOLEAN as 45, other extended types as 44; owners15.json: the
@@ -731,10 +735,10 @@ def _wanted(columns: Sequence[Column]) -> tuple[SqlType, ...]:
     kinds = {column.type.kind for column in columns}
     if not any(map(requests.is_named, kinds)) or not kinds.isdisjoint(_TEXT_UNASKED):
         return ()
-    return tuple(wanted_type(column.type) for column in columns)
+    return tuple(ret_type(column.type) for column in columns)
 
 
-def wanted_type(sqltype: SqlType) -> SqlType:
+def ret_type(sqltype: SqlType) -> SqlType:
     """The type in which a column is sent after SQ_RET_TYPE."""
     kind = sqltype.kind
     if kind == TypeCode.LVARCHAR:

@@ -19,7 +19,7 @@ from aioifx.sqltypes import Value
 
 T = TypeVar("T")
 
-Use: TypeAlias = Callable[[Statement, Sequence[Value]], Awaitable[T]]
+Action: TypeAlias = Callable[[Statement, Sequence[Value]], Awaitable[T]]
 """Action of a call on its statement and parameters."""
 
 MAX_CACHED_TEXT: Final = 16 * 1024
@@ -40,7 +40,7 @@ _STALE: Final = frozenset(
 _CHANGED: Final = -710
 _EXECUTE_AGAIN: Final = "its table has changed since it was prepared; execute it again to prepare it again"
 
-_CHANGING: Final = frozenset({"alter", "drop", "rename"})
+_DDL_VERBS: Final = frozenset({"alter", "drop", "rename"})
 """After these, cached statements may be stale."""
 
 
@@ -54,9 +54,9 @@ class StatementCache:
         self.size = size
         self._session = session
         self._idle: dict[str, Statement] = {}
-        self._taken: set[Statement] = set()
+        self._in_use: set[Statement] = set()
         self._generation = session.generation
-        self._is_over = False
+        self._is_closed = False
 
     @property
     def session(self) -> Session:
@@ -64,40 +64,40 @@ class StatementCache:
 
         Raises:   InterfaceError: the connection was released to its pool.
         """
-        if self._is_over:
+        if self._is_closed:
             raise InterfaceError("the connection was released to its pool")
         return self._session
 
     @property
-    def is_over(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the connection was released to its pool."""
-        return self._is_over
+        return self._is_closed
 
-    def renewed(self) -> StatementCache:
+    def for_next_user(self) -> StatementCache:
         """The same cache for the next user of the session."""
         statements = StatementCache(self._session, self.size)
         statements._idle, statements._generation = self._idle, self._generation
         return statements
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Invalidate the current user's access and release statements in use. Never waits."""
-        self._is_over = True
-        if self._taken:
-            while self._taken:
-                self._taken.pop().release_later()
+        self._is_closed = True
+        if self._in_use:
+            while self._in_use:
+                self._in_use.pop().release_later()
             self._session.commit_later()  # after the cursors' CLOSE
 
     def __len__(self) -> int:
         return len(self._idle)
 
-    async def take(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
+    async def acquire(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """A statement for the caller alone: from the cache, or prepared now.
 
         Raises:   as `prepare`.
         """
-        return self._kept(sql, params) or await self.prepare(sql, params)
+        return self._lookup(sql, params) or await self.prepare(sql, params)
 
-    def _kept(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
+    def _lookup(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
         """A cached statement for the caller alone."""
         if self._generation != self._session.generation:
             self.clear()
@@ -108,8 +108,8 @@ class StatementCache:
         if params is not None and len(params) != len(statement.parameters):
             self._idle[sql] = statement
             check_count(sql, len(statement.parameters), params)
-        statement.reused = True
-        self._taken.add(statement)
+        statement.from_cache = True
+        self._in_use.add(statement)
         return statement
 
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
@@ -121,14 +121,14 @@ class StatementCache:
             raise
         is_short = self.size > 0 and len(sql) <= MAX_CACHED_TEXT
         statement.one_shot = not is_short
-        statement.may_be_kept = is_short and statement.kind not in DATABASE_TYPES
-        self._taken.add(statement)
+        statement.cacheable = is_short and statement.kind not in DATABASE_TYPES
+        self._in_use.add(statement)
         return statement
 
-    def give_back(self, statement: Statement) -> None:
+    def release(self, statement: Statement) -> None:
         """Put a statement into the cache, or release it at the server."""
         idle, sql = self._idle, statement.sql
-        self._taken.discard(statement)
+        self._in_use.discard(statement)
         other = idle.get(sql)
         if other is statement:
             return  # released twice: one task closed its cursor while another was fetching
@@ -136,7 +136,7 @@ class StatementCache:
             statement.close_cursor()
         if (
             other is not None
-            or not statement.may_be_kept
+            or not statement.cacheable
             or statement.is_released
             or statement.generation != self._session.generation
         ):
@@ -147,26 +147,26 @@ class StatementCache:
             idle.pop(next(iter(idle))).release_later()
 
     def _drop(self, statement: Statement) -> None:
-        self._taken.discard(statement)
+        self._in_use.discard(statement)
         if self._idle.get(statement.sql) is statement:
             del self._idle[statement.sql]
         statement.release_later()
 
-    def executed(self, statement: Statement) -> None:
+    def invalidate_after(self, statement: Statement) -> None:
         """Invalidate cached statements after a successful statement that may have changed what they name."""
-        if not statement.returns_rows and statement.verb in _CHANGING:
+        if not statement.returns_rows and statement.verb in _DDL_VERBS:
             self.clear()
 
-    def executed_text(self, sql: str) -> None:
-        """`executed` by the text alone."""
-        if scan(sql).verb in _CHANGING:
+    def invalidate_after_text(self, sql: str) -> None:
+        """`invalidate_after` by the text alone."""
+        if scan(sql).verb in _DDL_VERBS:
             self.clear()
 
-    def renew(self) -> None:
+    def invalidate(self) -> None:
         """Prepare every text again after a change of conversions; statements in use are unaffected."""
         self.clear()
-        for statement in self._taken:
-            statement.may_be_kept = False
+        for statement in self._in_use:
+            statement.cacheable = False
 
     def clear(self) -> None:
         """Release every idle statement, since what they name may have changed."""
@@ -182,16 +182,16 @@ class StatementCache:
         self,
         sql: str,
         params: Sequence[Value] | None,
-        use: Use[T],
+        action: Action[T],
         timeout: float | None = None,
         once: bool = False,
     ) -> T:
         """A complete call: acquire the lock and a statement, use it, release both.
 
-        Args:     params: None if *use* supplies them itself. timeout: seconds; None: command_timeout.
-                  once: *use* cannot be repeated, so a stale statement is not prepared again.
+        Args:     params: None if *action* supplies them itself. timeout: seconds; None: command_timeout.
+                  once: *action* cannot be repeated, so a stale statement is not prepared again.
         """
-        session = self._session if not self._is_over else self.session
+        session = self._session if not self._is_closed else self.session
         # Inlined ``async with``, without awaiting if nothing has to be awaited.
         line = session.line
         if timeout is not None or session.manners.due or not line.try_acquire():
@@ -202,14 +202,14 @@ class StatementCache:
                 raise
         try:
             may_repeat = not (once or session.in_transaction)
-            statement = self._kept(sql, params) or await self.prepare(sql, params)
+            statement = self._lookup(sql, params) or await self.prepare(sql, params)
             try:
-                result = await use(statement, () if params is None else params)
+                result = await action(statement, () if params is None else params)
             except BaseException as error:
-                statement, result = await self._again(statement, error, may_repeat, params, use)
-            if not statement.returns_rows and statement.verb in _CHANGING:
+                statement, result = await self._retry_if_stale(statement, error, may_repeat, params, action)
+            if not statement.returns_rows and statement.verb in _DDL_VERBS:
                 self.clear()
-            self.give_back(statement)
+            self.release(statement)
             if session.is_ansi:
                 if statement.returns_rows:
                     session.commit_later()  # after the cursor's CLOSE
@@ -219,65 +219,65 @@ class StatementCache:
         finally:
             line.release_turn()
 
-    def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        """Call *use* with these statements; a pool acquires a connection around it."""
-        return use(self)
+    def apply(self, action: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
+        """Call *action* with these statements; a pool acquires a connection around it."""
+        return action(self)
 
-    async def begin(self, sql: str, params: Sequence[Value], use: Use[T]) -> tuple[Statement, T]:
+    async def begin(self, sql: str, params: Sequence[Value], action: Action[T]) -> tuple[Statement, T]:
         """The first half of `run`: acquire a statement and use it. The caller holds the lock and releases both."""
         may_repeat = not self._session.in_transaction
-        statement = self._kept(sql, params) or await self.prepare(sql, params)
+        statement = self._lookup(sql, params) or await self.prepare(sql, params)
         try:
-            result = await use(statement, params)
+            result = await action(statement, params)
         except BaseException as error:
-            statement, result = await self._again(statement, error, may_repeat, params, use)
-        self.executed(statement)
+            statement, result = await self._retry_if_stale(statement, error, may_repeat, params, action)
+        self.invalidate_after(statement)
         return statement, result
 
-    async def _again(
+    async def _retry_if_stale(
         self,
         statement: Statement,
         error: BaseException,
         may_repeat: bool,
         params: Sequence[Value] | None,
-        use: Use[T],
+        action: Action[T],
     ) -> tuple[Statement, T]:
         """After a failure: prepare the text again and retry if the statement was stale; otherwise clean up."""
-        self.failed(statement, error)
+        self.on_failure(statement, error)
         if not may_repeat or not self._is_stale(statement, error):
             note_stale(error)
             raise error
         statement = await self.prepare(statement.sql, params)
         try:
-            return statement, await use(statement, () if params is None else params)
+            return statement, await action(statement, () if params is None else params)
         except BaseException as error:
-            self.failed(statement, error)
+            self.on_failure(statement, error)
             raise
 
-    async def anew(self, statement: Statement, error: BaseException) -> Statement | None:
+    async def prepare_again(self, statement: Statement, error: BaseException) -> Statement | None:
         """The user's own statement prepared again, if *error* shows that it was stale; otherwise None."""
         if not self._is_stale(statement, error):
             return None
         fresh = await self.prepare(statement.sql)
-        fresh.one_shot, fresh.reused = False, True
+        fresh.one_shot, fresh.from_cache = False, True
         self._drop(statement)
         return fresh
 
-    def failed(self, statement: Statement, error: BaseException) -> None:
+    def on_failure(self, statement: Statement, error: BaseException) -> None:
         """Release a statement after a failure: to the cache after an ordinary error, at the server after others."""
         note_sql(error, statement.sql)
         if isinstance(error, Exception) and not isinstance(error, QueryTimeout):
             if self._is_stale(statement, error):
                 self._drop(statement)
             else:
-                self.give_back(statement)
+                self.release(statement)
         else:
             self._drop(statement)
         self._session.commit_later()
 
     def _is_stale(self, statement: Statement, error: BaseException) -> bool:
         return (
-            statement.reused
+            statement.from_cache
             and isinstance(error, DatabaseError)
             and error.sqlcode in _STALE
             and self._session.is_open

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 from aioifx.client.config.checks import check_flag
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import StatementCache, Use
+from aioifx.client.execution.statement_cache import Action, StatementCache
 from aioifx.client.session.dispatcher import InFlight, check_timeout
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
@@ -30,12 +30,12 @@ class Receiver(Protocol):
         """Called before the cursor is opened, also when it is opened again; returns the reader of its tuples."""
         ...
 
-    def arrived(self, statement: Statement) -> None:
+    def on_block(self, statement: Statement) -> None:
         """Called when a block has arrived, before the next one is requested."""
         ...
 
 
-Begin: TypeAlias = Callable[[Sequence[Value], Use[list[Row]]], Awaitable[tuple[Statement, list[Row]]]]
+Begin: TypeAlias = Callable[[Sequence[Value], Action[list[Row]]], Awaitable[tuple[Statement, list[Row]]]]
 """Like `StatementCache.begin`, for one statement."""
 
 
@@ -78,7 +78,7 @@ class Stream(NotCopied, Generic[R]):
         self._may_prefetch = prefetch
         self._converts = converts
         self._statement: Statement | None = None
-        self._ahead: InFlight[Reply] | None = None
+        self._prefetched: InFlight[Reply] | None = None
         self._make: Callable[[Row], R] | None = None
         self._rows: Iterator[R] = iter(())
         self._fetching = asyncio.Lock()
@@ -138,30 +138,32 @@ class Stream(NotCopied, Generic[R]):
         closed, self._closed = self._closed, True
         self._rows = iter(())
         if not (closed or self._fetching.locked()):  # a task that is fetching cleans up after its fetch
-            self._leave()
+            self._finish()
 
     def _check_owner(self) -> None:
         """Raise InterfaceError in another event loop or process."""
-        if not self._statements.is_over:
+        if not self._statements.is_closed:
             self._session.line.owner.check()
 
-    def _leave(self) -> None:
+    def _finish(self) -> None:
         if self._statement is not None:
-            let_go(self._statements, self._statement, is_own=self._is_own, ahead=self._ahead)
-            self._ahead = None
-        self._ended()
+            release_stream(
+                self._statements, self._statement, is_own=self._is_own, prefetched=self._prefetched
+            )
+            self._prefetched = None
+        self._on_finished()
 
-    def _ended(self) -> None:
+    def _on_finished(self) -> None:
         """Called when fetching has ended and the cursor is closed."""
 
     def __del__(self) -> None:
         if (
             not getattr(self, "_closed", True)
             and self._statement is not None
-            and not self._statements.is_over
+            and not self._statements.is_closed
         ):
             # Finalizers run in any thread.
-            end = partial(let_go, is_own=self._is_own, ahead=self._ahead)
+            end = partial(release_stream, is_own=self._is_own, prefetched=self._prefetched)
             self._session.line.soon(end, self._statements, self._statement)
 
     # -- fetching -----------------------------------------------------------------------------------------------------
@@ -186,13 +188,13 @@ class Stream(NotCopied, Generic[R]):
             except BaseException as error:
                 self._closed = True
                 self._interrupted = not isinstance(error, Exception)
-                self._ended()
+                self._on_finished()
                 raise
             if self._closed:  # by another task, meanwhile
-                self._leave()
+                self._finish()
                 return []
             if self._receiver is not None and self._statement is not None:
-                self._receiver.arrived(self._statement)
+                self._receiver.on_block(self._statement)
             self._prefetch()
             return rows
 
@@ -214,30 +216,30 @@ class Stream(NotCopied, Generic[R]):
             return await statement.open(params, hold=hold, opening=self._receiver.opening)
         if not self._converts:
             return await statement.open(params, hold=hold, read_rows=statement.row_reader(plain=True))
-        making = statement.making(self._factory)
-        self._make = making.make
-        return await statement.open(params, hold=hold, read_rows=making.read_rows)
+        row_plan = statement.row_plan(self._factory)
+        self._make = row_plan.make
+        return await statement.open(params, hold=hold, read_rows=row_plan.read_rows)
 
     async def _continue(self, statement: Statement) -> list[Row]:
         """The prefetched block, or one that is fetched now."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            return await self._used(statement, self._arrived(statement, ahead))
+        prefetched, self._prefetched = self._prefetched, None
+        if prefetched is not None:
+            return await self._guarded(statement, self._await_prefetched(statement, prefetched))
         async with self._session.turn(self._timeout):
             if self._closed:
                 return []
-            return await self._used(statement, statement.fetch_block())
+            return await self._guarded(statement, statement.fetch_block())
 
-    async def _arrived(self, statement: Statement, ahead: InFlight[Reply]) -> list[Row]:
-        return statement.arrived(await self._session.line.prefetched_reply(ahead, self._timeout))
+    async def _await_prefetched(self, statement: Statement, prefetched: InFlight[Reply]) -> list[Row]:
+        return statement.accept_block(await self._session.line.prefetched_reply(prefetched, self._timeout))
 
-    async def _used(self, statement: Statement, use: Awaitable[list[Row]]) -> list[Row]:
-        """Await *use*; if it fails, release the statement."""
+    async def _guarded(self, statement: Statement, fetch: Awaitable[list[Row]]) -> list[Row]:
+        """Await *fetch*; if it fails, release the statement."""
         try:
-            return await use
+            return await fetch
         except BaseException as error:
             if self._is_own:
-                self._statements.failed(statement, error)
+                self._statements.on_failure(statement, error)
             else:
                 statement.close_cursor()
                 self._session.commit_later()
@@ -249,23 +251,23 @@ class Stream(NotCopied, Generic[R]):
         assert statement is not None
         if statement.exhausted:
             self._closed = True
-            self._leave()
+            self._finish()
         elif self._may_prefetch and statement.is_usable and self._session.line.is_idle:
-            self._ahead = statement.submit_fetch()
+            self._prefetched = statement.send_fetch()
 
 
-def let_go(
-    statements: StatementCache, statement: Statement, *, is_own: bool, ahead: InFlight[Reply] | None
+def release_stream(
+    statements: StatementCache, statement: Statement, *, is_own: bool, prefetched: InFlight[Reply] | None
 ) -> None:
     """Close the cursor of a finished stream and release its statement."""
-    if statements.is_over:
+    if statements.is_closed:
         return  # already released
     session = statements.session
-    if ahead is not None:
-        statement.discard_prefetched(ahead)
-        session.line.abandon(ahead, interrupt=False)
+    if prefetched is not None:
+        statement.discard_prefetched(prefetched)
+        session.line.abandon(prefetched, interrupt=False)
     if is_own:
-        statements.give_back(statement)
+        statements.release(statement)
     else:
         statement.close_cursor()
     session.commit_later()

@@ -13,8 +13,8 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_whole
 from aioifx.client.config.options import OptionFields, resolve
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import StatementCache, Use
-from aioifx.client.execution.stream import Stream, let_go
+from aioifx.client.execution.statement_cache import Action, StatementCache
+from aioifx.client.execution.stream import Stream, release_stream
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.state import Limits
@@ -264,17 +264,17 @@ class _Acquired:
         self,
         sql: str,
         params: Sequence[Value] | None,
-        use: Use[T],
+        action: Action[T],
         timeout: float | None = None,
         once: bool = False,
     ) -> T:
         check_timeout(timeout)
         async with self._acquire() as conn:
-            return await conn.statements.run(sql, params, use, timeout, once=once)
+            return await conn.statements.run(sql, params, action, timeout, once=once)
 
-    async def apply(self, use: Callable[[StatementCache], Awaitable[T]]) -> T:
+    async def apply(self, action: Callable[[StatementCache], Awaitable[T]]) -> T:
         async with self._acquire() as conn:
-            return await use(conn.statements)
+            return await action(conn.statements)
 
 
 class PoolStream(Stream[R]):
@@ -307,27 +307,27 @@ class PoolStream(Stream[R]):
         if self._held is not None:
             super()._check_owner()
 
-    def _ended(self) -> None:
+    def _on_finished(self) -> None:
         held, self._held = self._held, None
         if held is not None:
             held.release()
 
     def __del__(self) -> None:
         held = getattr(self, "_held", None)
-        if held is not None and not self._statements.is_over:
+        if held is not None and not self._statements.is_closed:
             # Finalizers run in any thread. The callback keeps the connection alive until it has run.
-            self._session.line.soon(_leave_stream, self._statements, self._statement, self._ahead, held)
+            self._session.line.soon(_leave_stream, self._statements, self._statement, self._prefetched, held)
 
 
 def _leave_stream(
     statements: StatementCache,
     statement: Statement | None,
-    ahead: InFlight[Reply] | None,
+    prefetched: InFlight[Reply] | None,
     held: AcquireContext[Any],
 ) -> None:
     """Clean up a stream that was garbage-collected without being closed."""
     if statement is not None:
-        let_go(statements, statement, is_own=True, ahead=ahead)
+        release_stream(statements, statement, is_own=True, prefetched=prefetched)
     held.release()
 
 

@@ -530,7 +530,7 @@ async def test_cancel_interrupts_what_another_task_runs(
 
 async def test_cancel_between_two_requests_of_a_call_interrupts_the_next_one(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn, conn._session:
-        statement = await conn._statements.take(ENDLESS)
+        statement = await conn._statements.acquire(ENDLESS)
         conn.cancel()
         with pytest.raises(QueryCanceled):
             await statement.fetch_all((), tuple_row)

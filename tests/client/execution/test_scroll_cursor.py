@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import aioifx
 from aioifx.client.api.cursor import Cursor
-from aioifx.client.execution.scroll_cursor import Kind, Scrolling
+from aioifx.client.execution.scroll_cursor import Orientation, ScrollCursor
 from aioifx.client.execution.statement import Statement
 from aioifx.errors import (
     ConnectionLost,
@@ -79,10 +79,10 @@ NOTHING = done() + EOT
 started: list[Exchange] = [(PREPARE, described(2, C1)), (OPENING, EOT)]
 
 
-def moving(kind: Kind, number: int, answer: bytes | Delayed | Disconnect | None = None) -> Exchange:
+def moving(kind: Orientation, number: int, answer: bytes | Delayed | Disconnect | None = None) -> Exchange:
     """One scroll fetch of statement 2, byte for byte."""
     request = pack(">4h2i", Op.ID, 2, Op.SFETCH, kind, number, 4096) + EOT
-    return request, (last(number) if kind is Kind.LAST else here(number)) if answer is None else answer
+    return request, (last(number) if kind is Orientation.LAST else here(number)) if answer is None else answer
 
 
 # -- law: for the same moves we send what JDBC sent, byte for byte -----------------------------------------------------
@@ -151,7 +151,7 @@ def _without_repeats(script: list[Exchange]) -> list[Exchange]:
     number = 0
     for request, answer in cast(list[tuple[bytes, bytes]], _without_ret_type(script)):
         scrolls = request[4:6] == pack(">h", Op.SFETCH)
-        if scrolls and unpack(">hi", request[6:12]) == (Kind.ABSOLUTE, number):
+        if scrolls and unpack(">hi", request[6:12]) == (Orientation.ABSOLUTE, number):
             continue
         if scrolls:
             number = unpack(">i", answer[2:6])[0]
@@ -178,7 +178,7 @@ def _closed(script: list[Exchange]) -> list[Exchange]:
 def _filled_in(script: list[Exchange]) -> list[Exchange]:
     """The recording leaves out turns of the same shape."""
     prepare, opening, *steps, end, close, release = _without_ret_type(script)
-    made = [moving(Kind.NEXT, n, _row_of_three(n)) for n in range(1, 201)]
+    made = [moving(Orientation.NEXT, n, _row_of_three(n)) for n in range(1, 201)]
     assert len(steps) > 4 and all(step in made for step in steps)
     return [prepare, opening, *made, end, close, release]
 
@@ -271,13 +271,13 @@ class Rows:
     def __init__(self, count: int) -> None:
         self.count = count
         self.stands = 0
-        self.asked: list[tuple[Kind, int]] = []
+        self.asked: list[tuple[Orientation, int]] = []
 
     async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row, int] | None:
-        self.asked.append((Kind(kind), row))
-        if kind == Kind.NEXT:
+        self.asked.append((Orientation(kind), row))
+        if kind == Orientation.NEXT:
             assert row == self.stands + 1, "the server and the client do not agree on what comes next"
-        number = self.count if kind == Kind.LAST else row
+        number = self.count if kind == Orientation.LAST else row
         self.stands = number if 1 <= number <= self.count else -1
         return (number, (number,), number) if self.stands > 0 else None
 
@@ -311,18 +311,18 @@ class Model:
                 return False
 
 
-async def moved(rows: Scrolling, move: str, by: int) -> Any:
+async def moved(rows: ScrollCursor, move: str, by: int) -> Any:
     match move:
         case "next":
             row = await rows.next()
         case "last":
             row = await rows.last()
         case "to":
-            row = await rows.to(by)
+            row = await rows.absolute(by)
         case "by":
-            row = await rows.by(by)
+            row = await rows.relative(by)
         case _:
-            return await rows.move(by, relative=move == "relative")
+            return await rows.position(by, relative=move == "relative")
     return None if row is None else row[0]
 
 
@@ -344,44 +344,48 @@ walks = st.lists(
 @given(st.integers(0, 6), walks)
 def test_moves_lead_where_they_lead_in_a_list(count: int, walk: list[tuple[str, int]]) -> None:
     server, model = Rows(count), Model(count)
-    scrolling = Scrolling(cast(Statement, server))
+    scrolling = ScrollCursor(cast(Statement, server))
     for move, by in walk:
         before = len(server.asked)
         assert ran(moved(scrolling, move, by)) == model.moved(move, by)
         assert scrolling.index == min(model.at, count) or (scrolling.index is None and model.at > count)
         assert len(server.asked) <= before + 2
-    assert [kind for kind, _ in server.asked].count(Kind.LAST) <= 1
+    assert [kind for kind, _ in server.asked].count(Orientation.LAST) <= 1
 
 
 @given(st.integers(0, 20))
 def test_going_forward_asks_for_each_row_once_and_once_for_the_end(count: int) -> None:
     server = Rows(count)
-    scrolling = Scrolling(cast(Statement, server))
+    scrolling = ScrollCursor(cast(Statement, server))
     assert [ran(scrolling.next()) for _ in range(count)] == [(n,) for n in range(1, count + 1)]
     assert [ran(scrolling.next()) for _ in range(3)] == [None] * 3
-    assert server.asked == [(Kind.NEXT, n) for n in range(1, count + 2)]
+    assert server.asked == [(Orientation.NEXT, n) for n in range(1, count + 2)]
     assert ran(scrolling.last()) == ((count,) if count else None)
     assert server.asked[count + 1 :] == (
-        [(Kind.ABSOLUTE, count)] if count else []
+        [(Orientation.ABSOLUTE, count)] if count else []
     )  # by now it is known which
 
 
 def test_a_number_that_no_row_can_have_is_not_asked_for() -> None:
     server = Rows(3)
-    scrolling = Scrolling(cast(Statement, server))
+    scrolling = ScrollCursor(cast(Statement, server))
     for number in (0, 2**31, 10**30):
-        assert ran(scrolling.to(number)) is None
+        assert ran(scrolling.absolute(number)) is None
     assert server.asked == []
-    assert ran(scrolling.to(-(10**30))) is None
-    assert server.asked == [(Kind.LAST, 0)]
+    assert ran(scrolling.absolute(-(10**30))) is None
+    assert server.asked == [(Orientation.LAST, 0)]
 
 
 # -- what users see of it ----------------------------------------------------------------------------------------------
 
 
 async def test_rows_are_fetched_from_where_the_cursor_stands() -> None:
-    script = [*started, moving(Kind.ABSOLUTE, 4), *(moving(Kind.NEXT, n) for n in (5, 6, 7, 8))]
-    script += [moving(Kind.NEXT, 9, NOTHING), moving(Kind.ABSOLUTE, 2), moving(Kind.NEXT, 3)]
+    script = [*started, moving(Orientation.ABSOLUTE, 4), *(moving(Orientation.NEXT, n) for n in (5, 6, 7, 8))]
+    script += [
+        moving(Orientation.NEXT, 9, NOTHING),
+        moving(Orientation.ABSOLUTE, 2),
+        moving(Orientation.NEXT, 3),
+    ]
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
             assert cursor.rownumber is None
@@ -403,7 +407,12 @@ async def test_rows_are_fetched_from_where_the_cursor_stands() -> None:
 
 
 async def test_leading_out_of_the_result_is_an_index_error_and_moves_nothing() -> None:
-    script = [*started, moving(Kind.NEXT, 1), moving(Kind.ABSOLUTE, 6, NOTHING), moving(Kind.ABSOLUTE, 2)]
+    script = [
+        *started,
+        moving(Orientation.NEXT, 1),
+        moving(Orientation.ABSOLUTE, 6, NOTHING),
+        moving(Orientation.ABSOLUTE, 2),
+    ]
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
@@ -416,7 +425,7 @@ async def test_leading_out_of_the_result_is_an_index_error_and_moves_nothing() -
 
 
 async def test_behind_the_last_row_the_number_is_known_when_the_count_is() -> None:
-    script = [*started, moving(Kind.ABSOLUTE, 9, NOTHING), moving(Kind.LAST, 0, last(5))]
+    script = [*started, moving(Orientation.ABSOLUTE, 9, NOTHING), moving(Orientation.LAST, 0, last(5))]
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
@@ -477,7 +486,7 @@ async def test_a_scroll_cursor_without_a_result_has_no_rows_to_move_in() -> None
 
 @any_chunks
 async def test_the_form_of_the_columns_is_asked_for_with_every_row(chunks: Chunking) -> None:
-    fetching = f"Id(2) RetType(2) ScrollFetch({Kind.ABSOLUTE:d})"
+    fetching = f"Id(2) RetType(2) ScrollFetch({Orientation.ABSOLUTE:d})"
     script: list[Exchange] = [(PREPARE, described(2, TEXT, FLAG)), (OPENING, EOT)]
     for number in (1, 5):
         row = raw_row(pack(">Bi", 0, 1) + b"%d" % number + b"\0\0\0\0\1\1")
@@ -490,7 +499,7 @@ async def test_the_form_of_the_columns_is_asked_for_with_every_row(chunks: Chunk
 
 
 async def test_the_buffer_is_never_smaller_than_a_row() -> None:
-    request = pack(">4h2i", Op.ID, 2, Op.SFETCH, Kind.NEXT, 1, 5000) + EOT
+    request = pack(">4h2i", Op.ID, 2, Op.SFETCH, Orientation.NEXT, 1, 5000) + EOT
     script: list[Exchange] = [(PREPARE, described(2, C1, row_size=5000)), (OPENING, EOT), (request, here(1))]
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
@@ -514,7 +523,7 @@ async def test_a_failed_open_leaves_no_result_and_no_statement() -> None:
 
 
 async def test_a_failed_fetch_does_not_look_like_the_end_of_rows() -> None:
-    failing = moving(Kind.NEXT, 1, error(-243, -143) + EOT)
+    failing = moving(Orientation.NEXT, 1, error(-243, -143) + EOT)
     async with talking(started, failing, closing(2), select_ints(2, 9), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         with pytest.raises(Deadlock):
@@ -528,8 +537,12 @@ async def test_of_several_rows_the_last_has_the_number_and_the_cursor_stands_the
     """A server may send more than was asked for."""
     several = ints(1, 2, 3) + pack(">hi", Op.TUPID, 3) + done(1) + EOT
     ends = ints(8, 9) + pack(">hi", Op.TUPID, 9) + EOT
-    script = [moving(Kind.NEXT, 1, several), moving(Kind.ABSOLUTE, 2), moving(Kind.NEXT, 3)]
-    async with talking(started, script, moving(Kind.LAST, 0, ends), closing(2), warnings=UNLOGGED) as (
+    script = [
+        moving(Orientation.NEXT, 1, several),
+        moving(Orientation.ABSOLUTE, 2),
+        moving(Orientation.NEXT, 3),
+    ]
+    async with talking(started, script, moving(Orientation.LAST, 0, ends), closing(2), warnings=UNLOGGED) as (
         conn,
         _,
     ):
@@ -551,7 +564,7 @@ async def test_of_several_rows_the_last_has_the_number_and_the_cursor_stands_the
     ids=["another row", "no row has this number", "without a number", "two rows", "not among them"],
 )
 async def test_a_row_that_was_not_asked_for_ends_the_connection(answer: bytes, message: str) -> None:
-    async with talking(started, moving(Kind.ABSOLUTE, 1, answer), warnings=UNLOGGED) as (conn, _):
+    async with talking(started, moving(Orientation.ABSOLUTE, 1, answer), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         with pytest.raises(ProtocolError, match=message):
             await cursor.fetch_first()
@@ -559,7 +572,10 @@ async def test_a_row_that_was_not_asked_for_ends_the_connection(answer: bytes, m
 
 
 async def test_a_connection_that_breaks_in_a_scroll_fetch_is_lost() -> None:
-    async with talking(started, moving(Kind.ABSOLUTE, 1, Disconnect()), warnings=UNLOGGED) as (conn, _):
+    async with talking(started, moving(Orientation.ABSOLUTE, 1, Disconnect()), warnings=UNLOGGED) as (
+        conn,
+        _,
+    ):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         with pytest.raises(ConnectionLost):
             await cursor.fetch_first()
@@ -579,7 +595,10 @@ async def test_a_kept_statement_that_has_gone_stale_is_prepared_again() -> None:
 
 async def test_a_scroll_cursor_that_the_server_closed_gets_no_close() -> None:
     answer = here(1).removesuffix(EOT) + pack(">h", Op.CLOSE) + EOT
-    async with talking(started, moving(Kind.NEXT, 1, answer), release(2), warnings=UNLOGGED) as (conn, _):
+    async with talking(started, moving(Orientation.NEXT, 1, answer), release(2), warnings=UNLOGGED) as (
+        conn,
+        _,
+    ):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
             assert cursor.name is not None
@@ -593,7 +612,7 @@ async def test_a_scroll_cursor_that_the_server_closed_gets_no_close() -> None:
 @pytest.mark.parametrize("first", [0, 1, 7, 15], ids=lambda count: f"{count} bytes are here")
 async def test_a_cancelled_scroll_fetch_leaves_no_result_and_a_usable_connection(first: int) -> None:
     held = Delayed(here(3), first=first)
-    script = [*started, moving(Kind.NEXT, 1), moving(Kind.ABSOLUTE, 3, held), *closing(2)]
+    script = [*started, moving(Orientation.NEXT, 1), moving(Orientation.ABSOLUTE, 3, held), *closing(2)]
     async with talking(script, select_ints(2, 9), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         await cursor.fetchone()
@@ -618,7 +637,11 @@ async def test_a_cancelled_scroll_open_leaves_no_result_and_a_usable_connection(
 
 
 async def test_tasks_that_share_a_scroll_cursor_get_each_row_once() -> None:
-    script = [*started, *(moving(Kind.NEXT, n) for n in range(1, 5)), moving(Kind.NEXT, 5, NOTHING)]
+    script = [
+        *started,
+        *(moving(Orientation.NEXT, n) for n in range(1, 5)),
+        moving(Orientation.NEXT, 5, NOTHING),
+    ]
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:
             await cursor.execute(QUERY)
@@ -628,7 +651,10 @@ async def test_tasks_that_share_a_scroll_cursor_get_each_row_once() -> None:
 
 async def test_what_another_task_has_closed_is_not_scrolled_in() -> None:
     held = Delayed(here(1))
-    async with talking(started, moving(Kind.NEXT, 1, held), closing(2), warnings=UNLOGGED) as (conn, _):
+    async with talking(started, moving(Orientation.NEXT, 1, held), closing(2), warnings=UNLOGGED) as (
+        conn,
+        _,
+    ):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         first, second = (asyncio.ensure_future(cursor.fetchone()) for _ in range(2))
         await held.reached.wait()

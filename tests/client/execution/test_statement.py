@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.execution.statement import _wanted
+from aioifx.client.execution.statement import _ret_types_of
 from aioifx.errors import (
     ConnectionLost,
     DataError,
@@ -964,7 +964,7 @@ def test_the_forms_that_are_asked_for_name_the_owners_that_were_described(case: 
     described, _ = feed(lambda inbox: read_reply(inbox, Capabilities()), [prepared])
     assert described.description is not None
     outbox = Outbox()
-    requests.put_ret_type(outbox, Capabilities(), _wanted(described.description.columns))
+    requests.put_ret_type(outbox, Capabilities(), _ret_types_of(described.description.columns))
     assert outbox.take() == asked[4:].removesuffix(b"\0\x09\0\0\x20\0\0\0" + EOT)
 
 
@@ -985,9 +985,9 @@ async def test_parameters_name_the_owners_that_were_described(case: str) -> None
 
 def test_nothing_is_asked_for_where_a_column_is_a_row_or_a_collection() -> None:
     """Without any SQ_RET_TYPE they come as text (observed: 12.10, 14.10 and 15)."""
-    assert [form.code for form in _wanted([C1, FLAG])] == [TypeCode.INTEGER, TypeCode.BOOLEAN]
+    assert [form.code for form in _ret_types_of([C1, FLAG])] == [TypeCode.INTEGER, TypeCode.BOOLEAN]
     for kind in (TypeCode.ROW, TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION):
-        assert _wanted([C1, FLAG, column("c", kind)]) == ()
+        assert _ret_types_of([C1, FLAG, column("c", kind)]) == ()
 
 
 async def test_a_column_that_cannot_be_decoded_is_refused_before_the_cursor_opens() -> None:

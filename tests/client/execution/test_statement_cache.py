@@ -332,9 +332,9 @@ async def test_one_that_is_given_back_twice_is_kept_once() -> None:
     async with talking(first_use(2, 1), used(2, 1), statement_cache_size=10) as (conn, _):
         await conn.fetch(QUERY)
         async with conn._session:
-            statement = await conn._statements.take(QUERY)
-            conn._statements.give_back(statement)
-            conn._statements.give_back(statement)
+            statement = await conn._statements.acquire(QUERY)
+            conn._statements.release(statement)
+            conn._statements.release(statement)
         assert len(conn._statements) == 1 and not statement.is_released
         await conn.fetch(QUERY)
 
@@ -343,9 +343,9 @@ async def test_one_that_fails_behind_its_return_is_not_kept() -> None:
     async with talking(first_use(2, 1), release(2), first_use(3, 1), statement_cache_size=10) as (conn, _):
         await conn.fetch(QUERY)
         async with conn._session:
-            statement = await conn._statements.take(QUERY)
-            conn._statements.give_back(statement)
-            conn._statements.failed(statement, asyncio.CancelledError())
+            statement = await conn._statements.acquire(QUERY)
+            conn._statements.release(statement)
+            conn._statements.on_failure(statement, asyncio.CancelledError())
         assert await conn.fetch(QUERY) == [(1,)]
 
 
