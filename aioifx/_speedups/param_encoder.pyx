@@ -45,7 +45,7 @@ cdef extern from *:
 
 import_datetime()
 
-# The numbers of aioifx.codecs.param_plan.Op.
+# The numbers of aioifx.codecs.param_plan.PackOp.
 cdef enum:
     OTHER, CONSTANT, SMALL, INT, LONG, SPLIT, DOUBLE, SINGLE, WHOLE, DAY, MOMENT, CLOCK, TRUTH, SHORT_TEXT, LONG_TEXT
     NUMBER
@@ -61,7 +61,7 @@ cdef frozenset INTEGERS = frozenset((SMALL, INT, LONG, SPLIT, WHOLE))
 cdef int* DAYS_BEFORE = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334]
 
 
-cdef struct Form:
+cdef struct PackRule:
     PyTypeObject* kind
     int op
     bint refuses_nul
@@ -72,10 +72,10 @@ cdef struct Form:
     int64_t limit
 
 
-cdef struct Forms:
-    Form* usual
+cdef struct PackRules:
+    PackRule* by_class
     Py_ssize_t count
-    Py_ssize_t last  # the form of the value before this one
+    Py_ssize_t last  # the rule of the value before this one
     PyObject* bind
 
 
@@ -148,7 +148,7 @@ cdef int put_fraction(Buffer* buffer, int64_t microseconds, int64_t step) noexce
     return 0
 
 
-cdef bint put_number(Buffer* buffer, Form* form, const char* text, Py_ssize_t size) except -1:
+cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_t size) except -1:
     """A number as it is written, in base 100; False when something is in the way.
 
     The rest of the entry: 2 scale · 2 size · head byte · pairs · pad to even.
@@ -157,7 +157,7 @@ cdef bint put_number(Buffer* buffer, Form* form, const char* text, Py_ssize_t si
     cdef uint8_t pairs[MAX_PAIRS]
     cdef Py_ssize_t at = 0, count = 0, first, index, pair_count, last
     cdef int64_t exponent = 0, shift = 0, shown, highest
-    cdef bint negative = False, behind = False, shift_negative = False, is_zero
+    cdef bint negative = False, has_point = False, shift_negative = False, is_zero
     cdef char c
     if size > MAX_DIGITS:
         return False
@@ -172,9 +172,9 @@ cdef bint put_number(Buffer* buffer, Form* form, const char* text, Py_ssize_t si
         if c'0' <= c <= c'9':
             digits[count] = c
             count += 1
-            exponent -= behind
-        elif c == c'.' and not behind:
-            behind = True
+            exponent -= has_point
+        elif c == c'.' and not has_point:
+            has_point = True
         elif c == c'E' or c == c'e':
             if at < size and (text[at] == c'-' or text[at] == c'+'):
                 shift_negative = text[at] == c'-'
@@ -212,8 +212,8 @@ cdef bint put_number(Buffer* buffer, Form* form, const char* text, Py_ssize_t si
         pair_count = (count - first) // 2
         if pair_count > MAX_PAIRS or highest < -64 or highest > 63:
             return False
-        # The place of the first digit that is no zero must be below the limit.
-        if 2 * highest - (1 if digits[first] == c'0' else 0) > form.limit:
+        # The place of the first digit that is not zero must be below the limit.
+        if 2 * highest - (1 if digits[first] == c'0' else 0) > rule.limit:
             return False
         for index in range(pair_count):
             pairs[index] = (digits[first + 2 * index] - c'0') * 10 + (digits[first + 2 * index + 1] - c'0')
@@ -224,7 +224,7 @@ cdef bint put_number(Buffer* buffer, Form* form, const char* text, Py_ssize_t si
         for index in range(last):
             pairs[index] = 99 - pairs[index]
         pairs[last] = 100 - pairs[last]
-    if form.head[1] == MONEY:
+    if rule.head[1] == MONEY:
         shown = 0
     put_u16(buffer, <uint64_t>shown)
     put_u16(buffer, pair_count + 1)
@@ -240,11 +240,11 @@ cdef bint put_number(Buffer* buffer, Form* form, const char* text, Py_ssize_t si
 cdef class Encoder:
     """An EncodeRun, as `aioifx.codecs.param_codegen` has it.
 
-    Args:     parameters: for each one its Forms. codec, errors: of the code set.
+    Args:     parameters: for each one its PackRules. codec, errors: of the code set.
               head, tail: what every execution begins and ends with.
     """
 
-    cdef Forms* _parameters
+    cdef PackRules* _parameters
     cdef Py_ssize_t _count
     cdef list _kept
     cdef bytes _head, _tail, _codec, _errors
@@ -252,8 +252,8 @@ cdef class Encoder:
 
     def __cinit__(self, parameters, str codec not None, str errors not None, bytes head not None, bytes tail not None):
         cdef Py_ssize_t index, place
-        cdef Forms* forms
-        cdef Form* form
+        cdef PackRules* rules
+        cdef PackRule* rule
         self._kept = []
         self._head, self._tail = head, tail
         self._codec, self._errors = codec.encode(), errors.encode()
@@ -262,34 +262,34 @@ cdef class Encoder:
         self._is_latin1 = codec == "latin-1"
         self._is_utf8 = codec == "utf-8" and errors == "strict"
         self._count = len(parameters)
-        self._parameters = <Forms*>PyMem_Malloc(max(self._count, 1) * sizeof(Forms))
+        self._parameters = <PackRules*>PyMem_Malloc(max(self._count, 1) * sizeof(PackRules))
         if self._parameters == NULL:
             raise MemoryError
-        memset(self._parameters, 0, max(self._count, 1) * sizeof(Forms))
-        for index, (usual, rest) in enumerate(parameters):
-            forms = &self._parameters[index]
-            forms.bind = self._keep(rest.bind)
-            forms.usual = <Form*>PyMem_Malloc(max(len(usual), 1) * sizeof(Form))
-            if forms.usual == NULL:
+        memset(self._parameters, 0, max(self._count, 1) * sizeof(PackRules))
+        for index, (by_class, rest) in enumerate(parameters):
+            rules = &self._parameters[index]
+            rules.bind = self._keep(rest.bind)
+            rules.by_class = <PackRule*>PyMem_Malloc(max(len(by_class), 1) * sizeof(PackRule))
+            if rules.by_class == NULL:
                 raise MemoryError
-            for place, (kind, rule) in enumerate(usual.items()):
-                form = &forms.usual[place]
-                form.kind = <PyTypeObject*>self._keep(kind)
-                form.op = rule.op
-                form.refuses_nul = rule.refuses_nul
+            for place, (kind, described) in enumerate(by_class.items()):
+                rule = &rules.by_class[place]
+                rule.kind = <PyTypeObject*>self._keep(kind)
+                rule.op = described.op
+                rule.refuses_nul = described.refuses_nul
                 # Of integers the greatest that fits: 1 << 63 itself is too great for an int64_t.
-                form.limit = rule.limit - 1 if rule.op in INTEGERS else rule.limit
-                form.head = PyBytes_AS_STRING(<object>self._keep(rule.head))
-                form.head_size = len(rule.head)
-                form.other = PyBytes_AS_STRING(<object>self._keep(rule.other))
-                form.other_size = len(rule.other)
-                forms.count = place + 1
+                rule.limit = described.limit - 1 if described.op in INTEGERS else described.limit
+                rule.head = PyBytes_AS_STRING(<object>self._keep(described.head))
+                rule.head_size = len(described.head)
+                rule.other = PyBytes_AS_STRING(<object>self._keep(described.other))
+                rule.other_size = len(described.other)
+                rules.count = place + 1
 
     def __dealloc__(self):
         cdef Py_ssize_t index
         if self._parameters != NULL:
             for index in range(self._count):
-                PyMem_Free(self._parameters[index].usual)
+                PyMem_Free(self._parameters[index].by_class)
             PyMem_Free(self._parameters)
 
     cdef PyObject* _keep(self, object value):
@@ -349,48 +349,48 @@ cdef class Encoder:
         put(buffer, PyBytes_AS_STRING(self._tail), PyBytes_GET_SIZE(self._tail))
         return True
 
-    cdef bint _put_value(self, Buffer* buffer, Forms* forms, object value) except -1:
+    cdef bint _put_value(self, Buffer* buffer, PackRules* rules, object value) except -1:
         """A value of a usual class; False, and perhaps some bytes, for any other and when something is in the way."""
-        cdef Form* form
+        cdef PackRule* rule
         cdef PyTypeObject* kind = Py_TYPE(value)
-        cdef Py_ssize_t place = forms.last
+        cdef Py_ssize_t place = rules.last
         cdef int64_t number = 0
         cdef double real
         cdef float single
         cdef uint64_t bits
         cdef uint32_t few
-        if forms.usual[place].kind != kind:
-            for place in range(forms.count):
-                if forms.usual[place].kind == kind:
-                    forms.last = place
+        if rules.by_class[place].kind != kind:
+            for place in range(rules.count):
+                if rules.by_class[place].kind == kind:
+                    rules.last = place
                     break
             else:
                 return False
-        form = &forms.usual[place]
-        reserve(buffer, form.head_size + 16)
-        if form.op == SHORT_TEXT or form.op == LONG_TEXT:
-            put(buffer, form.head, form.head_size)
-            return self._put_text(buffer, form, value)
-        if form.op == TRUTH and value is False:
-            reserve(buffer, form.other_size)
-            put(buffer, form.other, form.other_size)
+        rule = &rules.by_class[place]
+        reserve(buffer, rule.head_size + 16)
+        if rule.op == SHORT_TEXT or rule.op == LONG_TEXT:
+            put(buffer, rule.head, rule.head_size)
+            return self._put_text(buffer, rule, value)
+        if rule.op == TRUTH and value is False:
+            reserve(buffer, rule.other_size)
+            put(buffer, rule.other, rule.other_size)
             return True
-        put(buffer, form.head, form.head_size)
-        if form.op == CONSTANT or form.op == TRUTH:
+        put(buffer, rule.head, rule.head_size)
+        if rule.op == CONSTANT or rule.op == TRUTH:
             return True
-        if form.op == INT:
-            if not fits(value, form.limit, &number):
+        if rule.op == INT:
+            if not fits(value, rule.limit, &number):
                 return False
             put_u32(buffer, <uint64_t>number)
             return True
-        if form.op == LONG:
-            if not fits(value, form.limit, &number):
+        if rule.op == LONG:
+            if not fits(value, rule.limit, &number):
                 return False
             put_u64(buffer, <uint64_t>number)
             return True
-        if form.op == DOUBLE or form.op == WHOLE:
-            if form.op == WHOLE:
-                if not fits(value, form.limit, &number):
+        if rule.op == DOUBLE or rule.op == WHOLE:
+            if rule.op == WHOLE:
+                if not fits(value, rule.limit, &number):
                     return False
                 real = <double>number
             else:
@@ -400,13 +400,13 @@ cdef class Encoder:
             memcpy(&bits, &real, 8)
             put_u64(buffer, bits)
             return True
-        if form.op == DAY:
+        if rule.op == DAY:
             number = day_number(date_year(value), date_month(value), date_day(value))
             put_u32(buffer, <uint64_t>number)
             return True
-        if form.op == NUMBER:
-            return self._put_number(buffer, form, value)
-        if form.op == MOMENT:
+        if rule.op == NUMBER:
+            return self._put_number(buffer, rule, value)
+        if rule.op == MOMENT:
             if datetime_tzinfo(value) is not None:
                 return False
             put_byte(buffer, 0xC7)
@@ -417,10 +417,10 @@ cdef class Encoder:
             put_byte(buffer, datetime_hour(value))
             put_byte(buffer, datetime_minute(value))
             put_byte(buffer, datetime_second(value))
-            put_fraction(buffer, datetime_microsecond(value), form.limit)
+            put_fraction(buffer, datetime_microsecond(value), rule.limit)
             put_byte(buffer, 0)
             return True
-        if form.op == CLOCK:
+        if rule.op == CLOCK:
             if time_tzinfo(value) is not None or time_microsecond(value):
                 return False
             put_byte(buffer, 0xC3)
@@ -428,7 +428,7 @@ cdef class Encoder:
             put_byte(buffer, time_minute(value))
             put_byte(buffer, time_second(value))
             return True
-        if form.op == SINGLE:
+        if rule.op == SINGLE:
             real = PyFloat_AS_DOUBLE(value)
             single = <float>real
             if real != real or (isinf(single) and not isinf(real)):
@@ -436,12 +436,12 @@ cdef class Encoder:
             memcpy(&few, &single, 4)
             put_u32(buffer, few)
             return True
-        if not fits(value, form.limit, &number):
+        if not fits(value, rule.limit, &number):
             return False
-        if form.op == SMALL:
+        if rule.op == SMALL:
             put_u16(buffer, <uint64_t>number)
             return True
-        if form.op == SPLIT:
+        if rule.op == SPLIT:
             put_u16(buffer, 0xFFFF if number < 0 else 1)
             number = -number if number < 0 else number
             put_u32(buffer, <uint64_t>number)
@@ -449,7 +449,7 @@ cdef class Encoder:
             return True
         return False
 
-    cdef bint _put_text(self, Buffer* buffer, Form* form, object value) except -1:
+    cdef bint _put_text(self, Buffer* buffer, PackRule* rule, object value) except -1:
         cdef bytes encoded
         cdef const char* data
         cdef Py_ssize_t size
@@ -470,10 +470,10 @@ cdef class Encoder:
                 return False
             data = PyBytes_AS_STRING(encoded)
             size = PyBytes_GET_SIZE(encoded)
-        if size > form.limit or (form.refuses_nul and size > 0 and data[0] == 0):
+        if size > rule.limit or (rule.refuses_nul and size > 0 and data[0] == 0):
             return False
         reserve(buffer, size + 8)
-        if form.op == SHORT_TEXT:
+        if rule.op == SHORT_TEXT:
             put_u16(buffer, size)
         else:
             put_u32(buffer, size)
@@ -482,7 +482,7 @@ cdef class Encoder:
             put_byte(buffer, 0)
         return True
 
-    cdef bint _put_number(self, Buffer* buffer, Form* form, object value) except -1:
+    cdef bint _put_number(self, Buffer* buffer, PackRule* rule, object value) except -1:
         cdef object text
         try:
             text = repr(value) if type(value) is float else str(value)
@@ -491,13 +491,13 @@ cdef class Encoder:
         if not PyUnicode_IS_COMPACT_ASCII(text):
             return False
         reserve(buffer, MAX_PAIRS + 16)
-        return put_number(buffer, form, <const char*>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text))
+        return put_number(buffer, rule, <const char*>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text))
 
-    cdef bint _put_other(self, Buffer* buffer, Forms* forms, object value) except -1:
+    cdef bint _put_other(self, Buffer* buffer, PackRules* rules, object value) except -1:
         """By the reference; False for what it refuses."""
         cdef object entry
         try:
-            entry = (<object>forms.bind)(value)
+            entry = (<object>rules.bind)(value)
         except Exception:
             return False
         if type(entry) is not bytes:

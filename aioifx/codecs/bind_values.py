@@ -38,14 +38,14 @@ from aioifx.codecs.numbers import (
 from aioifx.codecs.registry import is_large_object
 from aioifx.codecs.temporal import (
     DATE,
+    common_clock,
+    common_moment,
+    common_step,
     datetime_fields,
     datetime_number,
     fitted_fields,
     interval_packer,
     qualifier_of,
-    usual_clock,
-    usual_moment,
-    usual_step,
 )
 from aioifx.codecs.text import CodeSet, text_encoder
 from aioifx.errors import DataError, NotSupportedError
@@ -220,16 +220,16 @@ def _decimal_binder(sql_type: SqlType) -> Binder:
 
 def _datetime_binder(sql_type: SqlType) -> Binder:
     qualifier = qualifier_of(sql_type)
-    step = usual_step(qualifier)
+    step = common_step(qualifier)
     has_clock = qualifier.first <= Unit.HOUR and qualifier.last >= Unit.SECOND
 
     def bind(value: Value) -> bytes:
-        usual = None
+        data = None
         if step and value.__class__ is dt.datetime:
-            usual = _usual_datetime(value, step)
+            data = _common_datetime(value, step)
         elif has_clock and value.__class__ is dt.time:
-            usual = _usual_time(value)
-        return usual or _moment(value, qualifier)
+            data = _common_time(value)
+        return data or _moment(value, qualifier)
 
     return bind
 
@@ -239,15 +239,15 @@ _DATETIME_HEAD: Final = _SIZED.pack(TypeCode.DATETIME, 0, _YEAR_TO_FRACTION.enco
 _TIME_HEAD: Final = _SIZED.pack(TypeCode.DATETIME, 0, _HOUR_TO_SECOND.encoded, 4)
 
 
-def _usual_datetime(value: dt.datetime, step: int = _FINEST) -> bytes | None:
+def _common_datetime(value: dt.datetime, step: int = _FINEST) -> bytes | None:
     """The short way of _moment for a datetime; None when something is in the way."""
-    data = usual_moment(value, step)
+    data = common_moment(value, step)
     return None if data is None else _DATETIME_HEAD + data + b"\0"
 
 
-def _usual_time(value: dt.time) -> bytes | None:
+def _common_time(value: dt.time) -> bytes | None:
     """The same for a time without microseconds."""
-    data = None if value.microsecond else usual_clock(value, 1_000_000)
+    data = None if value.microsecond else common_clock(value, 1_000_000)
     return None if data is None else _TIME_HEAD + data[:4]
 
 
@@ -387,9 +387,9 @@ def _undescribed(code_set: CodeSet) -> Binder:
         float: _NUMBERS[TypeCode.FLOAT],
         Decimal: _decimal,
         str: text,
-        dt.datetime: lambda value: _usual_datetime(value) or _moment(value),
+        dt.datetime: lambda value: _common_datetime(value) or _moment(value),
         dt.date: _date,
-        dt.time: lambda value: _usual_time(value) or _moment(value),
+        dt.time: lambda value: _common_time(value) or _moment(value),
         dt.timedelta: _interval(_DAY_TO_FRACTION),
         Datetime: _moment,
         IntervalYM: _interval(_YEAR_TO_MONTH),

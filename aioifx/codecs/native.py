@@ -11,7 +11,7 @@ from aioifx.codecs.arrow_layout import MOST_BYTES, Columns, Field, PureColumns
 from aioifx.codecs.base import Codec
 from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.param_codegen import EncodeResult, EncodeRun, GeneratedParamEncoder
-from aioifx.codecs.param_plan import forms_for
+from aioifx.codecs.param_plan import rules_for
 from aioifx.codecs.row_codegen import FALLBACK_ERRORS, DecodeRun, Frame
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import Row, SqlType, Value
@@ -124,9 +124,9 @@ def native_encoder(
     if len(types) > MOST_NATIVE:
         return _take_none
     pairs = with_adapters(types, adapters)
-    known = {pair: forms_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
-    forms = [known[pair] for pair in pairs]
-    return param_encoder.Encoder(forms, code_set.codec, code_set.errors_in_writing, head, tail)
+    known = {pair: rules_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
+    rules = [known[pair] for pair in pairs]
+    return param_encoder.Encoder(rules, code_set.codec, code_set.errors_in_writing, head, tail)
 
 
 def pure_encoder(
@@ -186,7 +186,7 @@ def native_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, 
 
     decode = None
     if read_rows is not None:
-        decode = read_rows.decode if read_rows.usual is None else read_rows.usual()
+        decode = read_rows.decode if read_rows.fast_run is None else read_rows.fast_run()
     layouts = capabilities.bigint, capabilities.long_rowid
     return reply_reader.FastReplyReader(
         decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState

@@ -23,8 +23,8 @@ from typing import Any, Final, TypeAlias
 from aioifx.codecs.base100 import MAX_PAIRS, Number, pack, pairs_of
 from aioifx.codecs.bind_values import Binder
 from aioifx.codecs.conversions import Adapters, with_adapters
-from aioifx.codecs.param_plan import Form, Op, forms_for
-from aioifx.codecs.temporal import DAY_ZERO, usual_clock, usual_moment
+from aioifx.codecs.param_plan import PackOp, PackRule, rules_for
+from aioifx.codecs.temporal import DAY_ZERO, common_clock, common_moment
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import SqlType, TypeCode, Value
 
@@ -54,14 +54,14 @@ _MAX_SIZES: Final = 1024
 class _BySize(dict[int, Callable[..., bytes]]):
     """The struct calls of a stretch with one variable field in it, by that field's size."""
 
-    __slots__ = ("_before", "_behind")
+    __slots__ = ("_prefix", "_suffix")
 
-    def __init__(self, before: str, behind: str) -> None:
+    def __init__(self, prefix: str, suffix: str) -> None:
         super().__init__()
-        self._before, self._behind = before, behind
+        self._prefix, self._suffix = prefix, suffix
 
     def __missing__(self, size: int) -> Callable[..., bytes]:
-        pack = struct.Struct(f">{self._before}{size + (size & 1)}s{self._behind}").pack
+        pack = struct.Struct(f">{self._prefix}{size + (size & 1)}s{self._suffix}").pack
         if len(self) < _MAX_SIZES:
             self[size] = pack
         return pack
@@ -84,7 +84,7 @@ def _refuse(value: Value) -> Any:
 
 
 def _clock(value: dt.time) -> bytes:
-    data = None if value.microsecond else usual_clock(value, 1_000_000)
+    data = None if value.microsecond else common_clock(value, 1_000_000)
     clock: bytes = data[:4] if data else _refuse(value)
     return clock
 
@@ -92,17 +92,17 @@ def _clock(value: dt.time) -> bytes:
 _NUMBER_HEAD: Final = struct.Struct(">4shH")
 
 
-def _number(form: Form) -> Binder:
+def _number(rule: PackRule) -> Binder:
     """The reference's work on a number without exponent that is not zero, by cutting its digits as text."""
-    head, limit, bind, pack_head = form.head, form.limit, form.bind, _NUMBER_HEAD.pack
+    head, limit, bind, pack_head = rule.head, rule.limit, rule.bind, _NUMBER_HEAD.pack
     is_money = head[1] == TypeCode.MONEY
 
     def entry(value: Value) -> bytes:
         text = str(value)
         negative = text[0] == "-"
-        whole, _, behind = text[negative:].partition(".")
-        size, scale = len(whole), len(behind)
-        pairs = pairs_of(f"{'0' if size & 1 else ''}{whole}{behind}{'0' if scale & 1 else ''}")
+        whole, _, fraction = text[negative:].partition(".")
+        size, scale = len(whole), len(fraction)
+        pairs = pairs_of(f"{'0' if size & 1 else ''}{whole}{fraction}{'0' if scale & 1 else ''}")
         short = pairs.lstrip(b"\0")
         if not short or len(short) > MAX_PAIRS or size > limit:
             return bind(value)
@@ -120,27 +120,27 @@ def _number(form: Form) -> Binder:
     return checked
 
 
-_STRUCT_FORMS: Final = {
-    Op.SMALL: "h",
-    Op.INT: "i",
-    Op.LONG: "q",
-    Op.DOUBLE: "d",
-    Op.SINGLE: "f",
-    Op.WHOLE: "d",
+_STRUCT_FORMATS: Final = {
+    PackOp.SMALL: "h",
+    PackOp.INT: "i",
+    PackOp.LONG: "q",
+    PackOp.DOUBLE: "d",
+    PackOp.SINGLE: "f",
+    PackOp.WHOLE: "d",
 }
 
 
-class _Template:
+class _ShapeCompiler:
     """The function of one shape, still without head and tail.
 
     It is collected piece by piece: constant bytes, fixed fields, variable fields; a stretch ends before its
     second variable field.
     """
 
-    def __init__(self, forms: Sequence[Form], shape: Shape, code_set: CodeSet) -> None:
+    def __init__(self, rules: Sequence[PackRule], shape: Shape, code_set: CodeSet) -> None:
         self._names: dict[str, Any] = {
             "refuse": _refuse,
-            "moment": usual_moment,
+            "moment": common_moment,
             "clock": _clock,
             "is_plain": _is_plain,
             "CODEC": code_set.codec,
@@ -152,11 +152,11 @@ class _Template:
         self._calls: list[str] = []
         self._values = ["C0"]
         self._size = ""
-        for index, (form, kind) in enumerate(zip(forms, shape, strict=True)):
+        for index, (rule, kind) in enumerate(zip(rules, shape, strict=True)):
             self._names[f"K{index}"] = kind
-            self._add(index, f"v{index}", form)
+            self._add(index, f"v{index}", rule)
         self._end()
-        self._code: CodeType = compile(self._source(len(forms)), "<aioifx parameters>", "exec")
+        self._code: CodeType = compile(self._source(len(rules)), "<aioifx parameters>", "exec")
 
     def compiled(
         self, head: bytes, tail: bytes, packs: dict[Shape, Callable[..., bytes]]
@@ -173,13 +173,13 @@ class _Template:
         }
         names["PACKS"] = packs
         for number, stretch in enumerate(self._stretches):
-            forms = [f"{len(constants[piece])}s" if isinstance(piece, int) else piece for piece in stretch]
-            if None in forms:
-                cut = forms.index(None)
-                before, behind = "".join(filter(None, forms[:cut])), "".join(filter(None, forms[cut:]))
-                names[f"P{number}"] = _BySize(before, behind)
+            formats = [f"{len(constants[piece])}s" if isinstance(piece, int) else piece for piece in stretch]
+            if None in formats:
+                cut = formats.index(None)
+                prefix, suffix = "".join(filter(None, formats[:cut])), "".join(filter(None, formats[cut:]))
+                names[f"P{number}"] = _BySize(prefix, suffix)
             else:
-                names[f"P{number}"] = struct.Struct(">" + "".join(filter(None, forms))).pack
+                names[f"P{number}"] = struct.Struct(">" + "".join(filter(None, formats))).pack
         exec(self._code, names)  # from our own tables; nothing of the server's or the caller's is in it
         return names["run"], names["pack"]
 
@@ -195,13 +195,13 @@ class _Template:
             "def run(rows, out, limit):",
             "    count = 0",
             "    odd = None",
-            "    usual = tuple",
+            "    plain = tuple",
             "    for row in rows:",
             "        kind = type(row)",
-            "        if kind is not usual:",
+            "        if kind is not plain:",
             "            if not is_plain(kind):",
             "                return count, (row,)",
-            "            usual = kind",
+            "            plain = kind",
             "        try:",
             f"            {values} = row",
             f"            if {checks}:",
@@ -232,20 +232,20 @@ class _Template:
             self._constants.append(b"")
         self._constants[-1] += data
 
-    def _fixed(self, head: bytes, form: str, *values: str) -> None:
+    def _fixed(self, head: bytes, format: str, *values: str) -> None:
         self._constant(head)
-        self._stretches[-1].append(form)
+        self._stretches[-1].append(format)
         self._values += values
 
-    def _variable(self, head: bytes, form: str, size: str, *values: str) -> None:
-        """A field, and its length before it if the *form* says so."""
+    def _variable(self, head: bytes, format: str, size: str, *values: str) -> None:
+        """A field, and its length before it if the *format* says so."""
         if self._size:
             self._end()
             self._stretches.append([len(self._constants)])
             self._values = [f"C{len(self._constants)}"]
             self._constants.append(b"")
         self._constant(head)
-        self._stretches[-1] += [form, None]
+        self._stretches[-1] += [format, None]
         self._values += values
         self._size = size
 
@@ -255,52 +255,52 @@ class _Template:
         self._calls.append(f"{name}{f'[{self._size}]' if self._size else ''}({', '.join(self._values)})")
         self._size = ""
 
-    def _add(self, index: int, value: str, form: Form) -> None:
-        op, head = form.op, form.head
+    def _add(self, index: int, value: str, rule: PackRule) -> None:
+        op, head = rule.op, rule.head
         match op:
-            case Op.CONSTANT:
+            case PackOp.CONSTANT:
                 self._constant(head)
-            case Op.SMALL | Op.INT | Op.LONG:
-                checked = f"{value} if {value} != {-form.limit} else refuse({value})"
-                self._fixed(head, _STRUCT_FORMS[op], checked)
-            case Op.SPLIT:
+            case PackOp.SMALL | PackOp.INT | PackOp.LONG:
+                checked = f"{value} if {value} != {-rule.limit} else refuse({value})"
+                self._fixed(head, _STRUCT_FORMATS[op], checked)
+            case PackOp.SPLIT:
                 self._lines += [
                     f"a{index} = abs({value})",
-                    f"if a{index} >= {form.limit}: refuse({value})",
+                    f"if a{index} >= {rule.limit}: refuse({value})",
                 ]
                 sign = f"-1 if {value} < 0 else 1"
                 self._fixed(head, "hII", sign, f"a{index} & {0xFFFF_FFFF}", f"a{index} >> 32")
-            case Op.DOUBLE | Op.SINGLE:
-                self._fixed(head, _STRUCT_FORMS[op], f"{value} if {value} == {value} else refuse({value})")
-            case Op.WHOLE:
-                usual = f"{value} if {-form.limit} < {value} < {form.limit} else refuse({value})"
-                self._fixed(head, "d", usual)
-            case Op.DAY:
+            case PackOp.DOUBLE | PackOp.SINGLE:
+                self._fixed(head, _STRUCT_FORMATS[op], f"{value} if {value} == {value} else refuse({value})")
+            case PackOp.WHOLE:
+                checked = f"{value} if {-rule.limit} < {value} < {rule.limit} else refuse({value})"
+                self._fixed(head, "d", checked)
+            case PackOp.DAY:
                 self._fixed(head, "i", f"{value}.toordinal() - {DAY_ZERO}")
-            case Op.MOMENT:
-                self._fixed(head, "12s", f"moment({value}, {form.limit})")
-            case Op.CLOCK:
+            case PackOp.MOMENT:
+                self._fixed(head, "12s", f"moment({value}, {rule.limit})")
+            case PackOp.CLOCK:
                 self._fixed(head, "4s", f"clock({value})")
-            case Op.TRUTH:
-                self._names[f"t{index}"], self._names[f"u{index}"] = head, form.other
+            case PackOp.TRUTH:
+                self._names[f"t{index}"], self._names[f"u{index}"] = head, rule.other
                 self._fixed(b"", f"{len(head)}s", f"t{index} if {value} else u{index}")
-            case Op.SHORT_TEXT | Op.LONG_TEXT:
-                self._text(index, value, form)
-            case Op.NUMBER | Op.OTHER:
-                self._names[f"bind{index}"] = _number(form) if op == Op.NUMBER else form.bind
+            case PackOp.SHORT_TEXT | PackOp.LONG_TEXT:
+                self._text(index, value, rule)
+            case PackOp.NUMBER | PackOp.OTHER:
+                self._names[f"bind{index}"] = _number(rule) if op == PackOp.NUMBER else rule.bind
                 self._lines.append(f"f{index} = bind{index}({value})")
                 self._variable(b"", "", f"len(f{index})", f"f{index}")
 
-    def _text(self, index: int, value: str, form: Form) -> None:
+    def _text(self, index: int, value: str, rule: PackRule) -> None:
         errors = "" if self._names["ERRORS"] == "strict" else ", ERRORS"
         field, size = f"f{index}", f"n{index}"
-        refused = f"{size} > {form.limit}" + (f" or {size} and not {field}[0]" if form.refuses_nul else "")
+        refused = f"{size} > {rule.limit}" + (f" or {size} and not {field}[0]" if rule.refuses_nul else "")
         self._lines += [
             f"{field} = {value}.encode(CODEC{errors})",
             f"{size} = len({field})",
             f"if {refused}: refuse({value})",
         ]
-        self._variable(form.head, "H" if form.op == Op.SHORT_TEXT else "I", size, size, field)
+        self._variable(rule.head, "H" if rule.op == PackOp.SHORT_TEXT else "I", size, size, field)
 
 
 class _ShapeCache:
@@ -312,13 +312,13 @@ class _ShapeCache:
         self._pairs = with_adapters(types, adapters)
         self._code_set = code_set
         self._seen: dict[Shape, int] = {}
-        self.found: dict[Shape, _Template] = {}
+        self.found: dict[Shape, _ShapeCompiler] = {}
 
-    def find(self, shape: Shape, eager: bool) -> _Template | None:
+    def find(self, shape: Shape, eager: bool) -> _ShapeCompiler | None:
         """The template of a shape that has come often enough, or will."""
-        template = self.found.get(shape)
-        if template is not None or len(self.found) >= MAX_SHAPES:
-            return template
+        compiler = self.found.get(shape)
+        if compiler is not None or len(self.found) >= MAX_SHAPES:
+            return compiler
         seen = self._seen.pop(shape, 0)
         if seen < WORTHWHILE and not eager:
             if len(self._seen) >= MAX_SEEN:
@@ -326,18 +326,21 @@ class _ShapeCache:
             self._seen[shape] = seen + 1
             return None
         pairs = zip(self._pairs, shape, strict=True)
-        forms = [forms_for(sql_type, self._code_set, adapter).of(kind) for (sql_type, adapter), kind in pairs]
-        template = self.found[shape] = _Template(forms, shape, self._code_set)
-        return template
+        rules = [
+            rules_for(sql_type, self._code_set, adapter).for_class(kind)
+            for (sql_type, adapter), kind in pairs
+        ]
+        compiler = self.found[shape] = _ShapeCompiler(rules, shape, self._code_set)
+        return compiler
 
 
-_templates_for = lru_cache(maxsize=512)(_ShapeCache)
+_shape_cache_for = lru_cache(maxsize=512)(_ShapeCache)
 
 
 class GeneratedParamEncoder:
     """Encodes executions of one statement, whatever shapes its rows have; an EncodeRun."""
 
-    __slots__ = ("_count", "_head", "_last", "_packs", "_runs", "_tail", "_templates")
+    __slots__ = ("_count", "_head", "_last", "_packs", "_runs", "_shapes", "_tail")
 
     def __init__(
         self,
@@ -347,7 +350,7 @@ class GeneratedParamEncoder:
         tail: bytes,
         adapters: Adapters = (),
     ) -> None:
-        self._templates = _templates_for(types, code_set, adapters)
+        self._shapes = _shape_cache_for(types, code_set, adapters)
         self._count = len(types)
         self._head, self._tail = head, tail
         self._runs: dict[Shape, EncodeRun] = {}
@@ -380,8 +383,8 @@ class GeneratedParamEncoder:
         run = self._runs.get(shape)
         if run is None:
             # The more shapes there are, the less is it to be hoped that the rows to come have this one.
-            template = self._templates.find(shape, more >> len(self._runs) >= WORTHWHILE)
-            if template is not None:
-                run, self._packs[shape] = template.compiled(self._head, self._tail, self._packs)
+            compiler = self._shapes.find(shape, more >> len(self._runs) >= WORTHWHILE)
+            if compiler is not None:
+                run, self._packs[shape] = compiler.compiled(self._head, self._tail, self._packs)
                 self._runs[shape] = run
         return run

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple, TypeAlias
 from aioifx.codecs.bind_values import Binder, binder_for, is_character, is_named
 from aioifx.codecs.conversions import STANDARD, Adapter
 from aioifx.codecs.registry import is_large_object
-from aioifx.codecs.temporal import qualifier_of, usual_step
+from aioifx.codecs.temporal import common_step, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import SqlType, TypeCode, Unit
 
 
-class Op(IntEnum):
+class PackOp(IntEnum):
     """What becomes of a value. `_speedups/param_encoder.pyx` knows the same numbers."""
 
     OTHER = 0
@@ -57,10 +57,10 @@ class Op(IntEnum):
     """A finite Decimal, int or float in base 100, less than 10 to the power of *limit*."""
 
 
-class Form(NamedTuple):
+class PackRule(NamedTuple):
     """How a value of one class becomes an entry."""
 
-    op: Op
+    op: PackOp
     bind: Binder
     """The reference."""
     head: bytes = b""
@@ -71,19 +71,19 @@ class Form(NamedTuple):
     """Text must not begin with NUL."""
 
 
-class Forms(NamedTuple):
+class PackRules(NamedTuple):
     """How one parameter is packed."""
 
-    usual: Mapping[type[object], Form]
-    rest: Form
+    by_class: Mapping[type[object], PackRule]
+    rest: PackRule
     """For every other class."""
 
-    def of(self, kind: type[object]) -> Form:
+    def for_class(self, kind: type[object]) -> PackRule:
         """The form for a value of just this class."""
-        return self.usual.get(kind, self.rest)
+        return self.by_class.get(kind, self.rest)
 
 
-_Rule: TypeAlias = Callable[[SqlType, Binder], Mapping[type[object], Form]]
+_ByType: TypeAlias = Callable[[SqlType, Binder], Mapping[type[object], PackRule]]
 
 _SHORTEST: Final = 6
 """Type, indicator, precision."""
@@ -97,71 +97,71 @@ _ANY_SIZE: Final = 1 << 20
 _LONGEST_SHORT_TEXT: Final = 32_767
 
 
-def _integer(op: Op, width: int) -> _Rule:
-    def rule(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
-        form = Form(op, bind, bind(0)[:-width], limit=1 << (8 * min(width, 8) - 1))
-        return {int: form, bool: form}
+def _integer(op: PackOp, width: int) -> _ByType:
+    def rules(sql_type: SqlType, bind: Binder) -> Mapping[type[object], PackRule]:
+        rule = PackRule(op, bind, bind(0)[:-width], limit=1 << (8 * min(width, 8) - 1))
+        return {int: rule, bool: rule}
 
-    return rule
-
-
-def _int8(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
-    return {int: Form(Op.SPLIT, bind, bind(0)[:_SHORTEST], limit=1 << 63)}
+    return rules
 
 
-def _float(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+def _int8(sql_type: SqlType, bind: Binder) -> Mapping[type[object], PackRule]:
+    return {int: PackRule(PackOp.SPLIT, bind, bind(0)[:_SHORTEST], limit=1 << 63)}
+
+
+def _float(sql_type: SqlType, bind: Binder) -> Mapping[type[object], PackRule]:
     return {
-        float: Form(Op.DOUBLE, bind, bind(0.0)[:_SHORTEST]),
-        int: Form(Op.WHOLE, bind, bind(0.0)[:_SHORTEST], limit=_EXACT),
+        float: PackRule(PackOp.DOUBLE, bind, bind(0.0)[:_SHORTEST]),
+        int: PackRule(PackOp.WHOLE, bind, bind(0.0)[:_SHORTEST], limit=_EXACT),
         Decimal: _number(bind, _ANY_SIZE),
     }
 
 
-def _smallfloat(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
-    return {float: Form(Op.SINGLE, bind, bind(0.0)[:_SHORTEST]), Decimal: _number(bind, _ANY_SIZE)}
+def _smallfloat(sql_type: SqlType, bind: Binder) -> Mapping[type[object], PackRule]:
+    return {float: PackRule(PackOp.SINGLE, bind, bind(0.0)[:_SHORTEST]), Decimal: _number(bind, _ANY_SIZE)}
 
 
-def _number(bind: Binder, limit: int) -> Form:
-    return Form(Op.NUMBER, bind, bind(Decimal(0))[:4], limit=limit)
+def _number(bind: Binder, limit: int) -> PackRule:
+    return PackRule(PackOp.NUMBER, bind, bind(Decimal(0))[:4], limit=limit)
 
 
-def _decimal(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
+def _decimal(sql_type: SqlType, bind: Binder) -> Mapping[type[object], PackRule]:
     scale = sql_type.scale
     limit = _ANY_SIZE if scale is None else (sql_type.precision or 0) - scale
     return dict.fromkeys((Decimal, int, float), _number(bind, limit))
 
 
-def _date(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
-    return {dt.date: Form(Op.DAY, bind, bind(dt.date.min)[:_SHORTEST])}
+def _date(sql_type: SqlType, bind: Binder) -> Mapping[type[object], PackRule]:
+    return {dt.date: PackRule(PackOp.DAY, bind, bind(dt.date.min)[:_SHORTEST])}
 
 
-def _datetime(sql_type: SqlType, bind: Binder) -> Mapping[type[object], Form]:
-    qualifier, usual = qualifier_of(sql_type), dict[type[object], Form]()
-    if step := usual_step(qualifier):
-        usual[dt.datetime] = _moment(bind, step)
+def _datetime(sql_type: SqlType, bind: Binder) -> Mapping[type[object], PackRule]:
+    qualifier, by_class = qualifier_of(sql_type), dict[type[object], PackRule]()
+    if step := common_step(qualifier):
+        by_class[dt.datetime] = _moment(bind, step)
     if qualifier.first == Unit.HOUR and qualifier.last >= Unit.SECOND:
-        usual[dt.time] = _clock(bind)
-    return usual
+        by_class[dt.time] = _clock(bind)
+    return by_class
 
 
-def _moment(bind: Binder, step: int) -> Form:
-    return Form(Op.MOMENT, bind, bind(dt.datetime(1, 1, 1))[:-12], limit=step)
+def _moment(bind: Binder, step: int) -> PackRule:
+    return PackRule(PackOp.MOMENT, bind, bind(dt.datetime(1, 1, 1))[:-12], limit=step)
 
 
-def _clock(bind: Binder) -> Form:
-    return Form(Op.CLOCK, bind, bind(dt.time(1))[:-4])
+def _clock(bind: Binder) -> PackRule:
+    return PackRule(PackOp.CLOCK, bind, bind(dt.time(1))[:-4])
 
 
-def _truth(sql_type: SqlType | None, bind: Binder) -> Mapping[type[object], Form]:
-    return {bool: Form(Op.TRUTH, bind, bind(True), bind(False))}
+def _truth(sql_type: SqlType | None, bind: Binder) -> Mapping[type[object], PackRule]:
+    return {bool: PackRule(PackOp.TRUTH, bind, bind(True), bind(False))}
 
 
-_RULES: Final[Mapping[int, _Rule]] = {
-    TypeCode.SMALLINT: _integer(Op.SMALL, 2),
-    TypeCode.INTEGER: _integer(Op.INT, 4),
-    TypeCode.SERIAL: _integer(Op.INT, 4),
-    TypeCode.BIGINT: _integer(Op.LONG, 8),
-    TypeCode.BIGSERIAL: _integer(Op.LONG, 8),
+_BY_TYPE: Final[Mapping[int, _ByType]] = {
+    TypeCode.SMALLINT: _integer(PackOp.SMALL, 2),
+    TypeCode.INTEGER: _integer(PackOp.INT, 4),
+    TypeCode.SERIAL: _integer(PackOp.INT, 4),
+    TypeCode.BIGINT: _integer(PackOp.LONG, 8),
+    TypeCode.BIGSERIAL: _integer(PackOp.LONG, 8),
     TypeCode.INT8: _int8,
     TypeCode.SERIAL8: _int8,
     TypeCode.FLOAT: _float,
@@ -175,41 +175,45 @@ _RULES: Final[Mapping[int, _Rule]] = {
 
 
 @lru_cache(maxsize=1024)
-def forms_for(sql_type: SqlType | None, code_set: CodeSet, adapter: Adapter = STANDARD) -> Forms:
+def rules_for(sql_type: SqlType | None, code_set: CodeSet, adapter: Adapter = STANDARD) -> PackRules:
     """How one parameter is packed, from the type that the server described for it; None where it told nothing."""
     bind = binder_for(sql_type, code_set)
-    usual: dict[type[object], Form] = {type(None): Form(Op.CONSTANT, bind, bind(None))}
+    by_class: dict[type[object], PackRule] = {type(None): PackRule(PackOp.CONSTANT, bind, bind(None))}
     if sql_type is None:
-        usual |= _undescribed(bind)
+        by_class |= _undescribed(bind)
     elif not is_large_object(sql_type):
-        usual[str] = _text(sql_type, bind)
-        rule = _RULES.get(sql_type.kind)
-        usual |= rule(sql_type, bind) if rule else {}
+        by_class[str] = _text(sql_type, bind)
+        described = _BY_TYPE.get(sql_type.kind)
+        by_class |= described(sql_type, bind) if described else {}
     if not adapter.is_standard:
         bind = binder_for(sql_type, code_set, adapter)
-        usual = {kind: form._replace(bind=bind) for kind, form in usual.items() if kind in adapter.as_is}
-    return Forms(usual, Form(Op.OTHER, bind))
+        by_class = {
+            kind: rule._replace(bind=bind) for kind, rule in by_class.items() if kind in adapter.as_is
+        }
+    return PackRules(by_class, PackRule(PackOp.OTHER, bind))
 
 
-def _text(sql_type: SqlType | None, bind: Binder) -> Form:
+def _text(sql_type: SqlType | None, bind: Binder) -> PackRule:
     empty = bind("")
     size = sql_type.size or 0 if sql_type else 0
     refuses_nul = sql_type is not None and is_character(sql_type)
     if is_named(int.from_bytes(empty[:2], "big")):
-        return Form(Op.LONG_TEXT, bind, empty[:-4], limit=size or (1 << 31) - 1, refuses_nul=refuses_nul)
+        return PackRule(
+            PackOp.LONG_TEXT, bind, empty[:-4], limit=size or (1 << 31) - 1, refuses_nul=refuses_nul
+        )
     limit = min(size or _LONGEST_SHORT_TEXT, _LONGEST_SHORT_TEXT)
-    return Form(Op.SHORT_TEXT, bind, empty[:-2], limit=limit, refuses_nul=refuses_nul)
+    return PackRule(PackOp.SHORT_TEXT, bind, empty[:-2], limit=limit, refuses_nul=refuses_nul)
 
 
-def _undescribed(bind: Binder) -> Mapping[type[object], Form]:
+def _undescribed(bind: Binder) -> Mapping[type[object], PackRule]:
     """By the value's class; an int that INTEGER does not hold goes as something else."""
     return {
-        int: Form(Op.INT, bind, bind(0)[:_SHORTEST], limit=1 << 31),
-        bool: Form(Op.TRUTH, bind, bind(True), bind(False)),
-        float: Form(Op.DOUBLE, bind, bind(0.0)[:_SHORTEST]),
+        int: PackRule(PackOp.INT, bind, bind(0)[:_SHORTEST], limit=1 << 31),
+        bool: PackRule(PackOp.TRUTH, bind, bind(True), bind(False)),
+        float: PackRule(PackOp.DOUBLE, bind, bind(0.0)[:_SHORTEST]),
         Decimal: _number(bind, _ANY_SIZE),
         str: _text(None, bind),
-        dt.date: Form(Op.DAY, bind, bind(dt.date.min)[:_SHORTEST]),
+        dt.date: PackRule(PackOp.DAY, bind, bind(dt.date.min)[:_SHORTEST]),
         dt.datetime: _moment(bind, 10),
         dt.time: _clock(bind),
     }

@@ -74,7 +74,7 @@ class _Cache(dict[Any, Any]):
 
 
 _NULLS: Final = {Kind.SMALLINT: -(1 << 15), Kind.INTEGER: -(1 << 31), Kind.BIGINT: -(1 << 63)}
-_FORMS: Final = {
+_FORMATS: Final = {
     Kind.SMALLINT: "h",
     Kind.INTEGER: "i",
     Kind.BIGINT: "q",
@@ -137,7 +137,7 @@ class _Decoder:
         }
         self.body: list[str] = []
         self.values: list[str] = []
-        self.form = ">hxxi"
+        self.format = ">hxxi"
         self.targets = ["tag", "size"]
         self.base = "pos"
         self.at = TUPLE_HEAD
@@ -174,11 +174,11 @@ class _Decoder:
     def _end_run(self) -> None:
         """Emit the struct call of the run; the first one is followed by the check of the frame."""
         first = self.base == "pos"
-        if self.form == ">B":  # a third of the time that a call takes
+        if self.format == ">B":  # a third of the time that a call takes
             self.body.append(f"{self.targets[0]} = data[{self.base}]")
         elif self.targets:
             unpack = f"unpack{len(self.body)}"
-            self.names[unpack] = struct.Struct(self.form).unpack_from
+            self.names[unpack] = struct.Struct(self.format).unpack_from
             self.body.append(f"{', '.join(self.targets)}, = {unpack}(data, {self.base})")
         if first:
             self.body += [
@@ -186,17 +186,17 @@ class _Decoder:
                 f"if tag != {TUPLE} or after > end:",
                 "    break",
             ]
-        self.form, self.targets = ">", []
+        self.format, self.targets = ">", []
 
     def _fixed(self, index: int, codec: Codec) -> None:
         start, stop = self._here(), self._here(codec.width)
         name = f"v{index}"
         match codec.kind:
             case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
-                self._take(_FORMS[codec.kind], name)
+                self._take(_FORMATS[codec.kind], name)
                 value = f"None if {name} == {_NULLS[codec.kind]} else {name}"
             case Kind.SMALLFLOAT | Kind.FLOAT:
-                self._take(_FORMS[codec.kind], name)
+                self._take(_FORMATS[codec.kind], name)
                 nan = "single" if codec.kind == Kind.SMALLFLOAT else "double"
                 value = f"{name} if {name} == {name} else {nan}(data[{start}:{stop}])"
             case Kind.DATE:
@@ -228,8 +228,8 @@ class _Decoder:
         if self.whole_text:
             return f"text[{field}]{strip} if v{index} else None"
         self.names[f"decode{index}"] = codec.decode
-        usual = f"{name}{strip} if ({name} := text[{field}]).isascii() else decode{index}(data[{field}])"
-        return f"None if not v{index} else {usual}"
+        common = f"{name}{strip} if ({name} := text[{field}]).isascii() else decode{index}(data[{field}])"
+        return f"None if not v{index} else {common}"
 
     def _moment(self, index: int, codec: Codec, start: str, stop: str) -> str:
         """DATETIME: the two usual families inline, unless leading pairs were left out; the rest by its codec."""
@@ -303,8 +303,8 @@ class _Decoder:
         slow = f"in_code_set(data[{field}])"
         return f"c{index} if (c{index} := text[{field}]).isascii() else {slow}" if self.as_text else slow
 
-    def _take(self, form: str, *targets: str) -> None:
-        self.form += form
+    def _take(self, format: str, *targets: str) -> None:
+        self.format += format
         self.targets += targets
 
     def _here(self, further: int = 0) -> str:
@@ -345,9 +345,9 @@ class _Encoder:
         self.variable = [index for index, codec in enumerate(codecs) if codec.head]
         self.fixed_size = sum(codec.width for codec in codecs if not codec.head)
         self.pieces: list[str] = []
-        self.form, self.values = ">", list[str]()
+        self.format, self.values = ">", list[str]()
         if frame is not None:
-            self.form = f">{len(frame.prefix)}si{len(frame.suffix)}s"
+            self.format = f">{len(frame.prefix)}si{len(frame.suffix)}s"
             self.values = ["prefix", "size", "suffix"]
         for index, codec in enumerate(codecs):
             self.names[f"encode{index}"] = codec.encode
@@ -381,25 +381,25 @@ class _Encoder:
     def _end_run(self) -> None:
         if self.values:
             pack = f"pack{len(self.pieces)}"
-            self.names[pack] = struct.Struct(self.form).pack
+            self.names[pack] = struct.Struct(self.format).pack
             self.pieces.append(f"{pack}({', '.join(self.values)})")
-        self.form, self.values = ">", []
+        self.format, self.values = ">", []
 
     def _fixed(self, name: str, encode: str, codec: Codec) -> None:
         match codec.kind:
             case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
                 null = _NULLS[codec.kind]
-                self.form += _FORMS[codec.kind]
+                self.format += _FORMATS[codec.kind]
                 value = f"{null} if {name} is None else {name} if {name} != {null} else refuse({name})"
             case Kind.FLOAT:
-                self.form += "d"
-                usual = f"{name} if {name}.__class__ is float and {name} == {name}"
-                value = f"{usual} else null_double if {name} is None else checked_nan({name})"
+                self.format += "d"
+                common = f"{name} if {name}.__class__ is float and {name} == {name}"
+                value = f"{common} else null_double if {name} is None else checked_nan({name})"
             case Kind.DATE:
-                self.form += "i"
+                self.format += "i"
                 value = f"DAYS[{name}]"
             case _:
-                self.form += f"{codec.width}s"
+                self.format += f"{codec.width}s"
                 value = f"{encode}({name})"
         self.values.append(value)
 

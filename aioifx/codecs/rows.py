@@ -30,7 +30,7 @@ from aioifx.sqltypes import Column, Row, Value
 _HEAD: Final = Struct(">hhi")
 
 
-class Step(NamedTuple):
+class FieldPlan(NamedTuple):
     """One field of a row, for a reader that waits for each: *head* bytes, then `rest(head)` more, then `decode`.
 
     *head* is 0 for a field of fixed width; `decode` takes head and rest in one piece.
@@ -64,37 +64,37 @@ class Step(NamedTuple):
             raise DataError(f"column {self.name!r}: {error}", column=self.name) from error.__cause__
 
 
-def steps_for(
+def field_plans(
     columns: Sequence[Column],
     code_set: CodeSet,
     *,
     strip_char: bool = False,
     padded_varchar: bool = False,
     conversions: Conversions = PLAIN,
-) -> tuple[Step, ...]:
-    """The plan of a row, one step for each column."""
+) -> tuple[FieldPlan, ...]:
+    """The plan of a row, one FieldPlan for each column."""
     codecs = codecs_for(
         columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, conversions=conversions
     )
-    return tuple(Step(column.name, codec) for column, codec in zip(columns, codecs, strict=True))
+    return tuple(FieldPlan(column.name, codec) for column, codec in zip(columns, codecs, strict=True))
 
 
-def _decode_steps(payload: bytes, steps: Sequence[Step]) -> Row:
+def _decode_fields(payload: bytes, plans: Sequence[FieldPlan]) -> Row:
     """The reference: every field found first, then decoded."""
     pos = 0
     fields: list[bytes] = []
-    for step in steps:
-        stop = pos + step.head
+    for plan in plans:
+        stop = pos + plan.head
         if stop <= len(payload):
-            stop += step.rest(payload[pos:stop])
+            stop += plan.rest(payload[pos:stop])
         if stop > len(payload):
-            raise ProtocolError(f"column {step.name!r} reaches beyond its row of {len(payload)} bytes")
+            raise ProtocolError(f"column {plan.name!r} reaches beyond its row of {len(payload)} bytes")
         fields.append(payload[pos:stop])
         pos = stop
     if pos != len(payload):
-        last = f"column {steps[-1].name!r}" if steps else "no column"
+        last = f"column {plans[-1].name!r}" if plans else "no column"
         raise ProtocolError(f"row of {len(payload)} bytes ends at {pos}, after {last}")
-    return tuple(step.decode(field) for step, field in zip(steps, fields, strict=True))
+    return tuple(plan.decode(field) for plan, field in zip(plans, fields, strict=True))
 
 
 def decode_row(
@@ -105,7 +105,7 @@ def decode_row(
     Raises:   ProtocolError: the fields do not fill the payload exactly.
               DataError: a value means nothing; names the column.
     """
-    return _decode_steps(payload, steps_for(columns, code_set, strip_char=strip_char))
+    return _decode_fields(payload, field_plans(columns, code_set, strip_char=strip_char))
 
 
 class RowDecoder:
@@ -118,7 +118,7 @@ class RowDecoder:
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
-    __slots__ = ("_codecs", "_run", "code_set", "row_type", "steps")
+    __slots__ = ("_codecs", "_run", "code_set", "fields", "row_type")
 
     def __init__(
         self,
@@ -130,22 +130,22 @@ class RowDecoder:
         row_type: type[Row] = tuple,
         conversions: Conversions = PLAIN,
     ) -> None:
-        self.steps = steps_for(
+        self.fields = field_plans(
             columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, conversions=conversions
         )
         self.code_set = code_set
         self.row_type = row_type
-        self._codecs = tuple(step.codec for step in self.steps)
+        self._codecs = tuple(plan.codec for plan in self.fields)
         self._run: DecodeRun | None = None
 
     def __call__(self, data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
         """Decode every whole SQ_TUPLE message from *pos* on, append a row for each, return the position after them.
 
-        It stops at the first message that is not whole within *end*, or is no SQ_TUPLE.
+        It stops at the first message that is not whole within *end*, or not an SQ_TUPLE.
 
         Raises:   ProtocolError, DataError: see invariants 2 and 3.
         """
-        run = self._run or self.usual()
+        run = self._run or self.fast_run()
         while True:
             pos = run(data, pos, end, rows)
             if end - pos < TUPLE_HEAD or data[pos + 1] != TUPLE:
@@ -156,7 +156,7 @@ class RowDecoder:
             rows.append(self.decode_payload(_payload(data[pos : pos + size])))
             pos += size
 
-    def usual(self) -> DecodeRun:
+    def fast_run(self) -> DecodeRun:
         """Decodes common rows, and stops before any other."""
         if self._run is None:
             self._run = make_decoder(self._codecs, self.code_set, self.row_type)
@@ -164,7 +164,7 @@ class RowDecoder:
 
     def decode_payload(self, payload: bytes) -> Row:
         """One row from the bytes that SQ_TUPLE frames."""
-        row = _decode_steps(payload, self.steps)
+        row = _decode_fields(payload, self.fields)
         return row if self.row_type is tuple else self.row_type(row)
 
 
@@ -195,7 +195,7 @@ class RowEncoder:
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
-    __slots__ = ("_adapters", "_code_set", "_encode", "_frame", "steps")
+    __slots__ = ("_adapters", "_code_set", "_encode", "_frame", "fields")
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class RowEncoder:
         frame: Frame | None = TUPLE_FRAME,
         adapters: Adapters = (),
     ) -> None:
-        self.steps = steps_for(columns, code_set, padded_varchar=padded_varchar)
+        self.fields = field_plans(columns, code_set, padded_varchar=padded_varchar)
         self._adapters = adapters or (STANDARD,) * len(columns)
         self._code_set = code_set
         self._frame = frame
@@ -219,22 +219,22 @@ class RowEncoder:
         """
         if self._encode is None:
             codecs = [
-                step.codec if adapter.is_standard else _adapted(step.codec, adapter)
-                for step, adapter in zip(self.steps, self._adapters, strict=True)
+                plan.codec if adapter.is_standard else _adapted(plan.codec, adapter)
+                for plan, adapter in zip(self.fields, self._adapters, strict=True)
             ]
             self._encode = make_row_encoder(codecs, self._code_set, self._frame)
         return self._encode(rows, self._framed)
 
     def encode_payload(self, row: Row) -> bytes:
         """One row as SQ_TUPLE frames it, and as SQ_PUT carries it."""
-        if len(row) != len(self.steps):
-            raise DataError(f"row of {len(row)} values for {len(self.steps)} columns")
+        if len(row) != len(self.fields):
+            raise DataError(f"row of {len(row)} values for {len(self.fields)} columns")
         parts: list[bytes] = []
-        for step, adapt, value in zip(self.steps, self._adapters, row, strict=True):
+        for plan, adapt, value in zip(self.fields, self._adapters, row, strict=True):
             try:
-                parts.append(step.codec.encode(adapt(value)))
+                parts.append(plan.codec.encode(adapt(value)))
             except DataError as error:
-                raise DataError(f"column {step.name!r}: {error}", column=step.name) from error.__cause__
+                raise DataError(f"column {plan.name!r}: {error}", column=plan.name) from error.__cause__
         return b"".join(parts)
 
     def _framed(self, row: Row) -> bytes:

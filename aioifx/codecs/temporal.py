@@ -204,14 +204,14 @@ def datetime_number(fields: Fields, qualifier: Qualifier, kind: str) -> Number:
 _STEPS: Final = (1_000_000, 100_000, 10_000, 1_000, 100, 10)
 
 
-def usual_step(qualifier: Qualifier, first: Unit = Unit.YEAR) -> int:
+def common_step(qualifier: Qualifier, first: Unit = Unit.YEAR) -> int:
     """The finest microseconds of a qualifier that begins with *first* and has SECOND; 0 for the others."""
     if qualifier.first != first or qualifier.last < Unit.SECOND:
         return 0
     return _STEPS[qualifier.scale]
 
 
-def usual_moment(value: dt.datetime, step: int) -> bytes | None:
+def common_moment(value: dt.datetime, step: int) -> bytes | None:
     """A naive datetime in YEAR TO FRACTION(5), all pairs kept, cut to *step* microseconds; None when it is aware.
 
     The short way for what most DATETIMEs are; `datetime_number` gives the same, five times slower (measured).
@@ -224,7 +224,7 @@ def usual_moment(value: dt.datetime, step: int) -> bytes | None:
     return bytes((0xC7, *date_and_time, rest // 10_000, rest // 100 % 100, rest % 100))
 
 
-def usual_clock(value: dt.time, step: int) -> bytes | None:
+def common_clock(value: dt.time, step: int) -> bytes | None:
     """The same for a naive time, in HOUR TO FRACTION(5)."""
     if value.tzinfo is not None:
         return None
@@ -277,18 +277,18 @@ def datetime(sql_type: SqlType) -> Codec:
     """The codec of DATETIME with any qualifier."""
     qualifier = qualifier_of(sql_type)
     width = 1 + pair_count(qualifier)
-    step, clock_step = usual_step(qualifier), usual_step(qualifier, Unit.HOUR)
+    step, clock_step = common_step(qualifier), common_step(qualifier, Unit.HOUR)
 
     def encode(value: Value) -> bytes:
         if value is None:
             return bytes(width)
-        usual = None
+        data = None
         if step and value.__class__ is dt.datetime and value.year > 99:  # no leading pair to leave out
-            usual = usual_moment(value, step)
+            data = common_moment(value, step)
         elif clock_step and value.__class__ is dt.time and value.hour:
-            usual = usual_clock(value, clock_step)
-        if usual is not None:
-            return usual[:width]
+            data = common_clock(value, clock_step)
+        if data is not None:
+            return data[:width]
         number = datetime_number(fitted_fields(value, qualifier), qualifier, type(value).__name__)
         return pack_field(number, width)
 

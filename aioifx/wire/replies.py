@@ -57,7 +57,7 @@ class RowReader(NamedTuple):
     decode: RunDecoder | None
     read: Callable[[Inbox, list[Row]], Awaitable[None]] | None
     """Reads one whole SQ_TUPLE that stands next in the inbox, and appends what it held."""
-    usual: Callable[[], RunDecoder] | None = None
+    fast_run: Callable[[], RunDecoder] | None = None
     """Gives what decodes as *decode* does, but stops before a row that it does not handle."""
 
 
@@ -168,9 +168,9 @@ def _empty() -> Reply:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_in_runs(decode: RunDecoder, usual: Callable[[], RunDecoder] | None = None) -> RowReader:
+def read_in_runs(decode: RunDecoder, fast_run: Callable[[], RunDecoder] | None = None) -> RowReader:
     """Wait for one whole tuple, then take all that are here: no await per row."""
-    return RowReader(decode, None, usual)
+    return RowReader(decode, None, fast_run)
 
 
 TryReadReply: TypeAlias = Callable[[Inbox], Reply | None]

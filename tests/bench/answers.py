@@ -123,10 +123,10 @@ def _retyped(columns: tuple[Column, ...], types: tuple[SqlType, ...]) -> tuple[C
 
 def _placed(columns: tuple[Column, ...], *, padded: bool) -> tuple[tuple[Column, ...], int]:
     """The columns with their start positions, and the size of the widest row."""
-    steps = RowEncoder(columns, LATIN1, padded_varchar=padded).steps
+    fields = RowEncoder(columns, LATIN1, padded_varchar=padded).fields
     widths = [
-        step.width or step.head + (column.type.size or column.type.length)
-        for step, column in zip(steps, columns, strict=True)
+        field.width or field.head + (column.type.size or column.type.length)
+        for field, column in zip(fields, columns, strict=True)
     ]
     starts = list(accumulate(widths, initial=0))
     return tuple(

@@ -108,7 +108,7 @@ def integers(bits: int) -> st.SearchStrategy[int]:
 
 
 def texts(code_set: CodeSet, size: int) -> st.SearchStrategy[str]:
-    """Text of the code set, at most *size* bytes, that is no NULL pattern."""
+    """Text of the code set, at most *size* bytes, that is not a NULL pattern."""
     return st.text(st.sampled_from(alphabet(code_set)), max_size=size).map(
         lambda text: cut(text, code_set, size)
     )

@@ -406,7 +406,7 @@ def test_an_opaque_type_is_always_its_bytes(kernel: str) -> None:
 
 
 @kernels
-def test_a_nan_that_is_no_null_is_a_value(kernel: str) -> None:
+def test_a_nan_that_is_not_null_is_a_value(kernel: str) -> None:
     decoder = decoder_of(kernel, columns_of(FLOAT, SMALLFLOAT))
     nan = bytes.fromhex("7ff8000000000000 7fc00000")
     message = bytearray(framed(nan) + framed(b"\xff" * 12))

@@ -301,13 +301,13 @@ def test_a_types_name_is_taken_in_any_spelling(name: str, plain: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["DECIMAL(8,2)", "DATETIME YEAR TO DAY", "", "1st", 7, None])
-def test_what_is_no_types_name_is_refused(name: object) -> None:
+def test_anything_but_a_type_name_is_refused(name: object) -> None:
     with pytest.raises(InterfaceError, match=r"^type: expected the name of an Informix type"):
         type_name(name, "type")
 
 
 @pytest.mark.parametrize("codec", [None, str, (str,), (str, 7), [str, str]], ids=repr)
-def test_what_is_no_codec_is_refused(codec: object) -> None:
+def test_anything_but_a_codec_is_refused(codec: object) -> None:
     with pytest.raises(InterfaceError, match=r"^type_codecs: expected a TypeCodec of callables or None"):
         checked_codec(codec, "type_codecs")
 

@@ -383,7 +383,7 @@ def test_a_decimal_of_scale_0_is_an_int(make: Maker) -> None:
     payloads = [bytes.fromhex(field).ljust(10, b"\0") * 2 for field in INTEGRALS]
     data = bytearray(b"".join(b"\0\x0e\0\0" + len(one).to_bytes(4, "big") + one for one in payloads))
     decoder = RowDecoder(columns, LATIN1, conversions=wanted)
-    decoder._run = make([step.codec for step in decoder.steps], LATIN1)
+    decoder._run = make([field.codec for field in decoder.fields], LATIN1)
     rows: list[Row] = []
     assert decoder(data, 0, len(data), rows) == len(data)
     assert rows == [(value, value) for value in INTEGRALS.values()]
@@ -611,7 +611,7 @@ def test_a_codec_that_gives_no_bytes_is_not_believed() -> None:
 
 
 @built
-def test_a_frame_that_is_no_head_of_a_row_is_refused() -> None:
+def test_a_frame_of_the_wrong_size_is_refused() -> None:
     with pytest.raises(ValueError, match="a head of another size"):
         native.native_row_encoder((), LATIN1, Frame(b"12345", b""))
 
@@ -647,9 +647,9 @@ def test_rows_of_very_many_columns_are_the_same_from_each(monkeypatch: pytest.Mo
     row = tuple([number if number % 2 else f"text {number}" for number in range(1, 32_768)])
     whole = RowEncoder(columns, UTF8).encode([row, row])
     assert (
-        native.pure_row_encoder([step.codec for step in RowEncoder(columns, UTF8).steps], UTF8, TUPLE_FRAME)(
-            [row, row], RowEncoder(columns, UTF8)._framed
-        )
+        native.pure_row_encoder(
+            [field.codec for field in RowEncoder(columns, UTF8).fields], UTF8, TUPLE_FRAME
+        )([row, row], RowEncoder(columns, UTF8)._framed)
         == whole
     )
     rows: list[Row] = []

@@ -55,7 +55,7 @@ def test_null_integers_come_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["1", b"1", 1j, dt.timedelta(1), [1], object()])
-def test_what_is_no_number_is_no_int(value: object) -> None:
+def test_integer_types_accept_numbers_only(value: object) -> None:
     with pytest.raises(DataError, match=f"^INTEGER does not accept {type(value).__name__}$"):
         numbers.INTEGER.encode(value)
 
@@ -115,7 +115,7 @@ def test_a_whole_number_of_any_class_is_an_int(name: str, value: object) -> None
     ],
     ids=repr,
 )
-def test_a_number_that_would_lose_something_is_no_int(value: object, reason: str) -> None:
+def test_a_number_that_would_lose_digits_is_refused(value: object, reason: str) -> None:
     with pytest.raises(DataError) as caught:
         numbers.INTEGER.encode(value)
     assert str(caught.value) == reason
@@ -344,6 +344,6 @@ def test_a_boolean_is_written_in_the_form_that_its_type_asks_for() -> None:
     assert codec(SqlType(TypeCode.BOOLEAN, 1)).encode(True).hex() == "000000000101"
 
 
-def test_an_int_is_no_boolean() -> None:
+def test_boolean_refuses_an_int() -> None:
     with pytest.raises(DataError, match="BOOLEAN does not accept int"):
         codec(BOOLEAN).encode(1)

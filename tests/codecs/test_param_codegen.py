@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aioifx.codecs import native, param_codegen
 from aioifx.codecs.param_codegen import EncodeRun
-from aioifx.codecs.param_plan import Op, forms_for
+from aioifx.codecs.param_plan import PackOp, rules_for
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import Error
@@ -205,11 +205,11 @@ def test_rows_of_many_shapes_are_one_run(make: Make) -> None:
 def test_the_head_of_a_form_is_what_other_values_begin_with_too(
     sql_type: SqlType | None, values: list[Any]
 ) -> None:
-    usual = forms_for(sql_type, LATIN1).usual
+    by_class = rules_for(sql_type, LATIN1).by_class
     for value in values:
-        form = usual.get(type(value))
-        if form is not None and form.op != Op.TRUTH:
-            assert form.bind(value).startswith(form.head)
+        rule = by_class.get(type(value))
+        if rule is not None and rule.op != PackOp.TRUTH:
+            assert rule.bind(value).startswith(rule.head)
 
 
 # --- what is not ----------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_what_the_reference_refuses_is_handed_back(make: Make, sql_type: SqlType
 @pytest.mark.parametrize(
     "row", ["ab", b"ab", {1: 1, 2: 2}, {1, 2}, None, 7, (1,), (1, 2, 3), [1], range(2)], ids=repr
 )
-def test_what_is_no_row_is_handed_back(make: Make, row: Any) -> None:
+def test_anything_but_a_row_is_returned(make: Make, row: Any) -> None:
     types = (None, None)
     rows = [(1, 2), row, (3, 4)]
     assert [part is None for part in encoded(make, types, LATIN1, rows)] == [False, True, False]
@@ -379,7 +379,7 @@ def test_shapes_without_end_are_not_all_remembered() -> None:
         row = (*shape, 1, 1)
         for source in (iter([row]), Hinted([row, row])):
             run(source, bytearray(), ENDLESS)
-    templates = param_codegen._templates_for(types, code_set, ())
-    compiled, counted = len(templates.found), len(templates._seen)
+    shapes = param_codegen._shape_cache_for(types, code_set, ())
+    compiled, counted = len(shapes.found), len(shapes._seen)
     assert 0 < compiled <= param_codegen.MAX_SHAPES
     assert 0 < counted <= param_codegen.MAX_SEEN

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from aioifx.codecs.bind_values import binder_for
-from aioifx.codecs.param_plan import Op, forms_for
+from aioifx.codecs.param_plan import PackOp, rules_for
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import SqlType, TypeCode
 
@@ -22,9 +22,9 @@ DECIMAL = SqlType(TypeCode.DECIMAL, 16 << 8 | 2)
 
 @pytest.mark.parametrize("sql_type", [INTEGER, VARCHAR, DECIMAL, SqlType(TypeCode.DATE, 4), None], ids=str)
 def test_the_head_of_null_is_the_whole_entry(sql_type: SqlType | None) -> None:
-    form = forms_for(sql_type, LATIN1).of(type(None))
-    assert form.op is Op.CONSTANT
-    assert form.head == binder_for(sql_type, LATIN1)(None)
+    rule = rules_for(sql_type, LATIN1).for_class(type(None))
+    assert rule.op is PackOp.CONSTANT
+    assert rule.head == binder_for(sql_type, LATIN1)(None)
 
 
 @pytest.mark.parametrize(
@@ -39,48 +39,48 @@ def test_the_head_of_null_is_the_whole_entry(sql_type: SqlType | None) -> None:
     ids=str,
 )
 def test_head_and_number_are_the_entry_of_an_int(sql_type: SqlType | None, value: int, width: int) -> None:
-    form = forms_for(sql_type, LATIN1).of(int)
-    assert form.head + value.to_bytes(width, "big", signed=True) == binder_for(sql_type, LATIN1)(value)
-    assert -form.limit < value < form.limit
+    rule = rules_for(sql_type, LATIN1).for_class(int)
+    assert rule.head + value.to_bytes(width, "big", signed=True) == binder_for(sql_type, LATIN1)(value)
+    assert -rule.limit < value < rule.limit
 
 
 def test_a_text_ends_its_head_with_its_size_and_is_padded() -> None:
-    form = forms_for(VARCHAR, LATIN1).of(str)
-    assert form.op is Op.SHORT_TEXT
-    assert form.head + b"\0\3abc\0" == binder_for(VARCHAR, LATIN1)("abc")
-    assert form.limit == 20 and form.refuses_nul
+    rule = rules_for(VARCHAR, LATIN1).for_class(str)
+    assert rule.op is PackOp.SHORT_TEXT
+    assert rule.head + b"\0\3abc\0" == binder_for(VARCHAR, LATIN1)("abc")
+    assert rule.limit == 20 and rule.refuses_nul
 
 
 def test_a_truth_is_one_of_two_heads() -> None:
-    form = forms_for(SqlType(TypeCode.BOOLEAN, 1, extended_name="boolean"), LATIN1).of(bool)
+    rule = rules_for(SqlType(TypeCode.BOOLEAN, 1, extended_name="boolean"), LATIN1).for_class(bool)
     bind = binder_for(SqlType(TypeCode.BOOLEAN, 1, extended_name="boolean"), LATIN1)
-    assert (form.head, form.other) == (bind(True), bind(False))
-    assert form.head != form.other
+    assert (rule.head, rule.other) == (bind(True), bind(False))
+    assert rule.head != rule.other
 
 
 def test_a_decimal_has_as_many_digits_before_its_point_as_its_type() -> None:
-    forms = forms_for(DECIMAL, LATIN1)
-    assert {forms.of(kind).op for kind in (Decimal, int, float)} == {Op.NUMBER}
-    assert forms.of(Decimal).limit == 14
+    rules = rules_for(DECIMAL, LATIN1)
+    assert {rules.for_class(kind).op for kind in (Decimal, int, float)} == {PackOp.NUMBER}
+    assert rules.for_class(Decimal).limit == 14
 
 
 @pytest.mark.parametrize("kind", [bytes, dt.timedelta, object, str.__class__])
 def test_a_class_that_is_not_usual_is_the_binders_work(kind: type[object]) -> None:
-    form = forms_for(INTEGER, LATIN1).of(kind)
-    assert form.op is Op.OTHER
-    assert form.bind(12) == binder_for(INTEGER, LATIN1)(12)
+    rule = rules_for(INTEGER, LATIN1).for_class(kind)
+    assert rule.op is PackOp.OTHER
+    assert rule.bind(12) == binder_for(INTEGER, LATIN1)(12)
 
 
 def test_a_subclass_is_not_its_base() -> None:
     class Number(int):
         pass
 
-    assert forms_for(INTEGER, LATIN1).of(Number).op is Op.OTHER
+    assert rules_for(INTEGER, LATIN1).for_class(Number).op is PackOp.OTHER
 
 
 def test_large_objects_have_no_text_form() -> None:
-    assert forms_for(SqlType(TypeCode.TEXT, 56), LATIN1).of(str).op is Op.OTHER
+    assert rules_for(SqlType(TypeCode.TEXT, 56), LATIN1).for_class(str).op is PackOp.OTHER
 
 
 def test_the_same_type_has_the_same_forms() -> None:
-    assert forms_for(VARCHAR, UTF8) is forms_for(SqlType(TypeCode.VARCHAR, 20), UTF8)
+    assert rules_for(VARCHAR, UTF8) is rules_for(SqlType(TypeCode.VARCHAR, 20), UTF8)

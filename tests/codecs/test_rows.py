@@ -486,7 +486,7 @@ def test_any_cut_of_a_run_gives_the_same_rows(data: st.DataObject) -> None:
 # --- frames ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_stops_at_the_first_message_that_is_no_tuple() -> None:
+def test_a_run_stops_at_the_first_message_other_than_a_tuple() -> None:
     done = bytes.fromhex("000f 0000 00000002 00000000 00000000")
     data = framed(bytes.fromhex("00000007")) + done
     assert decoded((INTEGER,), data) == ([(7,)], len(data) - len(done))
@@ -736,13 +736,13 @@ def test_a_reader_that_waits_for_each_field_gets_the_same_row(data: st.DataObjec
     columns, rows = data.draw(tables())
     payload = RowEncoder(columns, LATIN1).encode_payload(rows[0])
     pos, values = 0, []
-    for step in RowDecoder(columns, LATIN1).steps:
-        if step.head:
-            head = payload[pos : pos + step.head]
-            size = step.head + step.rest(head)
+    for field in RowDecoder(columns, LATIN1).fields:
+        if field.head:
+            head = payload[pos : pos + field.head]
+            size = field.head + field.rest(head)
         else:
-            size = step.width
-        values.append(step.decode(payload[pos : pos + size]))
+            size = field.width
+        values.append(field.decode(payload[pos : pos + size]))
         pos += size
     assert pos == len(payload)
     assert tuple(values) == rows[0]

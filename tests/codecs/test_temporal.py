@@ -264,7 +264,7 @@ class Never(dt.datetime):
 @pytest.mark.parametrize(
     "qualifier", [YEAR_TO_SECOND, HOUR_TO_MINUTE, datetime_qualifier(Unit.YEAR, Unit.DAY)]
 )
-def test_a_datetime_that_is_no_point_in_time_is_refused(qualifier: Qualifier) -> None:
+def test_a_datetime_without_a_point_in_time_is_refused(qualifier: Qualifier) -> None:
     never = Never(2024, 2, 29)
     with pytest.raises(DataError, match=r"^DATETIME does not accept Never$"):
         moment_codec(qualifier).encode(never)

@@ -139,7 +139,7 @@ def test_text_is_measured_in_bytes(sql_type: SqlType) -> None:
 
 
 @pytest.mark.parametrize("sql_type", [CHAR10, VARCHAR20, LVARCHAR, JSON], ids=str)
-def test_what_is_no_str_is_refused_by_both_types(sql_type: SqlType) -> None:
+def test_text_types_accept_str_only(sql_type: SqlType) -> None:
     with pytest.raises(DataError, match="does not accept int"):
         codec(sql_type).encode(7)
 

@@ -68,7 +68,7 @@ class InsertCursor:
             else (),
         )
         self._lost = partial(self._session.doubt, statement.sql)
-        self._row_size = sum(step.width for step in self._encoder.steps)
+        self._row_size = sum(field.width for field in self._encoder.fields)
 
     # -- encoding -----------------------------------------------------------------------------------------------------
 

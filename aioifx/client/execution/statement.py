@@ -21,7 +21,7 @@ from aioifx.codecs.conversions import PLAIN
 from aioifx.codecs.native import make_encoder
 from aioifx.codecs.param_codegen import EncodeResult, EncodeRun
 from aioifx.codecs.params import ParamEncoder
-from aioifx.codecs.rows import RowDecoder, Step
+from aioifx.codecs.rows import FieldPlan, RowDecoder
 from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError, ProtocolError
 from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
@@ -160,9 +160,9 @@ class Statement:
                 conversions=PLAIN if plain else self.conversions,
             )
             if self.session.read_ahead:
-                reader = read_in_runs(decoder, decoder.usual)
+                reader = read_in_runs(decoder, decoder.fast_run)
             else:
-                reader = read_field_by_field(_field_reader(decoder.steps, row_type))
+                reader = read_field_by_field(_field_reader(decoder.fields, row_type))
             self._readers[row_type, plain] = reader
         return reader
 
@@ -755,18 +755,18 @@ def ret_type(sqltype: SqlType) -> SqlType:
 
 
 def _field_reader(
-    steps: Sequence[Step], row_type: type[Row] = tuple
+    fields: Sequence[FieldPlan], row_type: type[Row] = tuple
 ) -> Callable[[Inbox, int], Awaitable[Row]]:
     """Reads a row field by field, with one await each; *end* guards against sizes beyond the row."""
 
     async def read_row(inbox: Inbox, end: int) -> Row:
         values: list[Value] = []
-        for step in steps:
-            await _need_within(inbox, step.head or step.width, end)
-            head = bytes(inbox.data[inbox.pos : inbox.pos + step.head])
-            size = step.head + step.rest(head) if step.head else step.width
+        for field in fields:
+            await _need_within(inbox, field.head or field.width, end)
+            head = bytes(inbox.data[inbox.pos : inbox.pos + field.head])
+            size = field.head + field.rest(head) if field.head else field.width
             await _need_within(inbox, size, end)
-            values.append(step.decode(inbox.take(size)))
+            values.append(field.decode(inbox.take(size)))
         return row_type(values)
 
     return read_row

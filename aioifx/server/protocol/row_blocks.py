@@ -79,8 +79,8 @@ class RowBlockWriter:
         loaders = [_UNPADDED if column.type.code in _PADDED else loader(column.type) for column in columns]
         self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
         self.widths = [
-            step.width or step.head + (column.type.size or column.type.length)
-            for step, column in zip(self._encoder.steps, columns, strict=True)
+            field.width or field.head + (column.type.size or column.type.length)
+            for field, column in zip(self._encoder.fields, columns, strict=True)
         ]
         """The maximum bytes of each column."""
         self._estimate: float = TUPLE_HEAD + padded(sum(self.widths))

@@ -111,7 +111,7 @@ class Case:
             row_type=row_type,
             conversions=self.conversions,
         )
-        decoder._run = make(tuple(step.codec for step in decoder.steps), self.code_set, row_type)
+        decoder._run = make(tuple(field.codec for field in decoder.fields), self.code_set, row_type)
         rows: list[Row] = []
         ending: object
         try:
@@ -137,7 +137,7 @@ def case(number: int) -> Case:
     types = [some_type(chance) for _ in range(chance.choice((0, 1, 1, 2, 3, 3, 5, 8, 24)))]
     columns = tuple(Column(f"c{index}", sql_type) for index, sql_type in enumerate(types))
     padded = chance.random() < 0.1
-    codecs = [step.codec for step in RowDecoder(columns, code_set, padded_varchar=padded).steps]
+    codecs = [field.codec for field in RowDecoder(columns, code_set, padded_varchar=padded).fields]
     data = bytearray()
     for _ in range(chance.randrange(1, 5)):
         payload = b"".join(some_field(codec, code_set, chance) for codec in codecs)

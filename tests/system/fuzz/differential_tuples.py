@@ -45,7 +45,7 @@ def rows(data: bytes) -> int:
     types = [_ENCODABLE[source.below(len(_ENCODABLE))] for _ in range(source.below(7))]
     columns = [Column(f"c{index}", sql_type) for index, sql_type in enumerate(types)]
     reference = RowEncoder(columns, code_set, padded_varchar=not source.below(4), frame=frame)
-    codecs = [step.codec for step in reference.steps]
+    codecs = [field.codec for field in reference.fields]
     found: list[Any] = []
     while not source.is_empty and len(found) < 30:
         row = [_value(source, codec) for codec in codecs[source.below(40) == 1 :]]
