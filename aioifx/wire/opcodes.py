@@ -91,7 +91,10 @@ class LoginType(IntEnum):
 
 
 class StatementType(IntEnum):
-    """What SQ_DESCRIBE says that a statement is (documented: sqlstype.h; SELECT is 2 on the wire)."""
+    """The first field of SQ_DESCRIBE (documented: sqlstype.h; observed: 2, 6, 32 to 36, 45, 56).
+
+    The manual calls 2 reserved, because ESQL/C maps it to 0. 37 is observed with JDBC only.
+    """
 
     DATABASE = 1
     SELECT = 2
@@ -101,14 +104,58 @@ class StatementType(IntEnum):
     INSERT = 6
     UPDATE_CURRENT = 7
     DELETE_CURRENT = 8
+    LOCK_TABLE = 10
+    UNLOCK_TABLE = 11
     CREATE_DATABASE = 12
+    DROP_DATABASE = 13
+    CREATE_TABLE = 14
+    DROP_TABLE = 15
+    CREATE_INDEX = 16
+    DROP_INDEX = 17
+    GRANT = 18
+    REVOKE = 19
+    RENAME_TABLE = 20
+    RENAME_COLUMN = 21
+    ALTER_TABLE = 29
+    UPDATE_STATISTICS = 30
     CLOSE_DATABASE = 31
     DELETE_ALL = 32
     UPDATE_ALL = 33
     BEGIN_WORK = 34
     COMMIT_WORK = 35
     ROLLBACK_WORK = 36
+    SAVEPOINT = 37
+    CREATE_VIEW = 40
+    DROP_VIEW = 41
+    CREATE_SYNONYM = 43
+    DROP_SYNONYM = 44
+    CREATE_TEMP_TABLE = 45
+    SET_LOCK_MODE = 46
+    SET_ISOLATION = 48
+    SET_LOG = 49
+    SET_EXPLAIN = 50
+    SET_OPTIMIZATION = 52
+    CREATE_PROCEDURE = 53
+    DROP_PROCEDURE = 54
+    SET_CONSTRAINTS = 55
     EXECUTE_ROUTINE = 56
+    SET_DEBUG_FILE = 57
+    SET_DATASKIP = 73
+    SET_PDQPRIORITY = 74
+    CREATE_ROLE = 83
+    DROP_ROLE = 84
+    SET_ROLE = 85
+    SET_SESSION_AUTHORIZATION = 86
+    RENAME_DATABASE = 87
+    SET_ENVIRONMENT = 110
+    SET_STATEMENT_CACHE = 115
+    RENAME_INDEX = 116
+    TRUNCATE = 122
+    CREATE_SEQUENCE = 124
+    DROP_SEQUENCE = 125
+    ALTER_SEQUENCE = 126
+    RENAME_SEQUENCE = 127
+    MERGE = 128
 
 
 class OpenWarning(IntEnum):

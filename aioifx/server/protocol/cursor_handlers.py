@@ -13,10 +13,11 @@ from aioifx.server.protocol.insert_cursor import Insertion
 from aioifx.server.protocol.row_blocks import RowBlockWriter
 from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Query, StatementType
+from aioifx.server.sql.model.plan import Query
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import replies, requests
+from aioifx.wire.opcodes import StatementType
 
 # -- opening and closing -----------------------------------------------------------------------------------------------
 

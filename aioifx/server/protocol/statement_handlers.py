@@ -11,9 +11,10 @@ from aioifx.errors import DataError, NotSupportedError
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Plan, StatementType
+from aioifx.server.sql.model.plan import Plan
 from aioifx.sqltypes import Column
 from aioifx.wire import replies, requests
+from aioifx.wire.opcodes import StatementType
 from aioifx.wire.requests import Request
 
 _ALL_ROWS: Final = 0x08  # a warning of SQ_DONE: UPDATE or DELETE without WHERE (documented: sqlwarn4)

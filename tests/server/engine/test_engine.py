@@ -16,9 +16,10 @@ from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.server import running
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Definition, Isolation, StatementType, Step
+from aioifx.server.sql.model.plan import Definition, Isolation, Step
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
+from aioifx.wire.opcodes import StatementType
 from tests.server.talking import House, codes, house, query, run
 
 

@@ -10,7 +10,8 @@ from aioifx.server.engine.planner import Statement
 from aioifx.server.protocol.insert_cursor import Insertion
 from aioifx.server.protocol.statement_table import StatementTable
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Nothing, Plan, PlanKey, StatementType
+from aioifx.server.sql.model.plan import Nothing, Plan, PlanKey
+from aioifx.wire.opcodes import StatementType
 
 
 def statement() -> Statement:

@@ -18,77 +18,13 @@ Invariants:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.schema import Table
 from aioifx.sqltypes import Column, SqlType
-
-
-class StatementType(IntEnum):
-    """The first field of SQ_DESCRIBE (documented: ESQL/C, sqlstype.h; observed: 2, 6, 32 to 36, 45, 56)."""
-
-    DATABASE = 1
-    SELECT = 2
-    SELECT_INTO_TEMP = 3
-    UPDATE = 4
-    DELETE = 5
-    INSERT = 6
-    UPDATE_CURRENT = 7
-    DELETE_CURRENT = 8
-    LOCK_TABLE = 10
-    UNLOCK_TABLE = 11
-    CREATE_DATABASE = 12
-    DROP_DATABASE = 13
-    CREATE_TABLE = 14
-    DROP_TABLE = 15
-    CREATE_INDEX = 16
-    DROP_INDEX = 17
-    GRANT = 18
-    REVOKE = 19
-    RENAME_TABLE = 20
-    RENAME_COLUMN = 21
-    ALTER_TABLE = 29
-    UPDATE_STATISTICS = 30
-    CLOSE_DATABASE = 31
-    DELETE_ALL = 32
-    UPDATE_ALL = 33
-    BEGIN_WORK = 34
-    COMMIT_WORK = 35
-    ROLLBACK_WORK = 36
-    SAVEPOINT = 37
-    CREATE_VIEW = 40
-    DROP_VIEW = 41
-    CREATE_SYNONYM = 43
-    DROP_SYNONYM = 44
-    CREATE_TEMP_TABLE = 45
-    SET_LOCK_MODE = 46
-    SET_ISOLATION = 48
-    SET_LOG = 49
-    SET_EXPLAIN = 50
-    SET_OPTIMIZATION = 52
-    CREATE_PROCEDURE = 53
-    DROP_PROCEDURE = 54
-    SET_CONSTRAINTS = 55
-    EXECUTE = 56
-    SET_DEBUG_FILE = 57
-    SET_DATASKIP = 73
-    SET_PDQPRIORITY = 74
-    CREATE_ROLE = 83
-    DROP_ROLE = 84
-    SET_ROLE = 85
-    SET_SESSION_AUTHORIZATION = 86
-    RENAME_DATABASE = 87
-    SET_ENVIRONMENT = 110
-    SET_STATEMENT_CACHE = 115
-    RENAME_INDEX = 116
-    TRUNCATE = 122
-    CREATE_SEQUENCE = 124
-    DROP_SEQUENCE = 125
-    ALTER_SEQUENCE = 126
-    RENAME_SEQUENCE = 127
-    MERGE = 128
+from aioifx.wire.opcodes import StatementType
 
 
 class PlanKey(NamedTuple):

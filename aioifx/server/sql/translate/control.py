@@ -6,10 +6,11 @@ from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
-from aioifx.server.sql.model.plan import Action, Plan, StatementType
+from aioifx.server.sql.model.plan import Action, Plan
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import writable
 from aioifx.server.sql.translate.scopes import Context
+from aioifx.wire.opcodes import StatementType
 
 _LEVELS: Final = {
     "dirty read": plan.Isolation.DIRTY_READ,

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
-from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, StatementType, Step
+from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, Step
 from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table, TableKind
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
@@ -25,6 +25,7 @@ from aioifx.server.sql.translate.sequences import (
 )
 from aioifx.server.sql.translate.sqlite_ddl import creation_steps, drop_index_steps, index_steps
 from aioifx.server.sql.translate.views import require_simple
+from aioifx.wire.opcodes import StatementType
 
 _Statement: TypeAlias = (
     nodes.CreateTable

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Change, Plan, StatementType, Verb
+from aioifx.server.sql.model.plan import Change, Plan, Verb
 from aioifx.server.sql.model.schema import ColumnDef, Table
 from aioifx.server.sql.model.type_rules import Family, family_of
 from aioifx.server.sql.syntax import nodes
@@ -19,6 +19,7 @@ from aioifx.server.sql.translate.sqlite_text import identifier, string
 from aioifx.server.sql.translate.typed import NULL, Typed, assigned
 from aioifx.server.sql.translate.views import Target, checked, require_writable, target_of
 from aioifx.sqltypes import Column
+from aioifx.wire.opcodes import StatementType
 
 _Set: TypeAlias = tuple[tuple[str, ...], str]
 """The columns that are assigned, and the SQLite text of the value."""

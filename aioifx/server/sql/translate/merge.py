@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Change, Plan, StatementType, Verb
+from aioifx.server.sql.model.plan import Change, Plan, Verb
 from aioifx.server.sql.model.schema import Table
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import (
@@ -28,6 +28,7 @@ from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.select_plan import finished
 from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sql.translate.views import table_target
+from aioifx.wire.opcodes import StatementType
 
 
 def merge_plan(node: nodes.Merge, context: Context) -> Plan:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing, Plan, StatementType
+from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing, Plan
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
@@ -19,6 +19,7 @@ from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.select_plan import finished
 from aioifx.server.sql.translate.typed import assigned
 from aioifx.sqltypes import Column
+from aioifx.wire.opcodes import StatementType
 
 _NO_SUCH_ROUTINE: Final = -674
 _COLUMN: Final = "(expression)"
@@ -40,7 +41,7 @@ def execution(node: nodes.Execute, context: Context) -> Plan:
     ]
     action = CallRoutine(routine, f"SELECT {', '.join(texts)}" if texts else "")
     columns = tuple(Column(_COLUMN, type_) for type_ in routine.returns)
-    return finished(StatementType.EXECUTE, action, node, context, columns)
+    return finished(StatementType.EXECUTE_ROUTINE, action, node, context, columns)
 
 
 def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:

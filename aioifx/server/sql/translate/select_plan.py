@@ -13,7 +13,6 @@ from aioifx.server.sql.model.plan import (
     Plan,
     PutTable,
     Query,
-    StatementType,
     Step,
     Verb,
 )
@@ -25,6 +24,7 @@ from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.sqlite_ddl import column_text
 from aioifx.server.sql.translate.sqlite_text import identifier, string
 from aioifx.sqltypes import Column
+from aioifx.wire.opcodes import StatementType
 
 
 def finished(

@@ -17,12 +17,13 @@ from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
-from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable, StatementType
+from aioifx.server.sql.model.plan import Definition, Plan, PutTable, RemoveTable
 from aioifx.server.sql.model.schema import SequenceDef, Table, TableKind
 from aioifx.server.sql.model.type_rules import INT8
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.typed import Typed
+from aioifx.wire.opcodes import StatementType
 
 _HIGHEST: Final = 2**63 - 1
 _CACHE: Final = 20

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.model.plan import Nothing, Plan, Query, StatementType
+from aioifx.server.sql.model.plan import Nothing, Plan, Query
+from aioifx.wire.opcodes import StatementType
 from tests.server.sql.workbench import Workbench
 
 

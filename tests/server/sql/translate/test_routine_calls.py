@@ -4,11 +4,12 @@ import pytest
 
 from aioifx.server.catalog import catalog
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing, StatementType
+from aioifx.server.sql.model.plan import CallRoutine, DropRoutine, Nothing
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.translate import translate
 from aioifx.server.sqlite.routine_calls import register_calls
+from aioifx.wire.opcodes import StatementType
 from tests.server.sql.workbench import Workbench
 
 
@@ -28,7 +29,7 @@ def bench() -> Workbench:
 
 def test_results_are_described_without_names_and_parameters_by_those_of_the_routine(bench: Workbench) -> None:
     plan = bench.plan("EXECUTE FUNCTION price(?, ?)")
-    assert plan.type is StatementType.EXECUTE
+    assert plan.type is StatementType.EXECUTE_ROUTINE
     assert plan.type.value == 56
     assert plan.returns_rows
     assert [(column.name, str(column.type)) for column in plan.columns] == [

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.sql.model.plan import StatementType
 from aioifx.server.sql.model.schema import SequenceDef, TableKind
+from aioifx.wire.opcodes import StatementType
 from tests.server.sql.workbench import Workbench
 
 HIGHEST = 2**63 - 1
