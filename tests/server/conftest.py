@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from aioifx.server.engine.engine import Engine
 from tests.server.sql.workbench import CONNECTIONS
-from tests.server.talking import House, Talk, house
+from tests.server.talking import House, Talk, house, run
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +25,20 @@ def _workbenches_of_a_test_are_closed() -> Iterator[None]:
 def home() -> Iterator[House]:
     with house() as made:
         yield made
+
+
+@pytest.fixture
+def engine(home: House) -> Engine:
+    return home.engine()
+
+
+@pytest.fixture
+def filled(engine: Engine) -> Engine:
+    """The same, with a table of ten rows."""
+    run(engine, "CREATE TABLE t (a INTEGER, b INTEGER)")
+    for n in range(1, 11):
+        run(engine, "INSERT INTO t VALUES (?, 0)", n)
+    return engine
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.server.engine.control_statements import StatementResult
 from aioifx.server.engine.engine import Engine
+from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.protocol.context import FetchLimit, Identity, SessionContext
 from aioifx.server.protocol.dispatch import Conversation
@@ -35,7 +37,7 @@ class House:
 
     def __init__(self, log_mode: LogMode = LogMode.LOGGED, directory: Path | None = None) -> None:
         self.databases = Databases(directory)
-        self.roster = SessionRegistry()
+        self.registry = SessionRegistry()
         self._engines: list[Engine] = []
         for name, mode in (("sysmaster", LogMode.LOGGED), ("demo", log_mode)):
             if name not in self.databases.names:
@@ -49,12 +51,12 @@ class House:
         delimident: bool = False,
         database_locale: str = "",
     ) -> Engine:
-        member = self.roster.enter(user, "desk", 12)
-        settings = Settings(user=user, session_id=member.session_id, routines=self.databases.routines)
+        entry = self.registry.enter(user, "desk", 12)
+        settings = Settings(user=user, session_id=entry.session_id, routines=self.databases.routines)
         engine = Engine(
             self.databases,
-            self.roster,
-            member,
+            self.registry,
+            entry,
             settings,
             delimident=delimident,
             database_locale=database_locale,
@@ -110,8 +112,18 @@ def query(engine: Engine, text: str, *values: Value) -> list[Row]:
     return rows
 
 
-def codes(fault: SqlError) -> tuple[int, int, str]:
-    return fault.sqlcode, fault.isamcode, fault.token
+def error_from(engine: Engine, text: str, *values: Value) -> SqlError:
+    """The error that a statement ends with."""
+    with pytest.raises(SqlError) as raised:
+        if engine.prepare(text).plan.returns_rows:
+            query(engine, text, *values)
+        else:
+            run(engine, text, *values)
+    return raised.value
+
+
+def codes(error: SqlError) -> tuple[int, int, str]:
+    return error.sqlcode, error.isamcode, error.token
 
 
 ITEMS = [(1, "pen"), (2, "cup"), (3, "hat"), (4, "map"), (5, "key")]

@@ -24,27 +24,27 @@ class SessionRegistry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._members: dict[int, SessionEntry] = {}
+        self._entries: dict[int, SessionEntry] = {}
         self._last_id = 0
 
     def enter(self, user: str, host: str = "", process_id: int = 0) -> SessionEntry:
         """Register a session; its id has not been used before."""
         with self._lock:
             self._last_id += 1
-            member = SessionEntry(self._last_id, user, host, process_id)
-            self._members[member.session_id] = member
-            return member
+            entry = SessionEntry(self._last_id, user, host, process_id)
+            self._entries[entry.session_id] = entry
+            return entry
 
-    def leave(self, member: SessionEntry) -> None:
+    def leave(self, entry: SessionEntry) -> None:
         """Remove a session that has ended."""
         with self._lock:
-            self._members.pop(member.session_id, None)
+            self._entries.pop(entry.session_id, None)
 
     def __len__(self) -> int:
         """The number of sessions."""
-        return len(self._members)
+        return len(self._entries)
 
-    def members(self) -> list[SessionEntry]:
+    def entries(self) -> list[SessionEntry]:
         """All sessions, oldest first."""
         with self._lock:
-            return list(self._members.values())
+            return list(self._entries.values())

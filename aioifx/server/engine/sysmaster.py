@@ -22,15 +22,17 @@ _FLAGS: Final = {LogMode.UNLOGGED: 0, LogMode.LOGGED: 1, LogMode.ANSI: 5}
 """sysdatabases.flags: 1 logged, 4 ANSI (documented: sysmaster, sysdatabases)."""
 
 
-def refresh(name: str, connection: sqlite3.Connection, databases: Databases, roster: SessionRegistry) -> None:
+def refresh(
+    name: str, connection: sqlite3.Connection, databases: Databases, registry: SessionRegistry
+) -> None:
     """Fill the session's copy of one of `systables.SESSION_TABLES`, as of now."""
     table = systables.session_table(name)
     connection.execute(f"DELETE FROM {table}")
     marks = ", ".join("?" * len(systables.SYSMASTER_TABLES[name].columns))
-    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", _MAKERS[name](databases, roster))
+    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", _MAKERS[name](databases, registry))
 
 
-def _sysdatabases(databases: Databases, roster: SessionRegistry) -> _Rows:
+def _sysdatabases(databases: Databases, registry: SessionRegistry) -> _Rows:
     return [
         (
             database.name,
@@ -48,23 +50,23 @@ def _sysdatabases(databases: Databases, roster: SessionRegistry) -> _Rows:
     ]
 
 
-def _sysdbslocale(databases: Databases, roster: SessionRegistry) -> _Rows:
+def _sysdbslocale(databases: Databases, registry: SessionRegistry) -> _Rows:
     return [(database.name, database.locale) for database in databases.all()]
 
 
-def _syssessions(databases: Databases, roster: SessionRegistry) -> _Rows:
+def _syssessions(databases: Databases, registry: SessionRegistry) -> _Rows:
     return [
         (
-            member.session_id,
-            member.user,
+            entry.session_id,
+            entry.user,
             0,  # uid
-            member.process_id,
-            member.host,
+            entry.process_id,
+            entry.host,
             "",  # tty
-            int(member.connected.timestamp()),
+            int(entry.connected.timestamp()),
             "",  # feprogram
         )
-        for member in roster.members()
+        for entry in registry.entries()
     ]
 
 

@@ -148,7 +148,7 @@ class Server:
         self.options = options or ServerOptions()
         self._routines = Routines(self.options.routines)
         self._databases: Databases | None = None
-        self._roster = SessionRegistry()
+        self._registry = SessionRegistry()
         self._listener: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
         self._connections: set[_Accepted] = set()
@@ -200,7 +200,7 @@ class Server:
                 raise ValueError(f"database: {name} has the locale {kept}, not {locale}")
         if options.seed is not None:
             assert isinstance(options.seed, str)
-            run_script(options.seed, options.first_database, databases, self._roster, owner)
+            run_script(options.seed, options.first_database, databases, self._registry, owner)
 
     def register(
         self,
@@ -222,7 +222,7 @@ class Server:
         if self._databases is None or self._closing:
             channel.abort()
             return None
-        session = Session(self._rules, self._databases, self._roster, channel)
+        session = Session(self._rules, self._databases, self._registry, channel)
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
         task.add_done_callback(self._end)

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
-from aioifx.server.engine.control_statements import StatementResult, TransactionEvent
 from aioifx.server.engine.engine import Engine
+from aioifx.server.engine.results import StatementResult, TransactionEvent
 from aioifx.server.protocol.row_blocks import LARGEST_PORTION, RowBlockWriter
 from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable
 from aioifx.server.sql.errors import SqlError
@@ -125,11 +125,11 @@ class SessionContext:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def write_error(self, fault: SqlError) -> None:
+    def write_error(self, error: SqlError) -> None:
         """SQ_ERR."""
-        token = fault.token[:_LONGEST_TOKEN]
-        error = replies.ServerError(fault.sqlcode, fault.isamcode, fault.offset, token)
-        replies.put_error(self.outbox, self.capabilities, error)
+        token = error.token[:_LONGEST_TOKEN]
+        message = replies.ServerError(error.sqlcode, error.isamcode, error.offset, token)
+        replies.put_error(self.outbox, self.capabilities, message)
 
     def write_done(self, done: replies.Done) -> None:
         """SQ_DONE and SQ_COST, which are sent together (observed: 12.10 to 15)."""

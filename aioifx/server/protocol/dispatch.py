@@ -74,9 +74,9 @@ class Conversation:
                 act(context, message)
             cursor_handlers.flush(context)
             statement_handlers.finish(context)
-        except SqlError as fault:
-            sqlcode = fault.sqlcode
-            context.write_error(fault)
+        except SqlError as error:
+            sqlcode = error.sqlcode
+            context.write_error(error)
         except ProtocolError:
             raise
         except Exception:

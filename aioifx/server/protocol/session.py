@@ -86,14 +86,14 @@ class Session:
     """One client, from its login to its disconnection."""
 
     def __init__(
-        self, rules: LoginPolicy, databases: Databases, roster: SessionRegistry, channel: Channel
+        self, rules: LoginPolicy, databases: Databases, registry: SessionRegistry, channel: Channel
     ) -> None:
         self._rules = rules
         self._databases = databases
-        self._roster = roster
+        self._registry = registry
         self._channel = channel
         self.counts = Counts()
-        self._member: SessionEntry | None = None
+        self._entry: SessionEntry | None = None
         self._context: SessionContext | None = None
         self._engine: Engine | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -125,13 +125,13 @@ class Session:
     @property
     def stats(self) -> SessionStats | None:
         """A snapshot of the session, taken in the event loop; None before the login."""
-        member, context, counts = self._member, self._context, self.counts
-        if member is None or context is None:
+        entry, context, counts = self._entry, self._context, self.counts
+        if entry is None or context is None:
             return None
         return SessionStats(
-            session_id=member.session_id,
-            user=member.user,
-            database=member.database,
+            session_id=entry.session_id,
+            user=entry.user,
+            database=entry.database,
             in_transaction=context.engine.in_transaction,
             isolation=context.engine.isolation.value,
             read_only=context.engine.read_only,
@@ -182,9 +182,9 @@ class Session:
         try:
             code_set = self._authenticate(login)
             conversation = await self._begin(login, code_set)
-        except SqlError as fault:
-            logger.info("login rejected: %s", fault)
-            self._reply(LoginReply(LoginType.REJECT, server=self._own_name, sqlcode=fault.sqlcode))
+        except SqlError as error:
+            logger.info("login rejected: %s", error)
+            self._reply(LoginReply(LoginType.REJECT, server=self._own_name, sqlcode=error.sqlcode))
             return
         identity = self._rules.identity
         version = identity.version.encode("ascii", "replace")
@@ -220,25 +220,25 @@ class Session:
                 raise SqlError(_BAD_USER)
         if rules.only_own_name and login.server != self._own_name:
             raise SqlError(_BAD_SERVER)
-        if len(self._roster) >= rules.max_sessions:
+        if len(self._registry) >= rules.max_sessions:
             raise SqlError(_NO_ROOM)
         return code_set
 
     async def _begin(self, login: LoginRequest, code_set: CodeSet) -> Conversation:
         """Start the session's thread, and create the conversation in it."""
-        member = self._roster.enter(
+        entry = self._registry.enter(
             self._rules.user or _user_of(login, code_set), login.host.decode("latin-1"), login.process_id
         )
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aioifx-session-{member.session_id}")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aioifx-session-{entry.session_id}")
         environment = _environment_of(login)
-        settings = Settings(user=member.user, server=self._rules.identity.name, session_id=member.session_id)
+        settings = Settings(user=entry.user, server=self._rules.identity.name, session_id=entry.session_id)
         settings.routines = self._databases.routines
         settings.dbdate = environment.get("DBDATE", settings.dbdate)
         settings.century = environment.get("DBCENTURY", settings.century)
         self._engine = Engine(
             self._databases,
-            self._roster,
-            member,
+            self._registry,
+            entry,
             settings,
             delimident=environment.get("DELIMIDENT", "n").lower() not in ("n", "no", "0"),
             database_locale=environment.get("DB_LOCALE", ""),
@@ -254,7 +254,7 @@ class Session:
             name = login.database.decode("latin-1")
             await self._in_thread(open_database, context, name)
             context.has_fixed_database = True
-        self._member, self._context = member, context
+        self._entry, self._context = entry, context
         return Conversation(context)
 
     # -- requests ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Final
 
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model import plan
 from aioifx.server.sqlite.databases import Database
 from aioifx.wire import replies, requests
 from aioifx.wire.capabilities import Capabilities
@@ -74,32 +75,35 @@ def list_databases(context: SessionContext, message: requests.DbList) -> None:
 
 def begin(context: SessionContext, message: requests.Begin) -> None:
     """SQ_BEGIN."""
-    context.write_result(context.engine.begin())
+    context.write_result(context.engine.control(plan.BeginWork()))
 
 
 def commit(context: SessionContext, message: requests.Commit) -> None:
     """SQ_CMMTWORK."""
-    context.write_result(context.engine.commit())
+    context.write_result(context.engine.control(plan.CommitWork()))
 
 
 def rollback(context: SessionContext, message: requests.Rollback) -> None:
     """SQ_RBWORK."""
-    context.write_result(context.engine.rollback())
+    context.write_result(context.engine.control(plan.RollbackWork()))
 
 
 def set_savepoint(context: SessionContext, message: requests.SetSavepoint) -> None:
     """SAVEPOINT; the name is folded like an SQL identifier."""
-    context.write_result(context.engine.set_savepoint(context.text(message.name).lower(), message.unique))
+    name = context.text(message.name).lower()
+    context.write_result(context.engine.control(plan.SetSavepoint(name, message.unique)))
 
 
 def release_savepoint(context: SessionContext, message: requests.ReleaseSavepoint) -> None:
     """RELEASE SAVEPOINT: removes it and all later ones."""
-    context.write_result(context.engine.release_savepoint(context.text(message.name).lower()))
+    name = context.text(message.name).lower()
+    context.write_result(context.engine.control(plan.ReleaseSavepoint(name)))
 
 
 def rollback_to_savepoint(context: SessionContext, message: requests.RollbackSavepoint) -> None:
     """ROLLBACK TO SAVEPOINT: undoes all changes after it."""
-    context.write_result(context.engine.rollback_to(context.text(message.name).lower()))
+    name = context.text(message.name).lower()
+    context.write_result(context.engine.control(plan.RollbackWork(name)))
 
 
 HANDLERS: Final[dict[type, Handler]] = {

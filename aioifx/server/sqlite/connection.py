@@ -25,11 +25,11 @@ _PRAGMAS: Final = (
 )
 
 
-def connect(path: Path, settings: Settings, on_fault: Callable[[SqlError], None]) -> sqlite3.Connection:
+def connect(path: Path, settings: Settings, on_error: Callable[[SqlError], None]) -> sqlite3.Connection:
     """Open *path* for the calling thread.
 
     Args:     settings: read by the functions when they run.
-              on_fault: called with the error that a function raised, because SQLite only reports that it failed.
+              on_error: called with the error that a function raised, because SQLite only reports that it failed.
     """
     # The last connection to close locks the file for a moment (measured), so opening may have to wait.
     connection = sqlite3.connect(path, timeout=5, isolation_level=None, cached_statements=CACHED_STATEMENTS)
@@ -38,9 +38,9 @@ def connect(path: Path, settings: Settings, on_fault: Callable[[SqlError], None]
             connection.execute(pragma)
         # Waits for other writers happen in write_lock.WriterLock; from here on SQLite returns BUSY at once.
         connection.execute("PRAGMA busy_timeout=0")
-        sqlite_functions.register(connection, settings, on_fault)
-        register_extras(connection, on_fault)
-        register_calls(connection, settings, on_fault)
+        sqlite_functions.register(connection, settings, on_error)
+        register_extras(connection, on_error)
+        register_calls(connection, settings, on_error)
     except BaseException:
         connection.close()
         raise

@@ -210,8 +210,8 @@ class Databases:
 def _fill(database: Database) -> None:
     """Create the file with the system catalog; remove it on failure."""
 
-    def raise_it(fault: SqlError) -> None:
-        raise fault
+    def raise_it(error: SqlError) -> None:
+        raise error
 
     try:
         with closing(connect(database.path, Settings(), raise_it)) as connection:

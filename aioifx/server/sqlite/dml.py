@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, Protocol
 
 from aioifx.server.sql.model.plan import Change, Verb
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sql.runtime.sqlite_functions import FaultSink, guarded
+from aioifx.server.sql.runtime.sqlite_functions import ErrorSink, guarded
 from aioifx.server.sqlite.interrupts import Interrupts
 from aioifx.server.sqlite.spool import Spool, StoredRow
 from aioifx.server.sqlite.transactions import Transactions
@@ -53,14 +53,14 @@ class _Written(NamedTuple):
     lastrowid: int | None
 
 
-def make_interruptible(connection: sqlite3.Connection, interrupts: Interrupts, on_fault: FaultSink) -> None:
+def make_interruptible(connection: sqlite3.Connection, interrupts: Interrupts, on_error: ErrorSink) -> None:
     """Make statements on *connection* check *interrupts*."""
 
     def look() -> Stored:
         interrupts.check()
         return 1
 
-    connection.create_function(_LOOK, 0, guarded(look, on_fault))
+    connection.create_function(_LOOK, 0, guarded(look, on_error))
     connection.set_progress_handler(interrupts.stops, STEPS)
 
 

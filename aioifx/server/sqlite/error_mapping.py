@@ -28,7 +28,7 @@ _PROBE: Final = "ifx_probe"
 _UNIQUE_KINDS: Final = (ConstraintKind.PRIMARY, ConstraintKind.UNIQUE)
 
 
-def fault_of(error: sqlite3.Error, change: Change | None) -> SqlError | None:
+def sql_error_of(error: sqlite3.Error, change: Change | None) -> SqlError | None:
     """The error for the client; None for an internal error, and for foreign keys.
 
     Args:     change: the statement, if it was an INSERT, UPDATE or DELETE.
@@ -145,7 +145,7 @@ def broken_reference(
         try:
             again()
         except sqlite3.Error as error:
-            return fault_of(error, change) or SqlError(-691, NO_RECORD)
+            return sql_error_of(error, change) or SqlError(-691, NO_RECORD)
         return _first_broken(connection, change, schema)
     finally:
         connection.execute(f"ROLLBACK TO {_PROBE}")

@@ -65,8 +65,8 @@ class Binders:
         for row in rows:
             try:
                 done.append(self.bind(row, settings))
-            except SqlError as fault:
-                return done, fault
+            except SqlError as error:
+                return done, error
         return done, None
 
 

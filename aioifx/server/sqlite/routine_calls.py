@@ -21,7 +21,7 @@ from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.client_values import loader, storer
-from aioifx.server.sql.runtime.sqlite_functions import FaultSink, guarded
+from aioifx.server.sql.runtime.sqlite_functions import ErrorSink, guarded
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.sqltypes import Value
 
@@ -76,7 +76,7 @@ def _rows(
     routine: Routine, arguments: Sequence[Stored], settings: Settings, check: Callable[[], None]
 ) -> Generator[StoredRow, None, None]:
     storers = [storer(type_) for type_ in routine.returns]
-    with _faults(routine):
+    with _mapped_errors(routine):
         result = routine.function(*_loaded(routine, arguments, settings))
         check()
         for values in _as_rows(result) if storers else ():
@@ -111,20 +111,20 @@ def _is_row(result: object) -> bool:
 
 
 @contextmanager
-def _faults(routine: Routine) -> Generator[None, None, None]:
+def _mapped_errors(routine: Routine) -> Generator[None, None, None]:
     """Convert an exception of a routine to an `SqlError`."""
     try:
         yield
     except (SqlError, GeneratorExit):
         raise
     except DatabaseError as error:
-        raise _fault_of(error) from None
+        raise _sql_error_of(error) from None
     except Exception as error:
         logger.exception("routine %s failed", routine.name)
         raise SqlError(_INTERNAL) from error
 
 
-def _fault_of(error: DatabaseError) -> SqlError:
+def _sql_error_of(error: DatabaseError) -> SqlError:
     """The `SqlError` for an error of a routine; without a code it is -746 with the text as its token (documented)."""
     sqlcode = error.sqlcode or _RAISED
     return SqlError(sqlcode, error.isamcode, error.token or (str(error) if sqlcode == _RAISED else ""))
@@ -133,7 +133,7 @@ def _fault_of(error: DatabaseError) -> SqlError:
 # -- in expressions ----------------------------------------------------------------------------------------------------
 
 
-def register_calls(connection: Connection, settings: Settings, on_fault: FaultSink) -> None:
+def register_calls(connection: Connection, settings: Settings, on_error: ErrorSink) -> None:
     """Register ``ifx_routine(name, argument, ..)``, which returns the single result of a routine, on *connection*."""
 
     def call(name: str, *arguments: Stored) -> Stored:
@@ -142,7 +142,7 @@ def register_calls(connection: Connection, settings: Settings, on_fault: FaultSi
             raise SqlError(-674, token=name)
         return _single(called(routine, arguments, settings).fetchmany(2))
 
-    function: Callable[..., Stored] = guarded(call, on_fault)
+    function: Callable[..., Stored] = guarded(call, on_error)
     connection.create_function("ifx_routine", -1, function)
 
 

@@ -47,7 +47,7 @@ def test_every_described_table_can_be_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["sysams", "sysdistrib", "sysfragments"])
 def test_tables_without_described_columns_are_refused_by_name(name: str) -> None:
-    assert BENCH.fault(f"SELECT * FROM {name}")[:2] == (-999, name)
+    assert BENCH.error(f"SELECT * FROM {name}")[:2] == (-999, name)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_tables_without_described_columns_are_refused_by_name(name: str) -> None
     ],
 )
 def test_writing_to_the_catalog_is_rejected(text: str) -> None:
-    assert BENCH.fault(text)[0] == -511
+    assert BENCH.error(text)[0] == -511
 
 
 def test_sysindexes_is_a_view() -> None:
@@ -88,7 +88,7 @@ def test_the_opaque_types_have_their_numbers() -> None:
 
 def test_sysmaster_has_one_row_to_ask() -> None:
     assert BENCH.rows("SELECT * FROM sysmaster:sysdual") == [("X",)]
-    assert BENCH.fault("SELECT * FROM sysmaster:nowhere")[0] == -206
+    assert BENCH.error("SELECT * FROM sysmaster:nowhere")[0] == -206
 
 
 def test_session_tables_show_what_the_engine_has_filled_in() -> None:

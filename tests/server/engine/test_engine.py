@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -10,40 +9,13 @@ from pathlib import Path
 import pytest
 
 import aioifx
-from aioifx.server.catalog import catalog
-from aioifx.server.engine.control_statements import TransactionEvent
 from aioifx.server.engine.engine import Engine
-from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.server import running
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.plan import Definition, Isolation, Step
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.opcodes import StatementType
-from tests.server.talking import House, codes, house, query, run
-
-
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house() as made:
-        yield made
-
-
-@pytest.fixture
-def engine(home: House) -> Engine:
-    return home.engine()
-
-
-def fault_of(engine: Engine, text: str, *values: object) -> SqlError:
-    with pytest.raises(SqlError) as raised:
-        statement = engine.prepare(text)
-        if statement.plan.returns_rows:
-            cursor = engine.open(statement, values)
-            engine.fetch(cursor, 100)
-        else:
-            engine.execute(statement, values)
-    return raised.value
-
+from tests.server.talking import House, codes, error_from, house, query, run
 
 # -- statements --------------------------------------------------------------------------------------------------------
 
@@ -64,7 +36,7 @@ def test_a_cast_parameter_is_assigned_by_the_rules_of_its_column(engine: Engine)
     assert query(engine, "SELECT * FROM t") == [(None, "123", "ab")]
     run(engine, "UPDATE t SET b = ?::VARCHAR(20)", "6789")
     assert query(engine, "SELECT b FROM t") == [("678",)]
-    assert fault_of(engine, "INSERT INTO t (a) VALUES (?::INTEGER)", 100_000).sqlcode == -1214
+    assert error_from(engine, "INSERT INTO t (a) VALUES (?::INTEGER)", 100_000).sqlcode == -1214
 
 
 def test_a_statement_is_described_before_it_runs(engine: Engine) -> None:
@@ -82,22 +54,11 @@ def test_a_statement_is_described_before_it_runs(engine: Engine) -> None:
     ]
 
 
-def test_affected_rows_are_counted(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    for n in range(4):
-        run(engine, "INSERT INTO t VALUES (?)", n)
-    assert run(engine, "UPDATE t SET a = a + 10 WHERE a < 2").rows == 2
-    assert run(engine, "DELETE FROM t WHERE a = 99").rows == 0
-    assert run(engine, "INSERT INTO t SELECT a FROM t").rows == 4
-    assert engine.settings.affected == 4
-    assert run(engine, "DELETE FROM t").rows == 8
-
-
 def test_a_query_cannot_be_executed_without_a_cursor(engine: Engine) -> None:
-    assert fault_of_execution(engine, "SELECT tabid FROM systables").sqlcode == -260
+    assert error_of_execution(engine, "SELECT tabid FROM systables").sqlcode == -260
 
 
-def fault_of_execution(engine: Engine, text: str) -> SqlError:
+def error_of_execution(engine: Engine, text: str) -> SqlError:
     with pytest.raises(SqlError) as raised:
         engine.execute(engine.prepare(text))
     return raised.value
@@ -148,50 +109,23 @@ def test_a_failing_statement_says_why_and_changes_nothing(
         run(engine, "BEGIN WORK")
         run(engine, "INSERT INTO t VALUES (7, 70)")
     before = [query(engine, f"SELECT * FROM {table}") for table in ("t", "child", "twins")]
-    found = codes(fault_of(engine, text))
+    found = codes(error_from(engine, text))
     assert found[:2] == expected[:2]
     assert found[2].lower() == expected[2]
     assert [query(engine, f"SELECT * FROM {table}") for table in ("t", "child", "twins")] == before
     assert engine.in_transaction is inside
 
 
-def test_an_update_that_fails_at_its_second_row_leaves_the_first_alone(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (a SMALLINT)")
-    run(engine, "BEGIN WORK")
-    for n in (1, 2, 32767):
-        run(engine, "INSERT INTO t VALUES (?)", n)
-    assert fault_of(engine, "UPDATE t SET a = a + 1").sqlcode in (-1214, -1215)
-    run(engine, "COMMIT WORK")
-    assert query(engine, "SELECT a FROM t") == [(1,), (2,), (32767,)]
-
-
-@pytest.mark.parametrize("inside", [False, True])
-def test_keys_are_checked_when_an_update_is_done(engine: Engine, inside: bool) -> None:
-    run(engine, "CREATE TABLE t (k INTEGER PRIMARY KEY CONSTRAINT pk_t, u INTEGER UNIQUE CONSTRAINT u_t)")
-    for n in (1, 2, 3):
-        run(engine, "INSERT INTO t VALUES (?, ?)", n, n)
-    if inside:
-        run(engine, "BEGIN WORK")
-    assert run(engine, "UPDATE t SET k = k + 1, u = 4 - u").rows == 3
-    assert codes(fault_of(engine, "UPDATE t SET k = 2")) == (-268, -100, "anna.pk_t")
-    assert codes(fault_of(engine, "UPDATE t SET k = k + 1, u = 1")) == (-268, -100, "anna.u_t")
-    assert query(engine, "SELECT k, u FROM t ORDER BY k") == [(2, 3), (3, 2), (4, 1)]
-    assert codes(fault_of(engine, "INSERT INTO t VALUES (2, 9)")) == (-268, -100, "anna.pk_t")
-    if inside:
-        run(engine, "ROLLBACK WORK")
-        assert query(engine, "SELECT k, u FROM t ORDER BY k") == [(1, 1), (2, 2), (3, 3)]
-
-
 def test_the_wrong_number_of_values_is_minus_254(engine: Engine) -> None:
     run(engine, "CREATE TABLE t (a INTEGER)")
-    assert fault_of(engine, "INSERT INTO t VALUES (?)").sqlcode == -254
-    assert fault_of(engine, "SELECT a FROM t WHERE a = ?", 1, 2).sqlcode == -254
+    assert error_from(engine, "INSERT INTO t VALUES (?)").sqlcode == -254
+    assert error_from(engine, "SELECT a FROM t WHERE a = ?", 1, 2).sqlcode == -254
 
 
 def test_current_is_the_same_throughout_a_statement(home: House) -> None:
     times = iter(datetime(2026, 5, 4, 12, 0, second) for second in range(60))
-    member = home.roster.enter("anna")
-    engine = Engine(home.databases, home.roster, member, Settings(user="anna"), clock=lambda: next(times))
+    entry = home.registry.enter("anna")
+    engine = Engine(home.databases, home.registry, entry, Settings(user="anna"), clock=lambda: next(times))
     engine.open_database("demo")
     text = "SELECT CURRENT YEAR TO SECOND, CURRENT YEAR TO SECOND FROM systables WHERE tabid < 4"
     rows = query(engine, text)
@@ -201,60 +135,6 @@ def test_current_is_the_same_throughout_a_statement(home: House) -> None:
 
 
 # -- databases ---------------------------------------------------------------------------------------------------------
-
-
-def test_without_a_database_nothing_is_found(home: House) -> None:
-    engine = home.engine(database="")
-    assert fault_of(engine, "SELECT tabid FROM systables").sqlcode in (-206, -349)
-    with pytest.raises(SqlError) as raised:
-        engine.begin()
-    assert raised.value.sqlcode == -349
-
-
-def test_databases_are_made_opened_closed_and_dropped_by_statement(home: House) -> None:
-    engine = home.engine()
-    opened = run(engine, "CREATE DATABASE shop WITH LOG").opened
-    assert opened is not None
-    assert (opened.name, opened.log_mode) == ("shop", LogMode.LOGGED)
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    assert fault_of(engine, "DROP DATABASE shop").sqlcode == -359
-    assert fault_of(engine, "CREATE DATABASE shop").sqlcode == -330
-    run(engine, "CLOSE DATABASE")
-    assert engine.database is None
-    other = home.engine("shop")
-    assert fault_of(engine, "DROP DATABASE shop").sqlcode == -425
-    other.close()
-    run(engine, "DROP DATABASE shop")
-    assert fault_of(engine, "DATABASE shop").sqlcode == -329
-    run(engine, "DATABASE demo")
-    assert engine.database is not None
-    assert engine.database.name == "demo"
-
-
-def test_a_database_without_a_log_says_so(home: House) -> None:
-    engine = home.engine()
-    opened = run(engine, "CREATE DATABASE plain").opened
-    assert opened is not None
-    assert opened.log_mode is LogMode.UNLOGGED
-    assert fault_of(engine, "BEGIN WORK").sqlcode == -256
-
-
-def test_no_database_is_left_with_a_transaction_open(home: House) -> None:
-    engine = home.engine()
-    run(engine, "BEGIN WORK")
-    for text in ("DATABASE sysmaster", "CLOSE DATABASE", "CREATE DATABASE x"):
-        assert fault_of(engine, text).sqlcode == -377
-
-
-def test_the_end_of_a_session_rolls_back(home: House) -> None:
-    engine = home.engine()
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "BEGIN WORK")
-    run(engine, "INSERT INTO t VALUES (1)")
-    engine.close()
-    other = home.engine()
-    assert query(other, "SELECT a FROM t") == []
-    run(other, "INSERT INTO t VALUES (2)")
 
 
 def test_sysmaster_shows_databases_and_sessions(home: House) -> None:
@@ -299,278 +179,7 @@ def test_another_database_can_be_read(home: House) -> None:
     assert engine.fetch(cursor, 10)[0] == [(5,), (6,)]
 
 
-# -- schema ------------------------------------------------------------------------------------------------------------
-
-
-def test_definitions_are_undone_with_their_transaction(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "INSERT INTO t VALUES (1)")
-    assert query(engine, "SELECT a FROM t") == [(1,)]
-    run(engine, "ROLLBACK WORK")
-    assert fault_of(engine, "SELECT a FROM t").sqlcode == -206
-    run(engine, "CREATE TABLE t (b INTEGER)")
-    assert query(engine, "SELECT b FROM t") == []
-
-
-def test_a_new_table_is_seen_by_others_when_it_is_committed(home: House) -> None:
-    one, two = home.engine(), home.engine()
-    run(one, "BEGIN WORK")
-    run(one, "CREATE TABLE t (a INTEGER)")
-    assert fault_of(two, "SELECT a FROM t").sqlcode == -206
-    run(one, "COMMIT WORK")
-    assert query(two, "SELECT a FROM t") == []
-
-
-def test_a_prepared_statement_follows_the_schema_while_its_description_holds(home: House) -> None:
-    one, two = home.engine(), home.engine()
-    run(one, "CREATE TABLE t (a INTEGER)")
-    insert = two.prepare("INSERT INTO t (a) VALUES (?)")
-    select = two.prepare("SELECT * FROM t")
-    run(one, "CREATE INDEX ix ON t (a)")
-    assert two.execute(insert, (1,)).rows == 1
-    run(one, "ALTER TABLE t ADD (b INTEGER)")
-    assert two.execute(insert, (2,)).rows == 1
-    with pytest.raises(SqlError) as raised:
-        two.open(select)
-    assert raised.value.sqlcode == -710
-
-
-def test_rollback_to_a_savepoint_brings_the_old_schema_back(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "SAVEPOINT s")
-    run(engine, "CREATE TABLE t (a INTEGER)")
-    run(engine, "ROLLBACK TO SAVEPOINT s")
-    assert fault_of(engine, "SELECT a FROM t").sqlcode == -206
-    run(engine, "COMMIT WORK")
-
-
-def test_temporary_tables_belong_to_one_session_and_end_with_the_database(home: House) -> None:
-    one, two = home.engine(), home.engine()
-    run(one, "CREATE TEMP TABLE t (a INTEGER)")
-    run(one, "INSERT INTO t VALUES (1)")
-    assert query(one, "SELECT a FROM t") == [(1,)]
-    assert fault_of(two, "SELECT a FROM t").sqlcode == -206
-    assert fault_of(one, "CREATE TEMP TABLE t (a INTEGER)").sqlcode == -958
-    assert query(one, "SELECT COUNT(*) FROM systables WHERE tabname = 't'") == [(Decimal(0),)]
-    run(one, "DATABASE demo")
-    assert fault_of(one, "SELECT a FROM t").sqlcode == -206
-
-
-def test_select_into_temp_counts_its_rows(engine: Engine) -> None:
-    outcome = run(engine, "SELECT tabid, tabname FROM systables WHERE tabid < 5 INTO TEMP few")
-    assert outcome.rows == 4
-    assert query(engine, "SELECT COUNT(*) FROM few") == [(Decimal(4),)]
-
-
-# -- serial columns ----------------------------------------------------------------------------------------------------
-
-
-def test_serial_numbers_go_on_and_never_back(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (k SERIAL(5), s BIGSERIAL, v VARCHAR(9))")
-    outcome = run(engine, "INSERT INTO t (v) VALUES ('a')")
-    assert (outcome.serial, outcome.bigserial, outcome.serial8) == (5, 1, 0)
-    assert run(engine, "INSERT INTO t (k, v) VALUES (10, 'b')").serial == 10
-    assert run(engine, "INSERT INTO t (k, v) VALUES (3, 'c')").serial == 3
-    run(engine, "BEGIN WORK")
-    assert run(engine, "INSERT INTO t VALUES (0, 0, 'd')").serial == 11
-    run(engine, "ROLLBACK WORK")
-    assert run(engine, "INSERT INTO t VALUES (0, 0, 'e')").serial == 12
-    run(engine, "DELETE FROM t")
-    assert run(engine, "INSERT INTO t VALUES (0, 0, 'f')").serial == 13
-    assert engine.settings.last_serial == 13
-    assert query(engine, "SELECT DBINFO('sqlca.sqlerrd1') FROM systables WHERE tabid = 1") == [(13,)]
-    assert fault_of(engine, "INSERT INTO t VALUES (NULL, 0, 'g')").sqlcode == -391
-
-
-def test_a_table_without_serial_columns_gives_no_number(engine: Engine) -> None:
-    run(engine, "CREATE TABLE a (k SERIAL)")
-    run(engine, "CREATE TABLE b (k INTEGER)")
-    assert run(engine, "INSERT INTO a VALUES (0)").serial == 1
-    assert run(engine, "INSERT INTO b VALUES (7)").serial == 0
-    assert engine.settings.last_serial == 1
-
-
-def test_an_insert_of_several_rows_gives_the_last_number(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (k SERIAL, v INTEGER)")
-    assert run(engine, "INSERT INTO t (v) SELECT tabid FROM systables WHERE tabid < 4").serial == 3
-    assert query(engine, "SELECT k FROM t ORDER BY k") == [(1,), (2,), (3,)]
-
-
-def test_a_new_table_counts_from_its_own_start(engine: Engine) -> None:
-    run(engine, "BEGIN WORK")
-    run(engine, "CREATE TABLE a (k SERIAL)")
-    for _ in range(3):
-        run(engine, "INSERT INTO a VALUES (0)")
-    run(engine, "ROLLBACK WORK")
-    run(engine, "CREATE TABLE b (k SERIAL)")
-    assert run(engine, "INSERT INTO b VALUES (0)").serial == 1
-    run(engine, "CREATE TEMP TABLE c (k SERIAL)")
-    assert run(engine, "INSERT INTO c VALUES (0)").serial == 1
-
-
-def test_counters_survive_the_server(tmp_path: Path) -> None:
-    with house(directory=tmp_path) as home:
-        engine = home.engine()
-        run(engine, "CREATE TABLE t (k SERIAL, v INTEGER)")
-        for _ in range(4):
-            run(engine, "INSERT INTO t VALUES (0, 1)")
-        run(engine, "DELETE FROM t WHERE k > 1")
-    with house(directory=tmp_path) as home:
-        assert run(home.engine(), "INSERT INTO t VALUES (0, 1)").serial == 5
-
-
-def test_two_sessions_share_a_counter(home: House) -> None:
-    one, two = home.engine(), home.engine()
-    run(one, "CREATE TABLE t (k SERIAL)")
-    numbers = [run(each, "INSERT INTO t VALUES (0)").serial for each in (one, two, one, two)]
-    assert numbers == [1, 2, 3, 4]
-
-
-# -- transactions and locks --------------------------------------------------------------------------------------------
-
-
-def test_transaction_control_tells_its_events(engine: Engine) -> None:
-    assert run(engine, "BEGIN WORK").event is TransactionEvent.BEGUN
-    assert engine.in_transaction
-    assert run(engine, "COMMIT WORK").event is TransactionEvent.COMMITTED
-    assert not engine.in_transaction
-    engine.begin()
-    assert engine.rollback().event is TransactionEvent.ROLLED_BACK
-
-
-@pytest.mark.parametrize(
-    ("text", "sqlcode"),
-    [
-        ("INSERT INTO t VALUES (2, 2)", -271),
-        ("UPDATE t SET b = 3 WHERE a = 1", -244),
-        ("DELETE FROM t", -244),
-        ("CREATE TABLE u (a INTEGER)", -211),
-    ],
-)
-def test_a_second_writer_meets_the_lock(home: House, text: str, sqlcode: int) -> None:
-    one, two = home.engine(), home.engine()
-    run(one, "CREATE TABLE t (a INTEGER, b INTEGER)")
-    run(one, "INSERT INTO t VALUES (1, 1)")
-    run(one, "BEGIN WORK")
-    run(one, "UPDATE t SET b = 2 WHERE a = 1")
-    assert codes(fault_of(two, text))[:2] == (sqlcode, -107)
-    run(two, "SET LOCK MODE TO WAIT 0")
-    assert codes(fault_of(two, text))[:2] == (sqlcode, -107)
-    assert query(two, "SELECT b FROM t") == [(1,)]
-    run(one, "COMMIT WORK")
-    run(two, text)
-
-
-def test_select_for_update_and_lock_table_meet_the_lock(home: House) -> None:
-    one, two = home.engine(), home.engine()
-    run(one, "CREATE TABLE t (a INTEGER)")
-    for each in (one, two):
-        run(each, "BEGIN WORK")
-    run(one, "LOCK TABLE t IN EXCLUSIVE MODE")
-    assert codes(fault_of(two, "SELECT a FROM t FOR UPDATE")) == (-244, -107, "t")
-    assert codes(fault_of(two, "LOCK TABLE t IN EXCLUSIVE MODE")) == (-289, -113, "t")
-    run(one, "ROLLBACK WORK")
-    run(two, "LOCK TABLE t IN EXCLUSIVE MODE")
-    assert fault_of(two, "UNLOCK TABLE t").sqlcode == -327
-    run(two, "COMMIT WORK")
-    assert fault_of(two, "LOCK TABLE t IN EXCLUSIVE MODE").sqlcode == -524
-
-
-def test_wait_waits_until_the_other_is_done(home: House) -> None:
-    one = home.engine()
-    run(one, "CREATE TABLE t (a INTEGER)")
-    run(one, "BEGIN WORK")
-    run(one, "INSERT INTO t VALUES (1)")
-    database = one.database
-    assert database is not None
-    seen: list[object] = []
-
-    def write() -> None:
-        two = Engine(home.databases, home.roster, home.roster.enter("bert"), Settings())
-        two.open_database("demo")
-        run(two, "SET LOCK MODE TO WAIT")
-        seen.append(run(two, "INSERT INTO t VALUES (2)").rows)
-        two.close()
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    while not database.writer.waiting:
-        pass
-    run(one, "COMMIT WORK")
-    thread.join()
-    assert seen == [1]
-    assert query(one, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
-
-
-def test_a_session_that_waits_can_be_interrupted(home: House) -> None:
-    one = home.engine()
-    run(one, "CREATE TABLE t (a INTEGER)")
-    run(one, "BEGIN WORK")
-    run(one, "INSERT INTO t VALUES (1)")
-    database = one.database
-    assert database is not None
-    ready: list[Engine] = []
-    seen: list[SqlError] = []
-
-    def write() -> None:
-        two = Engine(home.databases, home.roster, SessionRegistry().enter("bert"), Settings())
-        two.open_database("demo")
-        run(two, "SET LOCK MODE TO WAIT")
-        ready.append(two)
-        with pytest.raises(SqlError) as raised:
-            run(two, "INSERT INTO t VALUES (2)")
-        seen.append(raised.value)
-        seen.extend([] if query(two, "SELECT a FROM t") else [SqlError(0)])
-        two.close()
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    while not database.writer.waiting:
-        pass
-    ready[0].interrupt()
-    thread.join()
-    assert [codes(fault) for fault in seen] == [(-213, -157, ""), (0, 0, "")]
-
-
-def test_session_settings_survive_a_change_of_database(home: House) -> None:
-    engine = home.engine()
-    run(engine, "SET LOCK MODE TO WAIT 7")
-    run(engine, "SET ISOLATION TO REPEATABLE READ")
-    run(engine, "DATABASE sysmaster")
-    assert (engine.defaults.lock_wait, engine.defaults.isolation) == (7, Isolation.REPEATABLE_READ)
-
-
-def test_repeatable_read_keeps_what_it_has_seen(home: House) -> None:
-    one, two = home.engine(), home.engine()
-    run(one, "CREATE TABLE t (a INTEGER)")
-    run(one, "SET ISOLATION TO REPEATABLE READ")
-    run(one, "BEGIN WORK")
-    assert query(one, "SELECT a FROM t") == []
-    run(two, "INSERT INTO t VALUES (1)")
-    assert query(one, "SELECT a FROM t") == []
-    assert codes(fault_of(one, "INSERT INTO t VALUES (2)"))[:2] == (-271, -107)
-    run(one, "COMMIT WORK")
-    assert query(one, "SELECT a FROM t") == [(1,)]
-
-
-def test_an_environment_setting_can_turn_cut_strings_into_errors(engine: Engine) -> None:
-    run(engine, "CREATE TABLE t (a CHAR(3))")
-    run(engine, "INSERT INTO t VALUES ('abcdef')")
-    run(engine, "SET ENVIRONMENT STRING_TRUNCATE_ERROR 'error'")
-    assert fault_of(engine, "INSERT INTO t VALUES ('abcdef')").sqlcode == -1279
-    assert query(engine, "SELECT a FROM t") == [("abc",)]
-
-
 # -- cursors -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def filled(engine: Engine) -> Engine:
-    run(engine, "CREATE TABLE t (a INTEGER, b INTEGER)")
-    for n in range(1, 11):
-        run(engine, "INSERT INTO t VALUES (?, 0)", n)
-    return engine
 
 
 def test_open_cursors_do_not_disturb_each_other(filled: Engine) -> None:
@@ -595,11 +204,11 @@ def test_an_open_cursor_does_not_hide_what_others_commit(home: House, filled: En
 
 
 def test_the_end_of_a_transaction_releases_all_but_hold_cursors(filled: Engine) -> None:
-    filled.begin()
+    run(filled, "BEGIN WORK")
     plain = filled.open(filled.prepare("SELECT a FROM t ORDER BY a"))
     held = filled.open(filled.prepare("SELECT a FROM t ORDER BY a"), hold=True)
     filled.fetch(held, 1)
-    filled.commit()
+    run(filled, "COMMIT WORK")
     assert plain.released
     assert not held.released
     assert filled.fetch(held, 2) == ([(2,), (3,)], False)
@@ -616,26 +225,26 @@ def test_a_scroll_cursor_is_a_snapshot(filled: Engine) -> None:
 
 
 def test_where_current_of_means_the_row_fetched_last(filled: Engine) -> None:
-    filled.begin()
+    run(filled, "BEGIN WORK")
     cursor = filled.open(filled.prepare("SELECT a FROM t WHERE a < 4 FOR UPDATE"), name="c")
-    assert fault_of(filled, "UPDATE t SET b = 1 WHERE CURRENT OF c").sqlcode == -266
+    assert error_from(filled, "UPDATE t SET b = 1 WHERE CURRENT OF c").sqlcode == -266
     filled.fetch(cursor, 1)
     filled.fetch(cursor, 1)
     assert run(filled, "UPDATE t SET b = 1 WHERE CURRENT OF c").rows == 1
     filled.fetch(cursor, 1)
     assert run(filled, "DELETE FROM t WHERE CURRENT OF c").rows == 1
-    filled.commit()
+    run(filled, "COMMIT WORK")
     assert query(filled, "SELECT a, b FROM t WHERE a < 4 ORDER BY a") == [(1, 0), (2, 1)]
 
 
 def test_where_current_of_needs_a_cursor_for_update(filled: Engine) -> None:
-    assert fault_of(filled, "DELETE FROM t WHERE CURRENT OF nobody").sqlcode == -507
+    assert error_from(filled, "DELETE FROM t WHERE CURRENT OF nobody").sqlcode == -507
     cursor = filled.open(filled.prepare("SELECT a FROM t"), name="plain")
     filled.fetch(cursor, 1)
-    assert fault_of(filled, "DELETE FROM t WHERE CURRENT OF plain").sqlcode == -290
+    assert error_from(filled, "DELETE FROM t WHERE CURRENT OF plain").sqlcode == -290
     cursor = filled.open(filled.prepare("SELECT a, b FROM t FOR UPDATE OF b"), name="some")
     filled.fetch(cursor, 1)
-    assert codes(fault_of(filled, "UPDATE t SET a = 0 WHERE CURRENT OF some")) == (-364, 0, "a")
+    assert codes(error_from(filled, "UPDATE t SET a = 0 WHERE CURRENT OF some")) == (-364, 0, "a")
 
 
 def test_an_error_in_a_later_row_comes_when_that_row_is_fetched(filled: Engine) -> None:
@@ -658,38 +267,16 @@ def test_a_long_query_can_be_interrupted(filled: Engine) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        fault = fault_of(filled, text)
+        error = error_from(filled, text)
     finally:
         done.set()
         thread.join()
-    assert codes(fault) == (-213, -157, "")
+    assert codes(error) == (-213, -157, "")
     with contextlib.suppress(SqlError):
         query(
             filled, "SELECT 1 FROM t"
         )  # hit by an interrupt that came too late for the long one, if one did
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(10),)]
-
-
-@pytest.mark.parametrize("before", ["", "BEGIN WORK"])
-def test_a_definition_can_be_interrupted_between_its_steps(
-    filled: Engine, before: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps_of, begun = catalog.steps_of, list[str]()
-
-    def interrupted(definition: Definition) -> Iterator[Step]:
-        for step in steps_of(definition):
-            begun.append(step.sql)
-            yield step
-            filled.interrupt()
-
-    if before:
-        run(filled, before)
-    with monkeypatch.context() as patched:
-        patched.setattr(catalog, "steps_of", interrupted)
-        fault = fault_of(filled, "ALTER TABLE t ADD (c INTEGER, d INTEGER)")
-    assert codes(fault) == (-213, -157, "")
-    assert len(begun) == 2
-    assert query(filled, "SELECT FIRST 1 * FROM t ORDER BY a") == [(1, 0)]
 
 
 # -- ANSI --------------------------------------------------------------------------------------------------------------
@@ -700,7 +287,7 @@ def test_in_an_ansi_database_work_is_committed_by_commit_alone() -> None:
         one, two = home.engine(), home.engine()
         run(one, "CREATE TABLE t (a INTEGER)")
         run(one, "INSERT INTO t VALUES (1)")
-        assert fault_of(one, "BEGIN WORK").sqlcode == -535
+        assert error_from(one, "BEGIN WORK").sqlcode == -535
         run(one, "COMMIT WORK")
         assert query(two, "SELECT a FROM anna.t") == [(1,)]
         run(one, "INSERT INTO t VALUES (2)")
@@ -712,7 +299,10 @@ def test_in_an_ansi_database_work_is_committed_by_commit_alone() -> None:
 
 # -- end to end: a client's questions, the answers it gets, and the types that it is told ------------------------------
 
+
 DUAL = "FROM sysmaster:sysdual"
+
+
 Told = list[tuple[str, str]]
 
 
@@ -770,7 +360,7 @@ async def test_expressions_have_informixs_values_and_types(
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("SELECT 1/0 FROM systables WHERE tabid = 1", (-1202, 0, 0)),
         ("SELECT 'x'::INT FROM systables WHERE tabid = 1", (-1213, 0, 0)),
@@ -780,10 +370,10 @@ async def test_expressions_have_informixs_values_and_types(
     ],
 )
 async def test_what_has_no_answer_is_refused_by_number_and_place(
-    text: str, fault: tuple[int, int, int]
+    text: str, error: tuple[int, int, int]
 ) -> None:
     async with running() as dsn, aioifx.connect(dsn) as conn:
-        assert await refused(conn, text) == fault
+        assert await refused(conn, text) == error
         assert await conn.fetchval(f"SELECT 1 {DUAL}") == 1
 
 

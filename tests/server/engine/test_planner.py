@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from aioifx.server.engine import planner
@@ -13,13 +11,7 @@ from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.translate import translate as original
-from tests.server.talking import House, house, query, run
-
-
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house() as made:
-        yield made
+from tests.server.talking import House, query, run
 
 
 @pytest.fixture
@@ -61,10 +53,10 @@ def test_a_rolled_back_change_brings_the_old_plans_back(
 ) -> None:
     engine = home.engine()
     query(engine, TEXT, 1)
-    engine.begin()
+    run(engine, "BEGIN WORK")
     run(engine, "CREATE TABLE t (a INTEGER)")
     query(engine, TEXT, 1)
-    engine.rollback()
+    run(engine, "ROLLBACK WORK")
     translations.clear()
     query(engine, TEXT, 1)
     assert translations == []
@@ -89,7 +81,7 @@ def test_old_translations_are_forgotten(home: House, monkeypatch: pytest.MonkeyP
     engine = home.engine()
     for n in range(10):
         engine.prepare(f"SELECT tabid + {n} FROM systables")
-    assert len(engine._planner._plans) == 3
+    assert len(engine._state.planner._plans) == 3
 
 
 def test_a_statement_prepared_in_another_database_is_looked_up_again(home: House) -> None:
@@ -126,8 +118,8 @@ def outcome_of(engine: Engine, statement: Statement) -> int:
             engine.close_cursor(engine.open(statement))
         else:
             engine.execute(statement)
-    except SqlError as fault:
-        return fault.sqlcode
+    except SqlError as error:
+        return error.sqlcode
     return 0
 
 
@@ -164,8 +156,8 @@ def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(home: House
     engine = home.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
-    engine.begin()
+    run(engine, "BEGIN WORK")
     run(engine, "ALTER TABLE t MODIFY (a CHAR(3))")
     assert outcome_of(engine, statement) == -710
-    engine.rollback()
+    run(engine, "ROLLBACK WORK")
     assert outcome_of(engine, statement) == 0

@@ -54,17 +54,17 @@ def test_databases_are_shown_with_their_locales(connection: sqlite3.Connection) 
 
 
 def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> None:
-    databases, roster = Databases(), SessionRegistry()
-    anna = roster.enter("anna", "desk", 12)
-    roster.enter("bert")
-    refresh("syssessions", connection, databases, roster)
+    databases, registry = Databases(), SessionRegistry()
+    anna = registry.enter("anna", "desk", 12)
+    registry.enter("bert")
+    refresh("syssessions", connection, databases, registry)
     assert [
         (row["sid"], row["username"], row["hostname"], row["pid"]) for row in rows(connection, "syssessions")
     ] == [
         (1, "anna", "desk", 12),
         (2, "bert", "", 0),
     ]
-    roster.leave(anna)
-    refresh("syssessions", connection, databases, roster)
+    registry.leave(anna)
+    refresh("syssessions", connection, databases, registry)
     assert [row["username"] for row in rows(connection, "syssessions")] == ["bert"]
     databases.close()

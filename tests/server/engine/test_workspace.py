@@ -1,24 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sqlite.transactions import Transactions
-from tests.server.talking import House, house, run
-
-
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house() as made:
-        yield made
+from tests.server.talking import House, run
 
 
 def workspace_of(engine: Engine) -> Workspace:
-    assert engine._workspace is not None
-    return engine._workspace
+    assert engine._state.workspace is not None
+    return engine._state.workspace
 
 
 def test_the_stamp_moves_with_every_change_of_the_schema(home: House) -> None:
@@ -32,7 +22,7 @@ def test_the_stamp_moves_with_every_change_of_the_schema(home: House) -> None:
 def test_the_stamp_moves_when_a_change_is_committed_or_undone(home: House) -> None:
     one, two = home.engine(), home.engine()
     for end in (Transactions.commit, Transactions.rollback):
-        one.begin()
+        run(one, "BEGIN WORK")
         run(one, "CREATE TABLE t (a INTEGER)" if end is Transactions.commit else "DROP TABLE t")
         before = workspace_of(two).stamp
         workspace_of(one).end_transaction(end)

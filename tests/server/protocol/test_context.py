@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioifx.server.engine.control_statements import StatementResult, TransactionEvent
 from aioifx.server.engine.engine import Engine
+from aioifx.server.engine.results import StatementResult, TransactionEvent
 from aioifx.server.protocol.context import Identity, SessionContext
 from aioifx.server.sql.errors import SqlError
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities

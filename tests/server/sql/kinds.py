@@ -90,10 +90,10 @@ def settings() -> Settings:
     return Settings(now=NOW)
 
 
-def fault_of(call: Callable[..., object], *arguments: object) -> int | None:
-    """The SQLCODE of the fault that a call raises; None when it raises none."""
+def error_of(call: Callable[..., object], *arguments: object) -> int | None:
+    """The SQLCODE of the error that a call raises; None when it raises none."""
     try:
         call(*arguments)
-    except SqlError as fault:
-        return fault.sqlcode
+    except SqlError as error:
+        return error.sqlcode
     return None

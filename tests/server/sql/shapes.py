@@ -103,8 +103,8 @@ def condition_shape(text: str) -> str:
     return shape(select_of(parse(f"SELECT 1 FROM t WHERE {text}")).where)
 
 
-def fault_of(marked: str) -> tuple[int, str]:
-    """SQLCODE and token of the fault that a text raises, which must point at the place marked with ``^``."""
+def error_of(marked: str) -> tuple[int, str]:
+    """SQLCODE and token of the error that a text raises, which must point at the place marked with ``^``."""
     place = marked.index("^")
     with pytest.raises(SqlError) as caught:
         parse(marked.replace("^", ""))

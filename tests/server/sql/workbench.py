@@ -6,7 +6,6 @@ import sqlite3
 from datetime import datetime
 
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.engine import numbered
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Plan
@@ -20,7 +19,8 @@ from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.translate import translate
-from aioifx.server.sqlite.error_mapping import fault_of
+from aioifx.server.sqlite.dml import numbered
+from aioifx.server.sqlite.error_mapping import sql_error_of
 from aioifx.sqltypes import Row, Value
 
 NOW = datetime(2026, 5, 4, 12, 34, 56, 789_012)
@@ -38,11 +38,11 @@ class Workbench:
         self.connection.execute("PRAGMA foreign_keys=ON")
         self.delimident = False
         self.settings = Settings(user="ann", database="stores", now=NOW)
-        self._faults: list[SqlError] = []
+        self._errors: list[SqlError] = []
         self._serials: dict[tuple[int, str], int] = {}
         self._target: Table | None = None
-        sqlite_functions.register(self.connection, self.settings, self._faults.append)
-        register_extras(self.connection, self._faults.append)
+        sqlite_functions.register(self.connection, self.settings, self._errors.append)
+        register_extras(self.connection, self._errors.append)
         self.connection.create_function("ifx_serial", 2, self._serial)
         for step in (*catalog.creation_steps("ann"), *catalog.session_steps()):
             self.connection.execute(step.sql, step.values)
@@ -70,13 +70,13 @@ class Workbench:
     def plan(self, text: str) -> Plan:
         return translate(parse(text, delimident=self.delimident), self.schema, self.settings)
 
-    def fault(self, text: str, *values: Value) -> tuple[int, str, int]:
-        """SQLCODE, token and offset of the fault that the statement ends with."""
+    def error(self, text: str, *values: Value) -> tuple[int, str, int]:
+        """SQLCODE, token and offset of the error that the statement ends with."""
         try:
             self.run(text, *values)
-        except SqlError as fault:
-            return fault.sqlcode, fault.token, fault.offset
-        raise AssertionError(f"no fault from {text}")
+        except SqlError as error:
+            return error.sqlcode, error.token, error.offset
+        raise AssertionError(f"no error from {text}")
 
     def run(self, text: str, *values: Value) -> int:
         """Run a statement without rows; gives how many it affected."""
@@ -122,11 +122,11 @@ class Workbench:
             self.connection.execute("RELEASE ddl")
 
     def _told(self, error: sqlite3.Error, change: plans.Change | None) -> Exception:
-        if self._faults:
-            fault = self._faults[-1]
-            self._faults.clear()
-            return fault
-        return fault_of(error, change) or error
+        if self._errors:
+            raised = self._errors[-1]
+            self._errors.clear()
+            return raised
+        return sql_error_of(error, change) or error
 
     def rows(self, text: str, *values: Value) -> list[Row]:
         """The rows of a query as Python values."""

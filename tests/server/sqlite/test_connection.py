@@ -13,7 +13,7 @@ from aioifx.server.sqlite.connection import connect
 
 def test_translated_sql_finds_its_functions_and_the_settings(tmp_path: Path) -> None:
     settings = Settings(user="anna")
-    with closing(connect(tmp_path / "a.sqlite", settings, lambda fault: None)) as connection:
+    with closing(connect(tmp_path / "a.sqlite", settings, lambda error: None)) as connection:
         assert connection.execute("SELECT ifx_user()").fetchone() == ("anna",)
         settings.user = "bert"
         assert connection.execute("SELECT ifx_user()").fetchone() == ("bert",)
@@ -21,18 +21,18 @@ def test_translated_sql_finds_its_functions_and_the_settings(tmp_path: Path) -> 
 
 
 def test_what_a_function_raised_is_told_before_sqlite_forgets_it(tmp_path: Path) -> None:
-    faults: list[SqlError] = []
-    with closing(connect(tmp_path / "a.sqlite", Settings(), faults.append)) as connection:
+    errors: list[SqlError] = []
+    with closing(connect(tmp_path / "a.sqlite", Settings(), errors.append)) as connection:
         for text, sqlcode in (
             ("SELECT ifx_div(1, 0, 131076)", -1202),
             ("SELECT ifx_required(NULL, 'c', -391)", -391),
         ):
             with pytest.raises(sqlite3.OperationalError):
                 connection.execute(text)
-            assert faults.pop().sqlcode == sqlcode
+            assert errors.pop().sqlcode == sqlcode
 
 
 def test_references_are_enforced(tmp_path: Path) -> None:
-    with closing(connect(tmp_path / "a.sqlite", Settings(), lambda fault: None)) as connection:
+    with closing(connect(tmp_path / "a.sqlite", Settings(), lambda error: None)) as connection:
         assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
         assert connection.execute("PRAGMA synchronous").fetchone() == (0,)

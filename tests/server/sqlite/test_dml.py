@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from aioifx.server.engine import engine as engines
+from aioifx.server.engine import session_state
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
@@ -46,7 +46,7 @@ IN_THE_MIDDLE = 60
 
 
 def interrupts_of(engine: Engine) -> Awaited:
-    interrupts = engine._interrupts
+    interrupts = engine._state.interrupts
     assert isinstance(interrupts, Awaited)
     return interrupts
 
@@ -63,7 +63,7 @@ def interrupted(engine: Engine, text: str, looks: int) -> None:
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    monkeypatch.setattr(engines, "Interrupts", Awaited)
+    monkeypatch.setattr(session_state, "Interrupts", Awaited)
     with house() as made:
         yield made
 
@@ -135,7 +135,7 @@ def test_rows_that_are_being_written_are_undone_too(engine: Engine) -> None:
 
 
 def test_an_ansi_transaction_survives_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "Interrupts", Awaited)
+    monkeypatch.setattr(session_state, "Interrupts", Awaited)
     with house(LogMode.ANSI) as home:
         engine = home.engine()
         run(engine, "CREATE TABLE t (a INTEGER)")

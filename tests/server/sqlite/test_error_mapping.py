@@ -91,9 +91,9 @@ def failed(connection: sqlite3.Connection, sql: str) -> sqlite3.Error:
 def test_constraints_are_told_by_their_names(
     connection: sqlite3.Connection, verb: Verb, sql: str, codes: tuple[int, int, str]
 ) -> None:
-    fault = error_mapping.fault_of(failed(connection, sql), Change(verb, sql, PARENT))
-    assert fault is not None
-    assert (fault.sqlcode, fault.isamcode, fault.token) == codes
+    error = error_mapping.sql_error_of(failed(connection, sql), Change(verb, sql, PARENT))
+    assert error is not None
+    assert (error.sqlcode, error.isamcode, error.token) == codes
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_broken_reference_is_found_and_nothing_is_changed(
     if inside:
         connection.execute("BEGIN")
     assert error_mapping.is_foreign_key(failed(connection, sql))
-    fault = error_mapping.broken_reference(
+    error = error_mapping.broken_reference(
         connection,
         Change(verb, sql, table),
         Schema(),  # type: ignore[arg-type]
         lambda: connection.execute(sql),
     )
-    assert (fault.sqlcode, fault.isamcode, fault.token) == codes
+    assert (error.sqlcode, error.isamcode, error.token) == codes
     assert connection.in_transaction is inside
     assert connection.execute("SELECT COUNT(*) FROM t100").fetchone() == (2,)
     assert connection.execute("SELECT p FROM t101").fetchall() == [(1,)]
@@ -133,14 +133,14 @@ def test_a_broken_reference_is_found_and_nothing_is_changed(
 
 def test_an_interrupted_query_is_minus_213(connection: sqlite3.Connection) -> None:
     connection.set_progress_handler(lambda: 1, 1)
-    error = failed(connection, "SELECT COUNT(*) FROM t100, t100, t100")
-    fault = error_mapping.fault_of(error, None)
-    assert fault is not None
-    assert (fault.sqlcode, fault.isamcode) == (-213, -157)
+    failure = failed(connection, "SELECT COUNT(*) FROM t100, t100, t100")
+    error = error_mapping.sql_error_of(failure, None)
+    assert error is not None
+    assert (error.sqlcode, error.isamcode) == (-213, -157)
 
 
 def test_what_must_not_happen_has_no_meaning(connection: sqlite3.Connection) -> None:
-    assert error_mapping.fault_of(failed(connection, "SELECT nothing FROM t100"), None) is None
+    assert error_mapping.sql_error_of(failed(connection, "SELECT nothing FROM t100"), None) is None
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,6 @@ def test_limits_of_sqlite_are_told_as_what_is_not_served(
 ) -> None:
     with pytest.raises(sqlite3.Error) as raised:
         connection.execute(statement).fetchall()
-    fault = error_mapping.fault_of(raised.value, None)
-    assert fault is not None
-    assert (fault.sqlcode, fault.token) == reported
+    error = error_mapping.sql_error_of(raised.value, None)
+    assert error is not None
+    assert (error.sqlcode, error.token) == reported

@@ -40,8 +40,8 @@ def test_rows_before_the_first_that_fails_are_kept(rows: list[tuple[Stored, ...]
     try:
         insert_each(connection, INSERT, rows, Interrupts(), again)
         assert first_twice == len(rows)
-    except SqlError as fault:
-        assert fault.sqlcode == -268
+    except SqlError as error:
+        assert error.sqlcode == -268
     assert [(number,) for number in numbers(connection)] == rows[:first_twice]
     connection.close()
 

@@ -40,7 +40,7 @@ def test_what_is_chosen_once_binds_as_what_is_chosen_each_time(values: tuple[Val
 @pytest.mark.parametrize(
     ("values", "sqlcode"), [((), -254), ((1, 2), -254), (("x",), -1213), ((2**31,), -1215)]
 )
-def test_what_cannot_be_bound_is_a_fault(values: tuple[Value, ...], sqlcode: int) -> None:
+def test_what_cannot_be_bound_is_an_error(values: tuple[Value, ...], sqlcode: int) -> None:
     with pytest.raises(SqlError) as caught:
         Binders(PARAMETERS[:1]).bind(values, SETTINGS)
     assert caught.value.sqlcode == sqlcode
@@ -52,7 +52,7 @@ def test_a_whole_number_is_not_made_of_a_broken_one() -> None:
     assert caught.value.sqlcode == -415
 
 
-def test_a_type_that_is_not_stored_is_a_fault() -> None:
+def test_a_type_that_is_not_stored_is_an_error() -> None:
     with pytest.raises(SqlError) as caught:
         Binders((Parameter(SqlType(TypeCode.BYTE, 56)),))
     assert caught.value.sqlcode == -1260
@@ -77,7 +77,7 @@ def test_rows_before_one_that_cannot_be_bound_are_bound(
     binders = Binders(PARAMETERS[:3])
     rows: list[tuple[Value, ...]] = [*ROWS]
     rows.insert(at, bad)
-    bound, fault = binders.bind_rows(rows, SETTINGS)
+    bound, error = binders.bind_rows(rows, SETTINGS)
     assert bound == [binders.bind(row, SETTINGS) for row in ROWS[:at]]
-    assert fault is not None
-    assert fault.sqlcode == sqlcode
+    assert error is not None
+    assert error.sqlcode == sqlcode

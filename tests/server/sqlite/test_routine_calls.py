@@ -64,7 +64,7 @@ def test_arguments_arrive_as_python_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "fault"),
+    ("error", "expected"),
     [
         (DatabaseError("no more stock", sqlcode=-746), (-746, 0, "no more stock")),
         (DatabaseError("no more stock"), (-746, 0, "no more stock")),
@@ -74,7 +74,7 @@ def test_arguments_arrive_as_python_values() -> None:
     ],
 )
 def test_an_error_that_a_routine_raises_reaches_the_client(
-    home: House, error: Exception, fault: tuple[int, int, str]
+    home: House, error: Exception, expected: tuple[int, int, str]
 ) -> None:
     def fail(n: int) -> int:
         raise error
@@ -84,7 +84,7 @@ def test_an_error_that_a_routine_raises_reaches_the_client(
     for text in ("EXECUTE FUNCTION fail(1)", "SELECT fail(tabid) FROM systables"):
         with pytest.raises(SqlError) as caught:
             query(engine, text)
-        assert codes(caught.value) == fault
+        assert codes(caught.value) == expected
 
 
 def test_a_defect_of_a_routine_is_logged_and_told_as_internal(

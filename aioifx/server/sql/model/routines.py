@@ -63,8 +63,8 @@ class Routine:
 def _type(routine: str, text: str) -> SqlType:
     try:
         type_ = parse_type_text(text)
-    except SqlError as fault:
-        raise InterfaceError(f"routine {routine}: unknown type {text!r} ({fault})") from None
+    except SqlError as error:
+        raise InterfaceError(f"routine {routine}: unknown type {text!r} ({error})") from None
     if form_of(type_) is None:
         raise InterfaceError(f"routine {routine}: unsupported type {text}")
     return type_

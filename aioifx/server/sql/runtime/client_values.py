@@ -187,8 +187,8 @@ def storer(sql_type: SqlType) -> Storer:
             return None
         try:
             convert_value = assigner(type_number(natural_type), target)
-        except SqlError as fault:
-            raise SqlError(_IMPOSSIBLE if fault.sqlcode == -1260 else fault.sqlcode) from None
+        except SqlError as error:
+            raise SqlError(_IMPOSSIBLE if error.sqlcode == -1260 else error.sqlcode) from None
         return convert_value(stored, settings)
 
     return _with_fast_path(form, sql_type, assign)

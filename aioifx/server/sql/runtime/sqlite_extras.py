@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
-from aioifx.server.sql.runtime.sqlite_functions import FaultSink, Function, FunctionSpec, guarded
+from aioifx.server.sql.runtime.sqlite_functions import ErrorSink, Function, FunctionSpec, guarded
 from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, NOT_NULL, Qualifier, TypeCode, Unit
 
 
@@ -220,9 +220,9 @@ class Registrar(Protocol):
         """Register a function for SQL."""
 
 
-def register_extras(connection: Registrar, on_fault: FaultSink) -> None:
+def register_extras(connection: Registrar, on_error: ErrorSink) -> None:
     """Register these functions on a SQLite connection, in addition to those of `sqlite_functions.register`."""
     for spec in EXTRAS:
         connection.create_function(
-            spec.name, spec.arguments, guarded(spec.call, on_fault), deterministic=spec.deterministic
+            spec.name, spec.arguments, guarded(spec.call, on_error), deterministic=spec.deterministic
         )

@@ -68,11 +68,11 @@ Dates and times: d is a DATE, dt a DATE or DATETIME of type T, i an INTERVAL
     ifx_to_char(v, T[, text])   text
     ifx_to_date(text, text, R)  DATE or DATETIME of type R; without a format use ifx_cast
 
-Session and faults
+Session and errors
 
     ifx_user()  ifx_dbservername()
     ifx_dbinfo(option[, argument])          -728 when unknown; utc_to_datetime gives DATETIME YEAR TO SECOND
-    ifx_raise(sqlcode[, text])  the fault of that number, with that name, whenever it is evaluated
+    ifx_raise(sqlcode[, text])  the error of that number, with that name, whenever it is evaluated
 
 Aggregates: COUNT, MIN and MAX are SQLite's own; all but the last two also serve OVER (..)
 
@@ -114,7 +114,7 @@ from aioifx.sqltypes import Value
 Function: TypeAlias = Callable[..., Stored]
 """A function called with stored values, and with the session's settings as its first argument if needed."""
 
-FaultSink: TypeAlias = Callable[[SqlError], None]
+ErrorSink: TypeAlias = Callable[[SqlError], None]
 
 _INTERNAL_ERROR: Final = -768
 
@@ -153,65 +153,65 @@ class Connection(Protocol):
         """Register a collation."""
 
 
-def register(connection: Connection, settings: Settings, on_fault: FaultSink) -> None:
+def register(connection: Connection, settings: Settings, on_error: ErrorSink) -> None:
     """Register every name of this module on a SQLite connection.
 
     Args:     settings: read whenever a function runs; the session changes them between statements.
-              on_fault: called with each error before SQLite replaces it with an error without a reason.
+              on_error: called with each error before SQLite replaces it with an error without a reason.
     """
     for spec in FUNCTIONS:
         call = partial(spec.call, settings) if spec.with_settings else spec.call
         connection.create_function(
-            spec.name, spec.arguments, guarded(call, on_fault), deterministic=spec.deterministic
+            spec.name, spec.arguments, guarded(call, on_error), deterministic=spec.deterministic
         )
     for name, window in WINDOW_AGGREGATES.items():
-        connection.create_window_function(name, 1, partial(_GuardedWindow, window, on_fault))
+        connection.create_window_function(name, 1, partial(_GuardedWindow, window, on_error))
     for name, aggregate in AGGREGATES.items():
-        connection.create_aggregate(name, 1, partial(_Guarded, aggregate, on_fault))
+        connection.create_aggregate(name, 1, partial(_Guarded, aggregate, on_error))
     connection.create_collation("ifx_decimal", compare_decimals)
 
 
-def guarded(call: Callable[..., Stored], on_fault: FaultSink) -> Function:
-    """The function, with its errors reported to *on_fault*, because SQLite only reports that it failed."""
+def guarded(call: Callable[..., Stored], on_error: ErrorSink) -> Function:
+    """The function, with its errors reported to *on_error*, because SQLite only reports that it failed."""
 
     def run(*arguments: Value) -> Stored:
         try:
             return call(*arguments)
-        except SqlError as fault:
-            on_fault(fault)
+        except SqlError as error:
+            on_error(error)
             raise
         except Exception as error:
-            raise _internal(error, on_fault) from error
+            raise _internal(error, on_error) from error
 
     return run
 
 
-def _internal(error: Exception, on_fault: FaultSink) -> SqlError:
+def _internal(error: Exception, on_error: ErrorSink) -> SqlError:
     """The error for an internal error in a function, which must not end the session or reach the client."""
-    fault = SqlError(_INTERNAL_ERROR)
-    fault.__cause__ = error
-    on_fault(fault)
-    return fault
+    raised = SqlError(_INTERNAL_ERROR)
+    raised.__cause__ = error
+    on_error(raised)
+    return raised
 
 
 class _Guarded:
     """An aggregate whose errors are reported."""
 
-    def __init__(self, make: Callable[[], Aggregate], on_fault: FaultSink) -> None:
+    def __init__(self, make: Callable[[], Aggregate], on_error: ErrorSink) -> None:
         aggregate = make()
-        self.step = guarded(aggregate.step, on_fault)
-        self.finalize = guarded(aggregate.finalize, on_fault)
+        self.step = guarded(aggregate.step, on_error)
+        self.finalize = guarded(aggregate.finalize, on_error)
 
 
 class _GuardedWindow:
     """The same for an aggregate that supports windows."""
 
-    def __init__(self, make: Callable[[], WindowAggregate], on_fault: FaultSink) -> None:
+    def __init__(self, make: Callable[[], WindowAggregate], on_error: ErrorSink) -> None:
         aggregate = make()
-        self.step = guarded(aggregate.step, on_fault)
-        self.inverse = guarded(aggregate.inverse, on_fault)
-        self.value = guarded(aggregate.value, on_fault)
-        self.finalize = guarded(aggregate.finalize, on_fault)
+        self.step = guarded(aggregate.step, on_error)
+        self.inverse = guarded(aggregate.inverse, on_error)
+        self.value = guarded(aggregate.value, on_error)
+        self.finalize = guarded(aggregate.finalize, on_error)
 
 
 # --- conversion and comparison --------------------------------------------------------------------------------------

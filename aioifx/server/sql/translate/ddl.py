@@ -162,8 +162,8 @@ def _drop(node: nodes.Drop, context: Context) -> Plan:
 def _drop_table(node: nodes.Drop, context: Context) -> Plan:
     try:
         table = definable(node.name, context)
-    except SqlError as fault:
-        if fault.sqlcode == -206 and node.if_exists:
+    except SqlError as error:
+        if error.sqlcode == -206 and node.if_exists:
             return Plan(StatementType.DROP_TABLE, _NOTHING)
         raise
     steps: list[Step] = []
@@ -312,8 +312,8 @@ def _drop_object(node: nodes.Drop, context: Context) -> Plan:
     if found is None or found.kind not in wanted or found.is_system:
         if node.if_exists:
             return Plan(type_, _NOTHING)
-        fault = (-206, -111) if is_view else (-218, 0)
-        raise SqlError(*fault, token=node.name.name, offset=node.name.offset)
+        codes = (-206, -111) if is_view else (-218, 0)
+        raise SqlError(*codes, token=node.name.name, offset=node.name.offset)
     return Plan(type_, Definition((), (*_dependents(node, found, context), RemoveTable(found))))
 
 

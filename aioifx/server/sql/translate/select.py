@@ -337,7 +337,7 @@ class _Grouping:
             return
         for name, output, expression in items:
             if expression is not None:
-                self._check(expression, self._fault_of(expression))
+                self._check(expression, self._sqlcode_of(expression))
             elif output.sql not in self._texts:
                 raise SqlError(-294, token=name)
         if self._node.having is not None:
@@ -350,7 +350,7 @@ class _Grouping:
             if _name_of(item.expression) not in labels:
                 self._check(item.expression, -294)
 
-    def _fault_of(self, expression: nodes.Expression) -> int:
+    def _sqlcode_of(self, expression: nodes.Expression) -> int:
         is_mixed = (
             not self._node.group_by and not isinstance(expression, nodes.Column) and has_aggregate(expression)
         )

@@ -110,8 +110,8 @@ def drop_sequence(node: nodes.Drop, context: Context) -> Plan:
     """DROP SEQUENCE, including its synonyms."""
     try:
         table, _ = _found(node.name, context)
-    except SqlError as fault:
-        if fault.sqlcode == _NO_SUCH and node.if_exists:
+    except SqlError as error:
+        if error.sqlcode == _NO_SUCH and node.if_exists:
             return Plan(StatementType.DROP_SEQUENCE, plan.Nothing())
         raise
     gone = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]

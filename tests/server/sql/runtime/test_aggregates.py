@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aioifx.server.sql.runtime import aggregates
 from aioifx.server.sql.runtime.aggregates import Aggregate, WindowAggregate
 from aioifx.server.sql.runtime.decimals import decimal_text
-from tests.server.sql.kinds import fault_of
+from tests.server.sql.kinds import error_of
 
 NUMERIC = [
     aggregates.Sum,
@@ -43,15 +43,15 @@ def test_sums_of_integers_and_decimals_are_exact() -> None:
     assert over(aggregates.Sum, ["1e125", "1e-100", "-1e125"]) == decimal_text(Decimal("1e-100"))
     assert over(aggregates.Average, [1, 2]) == "1.5"
     assert over(aggregates.Average, [1, 1, 2]) == "1." + "3" * 31
-    assert fault_of(over, aggregates.Sum, ["9e125", "9e125"]) == -1226
-    assert fault_of(over, aggregates.Sum, ["abc"]) == -1213
+    assert error_of(over, aggregates.Sum, ["9e125", "9e125"]) == -1226
+    assert error_of(over, aggregates.Sum, ["abc"]) == -1213
 
 
 def test_a_float_makes_the_result_a_float() -> None:
     assert over(aggregates.Sum, [0.1, 0.2, 0.3]) == 0.6
     assert over(aggregates.Average, [1.0, 2]) == 1.5
     assert isinstance(over(aggregates.Range, [1.0, 2.0]), float)
-    assert fault_of(over, aggregates.Sum, [1.7e308, 1.7e308]) == -1223
+    assert error_of(over, aggregates.Sum, [1.7e308, 1.7e308]) == -1223
 
 
 @given(st.lists(numbers, min_size=2, max_size=20))
@@ -88,12 +88,12 @@ def test_a_moving_window_is_as_good_as_a_new_one(
 def test_intervals_add_up_as_integers() -> None:
     assert over(aggregates.IntervalSum, [12, None, -5]) == 7
     assert over(aggregates.IntervalAverage, [-7, -8]) == -7
-    assert fault_of(over, aggregates.IntervalSum, [2**62, 2**62]) == -1265
+    assert error_of(over, aggregates.IntervalSum, [2**62, 2**62]) == -1265
 
 
 def test_a_second_row_is_one_too_many_for_a_scalar_subquery() -> None:
     assert over(aggregates.Single, ["x"]) == "x"
-    assert fault_of(over, aggregates.Single, [None, "x"]) == -284
+    assert error_of(over, aggregates.Single, [None, "x"]) == -284
 
 
 def test_sums_keep_all_32_digits() -> None:

@@ -26,7 +26,7 @@ from tests.server.sql.kinds import (
     char,
     datetime_type,
     decimal,
-    fault_of,
+    error_of,
     interval,
     lvarchar,
     money,
@@ -162,7 +162,7 @@ def test_conversions(value: Stored, source: SqlType, target: SqlType, result: St
 def test_what_cannot_be_converted_says_why(
     value: Stored, source: SqlType, target: SqlType, sqlcode: int
 ) -> None:
-    assert fault_of(convert, value, source, target, kinds.settings()) == sqlcode
+    assert error_of(convert, value, source, target, kinds.settings()) == sqlcode
 
 
 @pytest.mark.parametrize("source", ALL, ids=str)
@@ -173,25 +173,25 @@ def test_null_becomes_null_of_any_type(source: SqlType, target: SqlType) -> None
 
 
 @given(st.text(alphabet="0123456789-+./: eE$tf\tü", max_size=24), st.sampled_from(ALL))
-def test_any_text_converts_or_is_a_fault(text: str, target: SqlType) -> None:
+def test_any_text_converts_or_is_an_error(text: str, target: SqlType) -> None:
     settings = kinds.settings()
     try:
         stored = convert(text, lvarchar(24), target, settings)
         # what was read once is read alike when it is shown
         shown = as_text(stored, target, settings)
         again = convert(shown, lvarchar(400), target, settings)
-    except SqlError as fault:
-        assert fault.sqlcode in range(-1290, -1199)
+    except SqlError as error:
+        assert error.sqlcode in range(-1290, -1199)
     else:
         assert again == stored
 
 
 @given(st.text(max_size=30), st.sampled_from(ALL))
-def test_any_unicode_text_converts_or_is_a_fault(text: str, target: SqlType) -> None:
+def test_any_unicode_text_converts_or_is_an_error(text: str, target: SqlType) -> None:
     try:
         convert(text, lvarchar(40), target, kinds.settings())
-    except SqlError as fault:
-        assert fault.sqlcode in range(-1290, -1199) or fault.sqlcode == -23103
+    except SqlError as error:
+        assert error.sqlcode in range(-1290, -1199) or error.sqlcode == -23103
 
 
 def test_sizes_count_bytes_of_the_code_set() -> None:
@@ -215,7 +215,7 @@ def test_cut_strings_are_an_error_where_the_session_wants_it() -> None:
     assign = assigner(n(varchar(9)), n(char(3)))
     assert assign("abcd", settings) == "abc"
     settings.string_truncate_error = True
-    assert fault_of(assign, "abcd", settings) == -1279
+    assert error_of(assign, "abcd", settings) == -1279
     assert assign("abc   ", settings) == "abc"
     assert convert("abcd", varchar(9), char(3), settings) == "abc"
 
@@ -290,7 +290,7 @@ def test_comparisons(
 def test_what_cannot_be_compared_says_why(
     left: Stored, left_type: SqlType, right: Stored, right_type: SqlType, sqlcode: int
 ) -> None:
-    assert fault_of(compare, left, left_type, right, right_type, kinds.settings()) == sqlcode
+    assert error_of(compare, left, left_type, right, right_type, kinds.settings()) == sqlcode
 
 
 def test_every_two_types_compare_or_are_refused() -> None:
@@ -300,8 +300,8 @@ def test_every_two_types_compare_or_are_refused() -> None:
             left, right = (samples.get(each.kind, None) for each in (first, second))
             try:
                 compare(left, first, right, second, kinds.settings())
-            except SqlError as fault:
-                assert fault.sqlcode in (-1260, -1266)
+            except SqlError as error:
+                assert error.sqlcode in (-1260, -1266)
 
 
 def test_a_datetime_compares_with_one_of_other_fields_by_what_both_have() -> None:

@@ -32,7 +32,7 @@ from tests.server.sql.kinds import (
     char,
     datetime_type,
     decimal,
-    fault_of,
+    error_of,
     interval,
     lvarchar,
     money,
@@ -106,18 +106,18 @@ def test_what_is_stored_without_detours_is_what_detours_would_store(value: objec
         stored, own = natural(value, SETTINGS)
         try:
             return assigner(type_number(own), type_number(sql_type))(stored, SETTINGS)
-        except SqlError as fault:
-            raise SqlError(-415 if fault.sqlcode == -1260 else fault.sqlcode) from None
+        except SqlError as error:
+            raise SqlError(-415 if error.sqlcode == -1260 else error.sqlcode) from None
 
     assert outcome(lambda: store(value, sql_type, SETTINGS)) == outcome(by_detours)
 
 
 def outcome(work: Callable[[], object]) -> object:
-    """What it gives, or the SQLCODE of its fault."""
+    """What it gives, or the SQLCODE of its error."""
     try:
         return work()
-    except SqlError as fault:
-        return "fault", fault.sqlcode
+    except SqlError as error:
+        return "error", error.sqlcode
 
 
 @given(st.dates())
@@ -262,7 +262,7 @@ def test_assigning_fits_the_value_to_the_column(value: object, sql_type: SqlType
     ids=str,
 )
 def test_what_cannot_be_assigned_says_why(value: object, sql_type: SqlType, sqlcode: int) -> None:
-    assert fault_of(store, value, sql_type, SETTINGS) == sqlcode
+    assert error_of(store, value, sql_type, SETTINGS) == sqlcode
 
 
 VALUES = st.one_of(
@@ -296,11 +296,11 @@ TYPES += DATETIME_TYPES + kinds.INTERVAL_TYPES
 
 
 @given(VALUES, st.sampled_from(TYPES))
-def test_any_value_is_stored_and_loaded_or_is_a_fault(value: object, sql_type: SqlType) -> None:
+def test_any_value_is_stored_and_loaded_or_is_an_error(value: object, sql_type: SqlType) -> None:
     try:
         stored = store(value, sql_type, SETTINGS)
-    except SqlError as fault:
-        assert fault.sqlcode < 0
+    except SqlError as error:
+        assert error.sqlcode < 0
         return
     loaded = load(stored, sql_type)
     assert (loaded is None) == (value is None)
@@ -335,7 +335,7 @@ def test_what_needs_no_loading_has_no_loader() -> None:
     assert loader(FLOAT) is None
     assert loader(varchar(5)) is None
     assert loader(SqlType(TypeCode.NULL)) is None
-    assert fault_of(loader, kinds.BLOB) == -1260
+    assert error_of(loader, kinds.BLOB) == -1260
 
 
 def test_makers_look_at_a_type_once() -> None:
@@ -346,7 +346,7 @@ def test_makers_look_at_a_type_once() -> None:
 def test_cut_strings_are_an_error_where_the_session_wants_it() -> None:
     settings = kinds.settings()
     settings.string_truncate_error = True
-    assert fault_of(store, "abcd", char(3), settings) == -1279
+    assert error_of(store, "abcd", char(3), settings) == -1279
     assert store("abc  ", char(3), settings) == "abc"
 
 

@@ -10,7 +10,7 @@ from aioifx.server.sql.runtime import date_parts
 from aioifx.server.sql.runtime.dates import days_of
 from aioifx.sqltypes import Unit
 from tests.server.sql import kinds
-from tests.server.sql.kinds import DATE, fault_of, n
+from tests.server.sql.kinds import DATE, error_of, n
 
 SETTINGS = kinds.settings()
 SECONDS = n(kinds.YEAR_TO_SECOND)
@@ -32,18 +32,18 @@ def test_parts_of_a_datetime_need_the_field() -> None:
     text = "2026-05-04 12:34:56"
     assert date_parts.month(SETTINGS, text, SECONDS) == 5
     assert date_parts.day(SETTINGS, "04 12", n(kinds.datetime_type(Unit.DAY, Unit.HOUR))) == 4
-    assert fault_of(date_parts.year, SETTINGS, "12:34", n(kinds.HOUR_TO_MINUTE)) == -1266
-    assert fault_of(date_parts.weekday, SETTINGS, "12:34", n(kinds.HOUR_TO_MINUTE)) == -1266
-    assert fault_of(date_parts.year, SETTINGS, 5, n(kinds.INTEGER)) == -1266
+    assert error_of(date_parts.year, SETTINGS, "12:34", n(kinds.HOUR_TO_MINUTE)) == -1266
+    assert error_of(date_parts.weekday, SETTINGS, "12:34", n(kinds.HOUR_TO_MINUTE)) == -1266
+    assert error_of(date_parts.year, SETTINGS, 5, n(kinds.INTEGER)) == -1266
 
 
 def test_mdy_names_the_number_that_is_wrong() -> None:
     assert date_parts.mdy(2, 29, 2024) == days_of(date(2024, 2, 29))
     assert date_parts.mdy("5", "4.9", 2026) == FOURTH
     assert date_parts.mdy(None, 1, 2024) is None
-    assert fault_of(date_parts.mdy, 1, 1, 0) == -1204
-    assert fault_of(date_parts.mdy, 13, 1, 2024) == -1205
-    assert fault_of(date_parts.mdy, 2, 30, 2024) == -1206
+    assert error_of(date_parts.mdy, 1, 1, 0) == -1204
+    assert error_of(date_parts.mdy, 13, 1, 2024) == -1205
+    assert error_of(date_parts.mdy, 2, 30, 2024) == -1206
 
 
 def test_adding_months_keeps_last_days_and_the_time() -> None:
@@ -52,8 +52,8 @@ def test_adding_months_keeps_last_days_and_the_time() -> None:
         date(2025, 2, 28)
     )
     assert date_parts.add_months(SETTINGS, None, n(DATE), 1) is None
-    assert fault_of(date_parts.add_months, SETTINGS, FOURTH, n(DATE), 10**12) == -1267
-    assert fault_of(date_parts.add_months, SETTINGS, "12:34", n(kinds.HOUR_TO_MINUTE), 1) == -1266
+    assert error_of(date_parts.add_months, SETTINGS, FOURTH, n(DATE), 10**12) == -1267
+    assert error_of(date_parts.add_months, SETTINGS, "12:34", n(kinds.HOUR_TO_MINUTE), 1) == -1266
 
 
 def test_last_and_next_days() -> None:
@@ -62,8 +62,8 @@ def test_last_and_next_days() -> None:
     assert date_parts.next_day(SETTINGS, FOURTH, n(DATE), "tuesday") == FOURTH + 1
     assert date_parts.next_day(SETTINGS, FOURTH, n(DATE), "SUN") == FOURTH + 6
     assert date_parts.next_day(SETTINGS, FOURTH, n(DATE), None) is None
-    assert fault_of(date_parts.next_day, SETTINGS, FOURTH, n(DATE), "x") == -1277
-    assert fault_of(date_parts.next_day, SETTINGS, days_of(date.max), n(DATE), "Mon") == -1267
+    assert error_of(date_parts.next_day, SETTINGS, FOURTH, n(DATE), "x") == -1277
+    assert error_of(date_parts.next_day, SETTINGS, days_of(date.max), n(DATE), "Mon") == -1267
 
 
 @given(
@@ -122,9 +122,9 @@ def test_rounding_without_a_part_is_to_days() -> None:
     assert date_parts.truncate_date(SETTINGS, FOURTH, n(DATE)) == FOURTH
     assert date_parts.round_date(SETTINGS, None, SECONDS) is None
     assert date_parts.truncate_date(SETTINGS, FOURTH, n(DATE), None) is None
-    assert fault_of(date_parts.truncate_date, SETTINGS, FOURTH, n(DATE), "QUARTER") == -1277
-    assert fault_of(date_parts.round_date, SETTINGS, days_of(date.max), n(DATE), "YEAR") == -1267
-    assert fault_of(date_parts.truncate_date, SETTINGS, days_of(date.min) + 1, n(DATE), "DAY") == -1267
+    assert error_of(date_parts.truncate_date, SETTINGS, FOURTH, n(DATE), "QUARTER") == -1277
+    assert error_of(date_parts.round_date, SETTINGS, days_of(date.max), n(DATE), "YEAR") == -1267
+    assert error_of(date_parts.truncate_date, SETTINGS, days_of(date.min) + 1, n(DATE), "DAY") == -1267
 
 
 def test_a_moment_is_extended_like_any_datetime() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime import dates
 from tests.server.sql import kinds
-from tests.server.sql.kinds import fault_of
+from tests.server.sql.kinds import error_of
 
 FORMATS = ["MDY4/", "MDY4-", "DMY4.", "Y4MD-", "Y4MD0", "DMY40", "Y4DM/"]
 
@@ -33,8 +33,8 @@ def test_day_zero_is_the_last_of_1899(day: date, days: int) -> None:
 
 def test_days_beyond_the_calendar_are_refused() -> None:
     for call in (dates.date_of, dates.checked_days):
-        assert fault_of(call, dates.FIRST_DAY - 1) == -1210
-        assert fault_of(call, dates.LAST_DAY + 1) == -1210
+        assert error_of(call, dates.FIRST_DAY - 1) == -1210
+        assert error_of(call, dates.LAST_DAY + 1) == -1210
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_dbdate_says_how_a_date_is_shown(dbdate: str, text: str) -> None:
 
 @pytest.mark.parametrize("dbdate", ["", "MDY", "MMY4/", "MDY3/", "MDY4//", "Y4M/"])
 def test_a_bad_dbdate_is_refused(dbdate: str) -> None:
-    assert fault_of(dates.date_format, dbdate) == -1212
+    assert error_of(dates.date_format, dbdate) == -1212
 
 
 @pytest.mark.parametrize("text", ["5/4/2026", " 05-04-2026 ", "5.4.26", "05042026", "050426", "5 4 2026"])
@@ -86,7 +86,7 @@ def test_any_separator_will_do(text: str) -> None:
     ],
 )
 def test_a_text_that_is_no_date_says_why(text: str, sqlcode: int) -> None:
-    assert fault_of(dates.parse_date, text, kinds.settings()) == sqlcode
+    assert error_of(dates.parse_date, text, kinds.settings()) == sqlcode
 
 
 @given(st.dates(), st.sampled_from(FORMATS))
@@ -98,11 +98,11 @@ def test_what_is_shown_is_read_again(day: date, dbdate: str) -> None:
 
 
 @given(st.text(alphabet="0123456789/-. x", max_size=12))
-def test_any_text_is_a_date_or_a_fault(text: str) -> None:
+def test_any_text_is_a_date_or_an_error(text: str) -> None:
     try:
         days = dates.parse_date(text, kinds.settings())
-    except SqlError as fault:
-        assert fault.sqlcode in (-1204, -1205, -1206, -1218)
+    except SqlError as error:
+        assert error.sqlcode in (-1204, -1205, -1206, -1218)
     else:
         assert dates.FIRST_DAY <= days <= dates.LAST_DAY
 

@@ -7,7 +7,7 @@ from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sql.runtime.datetimes import TICK
 from aioifx.sqltypes import Unit
 from tests.server.sql import kinds
-from tests.server.sql.kinds import DATE, fault_of, interval, n
+from tests.server.sql.kinds import DATE, error_of, interval, n
 
 SETTINGS = kinds.settings()
 FOURTH = days_of(date(2026, 5, 4))
@@ -28,7 +28,7 @@ def test_days_are_added_to_a_date() -> None:
     assert datetime_arithmetic.add_days(FOURTH, 7) == FOURTH + 7
     assert datetime_arithmetic.subtract_days(FOURTH, "1.9") == FOURTH - 1
     assert datetime_arithmetic.add_days(None, 7) is None
-    assert fault_of(datetime_arithmetic.add_days, FOURTH, 10**9) == -1210
+    assert error_of(datetime_arithmetic.add_days, FOURTH, 10**9) == -1210
 
 
 def test_an_interval_is_added_to_a_datetime() -> None:
@@ -49,7 +49,7 @@ def test_an_interval_is_added_to_a_datetime() -> None:
 
 def test_a_month_that_lacks_the_day_is_out_of_range() -> None:
     assert (
-        fault_of(datetime_arithmetic.add_interval, SETTINGS, "2024-01-31 10:00", MINUTES, 1, MONTHS) == -1267
+        error_of(datetime_arithmetic.add_interval, SETTINGS, "2024-01-31 10:00", MINUTES, 1, MONTHS) == -1267
     )
 
 
@@ -57,12 +57,12 @@ def test_a_date_plus_an_interval_is_a_datetime_year_to_day() -> None:
     assert datetime_arithmetic.add_interval(SETTINGS, FOURTH, n(DATE), 1, MONTHS) == "2026-06-04"
     hours = n(interval(Unit.HOUR, Unit.HOUR))
     assert (
-        fault_of(datetime_arithmetic.add_interval, SETTINGS, FOURTH, n(DATE), 3600 * SECOND, hours) == -1266
+        error_of(datetime_arithmetic.add_interval, SETTINGS, FOURTH, n(DATE), 3600 * SECOND, hours) == -1266
     )
 
 
 def test_only_intervals_are_added() -> None:
-    assert fault_of(datetime_arithmetic.add_interval, SETTINGS, FOURTH, n(DATE), 1, n(kinds.INTEGER)) == -1266
+    assert error_of(datetime_arithmetic.add_interval, SETTINGS, FOURTH, n(DATE), 1, n(kinds.INTEGER)) == -1266
     assert datetime_arithmetic.add_interval(SETTINGS, None, n(DATE), 1, MONTHS) is None
 
 
@@ -83,7 +83,7 @@ def test_to_char_formats_days_and_times_but_no_numbers() -> None:
     assert datetime_arithmetic.to_char(SETTINGS, "2026-05-04 12:34:56", SECONDS, "%H%M") == "1234"
     assert datetime_arithmetic.to_char(SETTINGS, None, SECONDS, "%H%M") is None
     assert datetime_arithmetic.to_char(SETTINGS, FOURTH, n(DATE), None) is None
-    assert fault_of(datetime_arithmetic.to_char, SETTINGS, 5, n(kinds.INTEGER), "999") == -999
+    assert error_of(datetime_arithmetic.to_char, SETTINGS, 5, n(kinds.INTEGER), "999") == -999
 
 
 def test_to_date_gives_the_type_that_is_wanted() -> None:
@@ -94,4 +94,4 @@ def test_to_date_gives_the_type_that_is_wanted() -> None:
     )
     assert datetime_arithmetic.to_date(SETTINGS, None, "%d", SECONDS) is None
     assert datetime_arithmetic.to_date(SETTINGS, "1", None, SECONDS) is None
-    assert fault_of(datetime_arithmetic.to_date, SETTINGS, "x", "%d", SECONDS) == -1277
+    assert error_of(datetime_arithmetic.to_date, SETTINGS, "x", "%d", SECONDS) == -1277

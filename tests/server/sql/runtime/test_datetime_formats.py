@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime.datetime_formats import format_moment, parse_moment, pieces
-from tests.server.sql.kinds import NOW, fault_of
+from tests.server.sql.kinds import NOW, error_of
 
 MOMENT = datetime(2026, 5, 4, 15, 4, 5, 123_456)
 
@@ -87,7 +87,7 @@ def test_texts_are_read_by_their_pattern(text: str, pattern: str, moment: dateti
     ],
 )
 def test_texts_that_do_not_fit_say_why(text: str, pattern: str, sqlcode: int) -> None:
-    assert fault_of(parse_moment, text, pattern, NOW) == sqlcode
+    assert error_of(parse_moment, text, pattern, NOW) == sqlcode
 
 
 @given(st.datetimes(min_value=datetime(1000, 1, 1)))
@@ -101,10 +101,10 @@ def test_what_is_shown_is_read_again(moment: datetime) -> None:
     st.text(alphabet="0123456789-: %aFYmdHj", max_size=20),
     st.text(alphabet="%YymdHMSFjIpBb -:3", max_size=16),
 )
-def test_any_text_and_pattern_is_a_moment_or_a_fault(text: str, pattern: str) -> None:
+def test_any_text_and_pattern_is_a_moment_or_an_error(text: str, pattern: str) -> None:
     try:
         moment = parse_moment(text, pattern, NOW)
-    except SqlError as fault:
-        assert fault.sqlcode in (-999, -1263, -1277)
+    except SqlError as error:
+        assert error.sqlcode in (-999, -1263, -1277)
     else:
         assert isinstance(moment, datetime)

@@ -12,7 +12,7 @@ from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sql.runtime.datetimes import qualifier_of
 from aioifx.sqltypes import Qualifier, SqlType, Unit
 from tests.server.sql import kinds
-from tests.server.sql.kinds import DATETIME_TYPES, datetime_type, fault_of
+from tests.server.sql.kinds import DATETIME_TYPES, datetime_type, error_of
 
 SECOND = qualifier_of(kinds.YEAR_TO_SECOND)
 MINUTE = qualifier_of(kinds.YEAR_TO_MINUTE)
@@ -69,16 +69,16 @@ def test_texts_are_read_by_their_qualifier(text: str, qualifier: Qualifier, stor
     ],
 )
 def test_a_text_that_is_no_datetime_says_why(text: str, qualifier: Qualifier, sqlcode: int) -> None:
-    assert fault_of(datetimes.parse_datetime, text, qualifier, kinds.settings()) == sqlcode
+    assert error_of(datetimes.parse_datetime, text, qualifier, kinds.settings()) == sqlcode
 
 
 @given(st.text(alphabet="0123456789-: .x", max_size=26), st.sampled_from(DATETIME_TYPES))
-def test_any_text_is_a_datetime_or_a_fault(text: str, sql_type: SqlType) -> None:
+def test_any_text_is_a_datetime_or_an_error(text: str, sql_type: SqlType) -> None:
     qualifier, settings = qualifier_of(sql_type), kinds.settings()
     try:
         stored = datetimes.parse_datetime(text, qualifier, settings)
-    except SqlError as fault:
-        assert fault.sqlcode in (-1261, -1262, -1263, -1264)
+    except SqlError as error:
+        assert error.sqlcode in (-1261, -1262, -1263, -1264)
     else:
         assert datetimes.parse_datetime(stored, qualifier, settings) == stored
 
@@ -107,8 +107,8 @@ def test_extending_takes_now_on_the_left_and_the_beginning_on_the_right(
 def test_extending_into_a_month_without_that_day_is_out_of_range() -> None:
     settings = kinds.settings()
     settings.now = datetime(2026, 2, 1)
-    assert fault_of(datetimes.requalified, "30", of(Unit.DAY, Unit.DAY), DAY, settings) == -1267
-    assert fault_of(datetimes.requalified, "02-29", of(Unit.MONTH, Unit.DAY), DAY, settings) == -1267
+    assert error_of(datetimes.requalified, "30", of(Unit.DAY, Unit.DAY), DAY, settings) == -1267
+    assert error_of(datetimes.requalified, "02-29", of(Unit.MONTH, Unit.DAY), DAY, settings) == -1267
 
 
 @given(st.datetimes(), st.sampled_from(DATETIME_TYPES), st.sampled_from(DATETIME_TYPES))
@@ -137,7 +137,7 @@ def test_moving_by_ticks_is_timedelta_arithmetic(moment: datetime, distance: tim
         expected = datetimes.full_form(moment + ticks * datetimes.TICK)
     except OverflowError:
         assert (
-            fault_of(datetimes.add_ticks, datetimes.full_form(moment), qualifier, ticks, kinds.settings())
+            error_of(datetimes.add_ticks, datetimes.full_form(moment), qualifier, ticks, kinds.settings())
             == -1267
         )
     else:
@@ -149,24 +149,24 @@ def test_moving_by_ticks_is_timedelta_arithmetic(moment: datetime, distance: tim
 def test_months_are_moved_only_where_the_day_exists() -> None:
     settings = kinds.settings()
     assert datetimes.add_month_count("2024-01-31 10:00", MINUTE, 2, settings) == "2024-03-31 10:00"
-    assert fault_of(datetimes.add_month_count, "2024-01-31 10:00", MINUTE, 1, settings) == -1267
+    assert error_of(datetimes.add_month_count, "2024-01-31 10:00", MINUTE, 1, settings) == -1267
     assert datetimes.add_month_count("2024-01", of(Unit.YEAR, Unit.MONTH), -1, settings) == "2023-12"
-    assert fault_of(datetimes.add_month_count, "9999-12-01 00:00", MINUTE, 1, settings) == -1267
+    assert error_of(datetimes.add_month_count, "9999-12-01 00:00", MINUTE, 1, settings) == -1267
 
 
 def test_a_time_of_day_does_not_wrap() -> None:
     hour = 360_000_000
     assert datetimes.add_ticks("10:30", CLOCK, 2 * hour, kinds.settings()) == "12:30"
-    assert fault_of(datetimes.add_ticks, "23:30", CLOCK, hour, kinds.settings()) == -1267
-    assert fault_of(datetimes.add_ticks, "00:30", CLOCK, -hour, kinds.settings()) == -1267
+    assert error_of(datetimes.add_ticks, "23:30", CLOCK, hour, kinds.settings()) == -1267
+    assert error_of(datetimes.add_ticks, "00:30", CLOCK, -hour, kinds.settings()) == -1267
 
 
 def test_an_interval_with_fields_that_the_datetime_lacks_is_refused() -> None:
     minutes = Qualifier(Unit.MINUTE, Unit.MINUTE, 3)
-    assert fault_of(datetimes.check_fields, DAY, minutes) == -1266
-    assert fault_of(datetimes.check_fields, CLOCK, Qualifier(Unit.DAY, Unit.DAY, 2)) == -1266
-    assert fault_of(datetimes.check_fields, CLOCK, Qualifier(Unit.YEAR, Unit.MONTH, 4)) == -1266
-    assert fault_of(datetimes.check_fields, MINUTE, minutes) is None
+    assert error_of(datetimes.check_fields, DAY, minutes) == -1266
+    assert error_of(datetimes.check_fields, CLOCK, Qualifier(Unit.DAY, Unit.DAY, 2)) == -1266
+    assert error_of(datetimes.check_fields, CLOCK, Qualifier(Unit.YEAR, Unit.MONTH, 4)) == -1266
+    assert error_of(datetimes.check_fields, MINUTE, minutes) is None
 
 
 def test_differences_count_months_or_ticks() -> None:
@@ -205,8 +205,8 @@ def test_fields_that_the_left_side_lacks_do_not_count_in_a_difference() -> None:
 
 def test_only_moments_have_a_datetime_qualifier() -> None:
     assert qualifier_of(kinds.DATE) == DAY
-    assert fault_of(qualifier_of, kinds.INTEGER) == -1266
-    assert fault_of(qualifier_of, kinds.interval(Unit.DAY, Unit.DAY)) == -1266
+    assert error_of(qualifier_of, kinds.INTEGER) == -1266
+    assert error_of(qualifier_of, kinds.interval(Unit.DAY, Unit.DAY)) == -1266
 
 
 def test_dates_and_datetimes_turn_into_each_other() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.sql.runtime import dbinfo
 from tests.server.sql import kinds
-from tests.server.sql.kinds import fault_of
+from tests.server.sql.kinds import error_of
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_the_version_comes_in_parts(part: str, answer: str) -> None:
 
 def test_what_is_not_known_is_refused() -> None:
     settings = kinds.settings()
-    assert fault_of(dbinfo.dbinfo, settings, "weather") == -728
-    assert fault_of(dbinfo.dbinfo, settings, None) == -728
-    assert fault_of(dbinfo.dbinfo_about, settings, "version", "flavour") == -728
-    assert fault_of(dbinfo.dbinfo_about, settings, "dbspace", 1) == -728
+    assert error_of(dbinfo.dbinfo, settings, "weather") == -728
+    assert error_of(dbinfo.dbinfo, settings, None) == -728
+    assert error_of(dbinfo.dbinfo_about, settings, "version", "flavour") == -728
+    assert error_of(dbinfo.dbinfo_about, settings, "dbspace", 1) == -728
 
 
 def test_seconds_since_1970_become_local_time() -> None:
@@ -57,7 +57,7 @@ def test_seconds_since_1970_become_local_time() -> None:
     seconds = int(datetime(2026, 5, 4, 12, 34, 56).timestamp())
     assert dbinfo.dbinfo_about(settings, "utc_to_datetime", seconds) == "2026-05-04 12:34:56"
     assert dbinfo.dbinfo_about(settings, "utc_to_datetime", None) is None
-    assert fault_of(dbinfo.dbinfo_about, settings, "utc_to_datetime", 10**18) == -1267
+    assert error_of(dbinfo.dbinfo_about, settings, "utc_to_datetime", 10**18) == -1267
 
 
 def test_names_of_user_and_server() -> None:

@@ -17,7 +17,7 @@ from aioifx.server.sql.runtime.decimals import (
     scaled_text,
     truncate_decimal,
 )
-from tests.server.sql.kinds import fault_of
+from tests.server.sql.kinds import error_of
 
 numbers = st.decimals(allow_nan=False, allow_infinity=False, min_value=Decimal(-(10**30)), max_value=10**30)
 
@@ -63,15 +63,15 @@ def test_number_texts_are_read(text: str) -> None:
     "text", ["", " ", "x", "12x", "1 2", "--1", ".", "NaN", "Infinity", "1_000", "1e99999", "\u0663"]
 )
 def test_other_texts_are_no_numbers(text: str) -> None:
-    assert fault_of(parse_decimal, text) == -1213
+    assert error_of(parse_decimal, text) == -1213
 
 
 def test_stored_numbers_of_every_form_are_read() -> None:
     assert decimal_of(3) == 3
     assert decimal_of("0.1") == Decimal("0.1")
     assert decimal_of(0.1) == Decimal("0.1")
-    assert fault_of(decimal_of, "nan") == -1213
-    assert fault_of(decimal_of, "abc") == -1213
+    assert error_of(decimal_of, "nan") == -1213
+    assert error_of(decimal_of, "abc") == -1213
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_fitting_rounds_half_away_from_zero(
     [("1000", 5, 2), ("999.995", 5, 2), ("1e126", 32, None), ("1e200", 5, 2), ("1", 2, 2)],
 )
 def test_too_many_digits_are_refused(number: str, precision: int, scale: int | None) -> None:
-    assert fault_of(fit_decimal, Decimal(number), precision, scale) == -1226
+    assert error_of(fit_decimal, Decimal(number), precision, scale) == -1226
 
 
 @given(numbers, st.integers(1, 32), st.integers(0, 32))
@@ -110,8 +110,8 @@ def test_what_fits_keeps_within_half_a_unit_of_its_last_digit(
         return
     try:
         fitted = fit_decimal(number, precision, scale)
-    except SqlError as fault:
-        assert fault.sqlcode == -1226
+    except SqlError as error:
+        assert error.sqlcode == -1226
         assert abs(number) >= 10 ** (precision - scale) - Decimal(1).scaleb(-scale) / 2
     else:
         with localcontext(prec=100):

@@ -14,7 +14,7 @@ from aioifx.server.sql.runtime.intervals import (
 )
 from aioifx.sqltypes import SqlType, Unit
 from tests.server.sql import kinds
-from tests.server.sql.kinds import INTERVAL_TYPES, fault_of, interval, n
+from tests.server.sql.kinds import INTERVAL_TYPES, error_of, interval, n
 
 SECOND = 100_000
 MINUTE = 60 * SECOND
@@ -62,16 +62,16 @@ def test_texts_are_read_by_their_qualifier(text: str, sql_type: SqlType, amount:
     ],
 )
 def test_a_text_that_is_no_interval_says_why(text: str, sql_type: SqlType, sqlcode: int) -> None:
-    assert fault_of(parse_interval, text, interval_qualifier(sql_type)) == sqlcode
+    assert error_of(parse_interval, text, interval_qualifier(sql_type)) == sqlcode
 
 
 @given(st.text(alphabet="0123456789-: .+x", max_size=20), st.sampled_from(INTERVAL_TYPES))
-def test_any_text_is_an_interval_or_a_fault(text: str, sql_type: SqlType) -> None:
+def test_any_text_is_an_interval_or_an_error(text: str, sql_type: SqlType) -> None:
     qualifier = interval_qualifier(sql_type)
     try:
         amount = parse_interval(text, qualifier)
-    except SqlError as fault:
-        assert fault.sqlcode in (-1261, -1262, -1263, -1264)
+    except SqlError as error:
+        assert error.sqlcode in (-1261, -1262, -1263, -1264)
     else:
         assert fit_interval(amount, qualifier) == amount
 
@@ -81,8 +81,8 @@ def test_what_is_shown_is_read_again(amount: int, sql_type: SqlType) -> None:
     qualifier = interval_qualifier(sql_type)
     try:
         fitted = fit_interval(amount, qualifier)
-    except SqlError as fault:
-        assert fault.sqlcode == -1265
+    except SqlError as error:
+        assert error.sqlcode == -1265
     else:
         assert abs(fitted) <= abs(amount)
         assert parse_interval(format_interval(fitted, qualifier), qualifier) == fitted
@@ -108,10 +108,10 @@ def test_fitting_cuts_at_the_end_and_refuses_at_the_beginning() -> None:
     assert fit_interval(MINUTE + 59 * SECOND, minutes) == MINUTE
     assert fit_interval(-(MINUTE + 59 * SECOND), minutes) == -MINUTE
     assert fit_interval(63, interval_qualifier(interval(Unit.YEAR, Unit.YEAR, 1))) == 60
-    assert fault_of(fit_interval, 100 * DAY, interval_qualifier(DAY_TO_SECOND)) == -1265
+    assert error_of(fit_interval, 100 * DAY, interval_qualifier(DAY_TO_SECOND)) == -1265
     fraction = interval_qualifier(interval(Unit.FRACTION, Unit.FRACTION, scale=3))
-    assert fault_of(fit_interval, SECOND, fraction) == -1265
-    assert fault_of(interval_qualifier, kinds.DATE) == -1266
+    assert error_of(fit_interval, SECOND, fraction) == -1265
+    assert error_of(interval_qualifier, kinds.DATE) == -1266
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_units_make_an_interval_of_a_number(number: object, sql_type: SqlType, a
 def test_intervals_add_up_within_their_type() -> None:
     days = n(interval(Unit.DAY, Unit.DAY, 2))
     assert intervals.add_intervals(98 * DAY, DAY, days) == 99 * DAY
-    assert fault_of(intervals.add_intervals, 99 * DAY, DAY, days) == -1265
+    assert error_of(intervals.add_intervals, 99 * DAY, DAY, days) == -1265
     assert intervals.subtract_intervals(DAY, 3 * DAY, days) == -2 * DAY
     assert intervals.subtract_intervals(None, DAY, days) is None
     assert intervals.negate_interval(DAY) == -DAY
@@ -143,8 +143,8 @@ def test_intervals_times_and_by_numbers() -> None:
     assert intervals.multiply_interval(HOUR, "1.5", hours) == HOUR + 30 * MINUTE
     assert intervals.multiply_interval(-HOUR, 0.501, hours) == -30 * MINUTE
     assert intervals.divide_interval(HOUR, 7, hours) == 8 * MINUTE
-    assert fault_of(intervals.divide_interval, HOUR, "0", hours) == -1202
-    assert fault_of(intervals.multiply_interval, HOUR, "1e100", hours) == -1265
+    assert error_of(intervals.divide_interval, HOUR, "0", hours) == -1202
+    assert error_of(intervals.multiply_interval, HOUR, "1e100", hours) == -1265
     assert intervals.multiply_interval(None, 1, hours) is None
     assert intervals.divide_interval(HOUR, None, hours) is None
 
@@ -160,4 +160,4 @@ def test_a_product_has_the_precision_of_the_interval() -> None:
     fine = n(interval(Unit.MINUTE, Unit.FRACTION, 2, 4))
     amount = 15 * MINUTE + 30 * SECOND + 20
     assert intervals.multiply_interval(amount, "2.5", fine) == 38 * MINUTE + 45 * SECOND + 50
-    assert fault_of(intervals.multiply_interval, 5 * DAY, 100, n(interval(Unit.DAY, Unit.DAY, 2))) == -1265
+    assert error_of(intervals.multiply_interval, 5 * DAY, 100, n(interval(Unit.DAY, Unit.DAY, 2))) == -1265

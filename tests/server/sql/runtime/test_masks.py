@@ -80,5 +80,5 @@ def test_a_mask_without_a_place_is_refused(mask: str) -> None:
 def test_law_a_text_is_never_longer_than_its_mask(number: Decimal, mask: str) -> None:
     try:
         assert len(format_number(number, mask)) <= len(mask)
-    except SqlError as fault:
-        assert fault.sqlcode == -999
+    except SqlError as error:
+        assert error.sqlcode == -999

@@ -13,7 +13,7 @@ from aioifx.server.sql.runtime import numerics
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.sqltypes import SqlType
 from tests.server.sql import kinds
-from tests.server.sql.kinds import BIGINT, FLOAT, INT8, INTEGER, SMALLFLOAT, SMALLINT, decimal, fault_of, n
+from tests.server.sql.kinds import BIGINT, FLOAT, INT8, INTEGER, SMALLFLOAT, SMALLINT, decimal, error_of, n
 
 DECIMAL = n(decimal())
 CONTEXT = Context(prec=32, rounding=ROUND_HALF_UP)
@@ -35,9 +35,9 @@ def test_integers_reach_to_the_null_mark_and_no_further(
 ) -> None:
     assert numerics.add(highest - 1, 1, n(sql_type)) == highest
     assert numerics.subtract(1 - highest, 1, n(sql_type)) == -highest
-    assert fault_of(numerics.add, highest, 1, n(sql_type)) == sqlcode
-    assert fault_of(numerics.subtract, -highest, 1, n(sql_type)) == sqlcode
-    assert fault_of(numerics.multiply, highest, 2, n(sql_type)) == sqlcode
+    assert error_of(numerics.add, highest, 1, n(sql_type)) == sqlcode
+    assert error_of(numerics.subtract, -highest, 1, n(sql_type)) == sqlcode
+    assert error_of(numerics.multiply, highest, 2, n(sql_type)) == sqlcode
 
 
 @pytest.mark.parametrize("operation", [numerics.add, numerics.subtract, numerics.multiply, numerics.divide])
@@ -57,8 +57,8 @@ def test_division_of_integers_gives_a_decimal() -> None:
 @pytest.mark.parametrize("operation", [numerics.divide, numerics.remainder])
 @pytest.mark.parametrize(("zero", "result"), [(0, DECIMAL), ("0", DECIMAL), (0.0, n(FLOAT)), (0, n(INTEGER))])
 def test_division_by_zero_is_refused(operation: numerics.Binary, zero: object, result: int) -> None:
-    assert fault_of(operation, 1, zero, result) == -1202
-    assert fault_of(operation, 0, zero, result) == -1202
+    assert error_of(operation, 1, zero, result) == -1202
+    assert error_of(operation, 0, zero, result) == -1202
 
 
 @given(moderate, moderate)
@@ -70,7 +70,7 @@ def test_decimal_arithmetic_is_that_of_decimal(left: Decimal, right: Decimal) ->
     if right:
         assert numerics.divide(a, b, DECIMAL) == decimal_text(CONTEXT.divide(left, right))
     else:
-        assert fault_of(numerics.divide, a, b, DECIMAL) == -1202
+        assert error_of(numerics.divide, a, b, DECIMAL) == -1202
 
 
 @given(moderate, moderate.filter(lambda number: abs(number) >= 1))
@@ -84,7 +84,7 @@ def test_the_remainder_is_whole_and_has_the_sign_of_the_dividend(left: Decimal, 
 def test_fractions_do_not_count_in_a_remainder() -> None:
     assert numerics.remainder("-7.9", "2.9", n(BIGINT)) == -1
     assert numerics.remainder(7.5, 2, n(BIGINT)) == 1
-    assert fault_of(numerics.remainder, 5, "0.5", n(BIGINT)) == -1202
+    assert error_of(numerics.remainder, 5, "0.5", n(BIGINT)) == -1202
 
 
 @given(st.integers(-(2**31) + 1, 2**31 - 1), st.integers(-(2**31) + 1, 2**31 - 1).filter(bool))
@@ -105,13 +105,13 @@ def test_numbers_of_all_forms_mix() -> None:
 
 def test_a_fixed_decimal_result_is_rounded_to_its_scale() -> None:
     assert numerics.multiply("0.05", "0.5", n(decimal(5, 2))) == "0.03"
-    assert fault_of(numerics.add, "999", "1", n(decimal(5, 2))) == -1226
+    assert error_of(numerics.add, "999", "1", n(decimal(5, 2))) == -1226
 
 
 def test_floats_do_not_become_infinite() -> None:
-    assert fault_of(numerics.multiply, 1e308, 10.0, n(FLOAT)) == -1223
-    assert fault_of(numerics.float_of, 10**400) == -1223
-    assert fault_of(numerics.add, 3e38, 3e38, n(SMALLFLOAT)) == -1222
+    assert error_of(numerics.multiply, 1e308, 10.0, n(FLOAT)) == -1223
+    assert error_of(numerics.float_of, 10**400) == -1223
+    assert error_of(numerics.add, 3e38, 3e38, n(SMALLFLOAT)) == -1222
 
 
 def test_smallfloat_is_rounded_to_32_bits() -> None:
@@ -119,14 +119,14 @@ def test_smallfloat_is_rounded_to_32_bits() -> None:
 
 
 def test_texts_that_are_no_numbers_are_refused() -> None:
-    assert fault_of(numerics.add, "x", 1, DECIMAL) == -1213
-    assert fault_of(numerics.add, "x", 1, n(FLOAT)) == -1213
-    assert fault_of(numerics.add, "x", 1, n(INTEGER)) == -1213
+    assert error_of(numerics.add, "x", 1, DECIMAL) == -1213
+    assert error_of(numerics.add, "x", 1, n(FLOAT)) == -1213
+    assert error_of(numerics.add, "x", 1, n(INTEGER)) == -1213
 
 
 def test_types_without_numbers_have_no_arithmetic() -> None:
-    assert fault_of(numerics.fitter, n(kinds.DATE)) == -1260
-    assert fault_of(numerics.decimal_fitter, n(kinds.char(4))) == -1260
+    assert error_of(numerics.fitter, n(kinds.DATE)) == -1260
+    assert error_of(numerics.decimal_fitter, n(kinds.char(4))) == -1260
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_float_functions_stay_in_their_domain() -> None:
     assert root(None) is None
     with pytest.raises(SqlError):
         root(-1)
-    assert fault_of(numerics.maths(math.pow), 10, 400) == -1223
+    assert error_of(numerics.maths(math.pow), 10, 400) == -1223
     assert numerics.maths(numerics.root)(-27, 3) == pytest.approx(-3)
-    assert fault_of(numerics.maths(numerics.root), 4, 0) is not None
+    assert error_of(numerics.maths(numerics.root), 4, 0) is not None
 
 
 def test_bits_are_those_of_bigint() -> None:

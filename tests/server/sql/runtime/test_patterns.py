@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.server.sql.runtime.patterns import like, matches
-from tests.server.sql.kinds import fault_of
+from tests.server.sql.kinds import error_of
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_another_escape_takes_the_place_of_the_backslash() -> None:
     assert like("a\\b", "a\\_", "+") == 1
     assert matches("a?", "a!?", "!") == 1
     assert like("a", "a", None) is None
-    assert fault_of(like, "a", "a", "") == -201
-    assert fault_of(matches, "a", "a", "xy") == -201
+    assert error_of(like, "a", "a", "") == -201
+    assert error_of(matches, "a", "a", "xy") == -201
 
 
 def test_trailing_blanks_do_not_count() -> None:

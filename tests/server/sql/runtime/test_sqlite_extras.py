@@ -8,9 +8,9 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import Stored
 from aioifx.server.sql.runtime.sqlite_extras import EXTRAS, register_extras
 
-FAULTS: list[SqlError] = []
+ERRORS: list[SqlError] = []
 CONNECTION = sqlite3.connect(":memory:")
-register_extras(CONNECTION, FAULTS.append)
+register_extras(CONNECTION, ERRORS.append)
 
 
 def called(text: str) -> Stored:
@@ -22,7 +22,7 @@ def test_a_required_value_comes_through_and_null_is_told() -> None:
     assert called("ifx_required('a', 'c', -391)") == "a"
     with pytest.raises(sqlite3.OperationalError):
         called("ifx_required(NULL, 'c', -703)")
-    assert (FAULTS[-1].sqlcode, FAULTS[-1].token) == (-703, "c")
+    assert (ERRORS[-1].sqlcode, ERRORS[-1].token) == (-703, "c")
 
 
 NOT_NULL_SERIAL, DECIMAL_8_2, TO_FRACTION_3 = 256 + 6, 8 * 256 + 2, 0x110D

@@ -43,7 +43,7 @@ class Database:
 
     connection: sqlite3.Connection
     settings: Settings
-    faults: list[SqlError] = field(default_factory=list)
+    errors: list[SqlError] = field(default_factory=list)
 
     def row(self, expressions: str, *parameters: object) -> tuple[object, ...]:
         found: tuple[object, ...] = self.connection.execute(f"SELECT {expressions}", parameters).fetchone()
@@ -52,20 +52,20 @@ class Database:
     def value(self, expression: str, *parameters: object) -> object:
         return self.row(expression, *parameters)[0]
 
-    def fault(self, expression: str, *parameters: object) -> int:
-        """The SQLCODE of the one fault that an expression ends with."""
-        self.faults.clear()
+    def error(self, expression: str, *parameters: object) -> int:
+        """The SQLCODE of the one error that an expression ends with."""
+        self.errors.clear()
         with pytest.raises(sqlite3.OperationalError):
             self.connection.execute(f"SELECT {expression}", parameters).fetchall()
-        (fault,) = self.faults
-        return fault.sqlcode
+        (error,) = self.errors
+        return error.sqlcode
 
 
 @pytest.fixture
 def database() -> Iterator[Database]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     made = Database(connection, kinds.settings())
-    register(connection, made.settings, made.faults.append)
+    register(connection, made.settings, made.errors.append)
     yield made
     connection.close()
 
@@ -117,11 +117,11 @@ def test_numbers(database: Database) -> None:
 
 
 def test_division_by_zero(database: Database) -> None:
-    assert database.fault(f"ifx_div(1, 0, {DECIMAL})") == -1202
+    assert database.error(f"ifx_div(1, 0, {DECIMAL})") == -1202
 
 
 def test_text_that_is_no_number(database: Database) -> None:
-    assert database.fault(f"ifx_cast('x', {n(char(1))}, {n(INTEGER)})") == -1213
+    assert database.error(f"ifx_cast('x', {n(char(1))}, {n(INTEGER)})") == -1213
 
 
 def test_matches_and_subscripts(database: Database) -> None:
@@ -138,7 +138,7 @@ def test_dates_and_days(database: Database) -> None:
 def test_a_month_later_there_is_no_such_day(database: Database) -> None:
     month = n(interval(Unit.MONTH, Unit.MONTH))
     moment = f"'2024-01-31 10:00', {n(YEAR_TO_MINUTE)}"
-    assert database.fault(f"ifx_datetime_add({moment}, ifx_units(1, {month}), {month})") == -1267
+    assert database.error(f"ifx_datetime_add({moment}, ifx_units(1, {month}), {month})") == -1267
 
 
 def test_a_second_before_midnight(database: Database) -> None:
@@ -203,23 +203,23 @@ def test_aggregates_serve_windows_and_groups(database: Database) -> None:
     assert database.value(f"ifx_sum(x) FROM {numbers} WHERE x > 4") is None
 
 
-def test_faults_of_aggregates_are_told(database: Database) -> None:
-    assert database.fault("ifx_sum(x) FROM (SELECT 'abc' AS x)") == -1213
-    assert database.fault("ifx_single(x) FROM (SELECT 1 AS x UNION ALL SELECT 2)") == -284
-    assert database.fault("ifx_sum(x) FROM (SELECT '9e125' AS x UNION ALL SELECT '8e125')") == -1226
+def test_errors_of_aggregates_are_reported(database: Database) -> None:
+    assert database.error("ifx_sum(x) FROM (SELECT 'abc' AS x)") == -1213
+    assert database.error("ifx_single(x) FROM (SELECT 1 AS x UNION ALL SELECT 2)") == -284
+    assert database.error("ifx_sum(x) FROM (SELECT '9e125' AS x UNION ALL SELECT '8e125')") == -1226
     assert database.value("ifx_single(x) FROM (SELECT 7 AS x)") == 7
 
 
-def test_a_fault_can_be_put_into_sql(database: Database) -> None:
-    assert database.fault("ifx_raise(-284)") == -284
-    assert database.fault("CASE WHEN 1 THEN ifx_raise(-999, 'THIS') END") == -999
-    assert database.faults[0].token == "THIS"
+def test_an_error_can_be_raised_in_sql(database: Database) -> None:
+    assert database.error("ifx_raise(-284)") == -284
+    assert database.error("CASE WHEN 1 THEN ifx_raise(-999, 'THIS') END") == -999
+    assert database.errors[0].token == "THIS"
     assert database.value("CASE WHEN 0 THEN ifx_raise(-284) ELSE 1 END") == 1
 
 
 def test_a_mistake_of_ours_is_an_internal_error_with_its_cause(database: Database) -> None:
-    assert database.fault("ifx_upper(5)") == -768
-    assert isinstance(database.faults[0].__cause__, TypeError)
+    assert database.error("ifx_upper(5)") == -768
+    assert isinstance(database.errors[0].__cause__, TypeError)
 
 
 def test_settings_are_looked_at_whenever_a_function_runs(database: Database) -> None:
@@ -236,7 +236,7 @@ def test_assigning_and_casting_differ_in_strings_that_are_too_long(database: Dat
     database.settings.string_truncate_error = True
     types = f"{n(varchar(9))}, {n(char(3))}"
     assert database.value(f"ifx_cast('abcd', {types})") == "abc"
-    assert database.fault(f"ifx_assign('abcd', {types})") == -1279
+    assert database.error(f"ifx_assign('abcd', {types})") == -1279
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def test_comparisons(
 
 
 def test_integers_do_not_turn_into_floats(database: Database) -> None:
-    assert database.fault(f"ifx_add({2**63 - 1}, 1, {n(BIGINT)})") == -1284
-    assert database.fault(f"ifx_mul({2**62}, 2, {n(BIGINT)})") == -1284
-    assert database.fault(f"ifx_add({2**31 - 1}, 1, {n(INTEGER)})") == -1215
+    assert database.error(f"ifx_add({2**63 - 1}, 1, {n(BIGINT)})") == -1284
+    assert database.error(f"ifx_mul({2**62}, 2, {n(BIGINT)})") == -1284
+    assert database.error(f"ifx_add({2**31 - 1}, 1, {n(INTEGER)})") == -1215
     assert database.value(f"ifx_sub({2**63 - 1}, 1, {n(BIGINT)})") == 2**63 - 2
 
 
@@ -281,5 +281,5 @@ def test_months_and_formats(database: Database) -> None:
         f"ifx_to_char('2024-01-31 10:00:00', {second}, '%d %b %H:%M'), "
         f"ifx_to_date('31.01.2024', '%d.%m.%Y', {second}), ifx_to_char(5, {n(INTEGER)})"
     ) == ("2024-02-29 10:00:00", 2024, "31 Jan 10:00", "2024-01-31 00:00:00", "5")
-    assert database.fault("ifx_dbinfo('weather')") == -728
+    assert database.error("ifx_dbinfo('weather')") == -728
     assert database.value("ifx_dbinfo('version', 'major')") == "15"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.server.sql.runtime import strings
-from tests.server.sql.kinds import fault_of
+from tests.server.sql.kinds import error_of
 
 letters = st.text(alphabet="abcéü€ 字𝄞", max_size=12)
 
@@ -27,7 +27,7 @@ def test_padding_fills_bytes(text: str, size: int) -> None:
 
 
 def test_a_character_outside_the_code_set_is_an_error() -> None:
-    assert fault_of(strings.cut, "€", 5, "iso8859-1") == -23103
+    assert error_of(strings.cut, "€", 5, "iso8859-1") == -23103
     assert strings.cut("äöü", 2, "iso8859-1") == "äö"
 
 
@@ -36,8 +36,8 @@ def test_subscripts_count_bytes_from_one() -> None:
     assert strings.subscript("abc", 2, 2, "utf-8") == "b"
     assert strings.subscript("abc", 3, 9, "utf-8") == "c"
     assert strings.subscript(None, 1, 1, "utf-8") is None
-    assert fault_of(strings.subscript, "abc", 0, 1, "utf-8") == -306
-    assert fault_of(strings.subscript, "abc", 3, 2, "utf-8") == -306
+    assert error_of(strings.subscript, "abc", 0, 1, "utf-8") == -306
+    assert error_of(strings.subscript, "abc", 3, 2, "utf-8") == -306
 
 
 def test_the_halves_of_a_split_character_are_blanks() -> None:
@@ -216,20 +216,20 @@ def test_codes_and_characters() -> None:
     assert strings.ascii_code("", "utf-8") is None
     assert strings.ascii_code("é", "latin-1") == 0xE9
     assert strings.ascii_code("é", "utf-8") == 0xC3
-    assert fault_of(strings.ascii_code, "€", "latin-1") == -23103
+    assert error_of(strings.ascii_code, "€", "latin-1") == -23103
     assert strings.character(65, "utf-8") == "A"
     assert strings.character(None, "utf-8") is None
     assert strings.character(0xE9, "latin-1") == "é"
-    assert fault_of(strings.character, 0xE9, "utf-8") == -23103
-    assert fault_of(strings.character, 256, "latin-1") == -1226
+    assert error_of(strings.character, 0xE9, "utf-8") == -23103
+    assert error_of(strings.character, 256, "latin-1") == -1226
 
 
 def test_a_result_longer_than_lvarchar_is_refused_before_it_is_made() -> None:
     longest = 32739
     assert len(strings.pad_left("x", longest) or "") == longest
     for grow in (strings.pad_left, strings.pad_right):
-        assert fault_of(grow, "x", longest + 1) == -881
-    assert fault_of(strings.space, 2**31 - 1) == -881
-    assert fault_of(strings.replace, "x" * 32000, "x", "y" * 32000) == -881
+        assert error_of(grow, "x", longest + 1) == -881
+    assert error_of(strings.space, 2**31 - 1) == -881
+    assert error_of(strings.replace, "x" * 32000, "x", "y" * 32000) == -881
     assert strings.replace("x" * longest, "x", "y") == "y" * longest
     assert strings.replace("x" * 32767, "x", "") == ""

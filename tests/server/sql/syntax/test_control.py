@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_session_statements(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("database^", (-201, "")),
         ("database d ^e", (-201, "")),
@@ -215,5 +215,5 @@ def test_session_statements(text: str, expected: str) -> None:
         ("^call p()", (-201, "")),
     ],
 )
-def test_what_is_no_session_statement_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_session_statement_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error

@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_objects(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("alter sequence s^", (-201, "")),
         ("alter sequence s ^start with 5", (-201, "")),
@@ -229,8 +229,8 @@ def test_objects(text: str, expected: str) -> None:
         ("rename table a to o^.b", (-201, "")),
     ],
 )
-def test_what_is_no_object_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_object_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_a_view_keeps_its_text_without_the_semicolon() -> None:

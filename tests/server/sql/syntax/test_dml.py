@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_changes(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("insert into t (a) values (1)^, (2)", (-201, "")),
         ("insert into t values (^)", (-201, "")),
@@ -163,8 +163,8 @@ def test_changes(text: str, expected: str) -> None:
         ("merge into t x using s on (x.a = s.a) when matched then update set t^.b = s.b", (-201, "")),
     ],
 )
-def test_what_is_no_change_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_change_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_insert_has_either_values_or_a_query() -> None:

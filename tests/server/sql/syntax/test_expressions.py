@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import condition_shape, fault_of, select_of, value_shape
+from tests.server.sql.shapes import condition_shape, error_of, select_of, value_shape
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,15 @@ def test_operators_bind_as_documented(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("SELECT a ^= b FROM t", (-201, "")),
         ("SELECT (a ^= b) FROM t", (-201, "")),
         ("SELECT a and ^b FROM t", (-201, "")),
     ],
 )
-def test_a_condition_is_no_value(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_a_condition_is_no_value(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_conditions(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("SELECT 1 FROM t WHERE a = b ^= c", (-201, "")),
         ("SELECT 1 FROM t WHERE 1^", (-201, "")),
@@ -263,8 +263,8 @@ def test_conditions(text: str, expected: str) -> None:
         ("SELECT 1 FROM t WHERE (a^, b) in (select 1, 2 from t)", (-201, "")),
     ],
 )
-def test_what_is_no_condition_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_condition_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 @pytest.mark.parametrize("operator", ["=", "<>", "<", "<=", ">", ">="])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import MAX_HEIGHT, parse, parse_type_text, split_script
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 # --- Statements --------------------------------------------------------------
 
@@ -63,7 +63,7 @@ def test_an_old_outer_join_keeps_its_tables_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("^", (-201, "")),
         ("^;", (-201, "")),
@@ -91,8 +91,8 @@ def test_an_old_outer_join_keeps_its_tables_apart() -> None:
         ("select a from t where b = ^#", (-202, "")),
     ],
 )
-def test_what_is_no_statement_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_statement_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_delimident_decides_what_double_quotes_are() -> None:
@@ -129,7 +129,7 @@ DEEP = {
 
 
 def beneath(frames: int, text: str) -> SqlError:
-    """The fault that parsing raises when that much of the stack is taken."""
+    """The error that parsing raises when that much of the stack is taken."""
     if frames:
         return beneath(frames - 1, text)
     with pytest.raises(SqlError) as caught:
@@ -141,9 +141,9 @@ def beneath(frames: int, text: str) -> SqlError:
 def test_a_text_of_any_depth_is_refused_with_half_the_stack_taken(kind: str) -> None:
     start, repeated = DEEP[kind]
     text = start + repeated * 5000
-    fault = beneath(350, text)
-    assert (fault.sqlcode, fault.token) == (-999, "NESTING")
-    assert 1 <= fault.offset <= len(text)
+    error = beneath(350, text)
+    assert (error.sqlcode, error.token) == (-999, "NESTING")
+    assert 1 <= error.offset <= len(text)
 
 
 def test_a_hundred_thousand_parentheses_are_refused() -> None:
@@ -179,9 +179,9 @@ def parsed_or_refused(text: str, *, delimident: bool = False) -> nodes.Statement
     """Law: any text gives a tree or a SqlError that points into it, nothing else."""
     try:
         return parse(text, delimident=delimident)
-    except SqlError as fault:
-        assert fault.sqlcode < 0
-        assert 0 <= fault.offset <= len(text) + 1
+    except SqlError as error:
+        assert error.sqlcode < 0
+        assert 0 <= error.offset <= len(text) + 1
         return None
 
 
@@ -208,12 +208,12 @@ PIECES = st.one_of(
 
 
 @given(st.text(), st.booleans())
-def test_law_any_text_gives_a_tree_or_a_fault(text: str, delimident: bool) -> None:
+def test_law_any_text_gives_a_tree_or_an_error(text: str, delimident: bool) -> None:
     parsed_or_refused(text, delimident=delimident)
 
 
 @given(st.lists(PIECES, max_size=40), st.booleans())
-def test_law_any_words_give_a_tree_or_a_fault(pieces: list[str], delimident: bool) -> None:
+def test_law_any_words_give_a_tree_or_an_error(pieces: list[str], delimident: bool) -> None:
     statement = parsed_or_refused(" ".join(pieces), delimident=delimident)
     if statement is not None:
         found = nodes.parameters(statement)
@@ -221,7 +221,7 @@ def test_law_any_words_give_a_tree_or_a_fault(pieces: list[str], delimident: boo
 
 
 @given(st.sampled_from(EXAMPLES), st.data())
-def test_law_a_damaged_statement_gives_a_tree_or_a_fault(text: str, data: Any) -> None:
+def test_law_a_damaged_statement_gives_a_tree_or_an_error(text: str, data: Any) -> None:
     words = text.split(" ")
     place = data.draw(st.integers(0, len(words)))
     width = data.draw(st.integers(0, 2))
@@ -230,7 +230,7 @@ def test_law_a_damaged_statement_gives_a_tree_or_a_fault(text: str, data: Any) -
 
 
 @given(st.sampled_from(EXAMPLES), st.integers(0, 120))
-def test_law_a_cut_statement_gives_a_tree_or_a_fault(text: str, size: int) -> None:
+def test_law_a_cut_statement_gives_a_tree_or_an_error(text: str, size: int) -> None:
     parsed_or_refused(text[:size])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import fault_of, select_of, shape, value_shape
+from tests.server.sql.shapes import error_of, select_of, shape, value_shape
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_words_are_special_only_in_the_right_company(text: str, expected: str) -
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("SELECT max(a^, b) FROM t", (-201, "")),
         ("SELECT ^row(1,2) FROM t", (-999, "ROW")),
@@ -238,8 +238,8 @@ def test_words_are_special_only_in_the_right_company(text: str, expected: str) -
         ("SELECT a. FROM t^", (-201, "")),
     ],
 )
-def test_a_value_that_is_none_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_a_value_that_is_none_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_a_number_keeps_its_text_and_its_exact_value() -> None:

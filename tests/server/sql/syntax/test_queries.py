@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import fault_of, select_of, statement_shape
+from tests.server.sql.shapes import error_of, select_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_queries(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("select first 5 ^from t", (-201, "")),
         ("select first ^2.5 a from t", (-201, "")),
@@ -254,8 +254,8 @@ def test_queries(text: str, expected: str) -> None:
         ("select {+ first_rows} a^ --+ hint", (-201, "")),
     ],
 )
-def test_what_is_no_query_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_query_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_a_select_item_begins_where_its_expression_does() -> None:

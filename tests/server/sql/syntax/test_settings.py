@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_settings(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("set lock mode ^wait", (-201, "")),
         ("set lock mode to wait ^-1", (-201, "")),
@@ -218,8 +218,8 @@ def test_settings(text: str, expected: str) -> None:
         ("set^", (-201, "")),
     ],
 )
-def test_what_is_no_setting_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_setting_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_waiting_for_ever_is_no_number_of_seconds() -> None:

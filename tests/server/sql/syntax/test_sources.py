@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_sources(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("select a from t inner join u^", (-201, "")),
         ("select a from t ^natural join u", (-201, "")),
@@ -146,8 +146,8 @@ def test_sources(text: str, expected: str) -> None:
         ("select a from f^(1)", (-201, "")),
     ],
 )
-def test_what_is_no_source_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_source_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_storage_clauses_leave_the_lock_mode_only(text: str, expected: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("create table t (a int) lock mode ^rows", (-201, "")),
         ("create table t (a int) extent size^", (-201, "")),
@@ -71,5 +71,5 @@ def test_storage_clauses_leave_the_lock_mode_only(text: str, expected: str) -> N
         ("create table t (a int) ^put b in (sb)", (-999, "PUT")),
     ],
 )
-def test_a_misspelt_storage_clause_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_a_misspelt_storage_clause_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error

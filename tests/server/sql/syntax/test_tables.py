@@ -7,7 +7,7 @@ import pytest
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_tables(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("create table t (a int default ^b)", (-201, "")),
         ("create table t (a int default 1 ^+ 1)", (-201, "")),
@@ -186,8 +186,8 @@ def test_tables(text: str, expected: str) -> None:
         ("alter table t add column c ^int", (-201, "")),
     ],
 )
-def test_what_is_no_table_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_table_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_a_default_and_a_check_keep_their_text() -> None:

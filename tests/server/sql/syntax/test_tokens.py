@@ -21,8 +21,8 @@ def kinds(text: str, *, delimident: bool = False) -> list[Kind]:
     return [token.kind for token in tokenize(text, delimident=delimident)[:-1]]
 
 
-def fault_of(text: str, *, delimident: bool = False) -> tuple[int, int]:
-    """SQLCODE and offset of the fault that a text raises."""
+def error_of(text: str, *, delimident: bool = False) -> tuple[int, int]:
+    """SQLCODE and offset of the error that a text raises."""
     with pytest.raises(SqlError) as caught:
         tokenize(text, delimident=delimident)
     return caught.value.sqlcode, caught.value.offset
@@ -51,10 +51,10 @@ def test_letters_are_those_of_any_language() -> None:
 
 def test_a_name_has_128_bytes_at_most() -> None:
     assert texts("a" * 128) == ["a" * 128]
-    assert fault_of(" " + "a" * 129) == (-253, 2)
+    assert error_of(" " + "a" * 129) == (-253, 2)
     assert texts("ä" * 64) == ["ä" * 64]
-    assert fault_of("ä" * 65) == (-253, 1)
-    assert fault_of('"' + "a" * 129 + '"', delimident=True) == (-253, 1)
+    assert error_of("ä" * 65) == (-253, 1)
+    assert error_of('"' + "a" * 129 + '"', delimident=True) == (-253, 1)
 
 
 def test_numbers_have_points_and_exponents() -> None:
@@ -68,7 +68,7 @@ def test_a_sign_and_a_second_point_are_no_part_of_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("12abc", (-203, 1)),
         ("1.5x", (-204, 1)),
@@ -80,8 +80,8 @@ def test_a_sign_and_a_second_point_are_no_part_of_a_number() -> None:
         ("a = 1e" + "9" * 300, (-204, 5)),
     ],
 )
-def test_a_number_that_is_none_is_refused(text: str, fault: tuple[int, int]) -> None:
-    assert fault_of(text) == fault
+def test_a_number_that_is_none_is_refused(text: str, error: tuple[int, int]) -> None:
+    assert error_of(text) == error
 
 
 def test_quotes_inside_strings_are_doubled() -> None:
@@ -95,7 +95,7 @@ def test_a_string_hides_comments_and_semicolons() -> None:
 
 @pytest.mark.parametrize("text", ["'", "'a", "'a''", "'''", '"a', "'a\nb'", '"', "'a\""])
 def test_an_open_quote_is_refused(text: str) -> None:
-    assert fault_of("x " + text) == (-282, 3)
+    assert error_of("x " + text) == (-282, 3)
 
 
 def test_with_delimident_double_quotes_stand_round_names() -> None:
@@ -103,7 +103,7 @@ def test_with_delimident_double_quotes_stand_round_names() -> None:
         Token(Kind.DELIMITED, 'Ab"c', 1, 8),
         Token(Kind.NAME, "x", 9, 10),
     ]
-    assert fault_of('x ""', delimident=True) == (-201, 3)
+    assert error_of('x ""', delimident=True) == (-201, 3)
 
 
 def test_comments_of_all_kinds_are_skipped() -> None:
@@ -119,9 +119,9 @@ def test_a_comment_separates_nothing_but_words() -> None:
     assert texts("a{}b 1/**/2") == ["a", "b", "1", "2"]
 
 
-@pytest.mark.parametrize(("text", "fault"), [("a {b", (-283, 3)), ("a /*b", (-943, 3)), ("/*/", (-943, 1))])
-def test_an_open_comment_is_refused(text: str, fault: tuple[int, int]) -> None:
-    assert fault_of(text) == fault
+@pytest.mark.parametrize(("text", "error"), [("a {b", (-283, 3)), ("a /*b", (-943, 3)), ("/*/", (-943, 1))])
+def test_an_open_comment_is_refused(text: str, error: tuple[int, int]) -> None:
+    assert error_of(text) == error
 
 
 @pytest.mark.parametrize("word", ["SET", "List", "multiset"])
@@ -141,16 +141,16 @@ def test_symbols_are_as_long_as_they_can_be() -> None:
     "character", ["#", "&", "%", "!", "|", "^", "~", "`", "\\", "$", "\0", "\xa0", "²", "€", "\ud800"]
 )
 def test_an_illegal_character_is_refused(character: str) -> None:
-    assert fault_of(f"a {character} b") == (-202, 3)
+    assert error_of(f"a {character} b") == (-202, 3)
 
 
 @given(st.text(), st.booleans())
-def test_law_any_text_gives_tokens_or_a_fault(text: str, delimident: bool) -> None:
+def test_law_any_text_gives_tokens_or_an_error(text: str, delimident: bool) -> None:
     try:
         tokens = tokenize(text, delimident=delimident)
-    except SqlError as fault:
-        assert fault.sqlcode in {-201, -202, -203, -204, -253, -282, -283, -943}
-        assert 1 <= fault.offset <= len(text)
+    except SqlError as error:
+        assert error.sqlcode in {-201, -202, -203, -204, -253, -282, -283, -943}
+        assert 1 <= error.offset <= len(text)
     else:
         assert tokens[-1].kind is Kind.END
         assert all(before.end <= after.offset for before, after in pairwise(tokens))

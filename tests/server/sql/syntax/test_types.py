@@ -7,11 +7,11 @@ import pytest
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
 from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, SqlType, TypeCode
-from tests.server.sql.shapes import fault_of, select_of
+from tests.server.sql.shapes import error_of, select_of
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("select a::interval day(^10) to second from t", (-1268, "")),
         ("select a::datetime year to fraction(^6) from t", (-1268, "")),
@@ -25,8 +25,8 @@ from tests.server.sql.shapes import fault_of, select_of
         ("select a::^foo x from t", (-9628, "foo")),
     ],
 )
-def test_a_type_that_is_none_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_a_type_that_is_none_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_type_is_encoded_as_the_catalog_has_it(text: str, expected: SqlType) -
     ],
 )
 def test_a_misspelt_type_is_a_syntax_error(marked: str) -> None:
-    assert fault_of(marked) == (-201, "")
+    assert error_of(marked) == (-201, "")
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_a_misspelt_type_is_a_syntax_error(marked: str) -> None:
     ],
 )
 def test_an_impossible_qualifier_has_its_own_code(marked: str) -> None:
-    assert fault_of(marked) == (-1268, "")
+    assert error_of(marked) == (-1268, "")

@@ -6,7 +6,7 @@ import pytest
 
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.syntax.parser import parse
-from tests.server.sql.shapes import fault_of, statement_shape
+from tests.server.sql.shapes import error_of, statement_shape
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_windows(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marked", "fault"),
+    ("marked", "error"),
     [
         ("select lag(a) ^ignore nulls over (order by b) from t", (-999, "IGNORE NULLS")),
     ],
 )
-def test_what_is_no_window_is_refused(marked: str, fault: tuple[int, str]) -> None:
-    assert fault_of(marked) == fault
+def test_what_is_no_window_is_refused(marked: str, error: tuple[int, str]) -> None:
+    assert error_of(marked) == error
 
 
 def test_nothing_said_about_nulls_is_neither_first_nor_last() -> None:
@@ -71,4 +71,4 @@ def test_nothing_said_about_nulls_is_neither_first_nor_last() -> None:
     ],
 )
 def test_a_misspelt_window_is_refused(marked: str) -> None:
-    assert fault_of(marked) == (-201, "")
+    assert error_of(marked) == (-201, "")

@@ -42,7 +42,7 @@ def test_a_new_column_has_its_default_in_old_rows() -> None:
     stores = bench()
     stores.run("ALTER TABLE t ADD (x CHAR(2) DEFAULT 'z' NOT NULL BEFORE k, y DATE)")
     assert stores.rows("SELECT * FROM t WHERE k = 1") == [("z ", 1, 1, "12 ", None)]
-    assert stores.fault("INSERT INTO t (x, k) VALUES (NULL, 3)") == (-391, "x", 0)
+    assert stores.error("INSERT INTO t (x, k) VALUES (NULL, 3)") == (-391, "x", 0)
 
 
 def test_a_modified_columns_values_are_assigned_anew() -> None:
@@ -55,11 +55,11 @@ def test_a_modified_columns_values_are_assigned_anew() -> None:
     assert stores.rows("SELECT c FROM t WHERE k = 3") == [(Decimal("1.50"),)]
     stores.run("ALTER TABLE t MODIFY (k BIGINT)")
     assert stores.described("SELECT k FROM t") == [("k", "BIGINT")]
-    assert stores.fault("INSERT INTO t (k, n) VALUES (3, 1)") == (-268, "ann.pk_t", 0)
+    assert stores.error("INSERT INTO t (k, n) VALUES (3, 1)") == (-268, "ann.pk_t", 0)
 
 
 @pytest.mark.parametrize(
-    ("alteration", "fault"),
+    ("alteration", "error"),
     [
         ("ADD (n INT)", (-328, "n")),
         ("ADD (x INT BEFORE nope)", (-217, "nope")),
@@ -80,11 +80,11 @@ def test_a_modified_columns_values_are_assigned_anew() -> None:
     ],
 )
 def test_an_alteration_that_is_wrong_says_why_and_changes_nothing(
-    alteration: str, fault: tuple[int, str]
+    alteration: str, error: tuple[int, str]
 ) -> None:
     stores = bench()
     before = stores.schema.tables
-    assert stores.fault(f"ALTER TABLE t {alteration}")[:2] == fault
+    assert stores.error(f"ALTER TABLE t {alteration}")[:2] == error
     assert stores.schema.tables == before
     assert stores.rows("SELECT * FROM t ORDER BY k") == [(1, 1, "12 "), (2, 5, None)]
 
@@ -92,14 +92,14 @@ def test_an_alteration_that_is_wrong_says_why_and_changes_nothing(
 def test_duplicates_hinder_a_new_unique_constraint() -> None:
     stores = bench()
     stores.run("UPDATE t SET n = 1")
-    assert stores.fault("ALTER TABLE t ADD CONSTRAINT UNIQUE (n)")[0] == -371
+    assert stores.error("ALTER TABLE t ADD CONSTRAINT UNIQUE (n)")[0] == -371
 
 
 def test_constraints_may_be_added_and_dropped() -> None:
     stores = bench()
     stores.run("ALTER TABLE t ADD CONSTRAINT (UNIQUE (n) CONSTRAINT un, CHECK (n < 9) CONSTRAINT cn)")
-    assert stores.fault("INSERT INTO t VALUES (3, 1, NULL)") == (-268, "ann.un", 0)
-    assert stores.fault("INSERT INTO t VALUES (3, 9, NULL)") == (-530, "ann.cn", 0)
+    assert stores.error("INSERT INTO t VALUES (3, 1, NULL)") == (-268, "ann.un", 0)
+    assert stores.error("INSERT INTO t VALUES (3, 9, NULL)") == (-530, "ann.cn", 0)
     stores.run("ALTER TABLE t DROP CONSTRAINT (un, cn, ck)")
     assert stores.run("INSERT INTO t VALUES (3, 1, NULL)") == 1
     assert stores.run("INSERT INTO t VALUES (4, -9, NULL)") == 1
@@ -160,10 +160,10 @@ def test_a_renamed_column_keeps_its_constraints() -> None:
     stores = bench()
     stores.run("RENAME COLUMN t.n TO m")
     stores.run("RENAME COLUMN p.a TO b")
-    assert stores.fault("INSERT INTO t (k, m) VALUES (3, 0)") == (-530, "ann.ck", 0)
+    assert stores.error("INSERT INTO t (k, m) VALUES (3, 0)") == (-530, "ann.ck", 0)
     assert stores.rows("SELECT m FROM t WHERE m = 5") == [(5,)]
-    assert stores.fault("SELECT n FROM t")[:2] == (-217, "n")
-    assert stores.fault("INSERT INTO p (b) VALUES (1)") == (-268, "ann.pk_p", 0)
+    assert stores.error("SELECT n FROM t")[:2] == (-217, "n")
+    assert stores.error("INSERT INTO p (b) VALUES (1)") == (-268, "ann.pk_p", 0)
 
 
 def test_a_renamed_key_column_is_renamed_in_its_children() -> None:
@@ -176,7 +176,7 @@ def test_a_renamed_key_column_is_renamed_in_its_children() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("RENAME COLUMN t.nope TO x", (-217, "nope")),
         ("RENAME COLUMN t.n TO k", (-328, "k")),
@@ -185,5 +185,5 @@ def test_a_renamed_key_column_is_renamed_in_its_children() -> None:
         ("ALTER TABLE systables ADD (x INT)", (-511, "systables")),
     ],
 )
-def test_tables_and_columns_must_be_there(text: str, fault: tuple[int, str]) -> None:
-    assert bench().fault(text)[:2] == fault
+def test_tables_and_columns_must_be_there(text: str, error: tuple[int, str]) -> None:
+    assert bench().error(text)[:2] == error

@@ -101,7 +101,7 @@ def test_a_function_has_informixs_value_and_type(call: str, value: Value, type_:
     ],
 )
 def test_a_function_refuses_what_it_cannot_take(call: str, sqlcode: int) -> None:
-    assert BENCH.fault(f"SELECT {call} FROM t")[0] == sqlcode
+    assert BENCH.error(f"SELECT {call} FROM t")[0] == sqlcode
 
 
 _SAMPLES = {

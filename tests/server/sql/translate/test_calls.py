@@ -40,12 +40,12 @@ def test_a_function_that_sees_the_tree_has_informixs_value_and_type(
 
 @pytest.mark.parametrize("name", ["upper", "nvl", "mdy", "decode"])
 def test_a_call_without_arguments_has_too_few(name: str) -> None:
-    sqlcode, token, offset = BENCH.fault(f"SELECT {name}() FROM t")
+    sqlcode, token, offset = BENCH.error(f"SELECT {name}() FROM t")
     assert (sqlcode, token, offset) in [(-664, name, 8), (-201, "", 8 + len(name) + 1)]
 
 
 def test_a_function_with_too_many_arguments_is_named() -> None:
-    assert BENCH.fault("SELECT UPPER('a', 'b') FROM t") == (-664, "upper", 8)
+    assert BENCH.error("SELECT UPPER('a', 'b') FROM t") == (-664, "upper", 8)
 
 
 def test_catalog_routines_belong_to_informix() -> None:

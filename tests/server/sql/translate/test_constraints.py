@@ -114,15 +114,15 @@ def test_a_default_is_kept_by_kind_and_text(declared: str, default: Default) -> 
 )
 def test_a_constraint_that_is_wrong_says_why(text: str, sqlcode: int, token: str) -> None:
     bench = Workbench("CREATE TABLE p (a INT PRIMARY KEY CONSTRAINT pk, b INT)", "CREATE TABLE q (a INT)")
-    assert bench.fault(text)[:2] == (sqlcode, token)
+    assert bench.error(text)[:2] == (sqlcode, token)
 
 
 def test_temporary_tables_keep_keys_and_checks_without_names() -> None:
     bench = Workbench(
         "CREATE TEMP TABLE t (k INT PRIMARY KEY, n INT CHECK (n > 0))", "INSERT INTO t VALUES (1, 1)"
     )
-    assert bench.fault("INSERT INTO t VALUES (1, 1)")[0] == -268
-    assert bench.fault("INSERT INTO t VALUES (2, 0)")[0] == -530
+    assert bench.error("INSERT INTO t VALUES (1, 1)")[0] == -268
+    assert bench.error("INSERT INTO t VALUES (2, 0)")[0] == -530
     kinds = [constraint.kind for constraint in bench.table("t").constraints]
     assert kinds == [ConstraintKind.PRIMARY, ConstraintKind.CHECK]
 
@@ -141,11 +141,11 @@ def test_temporary_tables_keep_keys_and_checks_without_names() -> None:
     ],
 )
 def test_a_default_must_be_a_value_of_its_column(declared: str) -> None:
-    assert Workbench().fault(f"CREATE TABLE t (k {declared})")[:2] == (-591, "k")
+    assert Workbench().error(f"CREATE TABLE t (k {declared})")[:2] == (-591, "k")
 
 
 def test_columns_are_unique_once() -> None:
     bench = Workbench()
-    assert bench.fault("CREATE TABLE t (a INT UNIQUE, b INT, UNIQUE (a))")[0] == -577
-    assert bench.fault("CREATE TABLE t (a INT, b INT, UNIQUE (a, b), UNIQUE (b, a))")[0] == -577
+    assert bench.error("CREATE TABLE t (a INT UNIQUE, b INT, UNIQUE (a))")[0] == -577
+    assert bench.error("CREATE TABLE t (a INT, b INT, UNIQUE (a, b), UNIQUE (b, a))")[0] == -577
     bench.run("CREATE TABLE t (a INT PRIMARY KEY, b INT, UNIQUE (a, b), UNIQUE (b))")

@@ -66,7 +66,7 @@ def test_lock_table_names_its_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("EXECUTE PROCEDURE p(1)", (-674, "p", 19)),
         ("EXECUTE FUNCTION f()", (-674, "f", 18)),
@@ -78,5 +78,5 @@ def test_lock_table_names_its_table() -> None:
         ("GRANT SELECT ON nowhere TO PUBLIC", (-206, "nowhere", 17)),
     ],
 )
-def test_what_cannot_be_done_is_refused(text: str, fault: tuple[int, str, int]) -> None:
-    assert Workbench().fault(text) == fault
+def test_what_cannot_be_done_is_refused(text: str, error: tuple[int, str, int]) -> None:
+    assert Workbench().error(text) == error

@@ -74,7 +74,7 @@ def test_a_temporary_table_is_the_sessions_own() -> None:
     assert bench.rows("SELECT k FROM t") == [(1,)]
     assert bench.rows("SELECT tabid FROM systables WHERE tabname = 't'") == []
     bench.run("DROP TABLE t")
-    assert bench.fault("SELECT k FROM t")[0] == -206
+    assert bench.error("SELECT k FROM t")[0] == -206
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_definition_that_is_wrong_says_why(text: str, sqlcode: int, token: str
         "CREATE VIEW v AS SELECT k FROM t",
         "CREATE TEMP TABLE x (k INT)",
     )
-    assert bench.fault(text)[:2] == (sqlcode, token)
+    assert bench.error(text)[:2] == (sqlcode, token)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_indexes_come_and_go_and_change_their_names() -> None:
     )
     bench.run("RENAME INDEX i TO j")
     bench.run("INSERT INTO t VALUES (1, 1)")
-    assert bench.fault("INSERT INTO t VALUES (1, 1)") == (-239, "j", 0)
+    assert bench.error("INSERT INTO t VALUES (1, 1)") == (-239, "j", 0)
     bench.run("DROP INDEX j")
     assert bench.run("INSERT INTO t VALUES (1, 1)") == 1
 
@@ -163,7 +163,7 @@ def test_a_dropped_table_frees_its_children() -> None:
     )
     assert bench.run("INSERT INTO c VALUES (99, 2)") == 1
     assert bench.table("c").foreign_keys == ()
-    assert bench.fault("INSERT INTO c VALUES (99, 2)")[0] == -268
+    assert bench.error("INSERT INTO c VALUES (99, 2)")[0] == -268
 
 
 def test_a_view_keeps_its_text_and_columns() -> None:
@@ -177,7 +177,7 @@ def test_a_view_keeps_its_text_and_columns() -> None:
         ("b", "DECIMAL(32)"),
     ]
     bench.run("DROP VIEW v")
-    assert bench.fault("SELECT * FROM v")[0] == -206
+    assert bench.error("SELECT * FROM v")[0] == -206
 
 
 def test_a_view_may_stand_on_a_view() -> None:
@@ -199,7 +199,7 @@ def test_views_and_synonyms_end_with_the_table_that_they_read() -> None:
         "CREATE VIEW x AS SELECT k FROM u",
         "CREATE SYNONYM s FOR v",
     )
-    assert bench.fault("DROP TABLE t RESTRICT")[:2] == (-999, "RESTRICT")
+    assert bench.error("DROP TABLE t RESTRICT")[:2] == (-999, "RESTRICT")
     bench.run("DROP TABLE t")
     assert bench.rows("SELECT tabname FROM systables WHERE tabid > 99") == [("u",), ("x",)]
     bench.run("DROP VIEW x")
@@ -214,9 +214,9 @@ def test_a_renamed_table_keeps_rows_keys_and_children() -> None:
         "RENAME TABLE p TO q",
     )
     assert bench.rows("SELECT k FROM q") == [(1,)]
-    assert bench.fault("INSERT INTO q VALUES (1)") == (-268, "ann.pk", 0)
+    assert bench.error("INSERT INTO q VALUES (1)") == (-268, "ann.pk", 0)
     assert bench.run("INSERT INTO c VALUES (1)") == 1
-    assert bench.fault("SELECT k FROM p")[0] == -206
+    assert bench.error("SELECT k FROM p")[0] == -206
 
 
 def test_definitions_need_a_database() -> None:

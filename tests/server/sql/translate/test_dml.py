@@ -75,7 +75,7 @@ def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table() ->
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("INSERT INTO t (k, c) VALUES (0)", (-236, "", 0)),
         ("INSERT INTO p VALUES (1)", (-236, "", 0)),
@@ -101,8 +101,8 @@ def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table() ->
         ("DELETE FROM t WHERE nope = 1", (-217, "nope", 21)),
     ],
 )
-def test_a_change_that_is_wrong_says_why(text: str, fault: tuple[int, str, int]) -> None:
-    assert bench().fault(text) == fault
+def test_a_change_that_is_wrong_says_why(text: str, error: tuple[int, str, int]) -> None:
+    assert bench().error(text) == error
 
 
 def test_updates_see_the_old_row_on_the_right_side() -> None:
@@ -116,7 +116,7 @@ def test_updates_see_the_old_row_on_the_right_side() -> None:
     assert stores.rows("SELECT a, b FROM p") == [(5, 6)]
     stores.run("UPDATE p SET (a, b) = ((SELECT tabid, tabid + 1 FROM systables WHERE tabid = 8)) WHERE a = 5")
     assert stores.rows("SELECT a, b FROM p") == [(8, 9)]
-    assert stores.fault("UPDATE p SET (a, b) = ((SELECT tabid, tabid FROM systables))")[0] == -284
+    assert stores.error("UPDATE p SET (a, b) = ((SELECT tabid, tabid FROM systables))")[0] == -284
 
 
 def test_changed_rows_are_counted_and_none_is_no_error() -> None:
@@ -131,16 +131,16 @@ def test_changed_rows_are_counted_and_none_is_no_error() -> None:
 
 def test_null_into_a_not_null_column_is_found_when_the_value_is_known() -> None:
     stores = bench()
-    assert stores.fault("INSERT INTO t (c) VALUES (?)", None) == (-391, "c", 0)
+    assert stores.error("INSERT INTO t (c) VALUES (?)", None) == (-391, "c", 0)
     stores.run("INSERT INTO t (c) VALUES (?)", "a")
-    assert stores.fault("UPDATE t SET c = (SELECT tabname FROM systables WHERE tabid = 0)") == (-391, "c", 0)
-    assert stores.fault("INSERT INTO t (c) SELECT v FROM t") == (-391, "c", 0)
+    assert stores.error("UPDATE t SET c = (SELECT tabname FROM systables WHERE tabid = 0)") == (-391, "c", 0)
+    assert stores.error("INSERT INTO t (c) SELECT v FROM t") == (-391, "c", 0)
 
 
 def test_broken_keys_are_told_by_name() -> None:
     stores = bench()
     stores.run("INSERT INTO p VALUES (1, 1)")
-    assert stores.fault("INSERT INTO p VALUES (?, ?)", 1, 2) == (-268, "ann.pk_p", 0)
+    assert stores.error("INSERT INTO p VALUES (?, ?)", 1, 2) == (-268, "ann.pk_p", 0)
 
 
 def test_a_change_by_cursor_takes_the_rowid_after_its_parameters() -> None:
@@ -188,4 +188,4 @@ def test_an_update_may_name_its_table_by_an_alias() -> None:
 def test_some_changes_through_views_are_refused(statement: str) -> None:
     stores = bench()
     stores.run("CREATE VIEW v AS SELECT a FROM p")
-    assert stores.fault(statement)[:2] == (-999, "VIEW")
+    assert stores.error(statement)[:2] == (-999, "VIEW")

@@ -120,7 +120,7 @@ def test_an_expression_has_informixs_value_and_type(expression: str, value: Valu
     ],
 )
 def test_an_expression_without_value_says_why(expression: str, sqlcode: int) -> None:
-    assert BENCH.fault(f"SELECT {expression} FROM sysmaster:sysdual")[0] == sqlcode
+    assert BENCH.error(f"SELECT {expression} FROM sysmaster:sysdual")[0] == sqlcode
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_parameter_takes_its_type_from_what_it_meets(
 
 
 def test_a_fraction_is_not_rounded_into_integer_arithmetic() -> None:
-    assert BENCH.fault("SELECT k + ? FROM t", 1.5)[0] == -415
+    assert BENCH.error("SELECT k + ? FROM t", 1.5)[0] == -415
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_fraction_is_not_rounded_into_integer_arithmetic() -> None:
         "SELECT {0} FROM z WHERE {0} IN ({1}, {0})",
     ],
 )
-def test_any_two_types_give_a_value_or_a_fault_with_a_number(shape: str) -> None:
+def test_any_two_types_give_a_value_or_an_error_with_a_number(shape: str) -> None:
     declared = ", ".join(f"{name} {type_}" for name, (type_, _) in COLUMNS.items())
     values = ", ".join(value for _, value in COLUMNS.values())
     bench = Workbench(
@@ -177,8 +177,8 @@ def test_any_two_types_give_a_value_or_a_fault_with_a_number(shape: str) -> None
             try:
                 bench.rows(shape.format(left, right))
                 answered += 1
-            except SqlError as fault:
-                assert fault.sqlcode in (-308, -800, -1213, -1218, -1260, -1263, -1266, -1267)
+            except SqlError as error:
+                assert error.sqlcode in (-308, -800, -1213, -1218, -1260, -1263, -1266, -1267)
     assert answered >= 45  # at least the numbers and texts among themselves
 
 
@@ -198,7 +198,7 @@ def test_mod_is_whole() -> None:
 
 
 def test_one_unit_of_fraction_is_refused() -> None:
-    assert BENCH.fault("SELECT 1 UNITS FRACTION FROM t")[:2] == (-999, "UNITS FRACTION")
+    assert BENCH.error("SELECT 1 UNITS FRACTION FROM t")[:2] == (-999, "UNITS FRACTION")
 
 
 def test_sums_and_averages_of_intervals_fit_their_type() -> None:
@@ -210,4 +210,4 @@ def test_sums_and_averages_of_intervals_fit_their_type() -> None:
     windowed = bench.rows("SELECT AVG(i) OVER (), COUNT(i) OVER (), COUNT(*) OVER (), MAX(i) OVER () FROM u")
     assert windowed == [(timedelta(hours=1, minutes=11), 3, 3, timedelta(hours=2, minutes=15))] * 3
     bench.run("INSERT INTO u VALUES ('98:00')")
-    assert bench.fault("SELECT SUM(i) FROM u")[0] == -1265
+    assert bench.error("SELECT SUM(i) FROM u")[0] == -1265

@@ -65,7 +65,7 @@ def test_old_outer_joins_keep_the_preserved_rows(clause: str, rows: list[Row]) -
     ],
 )
 def test_old_outer_joins_without_a_proper_condition_are_refused(clause: str, sqlcode: int) -> None:
-    assert BENCH.fault(f"SELECT a.k FROM {clause}")[0] == sqlcode
+    assert BENCH.error(f"SELECT a.k FROM {clause}")[0] == sqlcode
 
 
 def test_columns_of_an_outer_joined_table_may_be_null() -> None:
@@ -77,24 +77,24 @@ def test_columns_of_an_outer_joined_table_may_be_null() -> None:
 
 
 def test_a_join_sees_only_the_tables_that_it_joins() -> None:
-    assert BENCH.fault("SELECT a.k FROM c, a JOIN b ON a.k = c.k") == (-522, "c", 38)
+    assert BENCH.error("SELECT a.k FROM c, a JOIN b ON a.k = c.k") == (-522, "c", 38)
 
 
 def test_a_view_is_read_as_its_query() -> None:
     assert BENCH.rows("SELECT w.n, double FROM v w") == [(2, 40)]
     assert BENCH.described("SELECT * FROM v") == [("n", "INTEGER"), ("double", "INTEGER")]
-    assert BENCH.fault("SELECT x FROM v")[:2] == (-217, "x")
+    assert BENCH.error("SELECT x FROM v")[:2] == (-217, "x")
 
 
 def test_columns_of_a_derived_table_may_be_named_after_it() -> None:
     assert BENCH.rows("SELECT m, n FROM (SELECT k, x FROM a) d (m, n) WHERE m = 1") == [(1, 10)]
-    assert BENCH.fault("SELECT m FROM (SELECT k, x FROM a) d (m)")[0] == -201
+    assert BENCH.error("SELECT m FROM (SELECT k, x FROM a) d (m)")[0] == -201
 
 
 def test_two_tables_with_equal_column_names_are_told_apart_by_labels() -> None:
     assert BENCH.rows("SELECT p.x, q.x FROM a p, a q WHERE p.k = 1 AND q.k = 2") == [(10, 20)]
-    assert BENCH.fault("SELECT x FROM a, b") == (-324, "x", 8)
-    assert BENCH.fault("SELECT a.x FROM a p")[:2] == (-522, "a")
+    assert BENCH.error("SELECT x FROM a, b") == (-324, "x", 8)
+    assert BENCH.error("SELECT a.x FROM a p")[:2] == (-522, "a")
 
 
 def test_correlated_queries_reach_outward_from_any_depth() -> None:
@@ -106,4 +106,4 @@ def test_correlated_queries_reach_outward_from_any_depth() -> None:
 def test_a_chain_of_full_joins_is_refused_before_its_text_grows_without_bounds() -> None:
     chain = " ".join(f"FULL JOIN a a{number} ON a{number - 1}.k = a{number}.k" for number in range(1, 30))
     bench = Workbench("CREATE TABLE a (k INT)")
-    assert bench.fault(f"SELECT COUNT(*) FROM a a0 {chain}")[:2] == (-999, "FULL JOIN")
+    assert bench.error(f"SELECT COUNT(*) FROM a a0 {chain}")[:2] == (-999, "FULL JOIN")

@@ -60,12 +60,12 @@ def test_parameters_may_stand_everywhere() -> None:
 def test_a_row_that_is_matched_twice_is_an_error_and_changes_nothing() -> None:
     stores = bench()
     stores.run("INSERT INTO s VALUES (2, 'dup', 5)")
-    assert stores.fault("MERGE INTO t USING s ON t.k = s.k WHEN MATCHED THEN UPDATE SET n = s.n")[0] == -284
+    assert stores.error("MERGE INTO t USING s ON t.k = s.k WHEN MATCHED THEN UPDATE SET n = s.n")[0] == -284
     assert stores.rows("SELECT n FROM t ORDER BY k") == [(1,), (2,)]
 
 
 @pytest.mark.parametrize(
-    ("clause", "fault"),
+    ("clause", "error"),
     [
         ("WHEN MATCHED THEN UPDATE SET k = 3", -232),
         ("WHEN MATCHED THEN UPDATE SET nope = 3", -217),
@@ -75,5 +75,5 @@ def test_a_row_that_is_matched_twice_is_an_error_and_changes_nothing() -> None:
         ("WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)", -999),
     ],
 )
-def test_a_merge_that_is_wrong_says_why(clause: str, fault: int) -> None:
-    assert bench().fault(f"MERGE INTO t USING s ON t.k = s.k {clause}")[0] == fault
+def test_a_merge_that_is_wrong_says_why(clause: str, error: int) -> None:
+    assert bench().error(f"MERGE INTO t USING s ON t.k = s.k {clause}")[0] == error

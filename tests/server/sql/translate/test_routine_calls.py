@@ -23,7 +23,7 @@ def bench() -> Workbench:
         Routine("half", [("n", "DECIMAL(8,2)")], ["DECIMAL(8,2)"], lambda n: None if n is None else n / 2),
     ):
         bench.settings.routines.add(routine)
-    register_calls(bench.connection, bench.settings, bench._faults.append)
+    register_calls(bench.connection, bench.settings, bench._errors.append)
     return bench
 
 
@@ -62,7 +62,7 @@ def test_arguments_are_expressions_converted_to_the_parameters_types(
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("EXECUTE PROCEDURE nope('x')", (-674, "nope", 19)),
         ("EXECUTE PROCEDURE price('pen')", (-674, "price", 19)),
@@ -80,9 +80,9 @@ def test_arguments_are_expressions_converted_to_the_parameters_types(
     ],
 )
 def test_what_does_not_fit_a_routine_is_none(
-    bench: Workbench, text: str, fault: tuple[int, str, int]
+    bench: Workbench, text: str, error: tuple[int, str, int]
 ) -> None:
-    assert bench.fault(text) == fault
+    assert bench.error(text) == error
 
 
 def test_a_function_with_one_result_is_an_expression_of_its_type(bench: Workbench) -> None:

@@ -90,13 +90,13 @@ def test_derived_columns_are_named_by_position() -> None:
 )
 def test_tables_that_are_not_there_are_told_with_their_place(table: str, sqlcode: int, token: str) -> None:
     bench = Workbench("CREATE TABLE t (k INT)")
-    assert bench.fault(f"SELECT * FROM {table}") == (sqlcode, token, 15)
+    assert bench.error(f"SELECT * FROM {table}") == (sqlcode, token, 15)
 
 
 def test_rowid_is_a_column_of_every_stored_table() -> None:
     bench = Workbench("CREATE TABLE t (k INT)", "INSERT INTO t VALUES (7)")
     assert bench.rows("SELECT rowid, t.rowid, k FROM t") == [(1, 1, 7)]
-    assert bench.fault("SELECT rowid FROM (SELECT k FROM t) d")[0] == -217
+    assert bench.error("SELECT rowid FROM (SELECT k FROM t) d")[0] == -217
 
 
 def test_owner_and_database_may_stand_before_a_table() -> None:

@@ -100,7 +100,7 @@ def test_a_query_gives_its_rows(query: str, rows: list[Row]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "fault"),
+    ("query", "error"),
     [
         ("SELECT nope FROM t", (-217, "nope", 8)),
         ("SELECT k FROM t WHERE nope = 1", (-217, "nope", 23)),
@@ -130,8 +130,8 @@ def test_a_query_gives_its_rows(query: str, rows: list[Row]) -> None:
         ("SELECT SUM(MAX(k)) FROM t", (-201, "", 12)),
     ],
 )
-def test_a_query_that_is_wrong_says_where(query: str, fault: tuple[int, str, int]) -> None:
-    assert BENCH.fault(query) == fault
+def test_a_query_that_is_wrong_says_where(query: str, error: tuple[int, str, int]) -> None:
+    assert BENCH.error(query) == error
 
 
 def test_skip_and_first_may_be_parameters() -> None:
@@ -171,7 +171,7 @@ def test_without_group_by_having_sees_all_rows_as_one_group(query: str, rows: li
 
 
 @pytest.mark.parametrize(
-    ("query", "fault"),
+    ("query", "error"),
     [
         ("SELECT k FROM t HAVING k = 1", (-294, "k", 8)),
         ("SELECT g, (SELECT MAX(x.k) FROM t x WHERE x.d = t.d) FROM t GROUP BY g", (-294, "d", 49)),
@@ -179,9 +179,9 @@ def test_without_group_by_having_sees_all_rows_as_one_group(query: str, rows: li
     ],
 )
 def test_what_is_not_grouped_may_not_be_named_beside_groups_nor_in_subqueries_there(
-    query: str, fault: tuple[int, str, int]
+    query: str, error: tuple[int, str, int]
 ) -> None:
-    assert BENCH.fault(query) == fault
+    assert BENCH.error(query) == error
 
 
 def test_subqueries_beside_groups_may_name_what_is_grouped_and_those_of_where_anything() -> None:
@@ -194,4 +194,4 @@ def test_subqueries_beside_groups_may_name_what_is_grouped_and_those_of_where_an
 @pytest.mark.parametrize("count", [None, -1])
 @pytest.mark.parametrize("option", ["SKIP", "FIRST"])
 def test_rows_are_not_counted_by_null_or_less_than_nothing(option: str, count: int | None) -> None:
-    assert BENCH.fault(f"SELECT {option} ? k FROM t", count)[0] == -415
+    assert BENCH.error(f"SELECT {option} ? k FROM t", count)[0] == -415

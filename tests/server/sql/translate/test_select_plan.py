@@ -42,7 +42,7 @@ def test_for_update_brings_the_rowid_of_each_row() -> None:
     ],
 )
 def test_for_update_needs_the_rows_of_one_table(query: str, sqlcode: int) -> None:
-    assert BENCH.fault(query)[0] == sqlcode
+    assert BENCH.error(query)[0] == sqlcode
 
 
 def test_for_read_only_changes_nothing() -> None:
@@ -56,7 +56,7 @@ def test_into_temp_makes_a_table_with_the_querys_columns_and_rows() -> None:
     assert bench.described("SELECT * FROM x") == [("k", "INTEGER"), ("mark", "VARCHAR(4)")]
     made = bench.table("x")
     assert (made.is_temp, made.is_logged) == (True, False)
-    assert bench.fault("SELECT k FROM t INTO TEMP x") == (-958, "x", 27)
+    assert bench.error("SELECT k FROM t INTO TEMP x") == (-958, "x", 27)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_into_temp_makes_a_table_with_the_querys_columns_and_rows() -> None:
     ],
 )
 def test_into_temp_needs_a_name_for_each_column(query: str, sqlcode: int) -> None:
-    assert BENCH.fault(query)[0] == sqlcode
+    assert BENCH.error(query)[0] == sqlcode
 
 
 def test_into_temp_takes_a_query_with_common_tables() -> None:

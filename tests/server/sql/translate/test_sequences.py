@@ -30,7 +30,7 @@ def test_a_sequence_has_what_was_said_and_the_defaults(options: str, sequence: S
 
 
 @pytest.mark.parametrize(
-    ("statement", "fault"),
+    ("statement", "error"),
     [
         ("CREATE SEQUENCE x INCREMENT BY 0", (-8305, "")),
         ("CREATE SEQUENCE x MINVALUE 5 MAXVALUE 4", (-8304, "")),
@@ -75,8 +75,8 @@ def test_a_sequence_has_what_was_said_and_the_defaults(options: str, sequence: S
         ("GRANT SELECT ON nope TO public", (-206, "nope")),
     ],
 )
-def test_what_is_wrong_with_a_sequence_is_told(statement: str, fault: tuple[int, str]) -> None:
-    assert BENCH.fault(statement)[:2] == fault
+def test_what_is_wrong_with_a_sequence_is_told(statement: str, error: tuple[int, str]) -> None:
+    assert BENCH.error(statement)[:2] == error
 
 
 def test_statements_have_their_own_types() -> None:

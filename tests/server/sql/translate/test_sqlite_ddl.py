@@ -70,7 +70,7 @@ def test_what_is_made_can_be_dropped() -> None:
 
 def test_a_unique_key_takes_one_null_only() -> None:
     bench = Workbench("CREATE TABLE u (k INT UNIQUE CONSTRAINT uk, v INT)", "INSERT INTO u VALUES (NULL, 1)")
-    assert bench.fault("INSERT INTO u VALUES (NULL, 2)") == (-268, "ann.uk", 0)
+    assert bench.error("INSERT INTO u VALUES (NULL, 2)") == (-268, "ann.uk", 0)
     assert bench.run("INSERT INTO u VALUES (1, 2)") == 1
 
 
@@ -79,22 +79,22 @@ def test_keys_with_a_null_in_one_column_differ_by_the_other() -> None:
         "CREATE TABLE u (a INT, b CHAR(3), UNIQUE (a, b) CONSTRAINT uk)", "INSERT INTO u VALUES (NULL, 'x')"
     )
     assert bench.run("INSERT INTO u VALUES (NULL, 'y')") == 1
-    assert bench.fault("INSERT INTO u VALUES (NULL, 'x')") == (-268, "ann.uk", 0)
+    assert bench.error("INSERT INTO u VALUES (NULL, 'x')") == (-268, "ann.uk", 0)
 
 
 def test_a_check_holds_for_inserts_and_updates_and_lets_unknown_pass() -> None:
     bench = Workbench(
         "CREATE TABLE u (k INT, CHECK (k BETWEEN 1 AND 9) CONSTRAINT ck)", "INSERT INTO u VALUES (1)"
     )
-    assert bench.fault("INSERT INTO u VALUES (10)") == (-530, "ann.ck", 0)
-    assert bench.fault("UPDATE u SET k = 0") == (-530, "ann.ck", 0)
+    assert bench.error("INSERT INTO u VALUES (10)") == (-530, "ann.ck", 0)
+    assert bench.error("UPDATE u SET k = 0") == (-530, "ann.ck", 0)
     assert bench.run("INSERT INTO u VALUES (NULL)") == 1
     assert bench.rows("SELECT k FROM u ORDER BY k") == [(None,), (1,)]
 
 
 def test_texts_are_unique_without_trailing_blanks() -> None:
     bench = Workbench("CREATE TABLE u (v VARCHAR(5) UNIQUE)", "INSERT INTO u VALUES ('a')")
-    assert bench.fault("INSERT INTO u VALUES ('a ')")[0] == -268
+    assert bench.error("INSERT INTO u VALUES ('a ')")[0] == -268
 
 
 @pytest.mark.parametrize("column", ["oid", "select", "a b", 'quo"te', "index"])

@@ -60,7 +60,7 @@ def test_queries_give_informixs_rows(query: str, rows: list[Row]) -> None:
     ],
 )
 def test_queries_fail_with_informixs_numbers(query: str, sqlcode: int) -> None:
-    assert Workbench().fault(query)[0] == sqlcode
+    assert Workbench().error(query)[0] == sqlcode
 
 
 def test_chars_are_padded_and_cut_and_serials_counted() -> None:
@@ -74,7 +74,7 @@ def test_chars_are_padded_and_cut_and_serials_counted() -> None:
     ]
     assert bench.rows("SELECT COUNT(*) FROM t WHERE c = 'ab'") == [(1,)]
     assert bench.rows("SELECT COUNT(*) FROM t WHERE v = 'ab'") == [(1,)]
-    assert bench.fault("INSERT INTO t VALUES (0, 'a')")[0] == -236
+    assert bench.error("INSERT INTO t VALUES (0, 'a')")[0] == -236
 
 
 def test_every_condition_on_a_subservient_table_belongs_to_its_join() -> None:
@@ -86,18 +86,18 @@ def test_every_condition_on_a_subservient_table_belongs_to_its_join() -> None:
 
 
 def test_a_missing_table_is_told_with_isam_code_name_and_place() -> None:
-    assert Workbench().fault("SELECT * FROM nowhere") == (-206, "nowhere", 15)
+    assert Workbench().error("SELECT * FROM nowhere") == (-206, "nowhere", 15)
 
 
 def test_a_repeated_key_is_told_by_its_constraint() -> None:
     bench = Workbench("CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)", "INSERT INTO t VALUES (1)")
-    assert bench.fault("INSERT INTO t (k) VALUES (?)", 1) == (-268, "ann.pk_t", 0)
+    assert bench.error("INSERT INTO t (k) VALUES (?)", 1) == (-268, "ann.pk_t", 0)
 
 
 def test_with_delimident_double_quotes_name_a_column() -> None:
     bench = Workbench()
     bench.delimident = True
-    assert bench.fault(f"""SELECT "it's" {DUAL}""") == (-217, "it's", 8)
+    assert bench.error(f"""SELECT "it's" {DUAL}""") == (-217, "it's", 8)
 
 
 def test_a_plan_tells_the_databases_to_attach() -> None:
@@ -110,7 +110,7 @@ def test_a_plan_tells_the_databases_to_attach() -> None:
     made = translate(parse("SELECT a.k FROM t a, other:t b WHERE a.k = b.k"), schema, bench.settings)
     assert made.attach == (("other", "db1"),)
     assert 'db1."t100"' in made.action.sql  # type: ignore[union-attr]  # a Query
-    assert bench.fault("INSERT INTO other:t VALUES (1)")[0] == -329
+    assert bench.error("INSERT INTO other:t VALUES (1)")[0] == -329
     with pytest.raises(SqlError) as caught:
         translate(parse("INSERT INTO other:t VALUES (1)"), schema, bench.settings)
     assert caught.value.sqlcode == -999

@@ -29,7 +29,7 @@ def test_a_row_inserted_through_a_view_has_defaults_where_it_has_no_column() -> 
     assert stores.run("INSERT INTO big (num, amount) SELECT n + 100, d FROM t WHERE n = 5") == 1
     assert stores.rows("SELECT k, n, c, d, v FROM t WHERE k > 3")[0][:3] == (4, 20, "new  ")
     assert stores.rows("SELECT n FROM t WHERE k > 3") == [(20,), (1,), (105,)]
-    assert stores.fault("INSERT INTO big (num) VALUES (1)")[:2] == (-391, "d")
+    assert stores.error("INSERT INTO big (num) VALUES (1)")[:2] == (-391, "d")
 
 
 def test_only_rows_that_the_view_shows_are_changed() -> None:
@@ -55,7 +55,7 @@ def test_a_computed_column_hinders_what_would_write_it_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "fault"),
+    ("statement", "error"),
     [
         ("INSERT INTO half (num) VALUES (1)", (-384, "")),
         ("INSERT INTO half (twice) VALUES (1)", (-234, "twice")),
@@ -76,10 +76,10 @@ def test_a_computed_column_hinders_what_would_write_it_alone() -> None:
         ("DELETE FROM own", (-511, "systables")),
     ],
 )
-def test_what_no_view_can_do_is_refused(statement: str, fault: tuple[int, str]) -> None:
+def test_what_no_view_can_do_is_refused(statement: str, error: tuple[int, str]) -> None:
     stores = bench()
     stores.run("CREATE VIEW own AS SELECT tabid FROM systables")
-    assert stores.fault(statement)[:2] == fault
+    assert stores.error(statement)[:2] == error
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_no_view_can_do_is_refused(statement: str, fault: tuple[int, str]) 
 def test_with_check_option_no_row_leaves_its_view(statement: str) -> None:
     stores = bench()
     before = stores.rows("SELECT * FROM t")
-    assert stores.fault(statement)[0] == -385
+    assert stores.error(statement)[0] == -385
     assert stores.rows("SELECT * FROM t") == before
 
 
@@ -124,15 +124,15 @@ def test_a_view_that_has_come_to_stand_inside_itself_is_refused() -> None:
         "UPDATE w SET k = 1",
         "CREATE VIEW z AS SELECT k FROM v WITH CHECK OPTION",
     ):
-        assert stores.fault(statement)[:2] == (-999, "VIEW")
+        assert stores.error(statement)[:2] == (-999, "VIEW")
 
 
 def test_what_is_checked_takes_no_number_of_a_sequence() -> None:
     stores = bench()
     stores.run("CREATE SEQUENCE s START WITH 100")
-    assert stores.fault("UPDATE named SET num = s.NEXTVAL")[:2] == (-999, "NEXTVAL")
+    assert stores.error("UPDATE named SET num = s.NEXTVAL")[:2] == (-999, "NEXTVAL")
     several = "UPDATE named SET (num, name) = ((SELECT 50, 'x' FROM t WHERE k = 1))"
-    assert stores.fault(several)[:2] == (-999, "WITH CHECK OPTION")
+    assert stores.error(several)[:2] == (-999, "WITH CHECK OPTION")
 
 
 def test_columns_are_described_by_the_views_names() -> None:

@@ -28,5 +28,5 @@ def test_window_functions_see_their_partition(window: str, values: list[Value]) 
 
 
 def test_a_windows_function_must_be_one() -> None:
-    assert Workbench().fault("SELECT UPPER(tabname) OVER () FROM systables")[0] in (-201, -674)
-    assert Workbench().fault("SELECT tabid FROM systables WHERE ROW_NUMBER() OVER () = 1")[0] == -201
+    assert Workbench().error("SELECT UPPER(tabname) OVER () FROM systables")[0] in (-201, -674)
+    assert Workbench().error("SELECT tabid FROM systables WHERE ROW_NUMBER() OVER () = 1")[0] == -201

@@ -1,0 +1,114 @@
+"""What the statements of one session share: settings, plans, the open database, errors. Never: running a statement."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Final
+
+from aioifx.server.engine.planner import Planner, Statement
+from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry
+from aioifx.server.engine.workspace import Workspace
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.plan import BeginWork, CommitWork, Plan, RollbackWork
+from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sqlite.databases import Databases
+from aioifx.server.sqlite.error_mapping import sql_error_of
+from aioifx.server.sqlite.interrupts import Interrupts
+from aioifx.server.sqlite.transactions import SessionDefaults, is_busy, refused_by
+from aioifx.server.sqlite.write_lock import LockRefused
+from aioifx.sqltypes import Value
+
+_UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
+"""Statements that leave an interrupt to the next one (documented: sqlbreak lists what it ends, without these)."""
+
+
+class SessionState:
+    """The state of one session, used in its thread."""
+
+    def __init__(
+        self,
+        databases: Databases,
+        registry: SessionRegistry,
+        entry: SessionEntry,
+        settings: Settings,
+        *,
+        delimident: bool,
+        database_locale: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """Args:     database_locale: DB_LOCALE of the client; empty if not given."""
+        self.databases = databases
+        self.registry = registry
+        self.entry = entry
+        self.settings = settings
+        self.database_locale = database_locale
+        self.defaults = SessionDefaults()
+        self.options: dict[str, str | None] = {}
+        """Values of SET ENVIRONMENT and similar statements."""
+        self.interrupts = Interrupts()
+        self.planner = Planner(databases, settings, delimident=delimident)
+        self.workspace: Workspace | None = None
+        self.function_error: SqlError | None = None
+        """The error that an SQL function raised in the running statement."""
+        self._clock = clock
+
+    @property
+    def current(self) -> Workspace:
+        """The open database.
+
+        Raises:   SqlError: -349, no database is open.
+        """
+        if self.workspace is None:
+            raise SqlError(-349)
+        return self.workspace
+
+    def prepare(self, text: str) -> Statement:
+        """See `Planner.prepare`."""
+        self.settings.now = self._clock()
+        return self.planner.prepare(text, self.workspace)
+
+    def plan_of(self, statement: Statement) -> Plan:
+        """See `Planner.current_plan`."""
+        return self.planner.current_plan(statement, self.workspace)
+
+    def bind(self, statement: Statement, values: Sequence[Value]) -> tuple[Stored, ...]:
+        """The parameters of *statement* in storage form."""
+        return statement.binders.bind(values, self.settings)
+
+    def begin_statement(self, plan: Plan) -> None:
+        """Settle all cursors, check for an interrupt, and reset what belongs to one statement."""
+        if self.workspace is not None and self.workspace.cursors:
+            with self.mapped_errors(-244, ""), self.interrupts.stopping_permanently():
+                self.workspace.settle()
+        if not isinstance(plan.action, _UNINTERRUPTED):
+            self.interrupts.check()
+        self.function_error = None
+        self.settings.now = self._clock()
+        if self.workspace is not None:
+            self.workspace.begin_rows()
+
+    # -- errors --------------------------------------------------------------------------------------------------------
+
+    def note_error(self, error: SqlError) -> None:
+        """Record the error raised by an SQL function, because SQLite only reports that a function failed."""
+        self.function_error = error
+
+    @contextmanager
+    def mapped_errors(
+        self, sqlcode: int, token: str, isamcode: int | None = None
+    ) -> Generator[None, None, None]:
+        """Context of an operation that may wait for a lock: a refused lock becomes *sqlcode* for *token*."""
+        try:
+            yield
+        except LockRefused as error:
+            raise SqlError(sqlcode, isamcode or error.isamcode, token) from None
+        except sqlite3.Error as error:
+            if self.function_error is not None:
+                raise self.function_error from None
+            if is_busy(error):
+                raise SqlError(sqlcode, refused_by(error).isamcode, token) from None
+            raise (sql_error_of(error, None) or error) from None
