@@ -42,7 +42,7 @@ class PendingReply(Generic[T]):
     reader: Reader[T]
     """Takes it, or makes its parser; needed where there is no parser from the beginning."""
     parser: Parser[T] | None = None
-    lost: Callable[[DatabaseError], None] | None = None
+    on_lost: Callable[[DatabaseError], None] | None = None
     """Called with what has kept the reply to a request that was sent from coming."""
 
 
@@ -53,11 +53,11 @@ class Channel(asyncio.Protocol):
         self.inbox = Inbox()
         self.bytes_in = 0
         self.bytes_out = 0
-        self.on_end: Callable[[], None] | None = None
+        self.on_close: Callable[[], None] | None = None
         """Called once, when the channel has failed or was closed, and everybody who waited has been told."""
         self.expected: deque[Any] = deque()
         """What is expected, `PendingReply`, in the order in which it will come; `ask` appends."""
-        self.came: Callable[[Any, Any], None] | None = None
+        self.on_reply: Callable[[Any, Any], None] | None = None
         """Gets each of `expected` and what came for it, whether or not it has a waiter; what it raises is
         treated as the parser's error."""
         self._transport: asyncio.Transport | None = None
@@ -281,8 +281,8 @@ class Channel(asyncio.Protocol):
                         return  # parked: it needs more bytes
                     except StopIteration as stop:
                         answer = stop.value
-                if self.came is not None:
-                    self.came(expected, answer)
+                if self.on_reply is not None:
+                    self.on_reply(expected, answer)
             except (ConnectError, ConnectionLost, ProtocolError) as error:
                 queue.popleft()
                 _reject(expected, error)
@@ -319,8 +319,8 @@ class Channel(asyncio.Protocol):
         self.expected.clear()
         for expected in waiting:
             _reject(expected, _again(error))
-        if ended and self.on_end is not None:
-            self.on_end()
+        if ended and self.on_close is not None:
+            self.on_close()
 
 
 def _reject(expected: PendingReply[Any], error: DatabaseError, *, sent: bool = True) -> None:
@@ -330,8 +330,8 @@ def _reject(expected: PendingReply[Any], error: DatabaseError, *, sent: bool = T
     """
     if expected.parser is not None:
         expected.parser.close()
-    if sent and expected.lost is not None:
-        expected.lost(error)
+    if sent and expected.on_lost is not None:
+        expected.on_lost(error)
     future = expected.future
     if not future.done():
         future.set_exception(error)

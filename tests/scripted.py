@@ -555,7 +555,7 @@ def session_with(
     pipe(channel, peer)
     code_set = code_set_of(locale)
     session = Session(channel, capabilities or Capabilities(encoding=code_set.codec), code_set, **options)
-    session.opened("", Reply(done=Done(warnings)))
+    session.on_database_opened("", Reply(done=Done(warnings)))
     return session
 
 
@@ -603,7 +603,7 @@ def flat(script: Iterable[Exchange | Sequence[Exchange]]) -> Iterator[Exchange]:
 async def at_rest(session: Session) -> None:
     """Wait until the session has sent its cleanup, or is closed."""
     for _ in range(1_000):
-        if session.line.is_idle or not session.is_open:
+        if session.dispatcher.is_idle or not session.is_open:
             return
         await asyncio.sleep(0)
 

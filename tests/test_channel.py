@@ -152,7 +152,7 @@ async def test_whoever_listens_hears_of_the_end_once_and_behind_those_who_waited
     channel, _ = pair
     heard: list[list[bool]] = []
     futures = [channel.expect(refusing(channel.inbox)) for _ in range(2)]
-    channel.on_end = lambda: heard.append([future.done() for future in futures])
+    channel.on_close = lambda: heard.append([future.done() for future in futures])
     {
         "abort": channel.abort,
         "close": channel.close,

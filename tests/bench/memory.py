@@ -64,7 +64,7 @@ async def _streaming(conn: aioifx.Connection, rest: AsyncExitStack) -> None:
     blocks = stream.blocks()
     rest.push_async_callback(blocks.aclose)
     rest.callback(lambda block: None, await anext(blocks))  # is held, as by a loop's variable
-    while not conn._session.line.is_idle:  # noqa: ASYNC110 - there is no event for it
+    while not conn._session.dispatcher.is_idle:  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(0.001)
 
 

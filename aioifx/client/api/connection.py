@@ -240,7 +240,7 @@ class Connection(Queries[Item], NotCopied):
         The interrupted call raises `QueryCanceled`, unless the statement had already finished. If the server does not
         end it within cancel_timeout seconds, the call raises `ConnectionLost` and the connection is closed.
         """
-        self._statements.session.line.cancel()
+        self._statements.session.dispatcher.cancel()
 
     def is_in_transaction(self) -> bool:
         """Whether a transaction is open: by `transaction`, a BEGIN WORK statement, or ``autocommit=False``."""
@@ -283,7 +283,7 @@ class Connection(Queries[Item], NotCopied):
         Raises:   InterfaceError: *type* is not a name, or a function is not callable.
         """
         session = self._statements.session
-        session.line.owner.check()
+        session.dispatcher.owner.check()
         codec = checked_codec((encoder, decoder), "set_type_codec")
         session.conversions = session.conversions.with_codec(type_name(type, "type"), codec)
         self._statements.invalidate()
@@ -314,11 +314,11 @@ class Connection(Queries[Item], NotCopied):
             if self._stack:
                 self._stack[0].invalidate()
             session = self._session
-            if session.conversions is not session.conversions_as_new:
+            if session.conversions is not session.base_conversions:
                 self._statements.clear()
             self._statements.close()
             session.restore_baseline()
-            if session.line.is_acquired:  # still in use by a task that holds a stale handle
+            if session.dispatcher.is_acquired:  # still in use by a task that holds a stale handle
                 session.channel.abort(
                     ConnectionLost("the connection was released to its pool while another task used it")
                 )
@@ -329,7 +329,7 @@ class Connection(Queries[Item], NotCopied):
         Raises:   ConnectionLost, QueryTimeout: the cleanup failed.
         """
         while not self.is_at_rest:
-            async with self._session.bare_turn(settled=True):
+            async with self._session.turn(apply_settings=False, idle=True):
                 self._session.restore_baseline()
 
     def save_baseline(self) -> None:
@@ -339,13 +339,13 @@ class Connection(Queries[Item], NotCopied):
 
     def when_ended(self, callback: Callable[[], None]) -> None:
         """Register *callback*, called when the session has ended for any reason."""
-        self._session.line.on_end = callback
+        self._session.dispatcher.on_close = callback
 
     @property
     def is_at_rest(self) -> bool:
         """Whether no request is in flight and no transaction is open."""
         session = self._session
-        return session.line.is_idle and not session.in_transaction
+        return session.dispatcher.is_idle and not session.in_transaction
 
     @property
     def is_clean(self) -> bool:
@@ -356,7 +356,7 @@ class Connection(Queries[Item], NotCopied):
         """
         session = self._session
         return session.is_open and not (
-            session.is_tainted or session.lost_primary or session.line.interrupt_unconfirmed
+            session.is_tainted or session.lost_primary or session.dispatcher.interrupt_unconfirmed
         )
 
     # -- closing ------------------------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ class Connection(Queries[Item], NotCopied):
         check_wait(timeout)
         if self._statements.is_closed:
             return None
-        owner, channel = self._session.line.owner, self._session.channel
+        owner, channel = self._session.dispatcher.owner, self._session.channel
         if owner.is_inherited:
             return channel.abort()
         if channel.failure is not None and not owner.is_here:
@@ -402,7 +402,7 @@ class Connection(Queries[Item], NotCopied):
         """
         session = self._session
         if not self._statements.is_closed:
-            session.line.owner.check_end()
+            session.dispatcher.owner.check_end()
             session.channel.abort()
 
     async def __aenter__(self) -> Self:
@@ -425,10 +425,10 @@ class Connection(Queries[Item], NotCopied):
         elif session.is_open and not self._is_lent:
             message = f"{self!r} was not closed"
             # Finalizers run in any thread.
-            if session.line.owner.is_here:
+            if session.dispatcher.owner.is_here:
                 session.channel.abort()
             else:
-                session.line.soon(session.channel.abort)
+                session.dispatcher.call_threadsafe(session.channel.abort)
             warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
 
 

@@ -165,7 +165,7 @@ class Cursor(NotCopied, Generic[R]):
         if not statement.returns_rows:
             self._result = await execute_statement(statement, params)
             return
-        hold = self._session.holds or (self._hold and self._session.is_logged)
+        hold = self._session.needs_hold_cursor or (self._hold and self._session.is_logged)
         make: Callable[[Row], R]
         if self._scrolls:
             make = row_maker(self._factory, statement.columns)
@@ -306,7 +306,7 @@ class Cursor(NotCopied, Generic[R]):
     def __del__(self) -> None:
         statement = getattr(self, "_statement", None)
         if statement is not None and not self._statements.is_closed:
-            self._session.line.soon(self._statements.release, statement)
+            self._session.dispatcher.call_threadsafe(self._statements.release, statement)
 
     # -- internals ----------------------------------------------------------------------------------------------------
 
@@ -376,7 +376,7 @@ class Cursor(NotCopied, Generic[R]):
         if checked and self._closed:
             raise InterfaceError("the cursor is closed")
         if not self._statements.is_closed:
-            self._session.line.owner.check()
+            self._session.dispatcher.owner.check()
         self._rows, self._make, self._columns, self._result = iter(()), None, None, None
         self._scrolling, self._fetched = None, 0
         self._finish()

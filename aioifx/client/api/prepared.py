@@ -229,7 +229,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """Give the statement back; nothing is waited for. Closing twice is fine."""
         if not self._closed:
             if not self._statements.is_closed:
-                self._session.line.owner.check()
+                self._session.dispatcher.owner.check()
             self._closed = True
             _release(self._statements, self._statement)
 
@@ -243,7 +243,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True) and not self._statements.is_closed:
-            self._session.line.soon(_release, self._statements, self._statement)
+            self._session.dispatcher.call_threadsafe(_release, self._statements, self._statement)
 
     def _ready(self) -> Statement:
         if self._closed:
@@ -322,8 +322,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         Args:     once: *action* cannot be repeated; a stale statement is prepared again only for the next call.
         """
         session = self._session
-        if timeout is not None or session.manners.due or not session.line.try_acquire():
-            await session.acquire_turn(timeout)
+        if timeout is not None or session.settings.pending or not session.dispatcher.try_acquire():
+            await session.acquire(timeout)
         try:
             may_repeat, statement = not (once or session.in_transaction), self._ready()
             try:
@@ -338,7 +338,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
                 await session.autocommit()
             return result
         finally:
-            session.line.release_turn()
+            session.dispatcher.release()
 
 
 def _close_cursor(statement: Statement) -> None:

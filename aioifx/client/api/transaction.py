@@ -68,14 +68,14 @@ class Transaction(NotCopied):
         if self._state != "new":
             raise InterfaceError(f"the transaction is {self._state}; create a new one")
         session = self._session
-        async with session.bare_turn():
+        async with session.turn(apply_settings=False):
             self._check_place()
-            override = session.manners.wish(self._isolation, self._lock_mode)
+            override = session.settings.push(self._isolation, self._lock_mode)
             try:
-                await session.settle()
+                await session.apply_settings()
                 await self._begin()
             except BaseException:
-                session.manners.forget(override)
+                session.settings.pop(override)
                 raise
             self._override, self._state = override, "open"
             self._stack.append(self)
@@ -111,7 +111,7 @@ class Transaction(NotCopied):
         """
         self._check_open()
         session = self._session
-        async with session.bare_turn():
+        async with session.turn(apply_settings=False):
             self._check_innermost()
             self._close("committed")
             try:
@@ -129,7 +129,7 @@ class Transaction(NotCopied):
         self._check_open()
         session = self._session
         try:
-            async with session.bare_turn():
+            async with session.turn(apply_settings=False):
                 self._check_open()  # another task may have ended it meanwhile
                 self._close("rolled back")
                 if self._savepoint:
@@ -194,7 +194,7 @@ class Transaction(NotCopied):
     # -- ending -------------------------------------------------------------------------------------------------------
 
     async def _abort(self) -> None:
-        async with self._session.bare_turn():
+        async with self._session.turn(apply_settings=False):
             if self._state == "open":  # no other task has ended it meanwhile
                 self._close("rolled back")
                 await self._abort_in_turn()
@@ -219,7 +219,7 @@ class Transaction(NotCopied):
         for block in self._stack[place:]:
             block._state = "aborted"
             if block._override is not None:
-                self._session.manners.forget(block._override)
+                self._session.settings.pop(block._override)
         del self._stack[place:]
         self._state = state
 
@@ -238,7 +238,7 @@ async def commit_work(session: Session, blocks: list[Transaction]) -> None:
 
     Raises:   InterfaceError: a block is open. DatabaseError: COMMIT failed; the transaction is unchanged.
     """
-    async with session.bare_turn():
+    async with session.turn(apply_settings=False):
         _check_no_block(blocks)
         if session.in_transaction or session.transaction_aborted:
             await session.commit()
@@ -251,7 +251,7 @@ async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
     """
     turned = False
     try:
-        async with session.bare_turn():
+        async with session.turn(apply_settings=False):
             turned = True
             _check_no_block(blocks)
             if session.transaction_aborted:

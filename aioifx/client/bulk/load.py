@@ -114,7 +114,7 @@ async def load(
             values = await feed.begin()
             if values is None and order.columns is None and feed.names is None:
                 return ExecuteResult()
-            session.line.extend_deadline()  # time spent in the source does not count
+            session.dispatcher.extend_deadline()  # time spent in the source does not count
             statement = await statements.prepare(order.insertion(feed.names, values or 0, origin=feed.origin))
             try:
                 result = await _Load(statement, feed, order).run()
@@ -247,19 +247,19 @@ class _Load:
 
         Returns:  the next block, prepared meanwhile, or the exception of preparing it.
         """
-        line = self._session.line
-        line.extend_deadline()
+        dispatcher = self._session.dispatcher
+        dispatcher.extend_deadline()
         if self._session.is_ansi:
             await self._cursor.close()  # there, opening an open cursor is an error (documented)
         await self._mark(block)
-        ticket = self._cursor.send(block.messages)
+        in_flight = self._cursor.send(block.messages)
         try:
             following = await self._made()
         except BaseException:
-            line.abandon(ticket)
+            dispatcher.abandon(in_flight)
             raise
-        reply = await line.wait(ticket)
-        line.extend_deadline()
+        reply = await dispatcher.reply(in_flight)
+        dispatcher.extend_deadline()
         wrong = reply.error or await self._cursor.finish_block()
         if wrong is not None:
             raise await self._refused(block, wrong)
@@ -306,7 +306,7 @@ class _Load:
 
     async def _find_bad_row(self, block: Block) -> DatabaseError | None:
         """Undo *block* and send its rows one by one; returns the error of the first failed row, or None."""
-        self._session.line.extend_deadline()
+        self._session.dispatcher.extend_deadline()
         await self._cursor.close()
         await self._undo(block)
         try:

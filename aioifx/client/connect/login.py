@@ -20,7 +20,7 @@ from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.transport import reach
 from aioifx.client.session.session import Session, raise_for
-from aioifx.client.session.settings import Manners
+from aioifx.client.session.settings import SessionSettings
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
@@ -330,7 +330,7 @@ class LoginAttempt:
         """Finish a login that the server has accepted: open the database and apply the options."""
         options, session = self.options, self._session()
         if self._opened is not None:
-            session.opened(options.database, self._opened)
+            session.on_database_opened(options.database, self._opened)
             self.locale_ignored = session.open_warnings & OpenWarning.LOCALE_IGNORED != 0
             self._check_role(session)
             if not (session.autocommits or session.is_logged):
@@ -338,7 +338,7 @@ class LoginAttempt:
                     f"{self.where}: autocommit=False: the database has no log, so it has no transactions",
                     sqlcode=-256,
                 )
-            if session.manners.due:
+            if session.settings.pending:
                 await self._apply_settings(session)
         self._done = True
         return Connection(
@@ -366,7 +366,9 @@ class LoginAttempt:
             pipelining=options.pipelining,
             autocommit=options.autocommit,
             read_only=options.read_only,
-            manners=Manners(isolation_clause(options.isolation), lock_mode_clause(options.lock_wait)),
+            settings=SessionSettings(
+                isolation_clause(options.isolation), lock_mode_clause(options.lock_wait)
+            ),
             role=options.role,
         )
         session.user, session.server_name = options.user, self.address.server
@@ -389,7 +391,7 @@ class LoginAttempt:
     async def _apply_settings(self, session: Session) -> None:
         self.phase = "setting isolation and lock mode"
         try:
-            await session.settle()
+            await session.apply_settings()
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
 

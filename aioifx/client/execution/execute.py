@@ -109,7 +109,7 @@ async def execute_text(
     session = statements.session
     async with session.turn(timeout):
         try:
-            reply = await session.command(sql)
+            reply = await session.run_command(sql)
         except BaseException:
             session.commit_later()
             raise

@@ -67,7 +67,7 @@ class InsertCursor:
             if adapts
             else (),
         )
-        self._lost = partial(self._session.doubt, statement.sql)
+        self._lost = partial(self._session.on_reply_lost, statement.sql)
         self._row_size = sum(field.width for field in self._encoder.fields)
 
     # -- encoding -----------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class InsertCursor:
         self.statement.is_open = True
         requests.put_eot(outbox)
         # The outbox's own buffer: `take` would copy the block again.
-        return self._session.submit_group(outbox.data, running=True, lost=self._lost)
+        return self._session.send_group(outbox.data, interruptible=True, on_lost=self._lost)
 
     async def finish_block(self) -> ServerError | None:
         """After a block: ID alone if rows have one size (observed: JDBC; its purpose is unknown).
@@ -129,7 +129,7 @@ class InsertCursor:
         """
         if not self.fixed_width:
             return None
-        return (await self._session.exchange(self._new_request(), lost=self._lost)).error
+        return (await self._session.exchange(self._new_request(), on_lost=self._lost)).error
 
     async def close(self) -> None:
         """CLOSE, if the cursor may be open, and wait; an error means that it is already closed."""

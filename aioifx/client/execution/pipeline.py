@@ -78,9 +78,9 @@ class _ExecutePipeline:
         self.flush()
         session = self.statement.session
         try:
-            await session.line.drain()
+            await session.dispatcher.drain()
         except QueryTimeout as error:
-            session.doubt(self.statement.sql, error)
+            session.on_reply_lost(self.statement.sql, error)
             raise
         while len(self.in_flight) >= WINDOW:
             await self.drain_one()
@@ -89,9 +89,11 @@ class _ExecutePipeline:
         """Send the next write."""
         if self.queued:
             session = self.statement.session
-            reader = ExecutionsReader(session.capabilities, self.queued, self.tally, session.observe)
-            lost = partial(session.doubt, self.statement.sql)
-            self.in_flight.append(session.line.submit(self.outbox.take(), reader, running=True, lost=lost))
+            reader = ExecutionsReader(session.capabilities, self.queued, self.tally, session.on_reply)
+            lost = partial(session.on_reply_lost, self.statement.sql)
+            self.in_flight.append(
+                session.dispatcher.send(self.outbox.take(), reader, interruptible=True, on_lost=lost)
+            )
             self.queued = 0
 
     async def drain_one(self) -> None:
@@ -99,9 +101,9 @@ class _ExecutePipeline:
 
         Raises:   DatabaseError: for the first failed row, unless errors are collected.
         """
-        line = self.statement.session.line
-        await line.wait(self.in_flight.popleft())
-        line.extend_deadline()
+        dispatcher = self.statement.session.dispatcher
+        await dispatcher.reply(self.in_flight.popleft())
+        dispatcher.extend_deadline()
         failures = self.tally.failures
         if failures and not self.collect:
             raise self.failure(0)
@@ -137,7 +139,7 @@ class _ExecutePipeline:
     def abandon(self) -> None:
         """Stop waiting; the replies are still read."""
         while self.in_flight:
-            self.statement.session.line.abandon(self.in_flight.popleft())
+            self.statement.session.dispatcher.abandon(self.in_flight.popleft())
 
 
 def is_single_use(rows: ParamRows | NamedRows, session: Session) -> bool:
@@ -161,7 +163,7 @@ async def execute_many(
     if statement.returns_rows:
         raise ProgrammingError("executemany: expected a statement that returns no rows", sql=statement.sql)
     pipeline = _ExecutePipeline(statement, collect)
-    statement.session.line.sign()  # *rows* may be the user's async iterable
+    statement.session.dispatcher.note_holder()  # *rows* may be the user's async iterable
     try:
         try:
             await _send_all(pipeline, rows)

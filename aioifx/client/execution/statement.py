@@ -122,7 +122,7 @@ class Statement:
         self._ret_types_sent = not self._ret_types
         """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
-        self._lost = None if self.kind == StatementType.SELECT else partial(session.doubt, sql)
+        self._lost = None if self.kind == StatementType.SELECT else partial(session.on_reply_lost, sql)
         """Called if the reply to an execution is lost."""
         self._readers: dict[tuple[type[Row], bool], RowReader] = {}
         self._read_open: RowReader | None = None
@@ -208,7 +208,9 @@ class Statement:
             await self.admit()
         reader = self._reply_reader(size)
         self.is_open, self.exhausted = True, False  # see `_try_send_open`
-        reply = await session.line.wait(session.submit_group(group, reader, running=True, lost=self._lost))
+        reply = await session.dispatcher.reply(
+            session.send_group(group, reader, interruptible=True, on_lost=self._lost)
+        )
         # No row was consumed, and a cursor opened again starts at the first row; only fetching again could skip rows
         # that were lost with the error. A routine is not run again, because of its side effects.
         if (
@@ -244,7 +246,7 @@ class Statement:
         self.is_open = True  # from here on the server may have a cursor, whatever the reply
         self.exhausted = False
         # Positional: keywords would cost each call more than the rest of `submit`.
-        return session.line.submit(group, opening.reader, True, session.observe, None, self._lost)
+        return session.dispatcher.send(group, opening.reader, True, session.on_reply, None, self._lost)
 
     def _open_request(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
         """The request for fetches of *size* bytes, or of a row's size if larger."""
@@ -302,13 +304,13 @@ class Statement:
         if self.exhausted:
             self._check_usable()
             return []
-        return self.accept_block(await self.session.line.wait(self.send_fetch()))
+        return self.accept_block(await self.session.dispatcher.reply(self.send_fetch()))
 
     def send_fetch(self) -> InFlight[Reply]:
         """Request the next block without waiting; `accept_block` converts the reply to rows."""
         outbox, size = self._new_request(), self._fetch_size()
         requests.put_fetch(outbox, size)
-        return self.session.submit(outbox, self._reply_reader(size), running=True, lost=self._lost)
+        return self.session.send(outbox, self._reply_reader(size), interruptible=True, on_lost=self._lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
@@ -372,7 +374,7 @@ class Statement:
         requests.put_open(outbox)
         self.is_open = True
         self.exhausted = False
-        raise_for(await self.session.exchange(outbox, running=True), self.sql)
+        raise_for(await self.session.exchange(outbox, interruptible=True), self.sql)
 
     async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row, int] | None:
         """Fetch one row of a scroll cursor: its number, the row, and the position of the server's cursor.
@@ -391,8 +393,8 @@ class Statement:
         reply = await self.session.exchange(
             outbox,
             self.session.reader(self.row_reader(), 2 * size + _REPLY_SLACK),
-            done=lambda reply: _check_scrolled(reply, row),
-            running=True,
+            on_success=lambda reply: _check_scrolled(reply, row),
+            interruptible=True,
         )
         if reply.closed:
             self.is_open = False
@@ -402,9 +404,9 @@ class Statement:
         found = row or reply.row_number
         return found, reply.rows[found - reply.row_number - 1], reply.row_number
 
-    def discard_prefetched(self, ticket: InFlight[Reply]) -> None:
+    def discard_prefetched(self, in_flight: InFlight[Reply]) -> None:
         """Drop a prefetched block, but note whether it closed the cursor."""
-        future = ticket.future
+        future = in_flight.future
         if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
             self.is_open = False
 
@@ -415,11 +417,11 @@ class Statement:
         if row_plan is None or row_plan.factory is not factory:
             row_plan = self.row_plan(factory)
         _, read_rows, make = row_plan
-        ticket = self._try_send_open(params, read_rows, session.fetch_buffer.size)
+        in_flight = self._try_send_open(params, read_rows, session.fetch_buffer.size)
         rows: list[Any] = (
             await self.open(params, read_rows=read_rows)
-            if ticket is None
-            else self.accept_block(await session.line.answer(ticket))
+            if in_flight is None
+            else self.accept_block(await session.dispatcher.reply_future(in_flight))
         )
         if make is not None:
             rows = list(map(make, rows))
@@ -434,11 +436,11 @@ class Statement:
         if row_plan is None or row_plan.factory is not factory:
             row_plan = self.row_plan(factory)
         _, read_rows, make = row_plan
-        ticket = self._try_send_open(params, read_rows, MIN_FETCH_SIZE)
+        in_flight = self._try_send_open(params, read_rows, MIN_FETCH_SIZE)
         rows = (
             await self.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
-            if ticket is None
-            else self.accept_block(await self.session.line.answer(ticket))
+            if in_flight is None
+            else self.accept_block(await self.session.dispatcher.reply_future(in_flight))
         )
         while not rows and not self.exhausted:
             rows = await self.fetch_block()
@@ -468,19 +470,21 @@ class Statement:
         if not session.runs_unchecked:
             await self.admit()
         done = None if self.kind in DML_TYPES else self._on_executed
-        ticket = session.submit_group(group, done=done, running=self.kind not in _CONTROLS, lost=self._lost)
-        reply = await session.line.answer(ticket)
+        in_flight = session.send_group(
+            group, on_success=done, interruptible=self.kind not in _CONTROLS, on_lost=self._lost
+        )
+        reply = await session.dispatcher.reply_future(in_flight)
         if reply.error is not None:
             raise_for(reply, self.sql)
         return reply
 
     async def admit(self) -> None:
-        """Check before each kind of execution; see `Session.admit`."""
+        """Check before each kind of execution; see `Session.before_run`."""
         if not self.session.runs_unchecked:
-            await self.session.admit(self.sql, self.kind)
+            await self.session.before_run(self.sql, self.kind)
 
     def _on_executed(self, reply: Reply) -> None:
-        self.session.executed(self.kind, reply, self.sql)
+        self.session.on_executed(self.kind, reply, self.sql)
         self.generation = (
             self.session.generation
         )  # a DATABASE statement belongs to the database that it opened
@@ -637,7 +641,9 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     outbox = Outbox()
     requests.put_prepare(outbox, session.capabilities, session.code_set.encode(sql), placeholders)
     session.stats.statements += 1
-    prepared = await session.exchange(outbox, done=_check_described, orphaned=partial(_put_down, session))
+    prepared = await session.exchange(
+        outbox, on_success=_check_described, on_orphan=partial(_put_down, session)
+    )
     raise_for(prepared, sql)
     assert prepared.description is not None
     statement_id = prepared.description.statement_id

@@ -193,10 +193,10 @@ class StatementCache:
         """
         session = self._session if not self._is_closed else self.session
         # Inlined ``async with``, without awaiting if nothing has to be awaited.
-        line = session.line
-        if timeout is not None or session.manners.due or not line.try_acquire():
+        dispatcher = session.dispatcher
+        if timeout is not None or session.settings.pending or not dispatcher.try_acquire():
             try:
-                await session.acquire_turn(timeout)
+                await session.acquire(timeout)
             except DatabaseError as error:
                 note_sql(error, sql)
                 raise
@@ -217,7 +217,7 @@ class StatementCache:
                     await session.autocommit()
             return result
         finally:
-            line.release_turn()
+            dispatcher.release()
 
     def apply(self, action: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
         """Call *action* with these statements; a pool acquires a connection around it."""

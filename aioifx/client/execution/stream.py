@@ -143,7 +143,7 @@ class Stream(NotCopied, Generic[R]):
     def _check_owner(self) -> None:
         """Raise InterfaceError in another event loop or process."""
         if not self._statements.is_closed:
-            self._session.line.owner.check()
+            self._session.dispatcher.owner.check()
 
     def _finish(self) -> None:
         if self._statement is not None:
@@ -164,7 +164,7 @@ class Stream(NotCopied, Generic[R]):
         ):
             # Finalizers run in any thread.
             end = partial(release_stream, is_own=self._is_own, prefetched=self._prefetched)
-            self._session.line.soon(end, self._statements, self._statement)
+            self._session.dispatcher.call_threadsafe(end, self._statements, self._statement)
 
     # -- fetching -----------------------------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Stream(NotCopied, Generic[R]):
     async def _open(self, statement: Statement, params: Sequence[Value]) -> list[Row]:
         if not statement.returns_rows:
             raise InterfaceError("stream: expected a statement that returns rows")
-        hold = self._session.holds
+        hold = self._session.needs_hold_cursor
         if self._receiver is not None:
             return await statement.open(params, hold=hold, opening=self._receiver.opening)
         if not self._converts:
@@ -231,7 +231,9 @@ class Stream(NotCopied, Generic[R]):
             return await self._guarded(statement, statement.fetch_block())
 
     async def _await_prefetched(self, statement: Statement, prefetched: InFlight[Reply]) -> list[Row]:
-        return statement.accept_block(await self._session.line.prefetched_reply(prefetched, self._timeout))
+        return statement.accept_block(
+            await self._session.dispatcher.prefetched_reply(prefetched, self._timeout)
+        )
 
     async def _guarded(self, statement: Statement, fetch: Awaitable[list[Row]]) -> list[Row]:
         """Await *fetch*; if it fails, release the statement."""
@@ -252,7 +254,7 @@ class Stream(NotCopied, Generic[R]):
         if statement.exhausted:
             self._closed = True
             self._finish()
-        elif self._may_prefetch and statement.is_usable and self._session.line.is_idle:
+        elif self._may_prefetch and statement.is_usable and self._session.dispatcher.is_idle:
             self._prefetched = statement.send_fetch()
 
 
@@ -265,7 +267,7 @@ def release_stream(
     session = statements.session
     if prefetched is not None:
         statement.discard_prefetched(prefetched)
-        session.line.abandon(prefetched, interrupt=False)
+        session.dispatcher.abandon(prefetched, interrupt=False)
     if is_own:
         statements.release(statement)
     else:

@@ -316,7 +316,9 @@ class PoolStream(Stream[R]):
         held = getattr(self, "_held", None)
         if held is not None and not self._statements.is_closed:
             # Finalizers run in any thread. The callback keeps the connection alive until it has run.
-            self._session.line.soon(_leave_stream, self._statements, self._statement, self._prefetched, held)
+            self._session.dispatcher.call_threadsafe(
+                _leave_stream, self._statements, self._statement, self._prefetched, held
+            )
 
 
 def _leave_stream(

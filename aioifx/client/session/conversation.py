@@ -40,11 +40,11 @@ class Conversation:
         self.capabilities = capabilities
         self._usual_reader = _shared_reader(capabilities)
         self.stats = Stats()
-        self.line = Dispatcher(
+        self.dispatcher = Dispatcher(
             channel,
             self.stats,
             self._usual_reader,
-            self.observe,
+            self.on_reply,
             self._probe,
             command_timeout=command_timeout,
             cancel_timeout=cancel_timeout,
@@ -60,23 +60,23 @@ class Conversation:
 
     def check_open(self) -> None:
         """Raise the error that ended the session, if it has ended."""
-        self.line.check_open()
+        self.dispatcher.check_open()
 
     @property
     def is_open(self) -> bool:
-        return self.line.is_open
+        return self.dispatcher.is_open
 
     @asynccontextmanager
-    async def bare_turn(self, *, settled: bool = False) -> AsyncGenerator[None, None]:
+    async def locked(self, *, idle: bool = False) -> AsyncGenerator[None, None]:
         """The lock only. ``async with session`` also applies due settings of isolation and lock mode.
 
-        Args:     settled: wait until no reply is outstanding, with `pipelining` as well.
+        Args:     idle: wait until no reply is outstanding, with `pipelining` as well.
         """
-        await self.line.acquire_turn(settled=settled)
+        await self.dispatcher.acquire(idle=idle)
         try:
             yield
         finally:
-            self.line.release_turn()
+            self.dispatcher.release()
 
     # -- requests and replies -----------------------------------------------------------------------------------------
 
@@ -85,72 +85,89 @@ class Conversation:
         outbox: Outbox,
         reader: ReplyReader | None = None,
         *,
-        done: Callable[[Reply], None] | None = None,
-        orphaned: Callable[[Reply], None] | None = None,
-        running: bool = False,
-        lost: Callable[[DatabaseError], None] | None = None,
+        on_success: Callable[[Reply], None] | None = None,
+        on_orphan: Callable[[Reply], None] | None = None,
+        interruptible: bool = False,
+        on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> Reply:
         """Send one group and wait for its reply. An error in the reply is not raised.
 
         Args:     reader: for a reply with rows; see `reader`.
-                  done: called with a reply without an error, even after the wait was cancelled.
-                  orphaned: called with the reply if the wait was cancelled.
-                  running: the group runs a statement, which can be interrupted.
-                  lost: called with the error if the group was sent but its reply is lost.
+                  on_success: called with a reply without an error, even after the wait was cancelled.
+                  on_orphan: called with the reply if the wait was cancelled.
+                  interruptible: the group runs a statement, which can be interrupted.
+                  on_lost: called with the error if the group was sent but its reply is lost.
         Raises:   ConnectionLost, ProtocolError: the session has ended.
         """
-        ticket = self.submit(outbox, reader, done=done, orphaned=orphaned, running=running, lost=lost)
-        return await self.line.wait(ticket)
+        in_flight = self.send(
+            outbox,
+            reader,
+            on_success=on_success,
+            on_orphan=on_orphan,
+            interruptible=interruptible,
+            on_lost=on_lost,
+        )
+        return await self.dispatcher.reply(in_flight)
 
-    def submit(
+    def send(
         self,
         outbox: Outbox,
         reader: ReplyReader | None = None,
         *,
-        done: Callable[[Reply], None] | None = None,
-        orphaned: Callable[[Reply], None] | None = None,
-        running: bool = False,
-        lost: Callable[[DatabaseError], None] | None = None,
+        on_success: Callable[[Reply], None] | None = None,
+        on_orphan: Callable[[Reply], None] | None = None,
+        interruptible: bool = False,
+        on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> InFlight[Reply]:
         """The first half of `exchange`: send without waiting."""
         requests.put_eot(outbox)
-        return self.submit_group(
-            outbox.take(), reader, done=done, orphaned=orphaned, running=running, lost=lost
+        return self.send_group(
+            outbox.take(),
+            reader,
+            on_success=on_success,
+            on_orphan=on_orphan,
+            interruptible=interruptible,
+            on_lost=on_lost,
         )
 
-    def submit_group(
+    def send_group(
         self,
         group: bytes | bytearray,
         reader: ReplyReader | None = None,
         *,
-        done: Callable[[Reply], None] | None = None,
-        orphaned: Callable[[Reply], None] | None = None,
-        running: bool = False,
-        lost: Callable[[DatabaseError], None] | None = None,
+        on_success: Callable[[Reply], None] | None = None,
+        on_orphan: Callable[[Reply], None] | None = None,
+        interruptible: bool = False,
+        on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> InFlight[Reply]:
-        """`submit` for a whole group, SQ_EOT included."""
-        told = self.observe if done is None else partial(self._told, done)
-        return self.line.submit(
-            group, reader or self._usual_reader, told=told, running=running, orphaned=orphaned, lost=lost
+        """`send` for a whole group, SQ_EOT included."""
+        on_reply = self.on_reply if on_success is None else partial(self._on_success, on_success)
+        return self.dispatcher.send(
+            group,
+            reader or self._usual_reader,
+            on_reply=on_reply,
+            interruptible=interruptible,
+            on_orphan=on_orphan,
+            on_lost=on_lost,
         )
 
-    def _told(self, done: Callable[[Reply], None], reply: Reply) -> None:
-        self.observe(reply)
+    def _on_success(self, on_success: Callable[[Reply], None], reply: Reply) -> None:
+        self.on_reply(reply)
         if reply.error is None:
-            done(reply)
+            on_success(reply)
 
-    def observe(self, reply: Reply) -> None:
+    def on_reply(self, reply: Reply) -> None:
         """Update the session's state from a reply, whether or not a task waits for it."""
         self.stats.rows += len(reply.rows)
         if reply.exited:
             raise ConnectionLost("the server ended the session")
         if reply.error is not None:
-            self.observe_error(reply.error, reply)
+            self.on_error(reply.error, reply)
 
-    def observe_error(self, error: ServerError, reply: Reply) -> None:
+    def on_error(self, error: ServerError, reply: Reply) -> None:
         """Further updates from a reply with an error."""
         if error.sqlcode == INTERRUPTED:
-            self.line.interrupt_acknowledged()
+            self.dispatcher.interrupt_acknowledged()
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -165,9 +182,9 @@ class Conversation:
         An error in a reply is ignored, because the object is gone in that case, too.
         """
         if cursor:
-            self.line.later(Cleanup(partial(_put_close, statement_id)))
+            self.dispatcher.defer(Cleanup(partial(_put_close, statement_id)))
         if release:
-            self.line.later(Cleanup(partial(_put_release, statement_id)))
+            self.dispatcher.defer(Cleanup(partial(_put_release, statement_id)))
 
     def _probe(self) -> Cleanup:
         """A probe statement that receives an urgent byte which arrived too late for its target.
@@ -181,16 +198,16 @@ class Conversation:
         def prepared(reply: Reply) -> None:
             if reply.description is not None and reply.error is None:
                 number = reply.description.statement_id
-                self.line.first(
+                self.dispatcher.defer_first(
                     Cleanup(partial(_put_opened, number, self.cursor_name())),
                     Cleanup(partial(_put_close, number)),
                     Cleanup(partial(_put_release, number)),
                 )
 
-        def put(outbox: Outbox) -> None:
+        def write(outbox: Outbox) -> None:
             requests.put_prepare(outbox, self.capabilities, _PROBE, 0)
 
-        return Cleanup(put, prepared)
+        return Cleanup(write, prepared)
 
 
 @lru_cache(maxsize=64)

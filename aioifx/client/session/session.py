@@ -21,7 +21,7 @@ from aioifx.client.config.options import STANDARD_FETCH_SIZE
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.dispatcher import Cleanup
 from aioifx.client.session.fetch_size import FetchBuffer
-from aioifx.client.session.settings import Manners, Setting
+from aioifx.client.session.settings import SessionSettings, Setting
 from aioifx.client.sql.hints import hint_for_text
 from aioifx.client.sql.scanner import first_words, named_database, scan
 from aioifx.client.sql.statement_rules import (
@@ -104,7 +104,7 @@ class Session(Conversation):
         pipelining: bool = False,
         autocommit: bool = True,
         read_only: bool = False,
-        manners: Manners | None = None,
+        settings: SessionSettings | None = None,
         role: Role = "any",
     ) -> None:
         super().__init__(
@@ -119,7 +119,7 @@ class Session(Conversation):
         """Default encoding of text files."""
         self.fetch_buffer = FetchBuffer(fetch_size)
         self.strip_char = strip_char
-        self.conversions = self.conversions_as_new = conversions
+        self.conversions = self.base_conversions = conversions
         """Conversions of statements prepared from now on, and the baseline for each user of a pooled connection."""
         self.read_ahead = read_ahead
         """False: read rows field by field, without read-ahead."""
@@ -128,10 +128,10 @@ class Session(Conversation):
         self.autocommits = autocommit
         """Whether a statement outside a transaction commits by itself; if not, a transaction is started before it."""
         self.read_only = read_only
-        self.manners = manners or Manners()
-        self._base_autocommits = autocommit  # from the options or a pool's init hook
+        self.settings = settings or SessionSettings()
+        self._base_autocommit = autocommit  # from the options or a pool's init hook
         self.runs_unchecked = autocommit and not read_only
-        """False: `admit` must be called before each statement."""
+        """False: `before_run` must be called before each statement."""
         self.in_transaction = False
         self.transaction_aborted = False
         """The server has ended and undone the transaction, and no ROLLBACK was sent since."""
@@ -159,21 +159,30 @@ class Session(Conversation):
 
     # -- lock ---------------------------------------------------------------------------------------------------------
 
-    async def acquire_turn(self, timeout: float | None = None) -> None:
-        """`Dispatcher.acquire_turn`, and apply due settings of isolation and lock mode.
+    async def acquire(self, timeout: float | None = None) -> None:
+        """`Dispatcher.acquire`, and apply due settings of isolation and lock mode.
 
         Args:     timeout: seconds for the whole call instead of command_timeout.
         """
-        await self.line.acquire_turn(timeout=timeout)
-        if self.manners.due:
+        await self.dispatcher.acquire(timeout=timeout)
+        if self.settings.pending:
             try:
-                await self.settle()
+                await self.apply_settings()
             except BaseException:
-                self.line.release_turn()
+                self.dispatcher.release()
                 raise
 
-    def turn(self, timeout: float | None) -> AbstractAsyncContextManager[Session]:
-        """``async with session`` with its own timeout, unless that is None."""
+    def turn(
+        self, timeout: float | None = None, *, apply_settings: bool = True, idle: bool = False
+    ) -> AbstractAsyncContextManager[object]:
+        """``async with session`` with options.
+
+        Args:     timeout: seconds for the whole call instead of command_timeout.
+                  apply_settings: False: do not apply due settings of isolation and lock mode; without a timeout.
+                  idle: wait until no reply is outstanding, with `pipelining` as well; only without settings.
+        """
+        if not apply_settings:
+            return self.locked(idle=idle)
         return self if timeout is None else _TimedTurn(self, timeout)
 
     async def __aenter__(self) -> Self:
@@ -181,17 +190,17 @@ class Session(Conversation):
 
         Raises:   ConnectionLost: the session has ended. QueryTimeout: not acquired in time.
         """
-        await self.acquire_turn()
+        await self.acquire()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.line.release_turn()
+        self.dispatcher.release()
 
-    def observe_error(self, error: ServerError, reply: Reply) -> None:
+    def on_error(self, error: ServerError, reply: Reply) -> None:
         """Further updates from a reply with an error."""
-        super().observe_error(error, reply)
+        super().on_error(error, reply)
         state = reply.transaction
         if self.role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
             self.lost_primary = True
@@ -222,11 +231,11 @@ class Session(Conversation):
         """
         self._rollback_pending = True
         self._no_transaction()
-        self.line.later(Cleanup(requests.put_rollback, self._abandoned_transaction))
+        self.dispatcher.defer(Cleanup(requests.put_rollback, self._on_deferred_rollback))
 
-    def _abandoned_transaction(self, reply: Reply) -> None:
+    def _on_deferred_rollback(self, reply: Reply) -> None:
         self._rollback_pending = False
-        self._rolled_back(reply)
+        self._check_rollback(reply)
 
     def set_autocommit(self, value: bool) -> None:
         """Set autocommit, from the next statement on.
@@ -236,11 +245,11 @@ class Session(Conversation):
         """
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"autocommit: expected True or False, got {type(value).__name__}")
-        self.line.owner.check()
+        self.dispatcher.owner.check()
         self.check_open()
         if self.in_transaction or self.transaction_aborted:
             raise InterfaceError("autocommit: cannot change in a transaction; commit or roll back first")
-        if self.line.is_acquired:
+        if self.dispatcher.is_acquired:
             raise InterfaceError("autocommit: cannot change while a call of this connection is in flight")
         if not value and self.database:
             self.check_logged()
@@ -251,7 +260,7 @@ class Session(Conversation):
         self.in_transaction = self.transaction_aborted = False
         self.runs_unchecked = self.autocommits and not self.read_only
 
-    def _rolled_back(self, reply: Reply) -> None:
+    def _check_rollback(self, reply: Reply) -> None:
         """Close the connection if the rollback failed: later statements would be part of the transaction."""
         error = reply.error
         if error is not None and error.sqlcode != NOT_IN_TRANSACTION:
@@ -259,10 +268,10 @@ class Session(Conversation):
 
     def rollback_to_later(self, name: bytes) -> None:
         """Queue the rollback to an abandoned savepoint; the work after it is undone."""
-        self.line.later(
+        self.dispatcher.defer(
             Cleanup(
                 lambda outbox: requests.put_rollback_savepoint(outbox, name),
-                self._rolled_back,
+                self._check_rollback,
                 lambda: self.in_transaction,
             )
         )
@@ -273,50 +282,54 @@ class Session(Conversation):
         Source:   observed: JDBC commits after every failed statement (errors.json, exec_268)
         """
         if self._ansi_autocommit():
-            self.line.later(Cleanup(requests.put_commit, needed=self._ansi_autocommit))
+            self.dispatcher.defer(Cleanup(requests.put_commit, still_needed=self._ansi_autocommit))
 
     # -- unprepared statements ----------------------------------------------------------------------------------------
 
-    async def command(self, sql: str) -> Reply:
+    async def run_command(self, sql: str) -> Reply:
         """Prepare, execute and release in one group: for statements without rows and parameters.
 
         Source:   observed: JDBC, select.json (executeUpdate)
         """
         if not self.runs_unchecked:
-            await self.admit(sql)
+            await self.before_run(sql)
 
-        def done(reply: Reply) -> None:
-            self.executed(reply.description.statement_type if reply.description else 0, reply, sql)
+        def on_success(reply: Reply) -> None:
+            self.on_executed(reply.description.statement_type if reply.description else 0, reply, sql)
 
-        return await self._command(sql, done, running=True, lost=partial(self.doubt, sql))
+        return await self._run_command(
+            sql, on_success, interruptible=True, on_lost=partial(self.on_reply_lost, sql)
+        )
 
-    async def _command(
+    async def _run_command(
         self,
         sql: str,
-        done: Callable[[Reply], None],
+        on_success: Callable[[Reply], None],
         *,
-        running: bool = False,
-        lost: Callable[[DatabaseError], None] | None = None,
+        interruptible: bool = False,
+        on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> Reply:
         outbox = Outbox()
         requests.put_command(outbox, self.capabilities, self.code_set.encode(sql))
         self.stats.statements += 1
-        reply = await self.exchange(outbox, done=done, running=running, lost=lost)
+        reply = await self.exchange(
+            outbox, on_success=on_success, interruptible=interruptible, on_lost=on_lost
+        )
         raise_for(reply, sql)
         return reply
 
-    async def settle(self) -> None:
+    async def apply_settings(self) -> None:
         """Apply due settings of isolation and lock mode.
 
         Source:   observed: JDBC, transactions.json isolation_1 and 4, session.json opt_IFX_LOCK_MODE_WAIT_17
         """
-        for setting in self.manners.due_settings():
-            await self._command(setting.sql, partial(self._settled, setting, setting.wanted))
+        for setting in self.settings.pending_changes():
+            await self._run_command(setting.sql, partial(self._on_applied, setting, setting.wanted))
 
-    def _settled(self, setting: Setting, value: str, _: Reply) -> None:
-        self.manners.took(setting, value)
+    def _on_applied(self, setting: Setting, value: str, _: Reply) -> None:
+        self.settings.on_applied(setting, value)
 
-    async def admit(self, sql: str, statement_type: int | None = None) -> None:
+    async def before_run(self, sql: str, statement_type: int | None = None) -> None:
         """Call before a statement runs, unless `runs_unchecked`: checks that it may run, and starts the transaction
         that it needs.
 
@@ -343,7 +356,7 @@ class Session(Conversation):
             if statement_type is not None:
                 check_read_only_type(statement_type, sql)
 
-    def executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
+    def on_executed(self, statement_type: int, reply: Reply, sql: str = "") -> None:
         """Track the effect of a successful statement on the transaction and the open database."""
         if statement_type in DML_TYPES:
             return
@@ -353,22 +366,22 @@ class Session(Conversation):
             if "savepoint" not in first_words(sql, 4):  # ROLLBACK WORK TO SAVEPOINT
                 self._no_transaction()
         elif statement_type in (StatementType.DATABASE, StatementType.CREATE_DATABASE):
-            self.opened(named_database(sql), reply)
+            self.on_database_opened(named_database(sql), reply)
             self.is_tainted = True
         elif statement_type == StatementType.CLOSE_DATABASE:
-            self.opened("", Reply())
+            self.on_database_opened("", Reply())
             self.is_tainted = True
         elif statement_type == StatementType.SELECT_INTO_TEMP:
             self.is_tainted = True
         elif sql:
             verb = scan(sql).verb
             if verb == "set":
-                self.manners.follow(sql)
+                self.settings.on_user_set(sql)
             # A table's lock ends with its transaction (documented); where there is none, with the session.
             locks = verb == "lock" and not self.is_logged
             self.is_tainted = self.is_tainted or locks or alters_session(sql)
 
-    def opened(self, database: str, reply: Reply) -> None:
+    def on_database_opened(self, database: str, reply: Reply) -> None:
         """Called when a database was opened; *reply* holds its properties.
 
         Source:   observed: the reply to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
@@ -378,11 +391,11 @@ class Session(Conversation):
         self.is_ansi = self.open_warnings & _ANSI != 0
         self.generation += 1
         if reply.done is not None:
-            self.manners.opened(is_logged=self.is_logged, is_ansi=self.is_ansi)
+            self.settings.on_database_opened(is_logged=self.is_logged, is_ansi=self.is_ansi)
         else:
-            self.manners.closed()
+            self.settings.on_database_closed()
 
-    def doubt(self, sql: str, error: DatabaseError) -> None:
+    def on_reply_lost(self, sql: str, error: DatabaseError) -> None:
         """Add a note to *error*, raised instead of a statement's reply, if the statement may have taken effect.
 
         A statement in a transaction is undone with it. In an ANSI database the COMMIT after a statement is still sent
@@ -391,10 +404,10 @@ class Session(Conversation):
         note_sql(error, sql)
         if scan(sql).verb == "commit":
             if self.in_transaction or self.is_ansi:
-                _commit_lost(error)
+                _on_commit_lost(error)
         elif may_change(sql) and not self.in_transaction:
             if not self._ansi_autocommit() or isinstance(error, QueryTimeout):
-                _leave_unknown(error, _STATEMENT_LOST)
+                _note_unknown(error, _STATEMENT_LOST)
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
@@ -411,7 +424,7 @@ class Session(Conversation):
         return "ansi" if self.is_ansi else "logged" if self.is_logged else "unlogged"
 
     @property
-    def holds(self) -> bool:
+    def needs_hold_cursor(self) -> bool:
         """Whether a cursor that is fetched in several calls needs HOLD.
 
         Needed outside a transaction, where another task may COMMIT between two blocks. A cursor opened in a transaction
@@ -444,15 +457,15 @@ class Session(Conversation):
             if self.is_ansi:
                 self.in_transaction, self._server_read_only = True, False
             else:
-                await self._control(requests.put_begin, StatementType.BEGIN_WORK)
+                await self._transaction_command(requests.put_begin, StatementType.BEGIN_WORK)
             if read_only or self.read_only:
-                await self._command(_READ_ONLY, self._guarded)
+                await self._run_command(_READ_ONLY, self._on_read_only)
         except BaseException as error:
             if self.in_transaction or is_cancelled_or_timed_out(error):
                 await self.rollback_after(error)
             raise
 
-    def _guarded(self, _: Reply) -> None:
+    def _on_read_only(self, _: Reply) -> None:
         self._server_read_only = True
 
     def check_logged(self) -> None:
@@ -465,11 +478,11 @@ class Session(Conversation):
 
         Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if COMMIT was sent and may have taken effect.
         """
-        await self._control(
-            requests.put_commit, StatementType.COMMIT_WORK, self._commit_abandoned, lost=_commit_lost
+        await self._transaction_command(
+            requests.put_commit, StatementType.COMMIT_WORK, self._on_commit_orphan, on_lost=_on_commit_lost
         )
 
-    def _commit_abandoned(self, reply: Reply) -> None:
+    def _on_commit_orphan(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
             self._no_transaction()
         elif reply.error is not None:
@@ -477,11 +490,13 @@ class Session(Conversation):
 
     async def rollback(self) -> None:
         """ROLLBACK WORK."""
-        await self._control(requests.put_rollback, StatementType.ROLLBACK_WORK, self._rollback_abandoned)
+        await self._transaction_command(
+            requests.put_rollback, StatementType.ROLLBACK_WORK, self._on_rollback_orphan
+        )
 
-    def _rollback_abandoned(self, reply: Reply) -> None:
+    def _on_rollback_orphan(self, reply: Reply) -> None:
         self._no_transaction()
-        self._rolled_back(reply)
+        self._check_rollback(reply)
 
     async def rollback_after(self, error: BaseException) -> None:
         """Roll back after *error*, which the caller raises; only after an ordinary error is the rollback awaited."""
@@ -495,9 +510,9 @@ class Session(Conversation):
 
         A failed rollback closes the connection: later statements would run inside that transaction.
         """
-        await self._in_any_case(self.rollback())
+        await self._or_close(self.rollback())
 
-    async def _in_any_case(self, rollback: Coroutine[Any, Any, None]) -> None:
+    async def _or_close(self, rollback: Coroutine[Any, Any, None]) -> None:
         try:
             await rollback
         except QueryTimeout:
@@ -512,20 +527,22 @@ class Session(Conversation):
 
     async def set_savepoint(self, name: bytes) -> None:
         """SAVEPOINT; reusing a name moves the savepoint."""
-        await self._control(partial(requests.put_set_savepoint, name=name))
+        await self._transaction_command(partial(requests.put_set_savepoint, name=name))
 
     async def release_savepoint(self, name: bytes) -> None:
         """RELEASE SAVEPOINT: the work after it becomes part of the enclosing transaction."""
-        await self._control(partial(requests.put_release_savepoint, name=name))
+        await self._transaction_command(partial(requests.put_release_savepoint, name=name))
 
     async def rollback_to_savepoint(self, name: bytes) -> None:
         """ROLLBACK TO SAVEPOINT: the work after it is undone."""
-        await self._control(partial(requests.put_rollback_savepoint, name=name), orphaned=self._rolled_back)
+        await self._transaction_command(
+            partial(requests.put_rollback_savepoint, name=name), on_orphan=self._check_rollback
+        )
 
     async def rollback_to_or_close(self, name: bytes) -> None:
         """`rollback_or_close` for a savepoint."""
         if self.in_transaction:
-            await self._in_any_case(self.rollback_to_savepoint(name))
+            await self._or_close(self.rollback_to_savepoint(name))
 
     async def autocommit(self) -> None:
         """In an ANSI database, outside the user's own transaction: commit the implicit one.
@@ -537,24 +554,24 @@ class Session(Conversation):
         if self._ansi_autocommit():
             outbox = Outbox()
             requests.put_commit(outbox)
-            reply = await self.exchange(outbox, lost=_commit_lost)
+            reply = await self.exchange(outbox, on_lost=_on_commit_lost)
             if reply.error is not None and reply.error.sqlcode != NOT_IN_TRANSACTION:
                 raise_for(reply)
 
     def _ansi_autocommit(self) -> bool:
         return self.is_ansi and self.autocommits and not self.in_transaction
 
-    async def _control(
+    async def _transaction_command(
         self,
         put: Callable[[Outbox], None],
         effect: StatementType | None = None,
-        orphaned: Callable[[Reply], None] | None = None,
-        lost: Callable[[DatabaseError], None] | None = None,
+        on_orphan: Callable[[Reply], None] | None = None,
+        on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> None:
         outbox = Outbox()
         put(outbox)
-        done = None if effect is None else partial(self.executed, effect)
-        reply = await self.exchange(outbox, done=done, orphaned=orphaned, lost=lost)
+        on_success = None if effect is None else partial(self.on_executed, effect)
+        reply = await self.exchange(outbox, on_success=on_success, on_orphan=on_orphan, on_lost=on_lost)
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
             self._no_transaction()
         raise_for(reply)
@@ -572,19 +589,19 @@ class Session(Conversation):
 
     def restore_baseline(self) -> None:
         """Undo the settings of one user of the session: transaction, isolation, lock mode."""
-        self.autocommits = self._base_autocommits
+        self.autocommits = self._base_autocommit
         if self.in_transaction or self.transaction_aborted:
             self.rollback_later()
         else:
             self._no_transaction()
-        self.manners.reset()
-        self.conversions = self.conversions_as_new
+        self.settings.restore_baseline()
+        self.conversions = self.base_conversions
 
     def save_baseline(self) -> None:
         """Make the current settings the baseline for every user of the session."""
-        self.manners.keep()
-        self._base_autocommits = self.autocommits
-        self.conversions_as_new = self.conversions
+        self.settings.save_baseline()
+        self._base_autocommit = self.autocommits
+        self.base_conversions = self.conversions
         self.is_tainted = False
 
     async def exit(self) -> None:
@@ -595,9 +612,9 @@ class Session(Conversation):
         if self.is_open:
             outbox = Outbox()
             requests.put_exit(outbox)
-            self.line.submit(outbox.take(), self._usual_reader)
+            self.dispatcher.send(outbox.take(), self._usual_reader)
             self.stats.round_trips += 1
-            self.line.leave()
+            self.dispatcher.begin_close()
         self.channel.close_when_answered()
         await self.channel.wait_closed()
 
@@ -610,11 +627,11 @@ class _TimedTurn:
         self._timeout = timeout
 
     async def __aenter__(self) -> Session:
-        await self._session.acquire_turn(self._timeout)
+        await self._session.acquire(self._timeout)
         return self._session
 
     async def __aexit__(self, *_: object) -> None:
-        self._session.line.release_turn()
+        self._session.dispatcher.release()
 
 
 def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
@@ -650,11 +667,11 @@ def note_sql(error: BaseException, sql: str) -> None:
         error.sql = sql
 
 
-def _commit_lost(error: DatabaseError) -> None:
-    _leave_unknown(error, _COMMIT_LOST)
+def _on_commit_lost(error: DatabaseError) -> None:
+    _note_unknown(error, _COMMIT_LOST)
 
 
-def _leave_unknown(error: DatabaseError, note: str) -> None:
+def _note_unknown(error: DatabaseError, note: str) -> None:
     if not error.outcome_unknown:
         error.outcome_unknown = True
         error.add_note(note)

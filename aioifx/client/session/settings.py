@@ -35,14 +35,14 @@ class Setting:
     """The SQL text before the value."""
     default: str
     """The database's default."""
-    base: str = ""
+    configured: str = ""
     """Value from an option or the user's own statement; "" if neither is set."""
     in_force: str = ""
     """Current value; "" if unknown."""
     wanted: str = ""
 
     @property
-    def is_due(self) -> bool:
+    def is_pending(self) -> bool:
         return self.wanted != self.in_force
 
     @property
@@ -51,99 +51,99 @@ class Setting:
         return self.head + self.wanted
 
 
-class Manners:
+class SessionSettings:
     """Isolation and lock mode of one session.
 
     Args:     isolation, lock_mode: values from the options, as from `isolation_clause` and `lock_mode_clause`.
     """
 
     def __init__(self, isolation: str = "", lock_mode: str = "") -> None:
-        self.due = False
+        self.pending = False
         """Whether a setting must be sent before the next statement."""
         self._isolation = Setting("set isolation to ", "committed read", isolation)
         self._lock_mode = Setting("set lock mode to ", "not wait", lock_mode)
-        self._options = (isolation, lock_mode)
-        self._wishes: list[Override] = []
+        self._baseline = (isolation, lock_mode)
+        self._overrides: list[Override] = []
         for setting in (self._isolation, self._lock_mode):
-            setting.wanted = setting.base or setting.default
-            setting.in_force = setting.wanted if not setting.base else ""
+            setting.wanted = setting.configured or setting.default
+            setting.in_force = setting.wanted if not setting.configured else ""
 
     # -- requested values ---------------------------------------------------------------------------------------------
 
-    def wish(self, isolation: str, lock_mode: str) -> Override:
+    def push(self, isolation: str, lock_mode: str) -> Override:
         """Add the override of a block."""
-        wish = Override(isolation, lock_mode)
-        self._wishes.append(wish)
-        self._weigh()
-        return wish
+        override = Override(isolation, lock_mode)
+        self._overrides.append(override)
+        self._recompute()
+        return override
 
-    def forget(self, wish: Override) -> None:
+    def pop(self, override: Override) -> None:
         """Remove the override of a block. Idempotent."""
-        if wish in self._wishes:
-            self._wishes.remove(wish)
-            self._weigh()
+        if override in self._overrides:
+            self._overrides.remove(override)
+            self._recompute()
 
-    def reset(self) -> None:
+    def restore_baseline(self) -> None:
         """Return to the values of the options: discard blocks and the user's own SETs."""
-        self._wishes.clear()
-        self._isolation.base, self._lock_mode.base = self._options
-        self._weigh()
+        self._overrides.clear()
+        self._isolation.configured, self._lock_mode.configured = self._baseline
+        self._recompute()
 
-    def keep(self) -> None:
-        """Make the current base the one that `reset` returns to."""
-        self._options = self._isolation.base, self._lock_mode.base
+    def save_baseline(self) -> None:
+        """Make the current base the one that `restore_baseline` returns to."""
+        self._baseline = self._isolation.configured, self._lock_mode.configured
 
-    def _weigh(self) -> None:
-        wishes = self._wishes
+    def _recompute(self) -> None:
+        overrides = self._overrides
         isolation, lock_mode = self._isolation, self._lock_mode
-        isolation.wanted = isolation.base or isolation.default
-        lock_mode.wanted = lock_mode.base or lock_mode.default
-        for wish in wishes:  # the innermost block is last
-            isolation.wanted = wish.isolation or isolation.wanted
-            lock_mode.wanted = wish.lock_mode or lock_mode.wanted
-        self.due = isolation.is_due or lock_mode.is_due
+        isolation.wanted = isolation.configured or isolation.default
+        lock_mode.wanted = lock_mode.configured or lock_mode.default
+        for override in overrides:  # the innermost block is last
+            isolation.wanted = override.isolation or isolation.wanted
+            lock_mode.wanted = override.lock_mode or lock_mode.wanted
+        self.pending = isolation.is_pending or lock_mode.is_pending
 
-    def due_settings(self) -> Iterator[Setting]:
+    def pending_changes(self) -> Iterator[Setting]:
         """The settings to send: lock mode before isolation (observed: JDBC, session.json)."""
-        return (setting for setting in (self._lock_mode, self._isolation) if setting.is_due)
+        return (setting for setting in (self._lock_mode, self._isolation) if setting.is_pending)
 
     # -- current values -----------------------------------------------------------------------------------------------
 
-    def took(self, setting: Setting, value: str) -> None:
+    def on_applied(self, setting: Setting, value: str) -> None:
         """Called when the server has applied a setting."""
         setting.in_force = value
-        self._weigh()
+        self._recompute()
 
-    def follow(self, sql: str) -> None:
+    def on_user_set(self, sql: str) -> None:
         """Called when the user's own SET succeeded. A SET of isolation or lock mode becomes the base value, and
         discards the overrides of open blocks: the last one wins.
         """
         match first_words(sql, _SAYS_AT_MOST):
             case ["set", "isolation", "to", *words] | ["set", "isolation", *words] if words:
-                for wish in self._wishes:
-                    wish.isolation = ""
+                for override in self._overrides:
+                    override.isolation = ""
                 setting = self._isolation
             case ["set", "lock", "mode", "to", *words] if words:
-                for wish in self._wishes:
-                    wish.lock_mode = ""
+                for override in self._overrides:
+                    override.lock_mode = ""
                 setting = self._lock_mode
             case _:
                 return
-        setting.base = " ".join(words)
-        self.took(setting, setting.base)
+        setting.configured = " ".join(words)
+        self.on_applied(setting, setting.configured)
 
-    def opened(self, *, is_logged: bool, is_ansi: bool) -> None:
+    def on_database_opened(self, *, is_logged: bool, is_ansi: bool) -> None:
         """Called when a database was opened.
 
         Source:   documented: the defaults. Assumed: settings may not survive a database switch, so they are set
                   again.
         """
         isolation = self._isolation
-        untouched = isolation.in_force == isolation.default and not isolation.base
+        untouched = isolation.in_force == isolation.default and not isolation.configured
         isolation.default = "repeatable read" if is_ansi else "committed read" if is_logged else "dirty read"
         isolation.in_force = isolation.default if untouched else ""
-        self._weigh()
+        self._recompute()
 
-    def closed(self) -> None:
+    def on_database_closed(self) -> None:
         """Called when no database is open, so that nothing can be set."""
-        self.due = False
+        self.pending = False

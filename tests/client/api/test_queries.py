@@ -344,8 +344,8 @@ async def test_a_limit_of_a_prepared_statement_and_of_a_cursor(server: Server) -
 async def test_a_limit_of_a_call_is_in_force_instead_of_the_connections(server: Server) -> None:
     async with aioifx.connect(server.dsn, command_timeout=0.1) as conn:
         assert await conn.fetchval("select count(*) from item", timeout=30) == 3
-        line = conn._session.line
-        assert (line._timeout, line._deadline) == (0.1, None)
+        dispatcher = conn._session.dispatcher
+        assert (dispatcher._timeout, dispatcher._deadline) == (0.1, None)
         with pytest.raises(QueryTimeout, match=r"within 0\.1 s"):
             await conn.fetchval(ENDLESS)
         with pytest.raises(QueryTimeout, match=r"within 0\.2 s"):
@@ -355,7 +355,7 @@ async def test_a_limit_of_a_call_is_in_force_instead_of_the_connections(server: 
 async def test_the_wait_for_others_counts(server: Server) -> None:
     async with aioifx.connect(server.dsn) as conn:
         other = asyncio.create_task(conn.fetchval(ENDLESS))
-        await eventually(lambda: conn._session.line.is_acquired)
+        await eventually(lambda: conn._session.dispatcher.is_acquired)
         with pytest.raises(
             QueryTimeout, match=r"the connection was not free within 0\.05 s; nothing was sent"
         ):
@@ -462,8 +462,8 @@ async def test_autocommit_may_be_set(server: Server) -> None:
 
 def runs(conn: Connection[Any]) -> bool:
     """Whether a statement runs that can be interrupted."""
-    out = conn._session.line._out
-    return bool(out) and out[0].running
+    out = conn._session.dispatcher._in_flight
+    return bool(out) and out[0].interruptible
 
 
 async def test_the_next_borrower_finds_autocommit_as_the_options_say(server: Server) -> None:

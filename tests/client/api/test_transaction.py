@@ -267,7 +267,7 @@ async def test_the_messages_of_savepoints_are_jdbcs(case: str) -> None:
             else:
                 await session.set_savepoint(b"sp1")
             if case == "savepoint_named":
-                await session.command("update t set a=2")
+                await session.run_command("update t set a=2")
                 await session.rollback_to_savepoint(b"sp1")
                 await session.set_savepoint(b"sp22")
                 await session.release_savepoint(b"sp22")

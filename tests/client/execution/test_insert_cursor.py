@@ -153,7 +153,7 @@ async def test_types_are_told_once_and_only_where_rows_have_many_sizes() -> None
     async with inserting(C1, NAME, script=(*twice, close(2))) as cursor:
         messages = cursor.messages(cursor.encode([(1, "a")], 0), 1)
         for _ in range(2):
-            reply = await cursor.statement.session.line.wait(cursor.send(messages))
+            reply = await cursor.statement.session.dispatcher.reply(cursor.send(messages))
             assert reply.done is not None and reply.done.rows == 1
             assert await cursor.finish_block() is None  # nothing is sent
         await cursor.close()
@@ -166,7 +166,9 @@ async def test_behind_rows_of_one_size_the_id_is_sent_alone() -> None:
         ("Id(2)", error(-268, -100) + EOT),
     )
     async with inserting(C1, script=script) as cursor:
-        await cursor.statement.session.line.wait(cursor.send(cursor.messages(cursor.encode([(1,)], 0), 1)))
+        await cursor.statement.session.dispatcher.reply(
+            cursor.send(cursor.messages(cursor.encode([(1,)], 0), 1))
+        )
         wrong = await cursor.finish_block()
         assert wrong is not None and wrong.sqlcode == -268
         cursor.on_transaction_end()
@@ -179,7 +181,9 @@ async def test_an_error_to_close_is_no_error() -> None:
         ("Id(2) Close", error(-259) + EOT),
     )
     async with inserting(C1, script=script) as cursor:
-        await cursor.statement.session.line.wait(cursor.send(cursor.messages(cursor.encode([(1,)], 0), 1)))
+        await cursor.statement.session.dispatcher.reply(
+            cursor.send(cursor.messages(cursor.encode([(1,)], 0), 1))
+        )
         await cursor.close()
 
 

@@ -623,7 +623,7 @@ async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said
             for _ in range(5):
                 await asyncio.sleep(0)
         assert sent == [1, 2, 3]
-        assert not conn._session.line.interrupt_unconfirmed
+        assert not conn._session.dispatcher.interrupt_unconfirmed
 
 
 async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
@@ -635,7 +635,7 @@ async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
         with pytest.raises(QueryTimeout):
             await conn.executemany(INSERT, rows(1))
         held.release()
-        conn._session.line.command_timeout = None
+        conn._session.dispatcher.command_timeout = None
         await conn.execute("delete from t where a = 1")
         assert not conn.is_in_transaction()
 

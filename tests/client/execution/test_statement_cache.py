@@ -323,7 +323,7 @@ async def test_one_that_took_too_long_is_put_down() -> None:
     ) as (conn, _):
         with pytest.raises(QueryTimeout):
             await conn.fetch(QUERY)
-        conn._session.line.command_timeout = None
+        conn._session.dispatcher.command_timeout = None
         held.release()
         assert await conn.fetch(QUERY) == [(1,)]
 

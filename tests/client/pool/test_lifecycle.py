@@ -232,7 +232,7 @@ async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: S
     async with pooled(server, min_size=2, max_size=2, check_after_idle=30) as pool:
         await pool.wait_ready(20)
         for slot in pool._manager.lending.idle:
-            slot.connection._session.line.on_end = None  # the pool is not told
+            slot.connection._session.dispatcher.on_close = None  # the pool is not told
             slot.connection._session.channel.abort()
         assert await pool.fetchval("select count(*) from log") == 0
         await pool.wait_ready(20)

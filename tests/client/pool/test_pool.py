@@ -541,7 +541,7 @@ async def test_a_table_lock_without_transactions_ends_with_its_borrower() -> Non
     async with serve(options) as server, pooled(server) as pool:
         async with pool.acquire() as conn:
             first = await session_of(conn)
-            conn._session.executed(0, Reply(), "lock table log in exclusive mode")
+            conn._session.on_executed(0, Reply(), "lock table log in exclusive mode")
         async with pool.acquire() as conn:
             assert await session_of(conn) != first
 
@@ -572,7 +572,7 @@ async def test_a_connection_that_another_task_still_uses_is_not_lent_again(serve
                 stray = asyncio.create_task(conn.execute("update thing set name = 'stray' where id = 1"))
                 await eventually(lambda: any(seen.waiting for seen in server.stats.sessions))
                 queued_up = asyncio.create_task(conn.execute("insert into log (note) values ('stray')"))
-                await eventually(lambda: conn._session.line._waiters)
+                await eventually(lambda: conn._session.dispatcher._waiters)
             with pytest.raises(ConnectionLost, match="another task used it"):
                 await stray
             with pytest.raises((ConnectionLost, InterfaceError)):

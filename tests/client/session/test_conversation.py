@@ -41,7 +41,7 @@ async def conversing(*script: Exchange) -> AsyncIterator[tuple[Conversation, Pee
     conversation = Conversation(channel, DIALECT)
     try:
         yield conversation, peer
-        await until(lambda: conversation.line.is_idle or not conversation.is_open)
+        await until(lambda: conversation.dispatcher.is_idle or not conversation.is_open)
     finally:
         channel.abort()
         await channel.wait_closed()
@@ -55,15 +55,15 @@ def commit() -> Outbox:
 
 
 async def test_a_group_ends_with_eot_and_its_reply_is_not_judged() -> None:
-    told: list[Reply] = []
+    seen: list[Reply] = []
     async with conversing(("Commit", done(3) + EOT), ("Commit", error(-255) + EOT)) as (conversation, peer):
-        async with conversation.bare_turn():
-            good = await conversation.exchange(commit(), done=told.append)
-            bad = await conversation.exchange(commit(), done=told.append)
+        async with conversation.locked():
+            good = await conversation.exchange(commit(), on_success=seen.append)
+            bad = await conversation.exchange(commit(), on_success=seen.append)
         assert peer.groups[0].endswith(EOT)
     assert good.done is not None and good.done.rows == 3
     assert bad.error is not None and bad.error.sqlcode == -255
-    assert told == [good], "only what succeeded is done"
+    assert seen == [good], "only what succeeded is done"
     assert conversation.stats.round_trips == 2
 
 
@@ -73,8 +73,8 @@ async def test_a_reply_that_nobody_waits_for_any_more_is_observed_and_told_to_wh
     orphans: list[Reply] = []
 
     async def asking(conversation: Conversation) -> None:
-        async with conversation.bare_turn():
-            await conversation.exchange(commit(), done=finished.append, orphaned=orphans.append)
+        async with conversation.locked():
+            await conversation.exchange(commit(), on_success=finished.append, on_orphan=orphans.append)
 
     async with conversing(("Commit", held)) as (conversation, _):
         await cancel_at(held, asking(conversation))
@@ -87,9 +87,9 @@ async def test_a_reply_that_nobody_waits_for_any_more_is_observed_and_told_to_wh
 async def test_the_turn_is_given_back_whatever_happens_in_it() -> None:
     async with conversing(("Commit", done() + EOT)) as (conversation, _):
         with pytest.raises(ZeroDivisionError):
-            async with conversation.bare_turn():
+            async with conversation.locked():
                 raise ZeroDivisionError
-        async with conversation.bare_turn():
+        async with conversation.locked():
             await conversation.exchange(commit())
 
 
@@ -103,7 +103,7 @@ async def test_a_statement_is_put_down_without_waiting_and_its_errors_are_ignore
     answered: list[Exchange] = [(request, error(-267) + EOT) for request, _ in script]
     async with conversing(*answered, ("Commit", done() + EOT)) as (conversation, _):
         conversation.release_later(7, cursor=cursor, release=released)
-        async with conversation.bare_turn():
+        async with conversation.locked():
             await conversation.exchange(commit())
 
 
@@ -122,13 +122,13 @@ async def test_what_ends_the_session_is_raised_here_and_ever_after(
 ) -> None:
     async with conversing(("Commit", answer)) as (conversation, _):
         with pytest.raises(kind):
-            async with conversation.bare_turn():
+            async with conversation.locked():
                 await conversation.exchange(commit())
         assert not conversation.is_open
         with pytest.raises(ConnectionLost):
             conversation.check_open()
         with pytest.raises(ConnectionLost):
-            async with conversation.bare_turn():
+            async with conversation.locked():
                 raise AssertionError("not reached")
 
 
@@ -137,7 +137,7 @@ async def test_conversations_of_several_tasks_wait_for_one_another() -> None:
     order: list[int] = []
 
     async def asking(conversation: Conversation, number: int) -> None:
-        async with conversation.bare_turn():
+        async with conversation.locked():
             await conversation.exchange(commit())
             order.append(number)
 

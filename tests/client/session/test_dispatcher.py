@@ -62,8 +62,8 @@ class Rig:
         self.has_socket = True
         self.on_urgent: Callable[[], None] = lambda: None
         self.stats = Stats()
-        self.line = Dispatcher(
-            self.channel, self.stats, self.reader, self.told, lambda: self.chore(PROBE), **options
+        self.dispatcher = Dispatcher(
+            self.channel, self.stats, self.reader, self.on_reply, lambda: self.cleanup(PROBE), **options
         )
 
     @property
@@ -81,14 +81,16 @@ class Rig:
             self.on_urgent()
         return self.has_socket
 
-    def told(self, reply: Reply) -> None:
+    def on_reply(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
-            self.line.interrupt_acknowledged()
+            self.dispatcher.interrupt_acknowledged()
 
-    def submit(self, name: str, *, running: bool = True, **more: Any) -> InFlight[Reply]:
-        return self.line.submit(name.encode() + EOT, self.reader, told=self.told, running=running, **more)
+    def send(self, name: str, *, interruptible: bool = True, **more: Any) -> InFlight[Reply]:
+        return self.dispatcher.send(
+            name.encode() + EOT, self.reader, on_reply=self.on_reply, interruptible=interruptible, **more
+        )
 
-    def chore(self, name: str, **more: Any) -> Cleanup:
+    def cleanup(self, name: str, **more: Any) -> Cleanup:
         def put(outbox: Outbox) -> None:
             outbox.raw(name.encode())
 
@@ -99,26 +101,26 @@ class Rig:
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        await self.line.acquire_turn()
+        await self.dispatcher.acquire()
         try:
             yield
         finally:
-            self.line.release_turn()
+            self.dispatcher.release()
 
-    async def call(self, *names: str, running: bool = True) -> list[Reply]:
+    async def call(self, *names: str, interruptible: bool = True) -> list[Reply]:
         """A whole call: its requests leave at once, and are waited for in order."""
         async with self.turn():
-            tickets = [self.submit(name, running=running) for name in names]
+            requests = [self.send(name, interruptible=interruptible) for name in names]
             try:
-                return [await self.line.wait(ticket) for ticket in tickets]
+                return [await self.dispatcher.reply(in_flight) for in_flight in requests]
             except BaseException:
-                for ticket in tickets:
-                    self.line.abandon(ticket)
+                for in_flight in requests:
+                    self.dispatcher.abandon(in_flight)
                 raise
 
-    async def begin(self, *names: str, running: bool = True) -> asyncio.Task[list[Reply]]:
+    async def begin(self, *names: str, interruptible: bool = True) -> asyncio.Task[list[Reply]]:
         """A call that has sent everything and waits."""
-        task = asyncio.ensure_future(self.call(*names, running=running))
+        task = asyncio.ensure_future(self.call(*names, interruptible=interruptible))
         await until(lambda: self.sent[-1:] == [names[-1]])
         return task
 
@@ -170,7 +172,7 @@ async def test_a_task_that_has_the_turn_is_refused_another_one(rigged: Rigged) -
     rig = rigged()
     async with rig.turn():
         with pytest.raises(InterfaceError, match="already uses the connection"):
-            await rig.line.acquire_turn()
+            await rig.dispatcher.acquire()
     async with rig.turn():
         pass
 
@@ -179,12 +181,12 @@ async def test_a_turn_that_was_taken_at_once_is_refused_to_its_own_task_when_it_
     rigged: Rigged,
 ) -> None:
     rig = rigged()
-    assert rig.line.try_acquire()
-    assert not rig.line.try_acquire()
-    rig.line.sign()
+    assert rig.dispatcher.try_acquire()
+    assert not rig.dispatcher.try_acquire()
+    rig.dispatcher.note_holder()
     with pytest.raises(InterfaceError, match="already uses the connection"):
-        await rig.line.acquire_turn()
-    rig.line.release_turn()
+        await rig.dispatcher.acquire()
+    rig.dispatcher.release()
     async with rig.turn():
         pass
 
@@ -196,7 +198,7 @@ async def test_an_answer_that_is_awaited_without_a_coroutine_is_abandoned_with_t
 
     async def call() -> Reply:
         async with rig.turn():
-            return await rig.line.answer(rig.submit("a"))
+            return await rig.dispatcher.reply_future(rig.send("a"))
 
     task = asyncio.ensure_future(call())
     await until(lambda: rig.sent == ["a"])
@@ -216,10 +218,10 @@ async def test_an_answer_that_is_awaited_without_a_coroutine_is_abandoned_with_t
 async def test_an_answer_that_came_leaves_nothing_to_abandon(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        waiting = rig.line.answer(rig.submit("a"))
+        waiting = rig.dispatcher.reply_future(rig.send("a"))
         rig.answer()
         assert (await waiting).done is not None
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
     assert rig.urgent == 0
 
 
@@ -240,8 +242,8 @@ async def test_one_that_gives_up_in_the_queue_sends_nothing_and_holds_up_nobody(
 async def test_a_turn_begins_when_every_answer_is_in(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        rig.line.abandon(rig.submit("a"), interrupt=False)
-        rig.line.abandon(rig.submit("b"), interrupt=False)
+        rig.dispatcher.abandon(rig.send("a"), interrupt=False)
+        rig.dispatcher.abandon(rig.send("b"), interrupt=False)
     after = asyncio.ensure_future(rig.call("c"))
     for _ in range(2):
         await settle()
@@ -258,12 +260,12 @@ async def test_a_turn_begins_when_every_chore_is_done_also_one_that_was_put_down
 ) -> None:
     rig = rigged()
     async with rig.turn():
-        rig.line.abandon(rig.submit("a"), interrupt=False)
+        rig.dispatcher.abandon(rig.send("a"), interrupt=False)
     after = asyncio.ensure_future(rig.call("b"))
     await settle()
     rig.answer()
     # Now the waiting task is told, and before it wakes up, a finalizer puts something down.
-    asyncio.get_running_loop().call_soon(rig.line.later, rig.chore("close"))
+    asyncio.get_running_loop().call_soon(rig.dispatcher.defer, rig.cleanup("close"))
     await settle()
     assert rig.sent == ["a", "close"]
     rig.answer()
@@ -275,25 +277,25 @@ async def test_a_turn_begins_when_every_chore_is_done_also_one_that_was_put_down
 
 async def test_it_is_free_when_nothing_is_out_and_nobody_has_or_wants_the_turn(rigged: Rigged) -> None:
     rig = rigged()
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
     free: list[bool] = []
 
     async def twice() -> None:
         async with rig.turn():
-            free.append(rig.line.is_idle)
+            free.append(rig.dispatcher.is_idle)
             await settle()
-        free.append(rig.line.is_idle)  # whoever waited has not woken up yet
+        free.append(rig.dispatcher.is_idle)  # whoever waited has not woken up yet
 
     await asyncio.gather(twice(), twice())
     assert free == [False, False, False, True]
-    assert rig.line.is_idle
-    rig.line.later(rig.chore("close"))
-    assert not rig.line.is_idle
+    assert rig.dispatcher.is_idle
+    rig.dispatcher.defer(rig.cleanup("close"))
+    assert not rig.dispatcher.is_idle
     rig.answer()
     await settle()
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
     rig.channel.abort()
-    assert not rig.line.is_idle
+    assert not rig.dispatcher.is_idle
 
 
 async def test_everybody_who_waits_is_told_of_the_end(rigged: Rigged) -> None:
@@ -301,33 +303,33 @@ async def test_everybody_who_waits_is_told_of_the_end(rigged: Rigged) -> None:
     tasks = [asyncio.ensure_future(rig.call(name)) for name in "abc"]
     await settle()
     rig.channel.abort(ConnectionLost("the cable"))
-    told = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(error) for error in told] == [ConnectionLost] * 3
-    assert all("the cable" in str(error) for error in told)
+    raised = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(error) for error in raised] == [ConnectionLost] * 3
+    assert all("the cable" in str(error) for error in raised)
     with pytest.raises(ConnectionLost, match="the cable"):
-        await rig.line.acquire_turn()
+        await rig.dispatcher.acquire()
 
 
 async def test_behind_good_bye_nothing_is_sent(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        rig.line.later(rig.chore("close"))
-        rig.line.leave()
+        rig.dispatcher.defer(rig.cleanup("close"))
+        rig.dispatcher.begin_close()
         with pytest.raises(ConnectionLost, match="being closed"):
-            rig.submit("a")
-    rig.line.later(rig.chore("release"))
+            rig.send("a")
+    rig.dispatcher.defer(rig.cleanup("release"))
     with pytest.raises(ConnectionLost, match="being closed"):
-        await rig.line.acquire_turn()
+        await rig.dispatcher.acquire()
     assert rig.sent == []
 
 
 async def test_good_bye_is_final_for_one_who_waits_behind_an_answer(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        rig.line.abandon(rig.submit("a"), interrupt=False)
+        rig.dispatcher.abandon(rig.send("a"), interrupt=False)
     waiting = asyncio.ensure_future(rig.call("b"))
     await settle()
-    rig.line.leave()
+    rig.dispatcher.begin_close()
     rig.answer()
     with pytest.raises(ConnectionLost, match="being closed"):
         await waiting
@@ -346,8 +348,8 @@ async def test_bytes_that_nobody_asked_for_answer_nothing(rigged: Rigged) -> Non
 async def test_nor_do_they_answer_what_an_abandoned_answer_makes_us_send(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        ticket = rig.submit("prepare", orphaned=lambda _: rig.line.later(rig.chore("release")))
-        rig.line.abandon(ticket, interrupt=False)
+        in_flight = rig.send("prepare", on_orphan=lambda _: rig.dispatcher.defer(rig.cleanup("release")))
+        rig.dispatcher.abandon(in_flight, interrupt=False)
     rig.answer(FINE + FINE)
     await settle()
     assert isinstance(rig.channel.failure, ProtocolError) and "unexpected message" in str(rig.channel.failure)
@@ -358,7 +360,9 @@ async def test_an_answer_is_shown_to_the_orphanage_only_if_nobody_waits(rigged: 
 
     async def call(name: str) -> None:
         async with rig.turn():
-            await rig.line.wait(rig.submit(name, running=False, orphaned=lambda _: shown.append(name)))
+            await rig.dispatcher.reply(
+                rig.send(name, interruptible=False, on_orphan=lambda _: shown.append(name))
+            )
 
     for name in "abc":
         task = asyncio.ensure_future(call(name))
@@ -379,7 +383,7 @@ async def test_an_answer_is_shown_to_the_orphanage_only_if_nobody_waits(rigged: 
 async def test_what_is_shown_may_end_the_connection_and_says_why(rigged: Rigged) -> None:
     rig = rigged()
     reason = ConnectionLost("could not be rolled back")
-    rig.line.later(rig.chore("rollback", replied=lambda _: rig.channel.abort(reason)))
+    rig.dispatcher.defer(rig.cleanup("rollback", on_reply=lambda _: rig.channel.abort(reason)))
     waiting = asyncio.ensure_future(rig.call("a"))
     await settle()
     rig.answer(error(-458) + EOT)
@@ -394,14 +398,14 @@ async def test_what_is_shown_may_end_the_connection_and_says_why(rigged: Rigged)
 
 async def test_a_chore_leaves_at_once_when_nobody_has_the_turn(rigged: Rigged) -> None:
     rig = rigged()
-    rig.line.later(rig.chore("close"), rig.chore("release"))
+    rig.dispatcher.defer(rig.cleanup("close"), rig.cleanup("release"))
     assert rig.sent == ["close"]  # one at a time
     rig.answer()
     await settle()
     assert rig.sent == ["close", "release"]
     rig.answer()
     await settle()
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
     assert rig.stats.round_trips == 2
 
 
@@ -410,8 +414,8 @@ async def test_a_chore_waits_for_the_end_of_a_turn_and_the_next_turn_for_the_cho
     async with rig.turn():
         after = asyncio.ensure_future(rig.call("b"))
         await settle()
-        rig.line.later(rig.chore("close"))
-        rig.line.later(rig.chore("release"))
+        rig.dispatcher.defer(rig.cleanup("close"))
+        rig.dispatcher.defer(rig.cleanup("release"))
         assert rig.sent == []
     for expected in (["close"], ["close", "release"], ["close", "release", "b"]):
         await settle()
@@ -423,9 +427,9 @@ async def test_a_chore_waits_for_the_end_of_a_turn_and_the_next_turn_for_the_cho
 async def test_chores_keep_their_order_but_for_those_that_come_first(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        rig.line.later(rig.chore("c"))
-        rig.line.later(rig.chore("d"))
-        rig.line.first(rig.chore("a"), rig.chore("b"))
+        rig.dispatcher.defer(rig.cleanup("c"))
+        rig.dispatcher.defer(rig.cleanup("d"))
+        rig.dispatcher.defer_first(rig.cleanup("a"), rig.cleanup("b"))
     for _ in "abcd":
         rig.answer()
         await settle()
@@ -435,21 +439,21 @@ async def test_chores_keep_their_order_but_for_those_that_come_first(rigged: Rig
 async def test_whether_a_chore_is_needed_is_asked_when_its_time_has_come(rigged: Rigged) -> None:
     rig, needed = rigged(), True
     async with rig.turn():
-        rig.line.later(rig.chore("close"))
-        rig.line.later(rig.chore("commit", needed=lambda: needed), rig.chore("release"))
+        rig.dispatcher.defer(rig.cleanup("close"))
+        rig.dispatcher.defer(rig.cleanup("commit", still_needed=lambda: needed), rig.cleanup("release"))
     needed = False
     rig.answer()
     await settle()
     assert rig.sent == ["close", "release"]
     rig.answer()
     await settle()
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
 
 
 async def test_chores_of_which_none_is_needed_hold_up_nobody(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        rig.line.later(rig.chore("commit", needed=lambda: False))
+        rig.dispatcher.defer(rig.cleanup("commit", still_needed=lambda: False))
     task = await rig.begin("a")
     assert rig.sent == ["a"]
     rig.answer()
@@ -459,11 +463,11 @@ async def test_chores_of_which_none_is_needed_hold_up_nobody(rigged: Rigged) -> 
 async def test_the_answer_to_a_chore_is_shown_to_it_and_may_put_down_more(rigged: Rigged) -> None:
     rig, answers = rigged(), []
 
-    def replied(reply: Reply) -> None:
+    def on_reply(reply: Reply) -> None:
         answers.append(reply.error)
-        rig.line.first(rig.chore("release"))
+        rig.dispatcher.defer_first(rig.cleanup("release"))
 
-    rig.line.later(rig.chore("prepare", replied=replied), rig.chore("last"))
+    rig.dispatcher.defer(rig.cleanup("prepare", on_reply=on_reply), rig.cleanup("last"))
     for _ in range(3):
         rig.answer()
         await settle()
@@ -473,11 +477,11 @@ async def test_the_answer_to_a_chore_is_shown_to_it_and_may_put_down_more(rigged
 
 async def test_a_finalizer_may_put_something_down_from_any_thread(rigged: Rigged) -> None:
     rig = rigged()
-    await asyncio.to_thread(rig.line.soon, rig.line.later, rig.chore("close"))
+    await asyncio.to_thread(rig.dispatcher.call_threadsafe, rig.dispatcher.defer, rig.cleanup("close"))
     await settle()
     assert rig.sent == ["close"]
     rig.channel.abort()
-    rig.line.soon(rig.line.later, rig.chore("release"))
+    rig.dispatcher.call_threadsafe(rig.dispatcher.defer, rig.cleanup("release"))
     await settle()
     assert rig.sent == ["close"]
 
@@ -487,7 +491,9 @@ async def test_with_pipelining_chores_leave_with_the_next_request_and_nobody_wai
 ) -> None:
     rig = rigged(pipelining=True)
     async with rig.turn():
-        rig.line.later(rig.chore("close"), rig.chore("commit", needed=lambda: False), rig.chore("release"))
+        rig.dispatcher.defer(
+            rig.cleanup("close"), rig.cleanup("commit", still_needed=lambda: False), rig.cleanup("release")
+        )
     task = await rig.begin("a")
     assert rig.sent == ["close", "release", "a"]
     rig.answer(EOT + EOT + FINE)
@@ -498,8 +504,8 @@ async def test_with_pipelining_chores_leave_with_the_next_request_and_nobody_wai
 async def test_with_pipelining_who_wants_it_settled_waits_for_every_chore(rigged: Rigged) -> None:
     rig = rigged(pipelining=True)
     async with rig.turn():
-        rig.line.later(rig.chore("close"), rig.chore("release"))
-    task = asyncio.ensure_future(rig.line.acquire_turn(settled=True))
+        rig.dispatcher.defer(rig.cleanup("close"), rig.cleanup("release"))
+    task = asyncio.ensure_future(rig.dispatcher.acquire(idle=True))
     await settle()
     assert rig.sent == ["close"]
     rig.answer(EOT)
@@ -508,7 +514,7 @@ async def test_with_pipelining_who_wants_it_settled_waits_for_every_chore(rigged
     assert not task.done()
     rig.answer(EOT)
     await task
-    rig.line.release_turn()
+    rig.dispatcher.release()
 
 
 async def test_with_pipelining_an_answer_that_is_being_interrupted_is_waited_for_all_the_same(
@@ -516,7 +522,7 @@ async def test_with_pipelining_an_answer_that_is_being_interrupted_is_waited_for
 ) -> None:
     rig = rigged(pipelining=True)
     await cancelled(await rig.begin("a"))
-    rig.line.later(rig.chore("close"))
+    rig.dispatcher.defer(rig.cleanup("close"))
     after = asyncio.ensure_future(rig.call("b"))
     await settle()
     assert rig.sent == ["a", "!"]
@@ -532,7 +538,7 @@ async def test_with_pipelining_an_answer_that_is_being_interrupted_is_waited_for
 
 async def test_with_pipelining_what_runs_is_interrupted_when_it_comes_to_the_head(rigged: Rigged) -> None:
     rig = rigged(pipelining=True)
-    rig.line.later(rig.chore("close"))
+    rig.dispatcher.defer(rig.cleanup("close"))
     task = await rig.begin("a")
     await cancelled(task)
     assert rig.urgent == 0  # the server is still closing, and must not be interrupted in that
@@ -553,17 +559,17 @@ async def test_a_cancelled_call_that_runs_a_statement_is_interrupted_once(rigged
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
     assert rig.sent == ["a", "!"]
 
 
 async def test_one_that_runs_no_statement_is_not_interrupted(rigged: Rigged) -> None:
     rig = rigged()
-    await cancelled(await rig.begin("prepare", running=False))
+    await cancelled(await rig.begin("prepare", interruptible=False))
     assert rig.sent == ["prepare"]
     rig.answer()
     await settle()
-    assert rig.line.is_idle and rig.sent == ["prepare"]
+    assert rig.dispatcher.is_idle and rig.sent == ["prepare"]
 
 
 async def test_one_whose_answer_has_come_is_not_interrupted(rigged: Rigged) -> None:
@@ -571,7 +577,7 @@ async def test_one_whose_answer_has_come_is_not_interrupted(rigged: Rigged) -> N
     task = await rig.begin("a")
     rig.answer()
     await cancelled(task)
-    assert rig.sent == ["a"] and rig.line.is_idle
+    assert rig.sent == ["a"] and rig.dispatcher.is_idle
 
 
 async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
@@ -583,7 +589,7 @@ async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
     assert rig.sent == ["a"]
     rig.answer()
     await settle()
-    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
 async def test_of_several_requests_each_is_interrupted_when_the_one_before_has_said_so(
@@ -597,7 +603,7 @@ async def test_of_several_requests_each_is_interrupted_when_the_one_before_has_s
         rig.answer(HIT)
     await settle()
     assert rig.urgent == 3
-    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
 async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sent_again(
@@ -611,22 +617,22 @@ async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sen
     rig.answer(HIT)
     await settle()
     assert rig.sent == ["a", "b", "!"]
-    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
 async def test_what_is_not_abandoned_is_never_interrupted(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        one, two = rig.submit("a"), rig.submit("b")
-        rig.line.abandon(two)
+        one, two = rig.send("a"), rig.send("b")
+        rig.dispatcher.abandon(two)
         assert rig.urgent == 0
         rig.answer()
-        await rig.line.wait(one)
+        await rig.dispatcher.reply(one)
         await settle()
         assert rig.urgent == 1
         rig.answer(HIT)
     await settle()
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
 
 
 async def test_a_byte_that_nothing_has_answered_is_followed_by_a_probe_before_anything_else(
@@ -637,14 +643,14 @@ async def test_a_byte_that_nothing_has_answered_is_followed_by_a_probe_before_an
     task.cancel()
     after = asyncio.ensure_future(rig.call("b"))
     await settle()
-    rig.line.later(rig.chore("close"))
+    rig.dispatcher.defer(rig.cleanup("close"))
     rig.answer(FINE)
     await settle()
     assert rig.sent == ["a", "!", PROBE]
-    assert rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.interrupt_unconfirmed
     rig.answer(HIT)
     await settle()
-    assert not rig.line.interrupt_unconfirmed
+    assert not rig.dispatcher.interrupt_unconfirmed
     assert rig.sent == ["a", "!", PROBE, "close"]
     rig.answer()
     await settle()
@@ -660,12 +666,12 @@ async def test_a_probe_that_was_not_hit_leaves_doubt_until_something_is(rigged: 
     await settle()
     rig.answer(FINE)
     await settle()
-    assert rig.line.interrupt_unconfirmed and rig.line.is_idle  # the caller may go on; it is told
+    assert rig.dispatcher.interrupt_unconfirmed and rig.dispatcher.is_idle  # the caller may go on; it is told
     task = await rig.begin("b")
     assert rig.sent == ["a", "!", PROBE, "b"]
     rig.answer(HIT)
     await task
-    assert not rig.line.interrupt_unconfirmed
+    assert not rig.dispatcher.interrupt_unconfirmed
 
 
 async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) -> None:
@@ -675,7 +681,7 @@ async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) ->
     rig.answer(FINE)
     await settle()
     assert rig.sent == ["a"]
-    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
 async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged: Rigged) -> None:
@@ -685,7 +691,7 @@ async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged
     await settle()
     assert rig.sent == ["a", "!"]
     with pytest.raises(ConnectionLost):
-        await rig.line.acquire_turn()
+        await rig.dispatcher.acquire()
 
 
 # -- cancel_timeout ---------------------------------------------------------------------------------------------------
@@ -704,11 +710,11 @@ async def test_a_server_that_does_not_answer_a_cancelled_call_is_left(rigged: Ri
 async def test_so_is_one_that_does_not_answer_the_chores_behind_it(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.01)
     await cancelled(await rig.begin("a"))
-    rig.line.later(rig.chore("close"))
+    rig.dispatcher.defer(rig.cleanup("close"))
     rig.answer(HIT)
     await asyncio.wait_for(rig.wire.ended.wait(), 10)
     assert rig.sent == ["a", "!", "close"]
-    assert not rig.line.is_open
+    assert not rig.dispatcher.is_open
 
 
 async def test_an_answer_in_time_stops_that_clock(rigged: Rigged) -> None:
@@ -720,7 +726,7 @@ async def test_an_answer_in_time_stops_that_clock(rigged: Rigged) -> None:
     passed = loop.create_future()
     loop.call_later(0.02, passed.set_result, None)  # a clock that ends behind the one that must not
     await passed
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
 
 
 async def test_with_cancel_timeout_0_the_connection_is_dropped_at_once_and_no_byte_is_sent(
@@ -736,12 +742,12 @@ async def test_with_cancel_timeout_0_the_connection_is_dropped_at_once_and_no_by
 async def test_an_answer_that_nobody_wants_but_may_end_by_itself_has_no_clock(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.0)
     async with rig.turn():
-        rig.line.abandon(rig.submit("a"), interrupt=False)
+        rig.dispatcher.abandon(rig.send("a"), interrupt=False)
     await settle()
-    assert rig.line.is_open and rig.sent == ["a"]
+    assert rig.dispatcher.is_open and rig.sent == ["a"]
     rig.answer()
     await settle()
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
 
 
 # -- command_timeout --------------------------------------------------------------------------------------------------
@@ -754,17 +760,17 @@ async def test_a_call_that_does_not_get_its_turn_in_time_has_sent_nothing(rigged
         with pytest.raises(QueryTimeout, match=r"not free within 0\.01 s; nothing was sent") as caught:
             await waiting
         assert isinstance(caught.value, TimeoutError)
-    assert rig.sent == [] and rig.line.is_idle
+    assert rig.sent == [] and rig.dispatcher.is_idle
 
 
 async def test_one_that_waits_for_what_another_has_left_behind_neither(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
-    rig.line.later(rig.chore("close"))
+    rig.dispatcher.defer(rig.cleanup("close"))
     with pytest.raises(QueryTimeout, match="nothing was sent"):
         await rig.call("b")
     rig.answer()
     await settle()
-    assert rig.sent == ["close"] and rig.line.is_idle
+    assert rig.sent == ["close"] and rig.dispatcher.is_idle
 
 
 async def test_one_whose_answer_does_not_come_in_time_is_interrupted(rigged: Rigged) -> None:
@@ -777,13 +783,13 @@ async def test_one_whose_answer_does_not_come_in_time_is_interrupted(rigged: Rig
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
 async def test_one_that_runs_no_statement_only_gives_up(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     with pytest.raises(QueryTimeout, match=r"no answer within 0\.01 s$"):
-        await rig.call("prepare", running=False)
+        await rig.call("prepare", interruptible=False)
     assert rig.sent == ["prepare"]
     rig.answer()
 
@@ -791,27 +797,27 @@ async def test_one_that_runs_no_statement_only_gives_up(rigged: Rigged) -> None:
 async def test_one_whose_request_the_server_does_not_read_in_time_gives_up_too(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     async with rig.turn():
-        ticket = rig.submit("a")
+        in_flight = rig.send("a")
         rig.wire.unsent = 10
         rig.channel.pause_writing()
         with pytest.raises(QueryTimeout, match=r"has not read any data for 0\.01 s"):
-            await rig.line.drain()
-        rig.line.abandon(ticket)
+            await rig.dispatcher.drain()
+        rig.dispatcher.abandon(in_flight)
         rig.wire.unsent = 0
         rig.channel.resume_writing()
-        await rig.line.drain()
+        await rig.dispatcher.drain()
     assert rig.sent == ["a", "!"]  # the whole request has left now
     rig.answer(HIT)
 
 
 async def test_one_that_waits_without_the_turn_has_a_clock_of_its_own(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
-    ahead = rig.submit("ahead")
+    ahead = rig.send("ahead")
     with pytest.raises(QueryTimeout, match="interrupted"):
-        await rig.line.wait(ahead)
+        await rig.dispatcher.reply(ahead)
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_idle
+    assert rig.dispatcher.is_idle
 
 
 async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> None:
@@ -822,12 +828,12 @@ async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> 
         taken = asyncio.get_running_loop().time()
         for _ in range(2):
             for name in "ab":
-                ticket = rig.submit(name)
+                in_flight = rig.send(name)
                 rig.answer()
-                await rig.line.wait(ticket)
-                assert ticket.deadline is not None
-                deadlines.append(ticket.deadline)
-            rig.line.extend_deadline()
+                await rig.dispatcher.reply(in_flight)
+                assert in_flight.deadline is not None
+                deadlines.append(in_flight.deadline)
+            rig.dispatcher.extend_deadline()
     first, same, later, _ = deadlines
     assert begun + 60 <= first <= taken + 60
     assert first == same < later
@@ -861,7 +867,7 @@ async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(r
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.line.is_idle and not rig.line.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
 async def test_behind_the_end_no_clock_goes_on(rigged: Rigged) -> None:
@@ -895,7 +901,7 @@ async def test_a_timeout_takes_no_turn_along(rigged: Rigged) -> None:
     with contextlib.suppress(QueryTimeout):
         await rig.call("a")
     rig.answer(HIT)
-    rig.line.command_timeout = None
+    rig.dispatcher.command_timeout = None
     task = await rig.begin("b")
     rig.answer()
     await task
@@ -933,7 +939,7 @@ class Server:
         hit = came_for is not None and (fate == "hits" or came_for < self.answered)
         if hit or fate == "lost":
             self._byte_at = None
-        assert not (hit and name == "chore")
+        assert not (hit and name == "cleanup")
         self.answered += 1
         self.rig.answer(HIT if hit else FINE)
 
@@ -958,7 +964,9 @@ async def _anything(data: st.DataObject) -> None:
 async def _played_through(data: st.DataObject, rig: Rig) -> None:
     server = Server(rig)
     calls: dict[str, asyncio.Task[list[Reply]]] = {}
-    steps = data.draw(st.lists(st.sampled_from("start cancel answer answer chore wait".split()), max_size=40))
+    steps = data.draw(
+        st.lists(st.sampled_from("start cancel answer answer cleanup wait".split()), max_size=40)
+    )
     for step in steps:
         await _one_step(step, data, rig, server, calls)
         _check(rig, server)
@@ -967,7 +975,7 @@ async def _played_through(data: st.DataObject, rig: Rig) -> None:
             server.answer("late")
         await settle()
         _check(rig, server)
-    assert rig.line.is_idle and not server.busy
+    assert rig.dispatcher.is_idle and not server.busy
     for task in calls.values():
         if not task.cancelled():
             assert all(reply.error is None for reply in await task)
@@ -980,14 +988,16 @@ async def _one_step(
         name = f"call{len(calls)}"
         count = data.draw(st.integers(1, 3))
         requests = [f"{name}.{n}" for n in range(count)]
-        coroutine: Coroutine[Any, Any, list[Reply]] = rig.call(*requests, running=data.draw(st.booleans()))
+        coroutine: Coroutine[Any, Any, list[Reply]] = rig.call(
+            *requests, interruptible=data.draw(st.booleans())
+        )
         calls[name] = asyncio.ensure_future(coroutine)
     elif step == "cancel" and calls:
         calls[data.draw(st.sampled_from(sorted(calls)))].cancel()
     elif step == "answer" and server.busy:
         server.answer(data.draw(st.sampled_from(["hits", "late", "lost"])))
-    elif step == "chore":
-        rig.line.later(rig.chore("chore"))
+    elif step == "cleanup":
+        rig.dispatcher.defer(rig.cleanup("cleanup"))
     elif step == "wait":
         await settle()
 
@@ -995,4 +1005,4 @@ async def _one_step(
 def _check(rig: Rig, server: Server) -> None:
     out = server.asked[server.answered :]
     assert len({name.partition(".")[0] for name in out}) <= 1
-    assert out.count("chore") + out.count(PROBE) <= 1
+    assert out.count("cleanup") + out.count(PROBE) <= 1

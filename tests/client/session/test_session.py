@@ -759,9 +759,9 @@ OUTCOMES: dict[str, tuple[dict[str, Any], list[Any], Callable[[Connection], Awai
 
 def time_is_up(conn: Connection) -> None:
     """Let what is waited for have taken longer than command_timeout."""
-    line = conn._session.line
-    line._out[0].deadline = 0.0
-    line._on_timer()
+    dispatcher = conn._session.dispatcher
+    dispatcher._in_flight[0].deadline = 0.0
+    dispatcher._on_timer()
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["cut", "late"])

@@ -7,25 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.client.config.isolation import ISOLATIONS
-from aioifx.client.session.settings import Manners, Override
+from aioifx.client.session.settings import Override, SessionSettings
 
 
-def settled(manners: Manners) -> list[str]:
+def settled(settings: SessionSettings) -> list[str]:
     """What the server is told, when everything that is due is set."""
-    told: list[str] = []
-    for setting in list(manners.due_settings()):
-        told.append(setting.sql)
-        manners.took(setting, setting.wanted)
-    assert not manners.due
-    return told
+    sent: list[str] = []
+    for setting in list(settings.pending_changes()):
+        sent.append(setting.sql)
+        settings.on_applied(setting, setting.wanted)
+    assert not settings.pending
+    return sent
 
 
 def test_nothing_is_due_in_the_beginning_nor_when_a_block_wants_the_default() -> None:
-    manners = Manners()
-    manners.opened(is_logged=True, is_ansi=False)
-    assert not manners.due
-    manners.wish("committed read", "not wait")
-    assert not manners.due
+    settings = SessionSettings()
+    settings.on_database_opened(is_logged=True, is_ansi=False)
+    assert not settings.pending
+    settings.push("committed read", "not wait")
+    assert not settings.pending
 
 
 @pytest.mark.parametrize(
@@ -37,32 +37,32 @@ def test_nothing_is_due_in_the_beginning_nor_when_a_block_wants_the_default() ->
     ],
 )
 def test_each_kind_of_database_has_its_default(kind: dict[str, bool], default: str) -> None:
-    manners = Manners()
-    manners.opened(**kind)
-    wish = manners.wish("cursor stability", "")
-    assert settled(manners) == ["set isolation to cursor stability"]
-    manners.forget(wish)
-    assert settled(manners) == [f"set isolation to {default}"]
+    settings = SessionSettings()
+    settings.on_database_opened(**kind)
+    override = settings.push("cursor stability", "")
+    assert settled(settings) == ["set isolation to cursor stability"]
+    settings.pop(override)
+    assert settled(settings) == [f"set isolation to {default}"]
 
 
 def test_what_an_option_says_is_set_even_if_it_is_the_default_and_lock_mode_first() -> None:
-    manners = Manners("committed read", "not wait")
-    assert not manners.due, "no database is open yet"
-    manners.opened(is_logged=True, is_ansi=False)
-    assert manners.due
-    assert settled(manners) == ["set lock mode to not wait", "set isolation to committed read"]
+    settings = SessionSettings("committed read", "not wait")
+    assert not settings.pending, "no database is open yet"
+    settings.on_database_opened(is_logged=True, is_ansi=False)
+    assert settings.pending
+    assert settled(settings) == ["set lock mode to not wait", "set isolation to committed read"]
 
 
 def test_the_innermost_block_wins_and_where_it_says_nothing_the_one_around_it() -> None:
-    manners = Manners()
-    outer = manners.wish("dirty read", "wait 1")
-    inner = manners.wish("", "wait 2")
-    assert settled(manners) == ["set lock mode to wait 2", "set isolation to dirty read"]
-    manners.forget(inner)
-    manners.forget(inner)
-    assert settled(manners) == ["set lock mode to wait 1"]
-    manners.forget(outer)
-    assert settled(manners) == ["set lock mode to not wait", "set isolation to committed read"]
+    settings = SessionSettings()
+    outer = settings.push("dirty read", "wait 1")
+    inner = settings.push("", "wait 2")
+    assert settled(settings) == ["set lock mode to wait 2", "set isolation to dirty read"]
+    settings.pop(inner)
+    settings.pop(inner)
+    assert settled(settings) == ["set lock mode to wait 1"]
+    settings.pop(outer)
+    assert settled(settings) == ["set lock mode to not wait", "set isolation to committed read"]
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_the_innermost_block_wins_and_where_it_says_nothing_the_one_around_it() 
     ],
 )
 def test_what_the_user_sets_is_what_is_put_back(sql: str, wanted: str) -> None:
-    manners = Manners()
-    manners.follow(sql)
-    assert not manners.due
-    wish = manners.wish("repeatable read", "wait 3")
-    settled(manners)
-    manners.forget(wish)
-    assert wanted in settled(manners)
+    settings = SessionSettings()
+    settings.on_user_set(sql)
+    assert not settings.pending
+    override = settings.push("repeatable read", "wait 3")
+    settled(settings)
+    settings.pop(override)
+    assert wanted in settled(settings)
 
 
 @pytest.mark.parametrize(
@@ -99,37 +99,37 @@ def test_what_the_user_sets_is_what_is_put_back(sql: str, wanted: str) -> None:
     ],
 )
 def test_any_other_set_changes_nothing_here(sql: str) -> None:
-    manners = Manners()
-    wish = manners.wish("dirty read", "wait 1")
-    settled(manners)
-    manners.follow(sql)
-    assert not manners.due
-    manners.forget(wish)
-    assert settled(manners) == ["set lock mode to not wait", "set isolation to committed read"]
+    settings = SessionSettings()
+    override = settings.push("dirty read", "wait 1")
+    settled(settings)
+    settings.on_user_set(sql)
+    assert not settings.pending
+    settings.pop(override)
+    assert settled(settings) == ["set lock mode to not wait", "set isolation to committed read"]
 
 
 def test_what_the_user_sets_inside_of_blocks_wins_over_all_of_them() -> None:
-    manners = Manners()
-    manners.wish("dirty read", "")
-    inner = manners.wish("cursor stability", "wait 1")
-    settled(manners)
-    manners.follow("set isolation to repeatable read")
-    assert not manners.due
-    manners.forget(inner)
-    assert settled(manners) == ["set lock mode to not wait"]
+    settings = SessionSettings()
+    settings.push("dirty read", "")
+    inner = settings.push("cursor stability", "wait 1")
+    settled(settings)
+    settings.on_user_set("set isolation to repeatable read")
+    assert not settings.pending
+    settings.pop(inner)
+    assert settled(settings) == ["set lock mode to not wait"]
 
 
 def test_in_another_database_what_was_set_is_not_known_to_hold_and_what_was_not_set_is_its_default() -> None:
-    manners = Manners()
-    manners.opened(is_logged=True, is_ansi=False)
-    manners.opened(is_logged=False, is_ansi=False)
-    assert not manners.due
-    manners.follow("set isolation to cursor stability")
-    manners.opened(is_logged=True, is_ansi=True)
-    assert settled(manners) == ["set isolation to cursor stability"]
-    manners.opened(is_logged=True, is_ansi=True)
-    manners.closed()
-    assert not manners.due
+    settings = SessionSettings()
+    settings.on_database_opened(is_logged=True, is_ansi=False)
+    settings.on_database_opened(is_logged=False, is_ansi=False)
+    assert not settings.pending
+    settings.on_user_set("set isolation to cursor stability")
+    settings.on_database_opened(is_logged=True, is_ansi=True)
+    assert settled(settings) == ["set isolation to cursor stability"]
+    settings.on_database_opened(is_logged=True, is_ansi=True)
+    settings.on_database_closed()
+    assert not settings.pending
 
 
 @given(
@@ -143,18 +143,20 @@ def test_in_another_database_what_was_set_is_not_known_to_hold_and_what_was_not_
 def test_a_statement_behind_all_that_was_due_always_finds_what_is_wanted(
     steps: list[tuple[str, str]],
 ) -> None:
-    manners = Manners()
-    in_force = base = "committed read"
-    wishes: list[Override] = []
+    settings = SessionSettings()
+    in_force = configured = "committed read"
+    overrides: list[Override] = []
     for step, level in steps:
         if step == "wish":
-            wishes.append(manners.wish(level, ""))
-        elif step == "forget" and wishes:
-            manners.forget(wishes.pop())
+            overrides.append(settings.push(level, ""))
+        elif step == "forget" and overrides:
+            settings.pop(overrides.pop())
         elif step == "follow":
-            manners.follow(f"set isolation to {level}")
-            in_force = base = level
-        for sql in settled(manners):
+            settings.on_user_set(f"set isolation to {level}")
+            in_force = configured = level
+        for sql in settled(settings):
             in_force = sql.removeprefix("set isolation to ")
-        wanted = next((wish.isolation for wish in reversed(wishes) if wish.isolation), base)
+        wanted = next(
+            (override.isolation for override in reversed(overrides) if override.isolation), configured
+        )
         assert in_force == wanted

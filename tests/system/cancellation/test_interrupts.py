@@ -83,7 +83,7 @@ async def test_a_cancelled_query_ends_at_the_server_and_its_connection_goes_on(p
         async with asyncio.timeout(20):
             assert await conn.fetchval("select count(*) from number") == 200
         assert place.server.stats.interrupts == 1
-        assert not conn._session.line.interrupt_unconfirmed
+        assert not conn._session.dispatcher.interrupt_unconfirmed
 
 
 async def test_a_cancelled_wait_for_a_lock_leaves_the_transaction_open_and_nothing_of_its_statement(
@@ -157,8 +157,8 @@ async def test_a_call_after_a_cancelled_query_gets_its_own_reply(place: Place) -
 
 def late(conn: Connection, server: Server) -> None:
     """Make the next cancellation's byte arrive after its statement's reply, before the next request."""
-    channel, line = conn._session.channel, conn._session.line
-    send_urgent, ask, probe = channel.send_urgent, channel.ask, line._probe
+    channel, dispatcher = conn._session.channel, conn._session.dispatcher
+    send_urgent, ask, probe = channel.send_urgent, channel.ask, dispatcher._probe
 
     def believed(byte: bytes) -> bool:
         return byte == INTERRUPT
@@ -183,7 +183,7 @@ def late(conn: Connection, server: Server) -> None:
     held: list[bytes | bytearray] = []
     tasks: list[asyncio.Task[None]] = []
     channel.send_urgent = believed  # type: ignore[method-assign]
-    line._probe = sent
+    dispatcher._probe = sent
 
 
 async def test_a_byte_that_comes_too_late_hits_the_probe_and_no_statement_of_the_users(place: Place) -> None:
@@ -199,7 +199,7 @@ async def test_a_byte_that_comes_too_late_hits_the_probe_and_no_statement_of_the
             assert await conn.fetchval("select count(*) from number") == 200
         assert await conn.fetch("select id from spot order by id") == [(1,), (2,)]  # it had run to its end
         assert place.server.stats.interrupts == 1
-        assert not conn._session.line.interrupt_unconfirmed  # the probe was hit
+        assert not conn._session.dispatcher.interrupt_unconfirmed  # the probe was hit
 
 
 async def test_a_server_that_does_not_answer_in_time_loses_the_connection(place: Place) -> None:

@@ -88,8 +88,8 @@ class Worker:
         self.plans[self.user] = Plan()
         conn = await aioifx.connect(self.server.dsn, **self.options)
         state = await operation.setup(conn) if operation.setup else None
-        line = conn._session.line
-        line.command_timeout = line._timeout = line.cancel_timeout = SHORT
+        dispatcher = conn._session.dispatcher
+        dispatcher.command_timeout = dispatcher._timeout = dispatcher.cancel_timeout = SHORT
         plan = self.plans[self.user] = Plan(position, SPOILS[name])
         try:
             async with asyncio.timeout(BOUND):

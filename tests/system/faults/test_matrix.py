@@ -168,8 +168,8 @@ class Worker:
         conn, link = await self.connected()
         state = await operation.setup(conn) if operation.setup else None
         if fault.kind in WAITS:
-            line = conn._session.line
-            line.command_timeout = line._timeout = line.cancel_timeout = SHORT
+            dispatcher = conn._session.dispatcher
+            dispatcher.command_timeout = dispatcher._timeout = dispatcher.cancel_timeout = SHORT
         link.arm(fault)
         trusted = fault.kind is not Kind.CORRUPT or self.place.is_tls
         error: Exception | None = None
