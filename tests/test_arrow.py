@@ -189,7 +189,7 @@ async def test_prepared_statements_are_sources_too(conn: aioifx.Connection) -> N
             await fetch_arrow(statement, named={"n": 1})  # type: ignore[call-overload]
 
 
-async def test_a_pool_lends_a_connection_and_has_it_back(dsn: str) -> None:
+async def test_a_pool_acquires_and_releases_a_connection(dsn: str) -> None:
     async with aioifx.create_pool(dsn, min_size=1, max_size=1) as pool:
         async with pool.acquire() as conn:
             query = await number_rows(conn)

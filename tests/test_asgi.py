@@ -55,7 +55,7 @@ async def test_a_request_is_cancelled_when_its_client_has_gone() -> None:
     assert await outcome == "cancelled"
 
 
-async def test_what_comes_behind_an_answer_cancels_nothing() -> None:
+async def test_a_message_after_the_response_cancels_nothing() -> None:
     peer, steps = Peer(), 0
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +108,7 @@ async def test_a_cancellation_by_the_server_is_not_swallowed() -> None:
         await whole
 
 
-async def test_what_is_no_request_passes_untouched() -> None:
+async def test_anything_but_a_request_passes_untouched() -> None:
     seen: list[object] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -44,12 +44,12 @@ SMALL = Limits(page=700, partitions=5, connections=2, processes=2, fetch_size=40
 PARTITIONED = ["pool", "processes"]
 
 CUT = Fault(Kind.CUT, Way.TO_CLIENT, after=12_000)
-"""Behind the login and the query for the ends, in the middle of a partition."""
+"""After the login and the query for the ends, in the middle of a partition."""
 STALL = Fault(Kind.STALL, Way.TO_CLIENT, after=12_000)
 
 
 class Faulty(Proxy):
-    """A proxy with a fault for each link, in the order in which they come; those behind the last have none."""
+    """A proxy with a fault for each link, in the order of the connections; later links have none."""
 
     def __init__(self, target: int, faults: Iterable[Fault | None]) -> None:
         self._faults = iter(faults)
@@ -370,7 +370,7 @@ async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, number: sig
             ):  # in the middle, between two runs or in one
                 assert not process.stdout.at_eof()
             process.send_signal(number)
-            # The end of standard error is there when nobody has it any more: server, run, children of the run.
+            # Standard error ends when no process has it open: server, run, children of the run.
             assert await process.stderr.read() == b""
             assert await process.wait() == 128 + number
     finally:

@@ -146,9 +146,7 @@ async def test_an_urgent_byte_goes_beside_the_stream(
 
 
 @pytest.mark.parametrize("how", ["abort", "close", "eof", "garbage", "lost"])
-async def test_whoever_listens_hears_of_the_end_once_and_behind_those_who_waited(
-    pair: Pair, how: str
-) -> None:
+async def test_the_close_callback_is_called_once_and_after_waiting_tasks(pair: Pair, how: str) -> None:
     channel, _ = pair
     heard: list[list[bool]] = []
     futures = [channel.expect(refusing(channel.inbox)) for _ in range(2)]
@@ -187,7 +185,7 @@ async def test_replies_match_expectations_by_order(pair: Pair) -> None:
     assert channel.pending == 0
 
 
-async def test_bytes_that_came_early_wait_for_whoever_expects_them(pair: Pair) -> None:
+async def test_bytes_that_arrive_early_wait_for_the_reply_that_expects_them(pair: Pair) -> None:
     channel, _ = pair
     channel.data_received(b"aaaabb")
     first = channel.expect(line(channel.inbox))
@@ -198,7 +196,7 @@ async def test_bytes_that_came_early_wait_for_whoever_expects_them(pair: Pair) -
     assert await gather(first, second) == [b"aaaa", b"bbbb"]
 
 
-async def test_an_expectation_behind_another_does_not_steal_its_bytes(pair: Pair) -> None:
+async def test_a_pending_reply_does_not_take_the_bytes_of_the_one_before_it(pair: Pair) -> None:
     channel, _ = pair
     first = channel.expect(line(channel.inbox))
     channel.data_received(b"aa")
@@ -405,7 +403,7 @@ async def test_nothing_is_parsed_or_sent_after_a_failure(pair: Pair) -> None:
     await gather(late)
 
 
-async def test_replies_that_nobody_looks_at_are_not_reported_as_forgotten(
+async def test_replies_that_are_never_awaited_are_not_logged_by_asyncio(
     pair: Pair, forgotten: list[str]
 ) -> None:
     channel, _ = pair
@@ -495,7 +493,7 @@ async def test_bytes_that_are_expected_are_not_bounded_by_that(
     assert await future == 1000
 
 
-async def test_an_endless_stream_behind_a_reply_is_bounded_too(
+async def test_an_endless_stream_after_a_reply_is_bounded_too(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel, _ = pair
@@ -547,7 +545,7 @@ async def test_a_transport_that_fills_again_at_once_keeps_drain_waiting(pair: Pa
     await task
 
 
-async def test_a_lost_connection_wakes_whoever_drains(pair: Pair) -> None:
+async def test_a_lost_connection_wakes_tasks_that_drain(pair: Pair) -> None:
     channel, _ = pair
     channel.pause_writing()
     task = asyncio.create_task(channel.drain())
@@ -560,7 +558,7 @@ async def test_a_lost_connection_wakes_whoever_drains(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("end", ["close", "abort"])
-async def test_closing_tells_whoever_waits(pair: Pair, end: str) -> None:
+async def test_closing_wakes_tasks_that_wait(pair: Pair, end: str) -> None:
     channel, transport = pair
     future = channel.expect(line(channel.inbox))
     getattr(channel, end)()

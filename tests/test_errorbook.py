@@ -116,7 +116,7 @@ def test_evidence_counts_only_when_all_of_a_pair_was_seen() -> None:
         ([-244, 0], [(-244, 0), (0, 0)]),
     ],
 )
-def test_an_isam_code_behind_an_sqlcode_is_its_reason(
+def test_an_isam_code_after_an_sqlcode_is_its_reason(
     codes: list[int], expected: list[tuple[int, int]]
 ) -> None:
     assert list(pairs(codes)) == expected

@@ -1,4 +1,4 @@
-"""Codes to classes: the ISAM code says why, the SQLCODE what, and nobody guesses."""
+"""Codes to classes: the ISAM code gives the reason, the SQLCODE the effect."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_what_will_fail_again_is_not_retryable(sqlcode: int) -> None:
 
 @pytest.mark.parametrize("isamcode", [0, *sorted(ISAM_CODES)])
 @pytest.mark.parametrize("sqlcode", [-458, -238, -241])
-def test_after_a_long_transaction_or_a_broken_commit_nobody_tries_again(sqlcode: int, isamcode: int) -> None:
+def test_a_long_transaction_or_a_broken_commit_is_not_retryable(sqlcode: int, isamcode: int) -> None:
     assert not is_retryable(sqlcode, isamcode)
 
 
@@ -275,7 +275,7 @@ def test_another_server_that_refuses_ours_does_not_end_the_session(sqlcode: int)
     assert type(error) is errors.OperationalError and error.connection_usable
 
 
-def test_who_raises_it_may_know_better_whether_the_connection_goes_on() -> None:
+def test_the_raising_code_may_set_whether_the_connection_is_usable() -> None:
     assert errors.QueryTimeout("slow").connection_usable
     assert not errors.QueryTimeout("slow, and then silent", connection_usable=False).connection_usable
     assert errors.ProtocolError("a small one", connection_usable=True).connection_usable
@@ -312,7 +312,7 @@ def test_an_error_without_a_server_has_no_codes() -> None:
     assert error.row_index is None and error.sql is None
 
 
-def test_a_warning_carries_its_sqlstate_and_is_no_error() -> None:
+def test_a_warning_carries_its_sqlstate_and_is_not_an_error() -> None:
     warning = errors.Warning("a value was truncated", "01004")
     assert warning.sqlstate == "01004"
     assert not isinstance(warning, errors.Error)
@@ -441,7 +441,7 @@ def test_the_caret_counts_cells_not_characters(sql: str, data: st.DataObject) ->
 
 @pytest.mark.parametrize("sqlcode", [-206, -746, -937, -99999])
 def test_control_characters_of_a_server_are_escaped(sqlcode: int) -> None:
-    """They would move a terminal's cursor, or begin a line of a log that nobody wrote."""
+    """They would move a terminal's cursor, or forge a line of a log."""
     token = "t\x1b[2J\0\r\nERROR: all is lost \u202e"
     for error in (from_server(sqlcode, token=token), from_server(sqlcode, token="t", text=token)):
         for shown in (str(error), repr(error)):

@@ -1,4 +1,4 @@
-"""The house as a whole: every module has a test and a description, and nothing reaches where it must not."""
+"""The package as a whole: each module has tests and a description, and imports only what it may."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BUILT = {".c", ".pyd", ".so"}
 
 
 def modules() -> list[Path]:
-    """Every module in Python, relative to the package; rooms by their __init__.py."""
+    """All modules in Python, relative to the package; packages by their __init__.py."""
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
 
@@ -87,8 +87,8 @@ def test_every_test_file_has_a_module() -> None:
     assert strays == set()
 
 
-def test_every_room_has_a_door() -> None:
-    # Without it the room would not be in the wheel, and would miss its line in the plan.
+def test_every_package_has_an_init_file() -> None:
+    # Without it the package would be missing from the wheel and from the page of modules.
     doorless = {
         module.parent.as_posix()
         for module in modules()
@@ -97,7 +97,7 @@ def test_every_room_has_a_door() -> None:
     assert doorless == set()
 
 
-def test_inner_rooms_have_nothing_but_a_docstring_at_the_door() -> None:
+def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
     faces = {Path("__init__.py"), Path("server/__init__.py")}
     for module in modules():
         if module.name == "__init__.py" and module not in faces:
@@ -126,7 +126,7 @@ def test_each_native_module_has_a_stub_is_built_and_optional() -> None:
     }
 
 
-def test_nobody_but_the_seam_knows_the_native_kernel() -> None:
+def test_only_codecs_native_imports_the_native_kernel() -> None:
     # That a module is not there must be noticed in one place; import-linter does not see what is not Python.
     knowing = {
         module.as_posix()

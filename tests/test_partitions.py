@@ -123,7 +123,9 @@ async def test_a_table_without_a_range_of_keys_is_one_partition(
     assert [len(part) for part in parts] == [len(keys)]
 
 
-async def test_a_row_that_comes_behind_the_plan_belongs_to_a_partition(conn: aioifx.Connection) -> None:
+async def test_a_row_inserted_after_the_partitions_were_planned_belongs_to_one(
+    conn: aioifx.Connection,
+) -> None:
     await conn.executemany("INSERT INTO item VALUES (?, 'x')", [(key,) for key in range(10)])
     partitions = await plan(conn, ITEM, 3)
     await conn.executemany("INSERT INTO item VALUES (?, 'later')", [(-100,), (100,)])

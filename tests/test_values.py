@@ -336,7 +336,7 @@ async def test_every_connection_of_a_pool_has_the_codecs_of_its_options(dsn: str
         assert await pool.fetchval(query) == length == len(name)
 
 
-async def test_what_a_pools_init_sets_every_borrower_finds(dsn: str) -> None:
+async def test_what_a_pools_init_sets_holds_at_each_acquire(dsn: str) -> None:
     query = "SELECT FIRST 1 tabname FROM systables"
 
     async def init(conn: aioifx.Connection) -> None:

@@ -49,7 +49,7 @@ class Run:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Raises:   ValueError: it is no run, or one of another version."""
+        """Raises:   ValueError: it is not a run, or one of another version."""
         fields = _checked(text, RUN)
         fields["missing"] = [Missing(**each) for each in fields["missing"]]
         return cls(**fields)
@@ -111,7 +111,7 @@ class Summary:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Raises:   ValueError: it is no summary, or one of another version."""
+        """Raises:   ValueError: it is not a summary, or one of another version."""
         fields = _checked(text, SUMMARY)
         fields["cells"] = [
             Cell(**{name: _spread(each) for name, each in cell.items()}) for cell in fields["cells"]

@@ -62,7 +62,7 @@ async def read_all(
     """Read each of *partitions*, so many at a time.
 
     Args:     read: reads one of them, from its beginning. retries: further attempts at one of them, if tolerant.
-    Raises:   what *read* raises, if strict, or if it is no failure of that partition.
+    Raises:   what *read* raises, if strict, or if it is not a failure of that partition.
     """
     outcome = Outcome()
     waiting = deque((partition, 1) for partition in partitions)

@@ -103,7 +103,7 @@ def _now(traced: bool) -> int:
 
 async def _measure(dsn: str, state: State, connections: int, traced: bool) -> float:
     async with AsyncExitStack() as rest:
-        for _ in range(3):  # what is made once, and what the allocator keeps, is no connection's
+        for _ in range(3):  # excludes what is made once and what the allocator keeps
             async with (
                 aioifx.connect(dsn, fetch_size=state.fetch_size) as conn,
                 AsyncExitStack() as once,

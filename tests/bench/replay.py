@@ -4,7 +4,7 @@
 
 It is there so that a bench measures clients. `Answers` says what a reply is; here each reply is kept by the state that
 the session was in and the bytes of the request, so that a request costs one look-up when it comes again. The name of a
-cursor at the head of a request, in which clients count, is no part of the key. Runs of BIND and EXECUTE, which are
+cursor at the head of a request, in which clients count, is not part of the key. Runs of BIND and EXECUTE, which are
 never the same twice, are counted by their marks.
 
 With --delay each reply leaves so many milliseconds after its request came, as if the way were longer: a thread

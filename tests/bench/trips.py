@@ -65,7 +65,7 @@ async def measured(**options: Any) -> AsyncIterator[Trips]:
         serve(ServerOptions(databases=("shop",), seed=SEED)) as server,
         aioifx.connect(server.dsn, **options) as conn,
     ):
-        # The login is no turn in the server's eyes: it comes before there is a session.
+        # The server does not count the login as a turn: it comes before the session.
         yield Trips("connect", conn.stats.round_trips, server.stats.turns + 1, server.stats.groups + 1)
         meter = Meter(server, conn)
         await conn.fetch("select count(*) from thing")

@@ -50,7 +50,7 @@ async def of_a_connection() -> None:
 
 
 async def of_a_pool() -> None:
-    """`create_pool` keeps it, for its own calls and for the connections that it lends."""
+    """`create_pool` keeps it, for its own calls and for the connections that are acquired from it."""
     async with aioifx.create_pool(DSN) as plain:
         _ = assert_type(plain, aioifx.Pool[aioifx.Record])
     pool = await aioifx.create_pool(DSN, row_factory=class_row(Item), max_size=3)

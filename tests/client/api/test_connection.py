@@ -85,7 +85,7 @@ async def connected(
         try:
             yield conn, peer
             while not (conn.is_closed() or conn._session.dispatcher.is_idle):
-                await conn._session.dispatcher.acquire()  # when every chore is done
+                await conn._session.dispatcher.acquire()  # when all cleanup is done
                 conn._session.dispatcher.release()
         finally:
             conn.terminate()
@@ -219,7 +219,7 @@ async def test_garbage_closes_the_socket() -> None:
         assert conn.is_closed()
 
 
-async def test_terminating_says_nothing_and_waits_for_nobody() -> None:
+async def test_terminate_sends_nothing_and_does_not_wait() -> None:
     async with connected() as (conn, peer):
         said = bytes(peer.received)
         conn.terminate()
@@ -239,7 +239,7 @@ async def test_terminating_tells_who_waits() -> None:
             await waiting
 
 
-async def test_closing_says_good_bye_and_waits_for_the_answer() -> None:
+async def test_closing_sends_exit_and_waits_for_the_reply() -> None:
     async with connected(GOODBYE) as (conn, peer):
         await conn.close()
         assert conn.is_closed()
@@ -260,7 +260,7 @@ async def test_closing_does_not_wait_for_ever() -> None:
         await asyncio.wait_for(peer.gone.wait(), 10)
 
 
-async def test_closing_a_connection_whose_server_is_gone_is_no_error() -> None:
+async def test_closing_a_connection_whose_server_is_gone_raises_nothing() -> None:
     async with connected((COMMAND, Disconnect())) as (conn, _):
         with pytest.raises(ConnectionLost):
             await conn.execute(DELETE)

@@ -246,7 +246,7 @@ async def test_the_name_is_told_while_the_cursor_is_open_at_the_server() -> None
 
 
 @pytest.mark.parametrize("sql", ["select c1 from t for update", "SELECT c1 FROM t FOR\n UPDATE OF c1"])
-async def test_a_cursor_for_update_stays_open_until_a_row_behind_the_last_is_asked_for(sql: str) -> None:
+async def test_a_cursor_for_update_stays_open_until_a_row_after_the_last_is_requested(sql: str) -> None:
     update: Exchange = ("Command Describe Execute Release", executed(0, StatementType.UPDATE_CURRENT, 1))
     row: Exchange = (opening(2), ints(1) + EOT)
     last: Exchange = (fetching(2), ints(2) + done(2) + EOT)
@@ -320,7 +320,7 @@ async def test_hold_is_sent_where_a_transaction_may_end_before_the_cursor(
 
 
 def _begun_first(script: list[Exchange]) -> list[Exchange]:
-    """JDBC begins the transaction behind the PREPARE, and reads VARCHAR columns in a group of their own."""
+    """JDBC begins the transaction after the PREPARE, and reads VARCHAR columns in a group of their own."""
     prepare, begin, *rest = in_one_group(script)
     return [begin, prepare, *rest]
 
@@ -338,7 +338,7 @@ async def test_a_held_cursor_survives_a_commit_as_jdbcs_does(chunks: Chunking) -
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
 async def test_a_held_cursor_of_one_block_is_closed_with_it(chunks: Chunking) -> None:
-    """A difference on purpose: JDBC closes it with its result set, behind the COMMIT; we do behind its last block."""
+    """A deliberate difference: JDBC closes it with its result set, after the COMMIT; we do after its last block."""
     begin, prepare, opened, commit, *closed = _begun_first(played("select", "holdable_int"))
     async with talking(begin, prepare, opened, closed, commit, chunks=chunks, fetch_size=4096) as (conn, _):
         cursor = conn.cursor(hold=True)
@@ -376,7 +376,7 @@ async def test_a_failed_open_leaves_no_result_and_no_statement() -> None:
         assert await conn.fetch(QUERY) == [(9,)]
 
 
-async def test_an_ansi_database_is_committed_behind_a_failed_execute() -> None:
+async def test_an_ansi_database_is_committed_after_a_failed_execute() -> None:
     failed: Exchange = (opening(2, hold=True), error(-243, -143) + EOT)
     async with talking((PREPARE, described(2, C1)), failed, closing(2), COMMIT, warnings=ANSI) as (conn, _):
         with pytest.raises(Deadlock):
@@ -477,7 +477,7 @@ async def numbered(conn: Connection[Any], count: int) -> None:
 
 
 async def test_where_current_of_names_a_cursor(dsn: str) -> None:
-    # Without OPTOFC: with it the server closes a cursor with its last row, which is then nobody's current one.
+    # Without OPTOFC: with it the server closes a cursor with its last row, which is then no longer current.
     async with aioifx.connect(dsn, environment={"OPTOFC": "0"}) as conn:
         await numbered(conn, 9)
         async with conn.transaction(), conn.cursor() as cursor:
@@ -529,7 +529,7 @@ class Reader:
         self.owed = deque(range(size))
 
     async def read(self, wanted: int) -> None:
-        """Take some rows; behind the last there are none."""
+        """Take some rows; after the last there are none."""
         if isinstance(self.rows, Cursor):
             got = await self.rows.fetchmany(wanted)
         else:

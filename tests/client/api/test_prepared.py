@@ -139,7 +139,7 @@ async def test_one_that_is_closed_runs_nothing() -> None:
         assert len(peer.groups) == 2
 
 
-async def test_it_may_be_executed_again_behind_an_error() -> None:
+async def test_it_may_be_executed_again_after_an_error() -> None:
     failed: list[Exchange] = [(opening(2), ints(1) + error(-243, -143) + EOT), close(2)]
     async with talking(prepared, failed, block(1), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
@@ -148,7 +148,7 @@ async def test_it_may_be_executed_again_behind_an_error() -> None:
             assert await statement.fetch() == [(1,)]
 
 
-async def test_an_insert_may_be_executed_again_behind_an_error() -> None:
+async def test_an_insert_may_be_executed_again_after_an_error() -> None:
     async with talking(
         (PREPARE, described(2, C1, kind=StatementType.INSERT)),
         ("Id(2) DescribeInput", takes(INTEGER)),
@@ -169,7 +169,7 @@ async def test_two_tasks_take_turns_with_one_statement() -> None:
             assert (one, other) == ([(1,)], [(2,)])
 
 
-async def test_an_ansi_database_is_committed_behind_a_failed_execution_too() -> None:
+async def test_an_ansi_database_is_committed_after_a_failed_execution_too() -> None:
     failed: Exchange = (opening(2), error(-243, -143) + EOT)
     async with talking(prepared, failed, close(2), COMMIT, release(2), warnings=ANSI) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
@@ -177,7 +177,7 @@ async def test_an_ansi_database_is_committed_behind_a_failed_execution_too() -> 
                 await statement.fetch()
 
 
-async def test_an_ansi_database_is_committed_behind_each_execution() -> None:
+async def test_an_ansi_database_is_committed_after_each_execution() -> None:
     """Rows may come one by one there: only an empty reply ends them."""
     first, second = ([block(n)[0], (fetching(2), EOT), close(2), COMMIT] for n in (1, 2))
     async with talking(prepared, *first, *second, release(2), warnings=ANSI) as (conn, _):
@@ -225,7 +225,7 @@ async def test_a_cancelled_execution_leaves_nothing_to_clear() -> None:
             assert (await statement.execute()).rowcount == 1
 
 
-async def test_closing_one_waits_for_nobody_and_is_done_when_nobody_has_the_turn() -> None:
+async def test_closing_one_does_not_wait_and_is_sent_once_the_session_is_idle() -> None:
     held = Delayed(ints(1) + done(1) + EOT)
     async with talking(
         prepared, (PREPARE, described(3, C1)), (opening(3), held), release(2), closing(3), select_ints(2, 1)

@@ -466,7 +466,7 @@ def runs(conn: Connection[Any]) -> bool:
     return bool(out) and out[0].interruptible
 
 
-async def test_the_next_borrower_finds_autocommit_as_the_options_say(server: Server) -> None:
+async def test_after_a_release_autocommit_is_again_as_configured(server: Server) -> None:
     async with pooled(server) as pool:
         async with pool.acquire() as conn:
             conn.autocommit = False

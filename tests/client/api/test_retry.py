@@ -38,7 +38,7 @@ class Slept:
 
 
 class Failing:
-    """A coroutine function that raises these in turn, and returns its arguments behind the last."""
+    """A coroutine function that raises these one after the other, and then returns its arguments."""
 
     def __init__(self, *errors: BaseException) -> None:
         self.errors = list(errors)
@@ -127,7 +127,7 @@ async def test_what_is_not_worth_another_try_is_raised_at_once() -> None:
     assert slept == []
 
 
-async def test_another_error_behind_a_lock_says_which_attempt_it_was() -> None:
+async def test_another_error_after_a_lock_says_which_attempt_it_was() -> None:
     again, _ = retry()
     with pytest.raises(UniqueViolation) as caught:
         await again(Failing(deadlock(), from_server(-268, -100)))
@@ -203,7 +203,7 @@ def test_a_wrong_option_is_refused_by_name(wrong: dict[str, Any], message: str) 
     assert str(caught.value).startswith(message)
 
 
-async def test_what_is_no_function_is_refused() -> None:
+async def test_anything_but_a_coroutine_function_is_rejected() -> None:
     with pytest.raises(InterfaceError, match="coroutine function, got coroutine"):
         coroutine = Failing()()
         try:

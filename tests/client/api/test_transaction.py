@@ -90,7 +90,7 @@ def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Excha
 
 
 def ended(sqlcode: int, isamcode: int = 0, *, level: int = 0, previous: int = 1) -> bytes:
-    """An error, and what the server says of the transaction behind it."""
+    """An error, and the state of the transaction that the server sends after it."""
     outbox = Outbox()
     replies.put_xactstat(outbox, replies.TransactionState(3, level, previous))
     return error(sqlcode, isamcode) + outbox.take() + EOT
@@ -253,7 +253,7 @@ async def test_a_connection_that_breaks_in_the_block_leaves_its_error_alone() ->
 
 @pytest.mark.parametrize("case", ["savepoint_first", "savepoint_named", "savepoint_unnamed"])
 async def test_the_messages_of_savepoints_are_jdbcs(case: str) -> None:
-    """Under JDBC's names; the recording of the two latter begins behind BEGIN."""
+    """Under JDBC's names; the recordings of the last two begin after BEGIN."""
     script = (
         played("transactions", case) if case == "savepoint_first" else [BEGIN, *played("transactions", case)]
     )
@@ -434,7 +434,7 @@ async def test_isolation_is_set_as_jdbc_sets_it(case: str, isolation: Any) -> No
 
 
 async def test_the_lock_mode_is_set_as_jdbc_sets_it() -> None:
-    """Behind JDBC's WAIT without a number stands a blank, which is left out here."""
+    """JDBC writes a blank after WAIT without a number; we leave it out."""
     jdbc = [turn for turn in played("session", "opt_IFX_LOCK_MODE_WAIT_17") if bytes(turn[0])[:2] == b"\0\1"]  # type: ignore[arg-type] # played in bytes
     wait = command("set lock mode to wait")
     async with talking(jdbc, BEGIN, COMMIT, wait, BEGIN, COMMIT, BEGIN, COMMIT) as (conn, _):
@@ -567,7 +567,7 @@ async def test_a_setting_that_is_refused_begins_nothing_and_what_was_set_is_put_
         await conn.execute(DELETE)
 
 
-async def test_what_cannot_be_put_back_is_tried_again_and_nobody_is_locked_out() -> None:
+async def test_restoring_a_setting_is_tried_again_after_an_error_and_calls_go_on() -> None:
     back = "set isolation to committed read"
     async with talking(
         command("set isolation to dirty read"),
@@ -611,7 +611,7 @@ async def test_another_database_is_told_what_was_set() -> None:
         await conn.execute(DELETE)
 
 
-async def test_a_read_only_transaction_says_so_behind_its_begin() -> None:
+async def test_a_read_only_transaction_is_declared_after_its_begin() -> None:
     async with talking(BEGIN, command(READ_ONLY), COMMIT, BEGIN, COMMIT) as (conn, _):
         async with conn.transaction(read_only=True):
             pass
@@ -710,7 +710,7 @@ async def test_on_a_read_only_connection_a_transaction_that_was_typed_changes_no
 # -- autocommit=False --------------------------------------------------------------------------------------------------
 
 
-async def test_without_autocommit_a_prepared_statement_begins_behind_its_prepare_as_jdbc_does() -> None:
+async def test_without_autocommit_a_prepared_statement_begins_after_its_prepare_as_jdbc_does() -> None:
     async with talking(played("transactions", "prepared_in_tx"), autocommit=False) as (conn, _):
         async with await conn.prepare("update t set a=?") as statement:
             await statement.execute(1)
@@ -719,7 +719,7 @@ async def test_without_autocommit_a_prepared_statement_begins_behind_its_prepare
             await conn.rollback()
 
 
-async def test_without_autocommit_a_query_begins_behind_its_prepare_as_jdbc_does() -> None:
+async def test_without_autocommit_a_query_begins_after_its_prepare_as_jdbc_does() -> None:
     script = in_one_group(played("transactions", "select_in_tx"))
     async with talking(script, autocommit=False, fetch_size=4096) as (conn, _):
         assert len(await conn.fetch("select rows_5 from t")) == 5
@@ -727,7 +727,7 @@ async def test_without_autocommit_a_query_begins_behind_its_prepare_as_jdbc_does
 
 
 @pytest.mark.parametrize("case", ["commit", "no_xactstat"])
-async def test_without_autocommit_a_statement_in_one_group_begins_in_front_of_it(case: str) -> None:
+async def test_without_autocommit_begin_is_sent_before_a_statement_in_one_group(case: str) -> None:
     async with talking(played("transactions", case), autocommit=False) as (conn, _):
         assert not conn.autocommit
         await conn.execute("update t set a=1")
@@ -950,7 +950,7 @@ async def test_without_a_database_settings_wait_for_one() -> None:
 # -- what the server says of the transaction ---------------------------------------------------------------------------
 
 
-async def test_an_error_behind_which_the_server_says_none_is_open_ends_the_transaction() -> None:
+async def test_an_error_after_which_the_server_has_no_transaction_open_ends_ours() -> None:
     failed: Exchange = (COMMAND, ended(-458, -143))
     async with talking(BEGIN, failed, ("Rollback", error(-255) + EOT), BEGIN, COMMIT) as (conn, peer):
         with pytest.raises(InterfaceError, match="ended and undone the transaction"):
@@ -1046,7 +1046,7 @@ async def in_transaction(conn: Any) -> None:
         await conn.execute(DELETE)
 
 
-async def test_a_cancelled_block_is_rolled_back_and_nobody_waits_for_that() -> None:
+async def test_a_cancelled_block_is_rolled_back_without_waiting_for_the_reply() -> None:
     rolled_back = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", rolled_back), deleted) as (conn, _):
 
@@ -1183,7 +1183,7 @@ async def test_a_rollback_cancelled_on_its_way_that_fails_ends_the_connection() 
             await conn.execute(DELETE)
 
 
-async def test_a_rollback_behind_an_error_that_is_cancelled_goes_on_without_us() -> None:
+async def test_a_rollback_after_an_error_completes_even_if_the_wait_for_it_is_cancelled() -> None:
     held = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", held), deleted) as (conn, _):
 
@@ -1262,7 +1262,7 @@ async def test_an_end_cancelled_before_its_turn_came_is_put_down(end: str) -> No
     async with talking(BEGIN, (COMMAND, held), behind, deleted) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()
-        other = asyncio.ensure_future(conn.execute(DELETE))  # has the turn when the block ends
+        other = asyncio.ensure_future(conn.execute(DELETE))  # has acquired the session when the block ends
         await held.reached.wait()
         ending = {
             "block": lambda: transaction.__aexit__(None, None, None),
@@ -1372,7 +1372,7 @@ async def test_a_cancellation_at_every_suspension_leaves_all_or_nothing_and_a_us
                 task.uncancel()
             assert await conn.fetchval("select count(*) from t") in (0, 2)
             assert not conn.is_in_transaction()
-            await witness.execute("delete from t where 1 = 1")  # nobody holds a lock
+            await witness.execute("delete from t where 1 = 1")  # no session holds a lock
             reached = injection.reached
         assert point > 8
 

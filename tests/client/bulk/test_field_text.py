@@ -139,7 +139,7 @@ def test_other_spellings_are_read(sql_type: SqlType, text: str, expected: Any) -
         (BYTE, "zz"),
     ],
 )
-def test_text_that_is_no_such_value_is_refused_without_being_shown(sql_type: SqlType, text: str) -> None:
+def test_text_that_is_not_such_a_value_is_rejected_without_being_shown(sql_type: SqlType, text: str) -> None:
     with pytest.raises(DataError) as caught:
         parse_field(text, sql_type)
     assert str(caught.value) == f"not a valid {sql_type}"

@@ -143,7 +143,7 @@ async def test_in_a_transaction_of_the_callers_a_savepoint_stands_in_front_and_t
         await conn.commit()
 
 
-async def test_behind_an_error_the_rows_are_sent_one_by_one_and_everything_is_rolled_back() -> None:
+async def test_after_an_error_the_rows_are_sent_one_by_one_and_everything_is_rolled_back() -> None:
     """A difference on purpose: JDBC says neither which row it was nor what became of the others, and commits."""
     prepare, describe, begin, group, *_ = played("put", "useput_error")
     search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, duplicate), (ROW, one_done)]
@@ -309,7 +309,7 @@ async def test_an_async_progress_is_refused() -> None:
             await conn.load("t", rows(1), progress=told)
 
 
-async def test_a_commit_behind_each_block_does_not_end_a_transaction_of_the_callers() -> None:
+async def test_a_commit_after_each_block_does_not_end_a_transaction_of_the_caller() -> None:
     async with talking(BEGIN, ROLLBACK) as (conn, _):
         with pytest.raises(InterfaceError, match="cannot be used in a transaction"):
             async with conn.transaction():
@@ -326,7 +326,7 @@ async def test_a_read_only_connection_loads_nothing() -> None:
 
 
 @pytest.mark.parametrize("bad", ["ab", b"x", {"a": 1}, 7])
-async def test_a_row_that_is_no_sequence_is_refused(bad: Any) -> None:
+async def test_a_row_that_is_not_a_sequence_is_rejected(bad: Any) -> None:
     async with talking(opened, release(2)) as (conn, _):
         with pytest.raises(InterfaceError, match="row 1: expected a sequence"):
             await conn.load("t", [(1,), bad])
@@ -454,7 +454,7 @@ async def test_the_first_block_inside_of_a_transaction_goes_back_to_its_beginnin
     assert caught.value.row_index == 0
 
 
-async def test_with_a_commit_behind_each_block_the_earlier_ones_stay() -> None:
+async def test_with_a_commit_after_each_block_the_earlier_ones_stay() -> None:
     search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, duplicate), (ROW, one_done)]
     script: Script = [opened, BEGIN, put(2), COMMIT, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2)]
     async with talking(*script) as (conn, _):
@@ -755,7 +755,7 @@ async def test_the_row_that_fails_is_found_wherever_it_is(definition: str, faili
         assert not conn.is_in_transaction()
 
 
-async def test_a_transaction_goes_on_behind_a_load_that_failed() -> None:
+async def test_a_transaction_goes_on_after_a_load_that_failed() -> None:
     async with table(FIXED) as conn:
         async with conn.transaction():
             await conn.load("t", [(1, 1)])
@@ -780,7 +780,7 @@ async def test_null_where_none_may_be_is_found() -> None:
         assert caught.value.row_index == 1
 
 
-async def test_without_a_log_rows_in_front_of_the_failing_one_stay() -> None:
+async def test_without_a_log_rows_before_the_failing_one_stay() -> None:
     async with table(FIXED, log_mode="unlogged") as conn:
         with pytest.raises(UniqueViolation) as caught:
             await conn.load("t", [*squares(14), (3, 9), (99, 0)], block=10)

@@ -101,7 +101,7 @@ async def test_a_header_names_the_columns(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [list, arriving])
 @pytest.mark.parametrize("header", [False, True])
-async def test_text_that_is_no_value_is_named_by_record_and_row(kind: Any, header: bool) -> None:
+async def test_text_that_is_not_a_value_is_named_by_record_and_row(kind: Any, header: bool) -> None:
     text = ("id,name\n" if header else "") + "1,one\n2,two\nx,three\n"
     feed = open_source([text] if kind is list else arriving(text), CsvFormat(header=header))
     await feed.begin()
@@ -145,7 +145,7 @@ async def test_a_row_is_taken_as_it_is_when_it_comes() -> None:
 
 @pytest.mark.parametrize("bad", ["ab", b"ab", {"a": 1}, {1, 2}, 5, None])
 @pytest.mark.parametrize("kind", [list, arriving])
-async def test_what_is_no_row_is_named(bad: Any, kind: Any) -> None:
+async def test_anything_but_a_row_is_named(bad: Any, kind: Any) -> None:
     feed = open_source([(1,), bad] if kind is list else arriving((1,), bad), None)
     await feed.begin()
     with pytest.raises(InterfaceError, match=r"^row 1: expected a sequence"):
@@ -184,7 +184,7 @@ async def test_a_file_is_read_in_another_thread() -> None:
     assert threading.main_thread() not in threads
 
 
-async def test_a_file_of_ours_is_closed_when_nobody_wants_the_rest(tmp_path: Path) -> None:
+async def test_a_file_that_we_opened_is_closed_when_reading_stops_early(tmp_path: Path) -> None:
     path = tmp_path / "rows.unl"
     path.write_text(TEXT * 10_000, "utf-8")
     feed = open_source(path, UNLOAD)
@@ -193,10 +193,10 @@ async def test_a_file_of_ours_is_closed_when_nobody_wants_the_rest(tmp_path: Pat
     feed.fit(COLUMNS)
     assert await feed.take(2) == VALUES[:1]  # what was read ahead
     del feed
-    gc.collect()  # a file that nobody closed would warn, and warnings are errors
+    gc.collect()  # a file left open would warn, and warnings are errors
 
 
-async def test_to_close_while_a_thread_reads_is_no_error() -> None:
+async def test_closing_while_a_thread_reads_raises_nothing() -> None:
     reading, go_on = threading.Event(), threading.Event()
 
     def chunks() -> Iterator[str]:

@@ -73,7 +73,7 @@ def test_a_date_with_blanks_or_one_digit_is_read(text: str) -> None:
     ["", "2026", "2026-02-30", "20260131", "2026-W05-1", "26-01-31", "01/31/2026", "0000-01-01", "2026-01-31x",
      "2026-01-31 00:00", "2026-01-3\u0661", "tomorrow"],
 )  # fmt: skip
-def test_text_that_is_no_date_is_refused(text: str) -> None:
+def test_text_that_is_not_a_date_is_rejected(text: str) -> None:
     with pytest.raises(DataError, match=r"^not a valid DATE$"):
         date_parser(DATE, "Y4MD-")(text)
 
@@ -86,7 +86,7 @@ def test_a_dbdate_that_is_none_or_knows_no_century_is_refused(dbdate: str) -> No
 
 
 @pytest.mark.parametrize("value", [dt.datetime(2026, 1, 31), "2026-01-31", 7])
-def test_what_is_no_date_is_not_written_as_one(value: Any) -> None:
+def test_anything_but_a_date_is_not_written_as_one(value: Any) -> None:
     with pytest.raises(DataError, match="DATE does not accept"):
         date_formatter(DATE, "Y4MD-")(value)
 
@@ -273,7 +273,7 @@ def test_an_interval_is_read_in_other_spellings(sql_type: SqlType, text: str, ex
         (span(Unit.SECOND, Unit.FRACTION, 2, 3), "1.0005"),
     ],
 )
-def test_text_that_is_no_interval_is_refused(sql_type: SqlType, text: str) -> None:
+def test_text_that_is_not_an_interval_is_rejected(sql_type: SqlType, text: str) -> None:
     with pytest.raises(DataError, match=r"^not a valid INTERVAL"):
         interval_parser(sql_type)(text)
 

@@ -197,7 +197,7 @@ def test_csv_refuses_a_delimiter_with_another_meaning(delimiter: str) -> None:
         ("1\n" + "x" * 131_073, "record 2, line 2: not valid CSV: field larger than field limit"),
     ],
 )
-def test_what_is_no_csv_is_refused_by_its_record(text: str, message: str) -> None:
+def test_invalid_csv_is_rejected_with_its_record_number(text: str, message: str) -> None:
     found, error = outcome([text], CSV)
     assert found[0] == ["1"]
     assert error.startswith(message)
@@ -236,7 +236,7 @@ def test_a_file_is_read_only_as_far_as_records_are_asked_for(tmp_path: Path) -> 
         assert 0 < file.tell() <= 64 * 1024
 
 
-def test_a_path_is_closed_when_nobody_reads_on(tmp_path: Path) -> None:
+def test_a_path_is_closed_when_reading_stops_early(tmp_path: Path) -> None:
     path = tmp_path / "items.unl"
     path.write_text("1|\n2|\n")
     found = records(path, UNLOAD)
@@ -261,7 +261,7 @@ def test_a_bare_text_is_refused_since_it_could_be_a_path(source: Any) -> None:
 
 
 @pytest.mark.parametrize("source", [7, None])
-def test_what_is_no_source_is_refused(source: Any) -> None:
+def test_anything_but_a_source_is_rejected(source: Any) -> None:
     with pytest.raises(InterfaceError, match="expected a path, file or iterable of chunks, not"):
         list(records(source, UNLOAD))
 
@@ -295,7 +295,7 @@ def test_a_second_byte_that_looks_like_an_escape_or_a_delimiter_is_none() -> Non
     assert read(text.encode("shift_jis"), UnloadFormat(encoding="shift_jis")) == [["表", "ー"]]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name() -> None:
+def test_a_byte_order_mark_is_not_part_of_the_first_name() -> None:
     assert read("\ufeffid,name\n".encode(), CSV) == [["id", "name"]]
 
 

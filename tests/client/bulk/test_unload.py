@@ -192,7 +192,7 @@ async def test_what_progress_raises_ends_the_unload_and_closes_the_file(tmp_path
     async with table(2000) as conn:
         with pytest.raises(KeyError):
             await conn.unload(QUERY, tmp_path / "t.unl", progress=stop)
-        gc.collect()  # a file that nobody closed would warn, and warnings are errors
+        gc.collect()  # a file left open would warn, and warnings are errors
         assert await conn.fetchval("select count(*) from t") == 2000
 
 

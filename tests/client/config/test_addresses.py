@@ -61,7 +61,7 @@ def test_one_server_name_is_for_all_hosts_and_several_are_one_each() -> None:
         "a:1:secret,b",
     ],
 )
-def test_what_is_no_list_of_hosts_is_refused_without_showing_it(hosts: str) -> None:
+def test_an_invalid_list_of_hosts_is_rejected_without_being_shown(hosts: str) -> None:
     with pytest.raises(InterfaceError, match=r"^(host|port): ") as caught:
         addresses(hosts, 9088, "ol")
     assert "secret" not in str(caught.value)

@@ -19,7 +19,7 @@ def test_text_that_cannot_be_sent_is_refused_without_showing_it(value: object) -
 
 
 @pytest.mark.parametrize("value", [True, 1.0, "1", 0, 11])
-def test_a_whole_number_is_no_other_number(value: object) -> None:
+def test_only_an_int_in_range_is_a_whole_number(value: object) -> None:
     with pytest.raises(InterfaceError, match=r"^n: expected a whole number from 1 to 10$"):
         check_whole("n", value, 1, 10)
 
@@ -30,6 +30,6 @@ def test_keepalive_is_a_flag_or_three_numbers(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 60, (60,), (60, 10, 0), (32768, 1, 1), ("60", 10, 6), [60, 10, 6]])
-def test_anything_else_is_no_keepalive(value: object) -> None:
+def test_any_other_keepalive_is_rejected(value: object) -> None:
     with pytest.raises(InterfaceError, match=r"^keepalive: expected True, False, or three numbers"):
         check_keepalive(value)

@@ -14,8 +14,8 @@ from aioifx.errors import InterfaceError
 VECTORS = Path(__file__).parents[2] / "vectors"
 Pairs = list[tuple[bytes, bytes]]
 
-# JDBC takes these and sends nothing. Some change what its user sees, some are unknown to everybody: all are refused,
-# so that nobody believes to have said something that was dropped.
+# JDBC accepts these and sends nothing. Some change what its user sees, others have no known effect. All are rejected,
+# so that no setting is dropped silently.
 REFUSED = {
     "APPENDISAM", "APPNAME", "IFX_BATCHUPDATE_PER_SPEC", "IFX_CODESETLOB", "IFX_GET_SMFLOAT_AS_FLOAT",
     "IFX_SET_FLOAT_AS_SMFLOAT", "IFX_TRIMTRAILINGSPACES", "IFX_USE_STRENC", "IFX_XASPEC", "MY_OWN_VAR",
@@ -23,10 +23,10 @@ REFUSED = {
     # This one JDBC does send; it changes the form of rows, which is not read here.
     "IFX_PAD_VARCHAR",
 }  # fmt: skip
-# JDBC makes statements of these, behind its login; so do the options isolation and lock_wait. Values that name no level
-# are refused.
+# JDBC makes statements of these after its login; so do the options isolation and lock_wait. Values that name no level
+# are rejected.
 REFUSED_VALUES = {f"IFX_ISOLATION_LEVEL={value}" for value in ("0", "1U", "5", "8")}
-# JDBC drops these; other clients were seen to send them, so they go behind the rest of the login.
+# JDBC drops these; other clients were seen to send them, so they come last in the login.
 SENT_HERE_ONLY = {"DBMONEY", "LKNOTIFY"}
 
 
@@ -45,7 +45,7 @@ def frame(case: dict[str, Any], opcode: bytes) -> bytes | None:
 
 
 def login_pairs(message: bytes) -> Pairs:
-    """The variables in a recorded login: behind the fixed part, user, password, server and database."""
+    """The variables in a recorded login: after the fixed part, user, password, server and database."""
     pos = 79
 
     def text() -> bytes:
@@ -65,7 +65,7 @@ def login_pairs(message: bytes) -> Pairs:
 
 
 def session_pairs(message: bytes) -> Pairs:
-    """The variables in a recorded SQ_INFO: behind opcode, kind, size and the two longest lengths."""
+    """The variables in a recorded SQ_INFO: after opcode, kind, size and the two longest lengths."""
     pos = 10
 
     def text() -> bytes:
@@ -173,7 +173,7 @@ def test_a_value_of_jdbcs_that_means_nothing_is_refused(properties: str) -> None
 
 
 @pytest.mark.parametrize("properties", sorted(p for p in PROPERTIES if name_of(p) in SENT_HERE_ONLY))
-def test_a_variable_that_only_other_clients_send_stands_behind_jdbcs(properties: str) -> None:
+def test_a_variable_that_only_other_clients_send_comes_after_jdbcs(properties: str) -> None:
     expected = login, session = expected_pairs(PROPERTIES[properties])
     name, _, value = properties.encode().partition(b"=")
     assert told_as(parse_dsn(as_jdbc(properties)), expected) == ([*login, (name, value)], session)

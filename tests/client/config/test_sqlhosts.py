@@ -1,4 +1,4 @@
-"""The sqlhosts file: lines, groups, and every line that is no way for us."""
+"""The sqlhosts file: lines, groups, and lines that cannot be used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aioifx.errors import InterfaceError
 TEXT = """\
 # dbservername   nettype    hostname     servicename  options
 ol_shop          onsoctcp   db1          9088
-  ol_tls\tonsocssl\t*db2 9089 k=0,b=32767   # a comment behind a line
+  ol_tls\tonsocssl\t*db2 9089 k=0,b=32767   # a comment after a line
 ol_local         onipcshm   db1          ol_local
 ol_pipe          onipcstr   db1          ol_pipe
 ol_drda          drsoctcp   db1          9091
@@ -93,7 +93,7 @@ def test_a_service_may_be_a_name_that_the_machine_knows(path: str, monkeypatch: 
     assert lookup(path, "ol_named")[0].port == 1526
 
 
-def test_a_service_that_nobody_knows_is_named(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_service_is_named(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(name: str, protocol: str) -> int:
         raise OSError("service/proto not found")
 

@@ -38,7 +38,7 @@ def test_an_empty_path_in_an_address_does_not_mean_plain_tcp(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ssl_ca", "ssl_cert"])
-def test_a_file_of_tls_that_is_of_no_use_is_named(name: str, tmp_path: Path) -> None:
+def test_an_unusable_tls_file_is_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(InterfaceError, match=rf"^{name}: .*nothing.pem cannot be read: No such file"):
         parse_dsn(f"{URL}&{name}={tmp_path}/nothing.pem").ssl_context()
     (tmp_path / "empty.pem").touch()

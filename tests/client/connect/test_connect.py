@@ -553,7 +553,7 @@ async def test_an_endless_login_reply_ends_with_the_timeout() -> None:
 
 
 @pytest.mark.parametrize("cut", [25, 40, 100, 200])
-async def test_a_login_reply_that_lies_about_its_size_is_no_sqli(cut: int) -> None:
+async def test_a_login_reply_with_a_wrong_size_is_a_protocol_error(cut: int) -> None:
     answer = accepted()
     refused = await failing(Peer([(None, cut.to_bytes(2, "big") + answer[2:])], with_login=True))
     assert isinstance(refused, (ConnectError, ProtocolError))
@@ -742,7 +742,7 @@ def rejecting(sqlcode: int) -> Peer:
 
 @contextlib.asynccontextmanager
 async def ports(*peers: Peer | None) -> AsyncIterator[list[int]]:
-    """A port for each peer; None for one where nobody listens."""
+    """A port for each peer; None for a port without a listener."""
     async with contextlib.AsyncExitStack() as stack:
         found: list[int] = []
         for peer in peers:
@@ -768,7 +768,7 @@ async def test_the_first_server_is_taken_and_the_others_do_not_hear_of_it() -> N
     assert second.received == b""
 
 
-async def test_behind_servers_that_do_not_answer_comes_the_next() -> None:
+async def test_after_servers_that_do_not_answer_the_next_is_tried() -> None:
     quiet, last = silent(), answering()
     async with ports(None, quiet, last) as found:
         async with aioifx.connect(**to_all(found, server="a,b,c", connect_timeout=1.5)) as conn:
@@ -823,7 +823,7 @@ async def test_a_host_that_accepts_and_resets_is_a_connect_error(encrypted: bool
                 pass
 
 
-async def test_behind_a_host_that_accepts_and_resets_comes_the_next() -> None:
+async def test_after_a_host_that_accepts_and_resets_the_next_is_tried() -> None:
     peers = [answering() for _ in range(20)]
     async with resetting() as port, listening(*peers) as listener:
         for _ in peers:
@@ -857,7 +857,7 @@ async def test_retries_end_with_the_time() -> None:
 
 
 @pytest.mark.parametrize("sqlcode", [-761, -27002, -908])
-async def test_behind_a_server_that_takes_nobody_comes_the_next(sqlcode: int) -> None:
+async def test_after_a_server_that_accepts_no_logins_the_next_is_tried(sqlcode: int) -> None:
     async with ports(rejecting(sqlcode), answering()) as found:
         async with aioifx.connect(**to_all(found)) as conn:
             assert f"127.0.0.1:{found[1]}" in repr(conn)
@@ -1048,5 +1048,5 @@ async def test_a_connection_whose_caller_is_cancelled_at_the_last_moment_is_clos
         host = f"127.0.0.1:{server.port},127.0.0.1:{server.port}"
         with pytest.raises(asyncio.CancelledError):
             await aioifx.connect(host=host, server="ol", user="usr", database="demo")
-        assert server.stats.logins == 1  # and a connection that nobody closes would be warned of
+        assert server.stats.logins == 1  # a connection left open would warn
         await eventually(lambda: not server.stats.sessions)

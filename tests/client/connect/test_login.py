@@ -1,4 +1,4 @@
-"""One server: where it may redirect to, and with what the one behind it is asked. The rest stands in test_connect."""
+"""One server: where it may redirect to, and what is sent to the redirect's target. The rest is in test_connect."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ async def test_a_name_without_an_address_says_so(known: Any) -> None:
         await reach(Address("db.example", 1))
 
 
-async def test_a_name_that_nobody_knows_says_so(known: Any) -> None:
+async def test_an_unknown_host_name_is_reported_as_such(known: Any) -> None:
     with pytest.raises(ConnectError, match=r"^could not connect to db9\.example:1: .*not known"):
         await reach(Address("db9.example", 1))
 
@@ -213,7 +213,7 @@ async def test_a_name_that_nobody_knows_says_so(known: Any) -> None:
 # -- peers that reset -------------------------------------------------------------------------------------------------
 
 
-async def test_a_socket_that_takes_no_options_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_socket_without_options_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: object, *args: object) -> None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 

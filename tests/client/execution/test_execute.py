@@ -89,7 +89,7 @@ async def test_a_statement_without_rows_and_parameters_is_one_round_trip(
 async def test_what_fails_is_told_with_all_codes_and_not_followed_by_a_commit(
     case: str, sql: str, kind: type[UniqueViolation], sqlcode: int
 ) -> None:
-    """A difference on purpose: JDBC commits behind a failed statement in autocommit mode, where nothing can be open."""
+    """A deliberate difference: JDBC commits after a failed statement in autocommit mode; no transaction can be open."""
     script = [turn for turn in played("errors", case) if turn[0] != commit_of_jdbc]
     async with talking(script) as (conn, _):
         with pytest.raises(kind, match="u100_1") as caught:
@@ -129,7 +129,7 @@ async def test_what_a_routine_warns_of_is_a_warning_of_the_result() -> None:
     assert [(str(warning), warning.sqlstate) for warning in result.warnings] == [("warn text", "01U01")]
 
 
-async def test_that_there_were_no_rows_is_no_error() -> None:
+async def test_finding_no_rows_is_not_an_error() -> None:
     async with talking(played("errors15", "command_100")[:1]) as (conn, _):
         assert (await conn.execute("delete from fail")).rowcount == 0
 
@@ -290,7 +290,7 @@ async def test_the_factory_of_the_call_wins_over_the_connections() -> None:
 # -- ANSI databases ---------------------------------------------------------------------------------------------------
 
 
-async def test_an_ansi_database_is_committed_behind_a_failure_too() -> None:
+async def test_an_ansi_database_is_committed_after_a_failure_too() -> None:
     """Or what the failed statement has locked would stay locked."""
     nothing_to_commit: Exchange = ("Commit", error(-255) + EOT)
     async with talking(
@@ -561,7 +561,7 @@ MUST: dict[str, str] = {
         (len, "expected it to return a function of a row, got int"),
     ],
 )
-async def test_a_class_of_rows_is_no_row_factory(factory: Any, message: str) -> None:
+async def test_a_row_class_is_not_a_row_factory(factory: Any, message: str) -> None:
     sql = "select tabname from systables"
     expected = f"^row_factory: {message}$"
     async with running("d") as dsn, aioifx.connect(dsn) as conn:

@@ -45,7 +45,7 @@ CODE = column("code", TypeCode.CHAR, 3)
 async def inserting(
     *columns: Column, script: tuple[Exchange, ...] = (), **options: Any
 ) -> AsyncIterator[InsertCursor]:
-    """An insert cursor for a table with these columns, and what is said behind its preparation."""
+    """An insert cursor for a table with these columns, and the exchanges after its PREPARE."""
     async with talking(
         (PREPARE, described(2, *columns, kind=StatementType.INSERT)),
         ("Id(2) DescribeInput", takes(*(column.type for column in columns))),
@@ -160,7 +160,7 @@ async def test_types_are_told_once_and_only_where_rows_have_many_sizes() -> None
         await cursor.close()
 
 
-async def test_behind_rows_of_one_size_the_id_is_sent_alone() -> None:
+async def test_after_rows_of_one_size_the_id_is_sent_alone() -> None:
     script: tuple[Exchange, ...] = (
         ("Id(2) CurName Open Put(4)", done(1) + EOT),
         ("Id(2)", error(-268, -100) + EOT),
@@ -175,7 +175,7 @@ async def test_behind_rows_of_one_size_the_id_is_sent_alone() -> None:
         await cursor.close()  # the transaction has done it
 
 
-async def test_an_error_to_close_is_no_error() -> None:
+async def test_an_error_in_reply_to_close_is_ignored() -> None:
     script: tuple[Exchange, ...] = (
         ("Id(2) CurName Open Put(4)", error(-268, -100) + EOT),
         ("Id(2) Close", error(-259) + EOT),

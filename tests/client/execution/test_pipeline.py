@@ -84,8 +84,10 @@ def answers(count: int, **others: bytes) -> list[Exchange]:
 
 
 async def test_every_row_is_a_group_of_its_own_with_jdbcs_parameters_in_it() -> None:
-    """A difference on purpose: JDBC sends all rows in one group, of which nobody knows whether a server goes on behind
-    a row that failed; one group for each row is what informix-driver runs against 12.10, 14.10 and 15.
+    """A deliberate difference: JDBC sends all rows in one group.
+
+    It is unknown whether a server goes on after a row that failed. informix-driver sends one group for each row to
+    12.10, 14.10 and 15.
     """
     prepare, describe, (batch, _), drop = played("batch", "default_insert_3")
     assert isinstance(batch, bytes)
@@ -158,7 +160,7 @@ async def test_records_and_named_tuples_are_rows_too() -> None:
 
 
 async def test_values_of_every_kind_may_be_mixed_between_usual_ones() -> None:
-    """What the quick encoder dislikes goes the long way, in its place."""
+    """Values that the fast encoder rejects are encoded by the reference encoder, in their order."""
 
     class Whole(int):
         """An int by another class."""
@@ -218,7 +220,7 @@ async def test_a_commit_that_fails_is_rolled_back_and_raised() -> None:
         assert not conn.is_in_transaction()
 
 
-async def test_a_begin_that_fails_is_no_reason_to_roll_back_somebodys_transaction() -> None:
+async def test_a_begin_that_fails_does_not_roll_back_another_transaction() -> None:
     async with talking(opened, ("Begin", error(-535) + EOT), release(2)) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             await conn.executemany(INSERT, rows(1))
@@ -240,7 +242,7 @@ async def test_a_value_that_does_not_fit_names_row_and_parameter_and_is_not_sent
         assert "Bind(1)" not in " ".join(peer.said)
 
 
-async def test_a_value_that_does_not_fit_behind_rows_under_way_waits_for_their_replies() -> None:
+async def test_a_value_that_does_not_fit_waits_for_the_replies_to_rows_in_flight() -> None:
     count = pipeline.FLUSH // ROW_SIZE + 10
 
     def source() -> Iterator[tuple[Any]]:
@@ -256,7 +258,7 @@ async def test_a_value_that_does_not_fit_behind_rows_under_way_waits_for_their_r
 
 
 @pytest.mark.parametrize("row", ["ab", b"ab", {"a": 1}, 7, None, {1}])
-async def test_a_row_that_is_no_sequence_is_refused(row: Any) -> None:
+async def test_a_row_that_is_not_a_sequence_is_rejected(row: Any) -> None:
     async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(InterfaceError, match="sequence"):
             await conn.executemany(INSERT, [(1,), row])
@@ -268,7 +270,7 @@ async def test_a_row_with_a_wrong_number_of_values_is_refused_and_named() -> Non
             await conn.executemany(INSERT, [(1,), (1, 2)])
 
 
-async def test_an_error_in_the_source_of_rows_is_raised_behind_the_replies() -> None:
+async def test_an_error_in_the_source_of_rows_is_raised_after_the_replies() -> None:
     def source() -> Iterator[tuple[int]]:
         yield from rows(3)
         raise ZeroDivisionError("no more")
@@ -363,7 +365,9 @@ async def test_a_value_that_does_not_fit_is_collected_and_its_row_is_not_sent() 
     kinds=st.lists(st.sampled_from(["done", "refused here", "refused there"]), min_size=1, max_size=25),
     flush=st.integers(1, 5),
 )
-def test_an_error_names_the_row_that_failed_whoever_refused_it(kinds: list[str], flush: int) -> None:
+def test_an_error_names_the_row_that_failed_whether_client_or_server_rejected_it(
+    kinds: list[str], flush: int
+) -> None:
     """Law (row_index): what does not fit is not sent, so the server counts without it; the caller's count is kept."""
     replies = {"done": one_done, "refused there": duplicate}
     there: list[Exchange] = [(ROW, replies[kind]) for kind in kinds if kind in replies]
@@ -398,14 +402,14 @@ async def test_inside_a_transaction_the_owner_decides_what_becomes_of_the_rows_t
                 raise ZeroDivisionError
 
 
-async def test_sending_goes_on_behind_a_failure_that_is_collected() -> None:
+async def test_sending_goes_on_after_a_failure_that_is_collected() -> None:
     count = 3 * (-(-pipeline.FLUSH // ROW_SIZE))
     async with talking(opened, BEGIN, answers(count, row_5=duplicate), COMMIT, release(2)) as (conn, _):
         result = await conn.executemany(INSERT, rows(count), on_error="collect")
     assert (result.rowcount, [failed.row_index for failed in result.errors]) == (count - 1, [5])
 
 
-async def test_a_row_that_is_no_row_is_the_callers_mistake_and_never_collected() -> None:
+async def test_a_value_that_is_not_a_row_is_the_callers_mistake_and_never_collected() -> None:
     async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
         with pytest.raises(InterfaceError, match="row 1: 1 parameter expected, 2 given"):
             await conn.executemany(INSERT, [(1,), (1, 2)], on_error="collect")
@@ -559,7 +563,7 @@ async def test_sending_stops_at_the_first_failure_that_shows() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3, 9])
-async def test_a_cancelled_executemany_is_rolled_back_in_front_of_the_next_call(at: int) -> None:
+async def test_a_cancelled_executemany_is_rolled_back_before_the_next_call(at: int) -> None:
     held = Delayed(one_done, first=3)
     script: list[Exchange] = [*answers(at), (ROW, held), *answers(9 - at)]
     async with talking(opened, BEGIN, script, ROLLBACK, release(2), deleted) as (conn, _):
@@ -683,4 +687,4 @@ async def test_a_connection_that_breaks_in_the_middle_is_told_once(
         with pytest.raises(kind):
             await conn.executemany(INSERT, rows(count))
         assert conn.is_closed()
-        peer._turns = iter(())  # how much had left when the news came is nobody's promise
+        peer._turns = iter(())  # how many rows were sent before the error is not defined

@@ -146,7 +146,7 @@ def _without_ret_type(script: list[Exchange]) -> list[Exchange]:
 
 
 def _without_repeats(script: list[Exchange]) -> list[Exchange]:
-    """A difference on purpose: JDBC fetches a row again that has just come; behind afterLast and absolute(-n)."""
+    """A deliberate difference: after afterLast and absolute(-n), JDBC fetches a row that it has just received."""
     kept: list[Exchange] = []
     number = 0
     for request, answer in cast(list[tuple[bytes, bytes]], _without_ret_type(script)):
@@ -165,13 +165,13 @@ def _up_to_before_first(script: list[Exchange]) -> list[Exchange]:
 
 
 def _begun_first(script: list[Exchange]) -> list[Exchange]:
-    """JDBC begins the transaction behind the PREPARE."""
+    """JDBC begins the transaction after the PREPARE."""
     prepare, begin, *rest = _without_ret_type(script)
     return [begin, prepare, *rest]
 
 
 def _closed(script: list[Exchange]) -> list[Exchange]:
-    """The recording ends in front of the closing."""
+    """The recording ends before the cursor is closed."""
     return [*_without_ret_type(script), *closing(2)]
 
 
@@ -287,7 +287,7 @@ class Model:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.at = 0  # from 0, in front of the first row, to one more than count, behind the last
+        self.at = 0  # from 0, before the first row, to one more than count, after the last
 
     def go(self, number: int) -> int | None:
         self.at = min(max(number, 0), self.count + 1)
@@ -424,7 +424,7 @@ async def test_leading_out_of_the_result_is_an_index_error_and_moves_nothing() -
             assert await cursor.fetchone() == (2,)
 
 
-async def test_behind_the_last_row_the_number_is_known_when_the_count_is() -> None:
+async def test_after_the_last_row_the_position_is_known_if_the_count_is() -> None:
     script = [*started, moving(Orientation.ABSOLUTE, 9, NOTHING), moving(Orientation.LAST, 0, last(5))]
     async with talking(script, closing(2), warnings=UNLOGGED) as (conn, _):
         async with conn.cursor(scroll=True) as cursor:

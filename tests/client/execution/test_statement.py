@@ -173,7 +173,7 @@ def _holding(script: list[Exchange]) -> list[Exchange]:
 
 
 def _renumbered_interleaving(script: list[Exchange]) -> list[Exchange]:
-    """Both read two cursors by turns; JDBC closes them in the end, we close each behind its last block."""
+    """Both read two cursors alternately; JDBC closes them at the end, we close each after its last block."""
     script = _holding(in_one_group(script))
     first, second, (close1, release1, close2, release2) = script[0:6], script[6:8], script[8:12]
     assert len(script) == 12
@@ -181,7 +181,7 @@ def _renumbered_interleaving(script: list[Exchange]) -> list[Exchange]:
 
 
 def _without_commit(script: list[Exchange]) -> list[Exchange]:
-    """A difference on purpose: JDBC commits behind a failed statement in autocommit mode, where nothing can be open."""
+    """A deliberate difference: JDBC commits after a failed statement in autocommit mode; no transaction can be open."""
     return [turn for turn in script if turn[0] != b"\0\x13" + EOT]
 
 
@@ -577,7 +577,7 @@ async def test_a_cursor_keeps_its_name_and_every_statement_has_its_own() -> None
         (
             [ints(1, 2) + done(0) + EOT, EOT],
             2,
-        ),  # DONE with rows 0 behind tuples: fetch on; a bare EOT ends it too
+        ),  # DONE with rows 0 after tuples: fetch on; a bare EOT ends it too
         ([ints(1, 2) + done(0) + EOT, ints(3) + done(3) + EOT], 3),
         ([ints(1) + EOT, ints(2) + EOT, ints(3) + EOT, done(3) + EOT], 3),
         ([done(0) + EOT], 0),
@@ -805,7 +805,7 @@ async def test_the_columns_of_an_insert_describe_its_parameters_when_the_server_
 async def test_a_parameter_without_a_described_type_goes_by_its_own() -> None:
     async with talking(
         (PREPARE, described(1, C1)),
-        ("Id(1) DescribeInput", error(-201) + EOT),  # a server that cannot; what it says is no reason to fail
+        ("Id(1) DescribeInput", error(-201) + EOT),  # a server that cannot; its error is ignored
         (opening(1, bound=True), ints(4) + done(1) + EOT),
         closing(1),
     ) as (conn, peer):
@@ -1009,7 +1009,7 @@ async def test_a_prepare_without_a_description_ends_the_connection(answer: bytes
 
 
 @pytest.mark.parametrize("sql", ["", "   ", "-- nothing", "/* only this", "select 'a\0b' from t"])
-async def test_a_text_that_is_no_statement_is_not_sent(sql: str) -> None:
+async def test_text_that_is_not_a_statement_is_not_sent(sql: str) -> None:
     async with talking() as (conn, peer):
         for call in (conn.fetch, conn.execute, conn.prepare, conn.fetchval, conn.cursor().execute):
             with pytest.raises(ProgrammingError):
@@ -1026,7 +1026,7 @@ async def test_a_text_outside_of_the_code_set_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("sql", [None, 7, b"select 1", ["select 1"]])
-async def test_a_statement_that_is_no_text_is_not_sent(sql: Any) -> None:
+async def test_a_statement_that_is_not_text_is_not_sent(sql: Any) -> None:
     async with talking() as (conn, peer):
         with pytest.raises(InterfaceError, match="sql"):
             await conn.fetch(sql)
@@ -1113,7 +1113,7 @@ async def test_a_row_whose_fields_do_not_fill_it_ends_the_connection(
             await conn.fetch("select c1 from t")
 
 
-async def test_a_negative_number_of_rows_ends_the_connection_not_the_patience() -> None:
+async def test_a_negative_row_count_closes_the_connection_and_does_not_hang() -> None:
     async with talking((PREPARE, described(2, C1)), (opening(2), ints(1) + done(-7) + EOT)) as (conn, _):
         with pytest.raises(ProtocolError, match="-7 rows"):
             await conn.fetch("select c1 from t")

@@ -220,7 +220,7 @@ async def test_a_statement_in_use_is_prepared_a_second_time_and_one_of_the_two_i
         assert await conn.fetch(QUERY) == [(7,)]
 
 
-async def test_a_prepared_statement_is_nobody_elses_until_it_is_closed() -> None:
+async def test_a_prepared_statement_is_not_shared_until_it_is_closed() -> None:
     async with talking(prepared(2), first_use(3, 1), release(2), used(3, 1), statement_cache_size=10) as (
         conn,
         _,
@@ -284,7 +284,7 @@ async def test_a_query_that_fails_in_its_rows_is_closed_and_kept() -> None:
         assert await conn.fetch(QUERY) == [(1,)]
 
 
-async def test_a_value_that_does_not_fit_is_no_reason_to_prepare_again() -> None:
+async def test_a_value_that_does_not_fit_does_not_cause_another_prepare() -> None:
     async with talking(inserting(2), inserted(2), statement_cache_size=10) as (conn, _):
         with pytest.raises(DataError):
             await conn.execute(INSERT, "\u20ac")
@@ -339,7 +339,7 @@ async def test_one_that_is_given_back_twice_is_kept_once() -> None:
         await conn.fetch(QUERY)
 
 
-async def test_one_that_fails_behind_its_return_is_not_kept() -> None:
+async def test_one_that_fails_after_its_release_is_not_kept() -> None:
     async with talking(first_use(2, 1), release(2), first_use(3, 1), statement_cache_size=10) as (conn, _):
         await conn.fetch(QUERY)
         async with conn._session:
@@ -495,7 +495,7 @@ async def test_in_an_ansi_database_what_the_failure_began_is_committed_once_more
         assert await conn.fetch(QUERY) == [(8,)]
 
 
-async def test_in_an_ansi_database_what_a_borrowers_query_began_is_committed_when_it_is_given_back() -> None:
+async def test_in_an_ansi_database_a_querys_transaction_is_committed_on_release() -> None:
     query: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
     async with talking(query, closing(2), COMMIT, warnings=ANSI) as (conn, _):
         borrowed = conn.lend()

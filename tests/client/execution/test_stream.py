@@ -54,7 +54,7 @@ ahead_or_not = pytest.mark.parametrize("prefetch", [True, False], ids=["ahead", 
 
 @pytest.mark.parametrize("read_ahead", [True, False], ids=["in runs", "field by field"])
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
-async def test_rows_come_in_order_and_the_statement_is_closed_behind_the_last(
+async def test_rows_come_in_order_and_the_statement_is_closed_after_the_last(
     chunks: Chunking, read_ahead: bool
 ) -> None:
     async with talking(ended, deleted, chunks=chunks, read_ahead=read_ahead) as (conn, _):
@@ -196,7 +196,7 @@ async def test_a_connection_that_breaks_between_two_blocks_is_lost() -> None:
 
 
 @ahead_or_not
-async def test_closing_a_stream_of_a_connection_that_is_gone_is_no_error(prefetch: bool) -> None:
+async def test_closing_a_stream_of_a_connection_that_is_gone_raises_nothing(prefetch: bool) -> None:
     async with talking(started, [ahead] * prefetch) as (conn, _):
         stream = conn.stream(QUERY, prefetch=prefetch)
         await anext(stream)
@@ -233,7 +233,7 @@ async def test_a_stream_cancelled_at_its_first_row_is_cleared() -> None:
 
 
 @ahead_or_not
-async def test_closing_a_stream_waits_for_nobody_and_is_done_when_nobody_has_the_turn(prefetch: bool) -> None:
+async def test_closing_a_stream_does_not_wait_and_is_sent_once_the_session_is_idle(prefetch: bool) -> None:
     held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(started, [ahead] * prefetch, (COMMAND, held), closing(2), deleted) as (conn, peer):
         stream = conn.stream(QUERY, prefetch=prefetch)
@@ -390,7 +390,7 @@ async def test_without_prefetch_it_is_asked_for_with_its_first_row() -> None:
         assert [row async for row in stream] == [(3,)]
 
 
-async def test_nothing_is_asked_for_ahead_of_somebody_who_waits_for_the_turn() -> None:
+async def test_nothing_is_prefetched_while_another_task_waits_for_the_session() -> None:
     held = Delayed(ints(1, 2) + EOT)
     async with talking(
         (PREPARE, described(2, C1)),
@@ -410,7 +410,7 @@ async def test_nothing_is_asked_for_ahead_of_somebody_who_waits_for_the_turn() -
         assert [row async for row in stream] == [(2,), (3,)]
 
 
-async def test_a_block_that_fails_is_raised_behind_the_rows_in_front_of_it() -> None:
+async def test_the_error_of_a_block_is_raised_after_the_rows_before_it() -> None:
     async with talking(started, (fetching(2), error(-243, -143) + EOT), closing(2)) as (conn, _):
         stream = conn.stream(QUERY)
         assert await anext(stream) == (1,)
@@ -489,7 +489,7 @@ async def test_a_stream_closed_by_one_task_while_another_fetches_leaves_nothing_
         await conn.execute(DELETE)
 
 
-async def test_a_stream_closed_in_front_of_its_fetch_takes_nobody_elses_cursor() -> None:
+async def test_a_stream_closed_before_its_fetch_leaves_other_cursors_alone() -> None:
     held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(
         started,
@@ -516,7 +516,7 @@ async def test_a_stream_closed_in_front_of_its_fetch_takes_nobody_elses_cursor()
         assert [row async for row in other] == [(8,)]
 
 
-async def test_a_fetch_that_fails_behind_the_close_of_its_stream_leaves_the_kept_statement_usable() -> None:
+async def test_a_fetch_that_fails_after_the_close_of_its_stream_leaves_the_cached_statement_usable() -> None:
     held = Delayed(error(-243, -143) + EOT)
     async with talking(
         started,
@@ -537,7 +537,7 @@ async def test_a_fetch_that_fails_behind_the_close_of_its_stream_leaves_the_kept
         assert await conn.fetch(QUERY) == [(7,)]
 
 
-async def test_a_stream_begun_behind_the_end_of_its_statement_sends_nothing() -> None:
+async def test_a_stream_begun_after_the_end_of_its_statement_sends_nothing() -> None:
     async with talking((PREPARE, described(2, C1)), release(2), select_ints(2, 1)) as (conn, _):
         statement = await conn.prepare(QUERY)
         stream = statement.stream()

@@ -46,7 +46,7 @@ async def test_each_hook_has_its_time(server: Server) -> None:
             assert calls == ["init", "setup", "reset", "setup"]
 
 
-async def test_what_init_has_set_is_what_every_borrower_finds(server: Server) -> None:
+async def test_what_init_has_set_holds_at_each_acquire(server: Server) -> None:
     async def init(conn: Connection) -> None:
         await conn.execute("set environment ifx_auto_reprepare '0'")
         await conn.execute("set isolation to dirty read")
@@ -67,7 +67,7 @@ async def test_what_init_has_set_is_what_every_borrower_finds(server: Server) ->
         assert pool.stats.opened == 1
 
 
-async def test_what_the_hooks_borrow_is_of_no_use_behind_them(server: Server) -> None:
+async def test_a_connection_kept_by_a_hook_is_unusable_after_it(server: Server) -> None:
     held: list[Connection] = []
 
     async def hook(conn: Connection) -> None:
@@ -136,7 +136,7 @@ async def test_a_setup_that_hangs_falls_under_the_time_to_acquire(server: Server
         assert pool.stats.timed_out == 1
 
 
-async def test_a_setup_that_fails_tells_the_borrower_and_costs_the_connection(server: Server) -> None:
+async def test_a_setup_that_fails_is_raised_by_acquire_and_closes_the_connection(server: Server) -> None:
     fails = True
     held: list[Connection] = []
 
@@ -198,7 +198,9 @@ async def test_a_reset_that_hangs_does_not_hold_up_the_end(server: Server) -> No
     assert_shut(pool)
 
 
-async def test_hooks_and_the_pools_own_tasks_know_nothing_of_a_borrowers_context(server: Server) -> None:
+async def test_hooks_and_the_pools_own_tasks_do_not_see_the_context_of_an_acquiring_task(
+    server: Server,
+) -> None:
     request: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
     seen: list[str] = []
 

@@ -60,7 +60,7 @@ async def test_a_connection_that_dies_while_it_is_idle_is_replaced_before_anybod
         assert pool.stats.opened == 4
 
 
-async def test_one_that_its_borrower_has_closed_is_replaced(server: Server) -> None:
+async def test_one_that_was_closed_while_acquired_is_replaced(server: Server) -> None:
     async with pooled(server) as pool:
         async with pool.acquire() as conn:
             await conn.close()
@@ -76,7 +76,7 @@ async def test_connections_end_with_their_lifetime(server: Server) -> None:
             assert await session_of(conn) != first
 
 
-async def test_what_nobody_needs_is_closed(server: Server) -> None:
+async def test_connections_idle_for_too_long_are_closed(server: Server) -> None:
     async with pooled(server, max_size=3, max_idle=100) as pool:
         async with pool.acquire(), pool.acquire(), pool.acquire():
             pass
@@ -86,13 +86,13 @@ async def test_what_nobody_needs_is_closed(server: Server) -> None:
         await eventually(lambda: len(server.stats.sessions) == 1)
 
 
-async def test_the_timer_that_closes_what_nobody_needs_goes_off(server: Server) -> None:
+async def test_the_timer_that_closes_idle_connections_goes_off(server: Server) -> None:
     async with pooled(server, min_size=0, max_idle=0.01) as pool:
         await pool.fetchval("select count(*) from log")
         await eventually(lambda: not pool.stats.size)
 
 
-async def test_what_was_open_is_not_lent_again_behind_an_expire(server: Server) -> None:
+async def test_connections_opened_before_an_expire_are_not_acquired_again(server: Server) -> None:
     async with pooled(server, min_size=2, max_size=2) as pool:
         await pool.wait_ready(20)
         async with pool.acquire() as conn:
@@ -195,7 +195,7 @@ async def test_an_outage_counts_once_however_many_wait_for_it(
 # -- the end ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_close_waits_for_what_is_lent(server: Server) -> None:
+async def test_a_close_waits_for_acquired_connections(server: Server) -> None:
     pool = await create_pool(server.dsn, max_size=2)
     conn = await pool.acquire()
     closing = asyncio.create_task(pool.close())
@@ -212,7 +212,7 @@ async def test_a_close_waits_for_what_is_lent(server: Server) -> None:
     await eventually(lambda: not server.stats.sessions)
 
 
-async def test_a_close_says_good_bye(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_close_sends_exit(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "aioifx.server")
     async with pooled(server, max_size=2) as pool:
         async with pool.acquire(), pool.acquire() as conn:
@@ -221,7 +221,7 @@ async def test_a_close_says_good_bye(server: Server, caplog: pytest.LogCaptureFi
     assert "the client closed the connection" not in caplog.text
 
 
-async def test_a_close_that_may_not_wait_drops_what_is_lent(server: Server) -> None:
+async def test_a_close_that_may_not_wait_drops_acquired_connections(server: Server) -> None:
     pool = await create_pool(server.dsn)
     conn = await pool.acquire()
     waiting = asyncio.create_task(pool.acquire(timeout=20).__aenter__())
@@ -300,7 +300,7 @@ async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str)
     await eventually(lambda: not server.stats.sessions)
 
 
-async def test_a_block_that_fails_does_not_wait_for_what_is_lent(server: Server) -> None:
+async def test_a_block_that_fails_does_not_wait_for_acquired_connections(server: Server) -> None:
     pool = await create_pool(server.dsn)
     conn = await pool.acquire()
     await pool.__aexit__(ZeroDivisionError, ZeroDivisionError(), None)
@@ -343,7 +343,7 @@ def test_a_pool_whose_event_loop_is_gone_does_no_harm() -> None:
         asyncio.run(pool.fetchval("select 1 from log"))
 
 
-# -- borrowers that forget --------------------------------------------------------------------------------------------
+# -- connections that are not released --------------------------------------------------------------------------------
 
 
 def place(text: str) -> bool:
@@ -406,7 +406,7 @@ async def test_a_forgotten_connections_number_may_be_anothers(server: Server) ->
 
 
 @pytest.mark.parametrize("block", [False, True], ids=["awaited", "block"])
-async def test_a_late_release_is_logged_with_its_borrower(
+async def test_a_late_release_is_logged_with_the_task_that_acquired(
     server: Server, block: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def a_forgotten_place() -> None:

@@ -1,4 +1,4 @@
-"""The pool against the embedded server: who gets what, what nobody ever gets, and what is left at the end: nothing."""
+"""The pool against the embedded server: which task gets which connection, in which state, and that none is left."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_a_wrong_password_is_told_by_the_start(server: Server) -> None:
         await pool.acquire()
 
 
-async def test_that_nobody_listens_is_told_by_the_start(server: Server) -> None:
+async def test_a_server_that_does_not_listen_is_reported_by_the_start(server: Server) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         pool = create_pool(server.dsn, host="127.0.0.1", port=silent.getsockname()[1])
@@ -168,7 +168,7 @@ async def test_a_connection_is_acquired_and_released(server: Server) -> None:
         assert pool.stats.acquired == 2
 
 
-async def test_a_connection_is_released_once_and_by_whom_it_was_lent(server: Server) -> None:
+async def test_a_connection_is_released_once_and_to_its_own_pool(server: Server) -> None:
     async with pooled(server) as pool:
         conn = await pool.acquire()
         async with create_pool(server.dsn) as other:
@@ -198,7 +198,7 @@ async def test_one_acquire_is_for_one_block(server: Server) -> None:
         assert pool.stats.in_use == 0
 
 
-async def test_the_connection_that_came_back_last_is_lent_first(server: Server) -> None:
+async def test_the_connection_released_last_is_acquired_first(server: Server) -> None:
     async with pooled(server, max_size=2) as pool:
         one, two = await pool.acquire(), await pool.acquire()
         last = await session_of(one)
@@ -273,7 +273,7 @@ async def test_a_forgotten_await_is_said(server: Server) -> None:
                 print(forgotten.nonsense)
 
 
-async def test_a_timeout_of_the_callers_stays_his(server: Server) -> None:
+async def test_a_timeout_of_the_caller_is_raised_unchanged(server: Server) -> None:
     async with pooled(server) as pool, pool.acquire():
         with pytest.raises(TimeoutError) as caught:
             async with asyncio.timeout(0):
@@ -349,7 +349,7 @@ async def test_a_stream_in_a_cancelled_scope_gives_its_connection_back(server: S
         assert await pool.fetchval("select count(*) from log") == 0
 
 
-# -- what the next borrower sees --------------------------------------------------------------------------------------
+# -- what the next acquire sees ---------------------------------------------------------------------------------------
 
 Left = Callable[[Connection, list[Any]], Awaitable[None]]
 
@@ -459,7 +459,7 @@ LEFT: list[Left] = [
 
 
 async def assert_as_new(conn: Connection, server: Server) -> None:
-    """What a borrower may rely on, at both ends."""
+    """What holds for a newly acquired connection, at both ends."""
     assert not conn.is_in_transaction()
     assert conn.database == "shop"
     assert await conn.fetchval("select count(*) from log") == 0
@@ -475,7 +475,7 @@ async def assert_as_new(conn: Connection, server: Server) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("leave", LEFT, ids=lambda left: left.__name__)
-async def test_what_a_borrower_leaves_open_is_gone_and_what_he_holds_is_of_no_use(
+async def test_what_is_left_open_at_a_release_is_gone_and_old_handles_are_unusable(
     server: Server, leave: Left
 ) -> None:
     held: list[Callable[[], Awaitable[Any]]] = []
@@ -526,7 +526,7 @@ async def test_a_session_that_cannot_be_restored_is_replaced(
             await assert_as_new(conn, server)
 
 
-async def test_a_database_that_only_a_borrower_has_opened_is_not_the_next_ones(server: Server) -> None:
+async def test_a_database_opened_while_acquired_is_not_open_at_the_next_acquire(server: Server) -> None:
     async with pooled(server, database="") as pool:
         async with pool.acquire() as conn:
             assert conn.database == ""
@@ -535,7 +535,7 @@ async def test_a_database_that_only_a_borrower_has_opened_is_not_the_next_ones(s
             assert conn.database == ""
 
 
-async def test_a_table_lock_without_transactions_ends_with_its_borrower() -> None:
+async def test_a_table_lock_without_transactions_ends_at_the_release() -> None:
     # The embedded server has no such locks; what counts is that the statement has succeeded.
     options = ServerOptions(databases=("shop",), log_mode=LogMode.UNLOGGED)
     async with serve(options) as server, pooled(server) as pool:
@@ -546,7 +546,7 @@ async def test_a_table_lock_without_transactions_ends_with_its_borrower() -> Non
             assert await session_of(conn) != first
 
 
-async def test_a_statement_that_was_cancelled_ends_before_the_next_borrower_begins(server: Server) -> None:
+async def test_a_statement_that_was_cancelled_ends_before_the_next_acquire(server: Server) -> None:
     async with pooled(server, lock_wait=-1) as pool, aioifx.connect(server.dsn) as locker:
         async with locker.transaction():
             await locker.execute("update thing set name = 'locked' where id = 1")
@@ -563,7 +563,7 @@ async def test_a_statement_that_was_cancelled_ends_before_the_next_borrower_begi
         assert await pool.fetchval("select name from thing where id = 1") == "locked"
 
 
-async def test_a_connection_that_another_task_still_uses_is_not_lent_again(server: Server) -> None:
+async def test_a_connection_that_another_task_still_uses_is_not_acquired_again(server: Server) -> None:
     async with pooled(server, lock_wait=-1) as pool, aioifx.connect(server.dsn) as locker:
         async with locker.transaction():
             await locker.execute("update thing set name = 'locked' where id = 1")
@@ -588,7 +588,7 @@ async def test_a_connection_costs_nothing_more_when_nothing_was_changed(server: 
             async with pool.acquire() as conn:
                 before = conn.stats.round_trips
                 assert await conn.fetchval("select name from thing where id = ?", 7) == "thing 7"
-                # The statement is prepared once, whoever has borrowed the connection then.
+                # The statement is prepared once, for all tasks that acquire the connection.
                 assert conn.stats.round_trips - before == (1 if number else 3)
             assert pool.stats.idle == 1, "it is there at once"
 
@@ -691,7 +691,7 @@ async def test_a_cancellation_at_any_await_loses_no_connection(
 
 
 @MANNERS
-async def test_a_cancelled_waiter_passes_his_connection_on(server: Server, manner: Manner) -> None:
+async def test_a_cancelled_waiter_passes_its_connection_on(server: Server, manner: Manner) -> None:
     async with pooled(server) as pool:
         held = await pool.acquire()
         injection = Injection(manner, 1)
@@ -740,7 +740,7 @@ async def test_a_cancelled_start_leaves_nothing(server: Server, manner: Manner) 
 @pytest.mark.parametrize("lent", [False, True], ids=["idle", "lent"])
 async def test_a_cancelled_close_drops_everything(server: Server, manner: Manner, lent: bool) -> None:
     for point in range(1, 6):
-        # Who waits for what is lent is woken by nothing but the limit of his patience.
+        # A close that waits for an acquired connection is woken only by its timeout.
         patience = 0.01 if manner is Manner.WOKEN else 20
         await close_cancelled(server, Injection(manner, point), 0 if point > 2 else patience, lent)
 
@@ -758,7 +758,7 @@ async def close_cancelled(server: Server, injection: Injection, patience: float,
     await eventually(lambda: not server.stats.sessions)
 
 
-async def test_a_pool_in_a_cancelled_scope_is_gone_behind_it(server: Server) -> None:
+async def test_a_pool_in_a_cancelled_scope_is_closed_after_it(server: Server) -> None:
     pool = create_pool(server.dsn, min_size=2, max_size=3)
     with anyio.CancelScope() as scope:
         async with pool, pool.acquire() as conn:
@@ -773,7 +773,7 @@ async def test_a_pool_in_a_cancelled_scope_is_gone_behind_it(server: Server) -> 
 # -- many at once -----------------------------------------------------------------------------------------------------
 
 
-async def test_many_borrowers_and_cancellations_lose_nothing(server: Server) -> None:
+async def test_many_acquires_and_cancellations_lose_nothing(server: Server) -> None:
     """Forty tasks, three connections, every fifth task is cancelled somewhere."""
 
     async def borrow(number: int) -> None:

@@ -68,7 +68,7 @@ def test_a_waiter_gets_the_connection_that_came_back_last() -> None:
     assert lent(pool.wait(2, 5)) == {2: "b"}
 
 
-def test_nobody_overtakes_a_waiter() -> None:
+def test_no_acquire_overtakes_a_waiter() -> None:
     pool = lending(max_size=1)
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 0))
@@ -114,7 +114,7 @@ def test_one_that_has_been_idle_for_long_is_to_be_checked() -> None:
     assert isinstance(stale, Assign) and stale.check
 
 
-def test_who_was_lent_a_dead_one_is_the_next() -> None:
+def test_a_waiter_given_a_dead_connection_is_served_next() -> None:
     pool = lending(max_size=1)
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 100))
@@ -124,7 +124,7 @@ def test_who_was_lent_a_dead_one_is_the_next() -> None:
     assert lent(pool.opened("b", 101)) == {1: "b"}
 
 
-def test_a_connection_is_not_lent_beyond_its_lifetime() -> None:
+def test_a_connection_is_not_acquired_beyond_its_lifetime() -> None:
     pool = lending(max_lifetime=60)
     with_idle(pool, "a")
     actions = pool.wait(1, 60)
@@ -132,7 +132,7 @@ def test_a_connection_is_not_lent_beyond_its_lifetime() -> None:
     assert Open() in actions
 
 
-def test_a_lent_connection_that_is_too_old_is_closed_when_it_comes_back() -> None:
+def test_an_acquired_connection_that_is_too_old_is_closed_on_release() -> None:
     pool = lending(max_lifetime=60)
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 59))
@@ -146,7 +146,7 @@ def test_lifetimes_differ_by_a_tenth_at_most() -> None:
     assert [slot.dies for slot in pool.idle] == [100, 95, 90]
 
 
-def test_those_that_nobody_needs_are_closed_down_to_the_least_size() -> None:
+def test_idle_connections_are_closed_down_to_the_minimum_size() -> None:
     pool = lending(min_size=1, max_size=3, max_idle=300)
     with_idle(pool, "a", "b", "c")
     assert pool.next_deadline(0) == 300
@@ -257,7 +257,7 @@ def test_a_hopeless_failure_is_told_at_once() -> None:
     assert isinstance(refusal.cause, PermissionError)
 
 
-def test_waiters_stay_while_something_is_lent_that_may_come_back() -> None:
+def test_waiters_stay_while_an_acquired_connection_may_come_back() -> None:
     pool = lending(max_size=2)
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 0))
@@ -284,7 +284,7 @@ def test_a_smaller_pool_closes_what_is_idle_now_and_the_rest_as_it_comes_back() 
     assert closed(pool.give_back(other, 2, sound=True)) == []
 
 
-def test_a_closed_pool_lends_nothing() -> None:
+def test_nothing_is_acquired_from_a_closed_pool() -> None:
     pool = lending(max_size=1)
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 0))
@@ -354,7 +354,7 @@ def test_one_that_ends_before_anybody_has_had_it_is_replaced_a_little_later() ->
     assert look is not None and pool.decide(look) == [Open()]
 
 
-def test_a_lent_connection_that_ends_is_its_borrowers_until_it_comes_back() -> None:
+def test_an_acquired_connection_that_ends_stays_acquired_until_its_release() -> None:
     pool = lending()
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 0))
@@ -362,7 +362,7 @@ def test_a_lent_connection_that_ends_is_its_borrowers_until_it_comes_back() -> N
     assert closed(pool.give_back(slot, 2, sound=False)) == ["a"]
 
 
-def test_what_nobody_has_used_was_idle_all_the_time() -> None:
+def test_a_connection_never_used_was_idle_all_the_time() -> None:
     pool = lending(check_after_idle=30)
     with_idle(pool, "a")
     slot = slot_of(pool.wait(1, 25))
@@ -372,7 +372,7 @@ def test_what_nobody_has_used_was_idle_all_the_time() -> None:
 
 
 class Model(RuleBasedStateMachine):
-    """Borrowers, openings and time, in any order."""
+    """Acquires, openings and time, in any order."""
 
     def __init__(self) -> None:
         super().__init__()

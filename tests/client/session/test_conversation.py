@@ -1,4 +1,4 @@
-"""One request, one reply, and what is put down: whoever waits, and when nobody does."""
+"""One request, one reply and its cleanup, whether a task waits for the reply or not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("tidy")
 
 @asynccontextmanager
 async def conversing(*script: Exchange) -> AsyncIterator[tuple[Conversation, Peer]]:
-    """A conversation that is no session yet: no login, no database."""
+    """A conversation without a session: no login, no database."""
     channel, peer = Channel(), Peer(script)
     pipe(channel, peer)
     conversation = Conversation(channel, DIALECT)
@@ -67,7 +67,7 @@ async def test_a_group_ends_with_eot_and_its_reply_is_not_judged() -> None:
     assert conversation.stats.round_trips == 2
 
 
-async def test_a_reply_that_nobody_waits_for_any_more_is_observed_and_told_to_whom_it_may_concern() -> None:
+async def test_a_reply_that_is_no_longer_awaited_is_observed_and_passed_to_its_callback() -> None:
     held = Delayed(done(1) + EOT)
     finished: list[Reply] = []
     orphans: list[Reply] = []

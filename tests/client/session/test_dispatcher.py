@@ -168,7 +168,7 @@ async def test_turns_are_taken_first_come_first_served(rigged: Rigged) -> None:
     assert rig.stats.round_trips == 4
 
 
-async def test_a_task_that_has_the_turn_is_refused_another_one(rigged: Rigged) -> None:
+async def test_a_task_that_has_acquired_the_session_cannot_acquire_it_again(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         with pytest.raises(InterfaceError, match="already uses the connection"):
@@ -225,7 +225,7 @@ async def test_an_answer_that_came_leaves_nothing_to_abandon(rigged: Rigged) -> 
     assert rig.urgent == 0
 
 
-async def test_one_that_gives_up_in_the_queue_sends_nothing_and_holds_up_nobody(rigged: Rigged) -> None:
+async def test_a_waiter_that_is_cancelled_sends_nothing_and_delays_no_other(rigged: Rigged) -> None:
     rig = rigged()
     first = await rig.begin("a")
     second, third = (asyncio.ensure_future(rig.call(name)) for name in "bc")
@@ -255,7 +255,7 @@ async def test_a_turn_begins_when_every_answer_is_in(rigged: Rigged) -> None:
     await after
 
 
-async def test_a_turn_begins_when_every_chore_is_done_also_one_that_was_put_down_in_the_last_moment(
+async def test_an_acquire_waits_for_all_cleanup_even_if_deferred_at_the_last_moment(
     rigged: Rigged,
 ) -> None:
     rig = rigged()
@@ -275,7 +275,7 @@ async def test_a_turn_begins_when_every_chore_is_done_also_one_that_was_put_down
     await after
 
 
-async def test_it_is_free_when_nothing_is_out_and_nobody_has_or_wants_the_turn(rigged: Rigged) -> None:
+async def test_it_is_idle_when_nothing_is_in_flight_and_no_task_has_or_wants_it(rigged: Rigged) -> None:
     rig = rigged()
     assert rig.dispatcher.is_idle
     free: list[bool] = []
@@ -284,7 +284,7 @@ async def test_it_is_free_when_nothing_is_out_and_nobody_has_or_wants_the_turn(r
         async with rig.turn():
             free.append(rig.dispatcher.is_idle)
             await settle()
-        free.append(rig.dispatcher.is_idle)  # whoever waited has not woken up yet
+        free.append(rig.dispatcher.is_idle)  # the task that waited has not woken up yet
 
     await asyncio.gather(twice(), twice())
     assert free == [False, False, False, True]
@@ -310,7 +310,7 @@ async def test_everybody_who_waits_is_told_of_the_end(rigged: Rigged) -> None:
         await rig.dispatcher.acquire()
 
 
-async def test_behind_good_bye_nothing_is_sent(rigged: Rigged) -> None:
+async def test_after_exit_nothing_is_sent(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         rig.dispatcher.defer(rig.cleanup("close"))
@@ -323,7 +323,7 @@ async def test_behind_good_bye_nothing_is_sent(rigged: Rigged) -> None:
     assert rig.sent == []
 
 
-async def test_good_bye_is_final_for_one_who_waits_behind_an_answer(rigged: Rigged) -> None:
+async def test_after_exit_a_task_that_waits_for_an_earlier_reply_fails(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
@@ -338,7 +338,7 @@ async def test_good_bye_is_final_for_one_who_waits_behind_an_answer(rigged: Rigg
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
-async def test_bytes_that_nobody_asked_for_answer_nothing(rigged: Rigged) -> None:
+async def test_unsolicited_bytes_answer_nothing(rigged: Rigged) -> None:
     rig = rigged()
     rig.answer()
     with pytest.raises(ProtocolError, match="unexpected message"):
@@ -355,7 +355,7 @@ async def test_nor_do_they_answer_what_an_abandoned_answer_makes_us_send(rigged:
     assert isinstance(rig.channel.failure, ProtocolError) and "unexpected message" in str(rig.channel.failure)
 
 
-async def test_an_answer_is_shown_to_the_orphanage_only_if_nobody_waits(rigged: Rigged) -> None:
+async def test_orphaned_is_called_only_if_no_task_waits_for_the_reply(rigged: Rigged) -> None:
     rig, shown = rigged(), []
 
     async def call(name: str) -> None:
@@ -367,7 +367,7 @@ async def test_an_answer_is_shown_to_the_orphanage_only_if_nobody_waits(rigged: 
     for name in "abc":
         task = asyncio.ensure_future(call(name))
         await settle()
-        if name == "a":  # answered while somebody waits
+        if name == "a":  # answered while a task waits
             rig.answer()
             await task
         elif name == "b":  # cancelled, then answered
@@ -393,10 +393,10 @@ async def test_what_is_shown_may_end_the_connection_and_says_why(rigged: Rigged)
     assert rig.channel.failure is reason
 
 
-# -- chores -----------------------------------------------------------------------------------------------------------
+# -- deferred cleanup -------------------------------------------------------------------------------------------------
 
 
-async def test_a_chore_leaves_at_once_when_nobody_has_the_turn(rigged: Rigged) -> None:
+async def test_cleanup_is_sent_immediately_when_no_task_has_the_session(rigged: Rigged) -> None:
     rig = rigged()
     rig.dispatcher.defer(rig.cleanup("close"), rig.cleanup("release"))
     assert rig.sent == ["close"]  # one at a time
@@ -409,7 +409,7 @@ async def test_a_chore_leaves_at_once_when_nobody_has_the_turn(rigged: Rigged) -
     assert rig.stats.round_trips == 2
 
 
-async def test_a_chore_waits_for_the_end_of_a_turn_and_the_next_turn_for_the_chores(rigged: Rigged) -> None:
+async def test_cleanup_waits_for_a_release_and_the_next_acquire_for_the_cleanup(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         after = asyncio.ensure_future(rig.call("b"))
@@ -424,7 +424,7 @@ async def test_a_chore_waits_for_the_end_of_a_turn_and_the_next_turn_for_the_cho
     await after
 
 
-async def test_chores_keep_their_order_but_for_those_that_come_first(rigged: Rigged) -> None:
+async def test_cleanup_keeps_its_order_except_for_what_comes_first(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         rig.dispatcher.defer(rig.cleanup("c"))
@@ -436,7 +436,7 @@ async def test_chores_keep_their_order_but_for_those_that_come_first(rigged: Rig
     assert rig.sent == [*"abcd"]
 
 
-async def test_whether_a_chore_is_needed_is_asked_when_its_time_has_come(rigged: Rigged) -> None:
+async def test_whether_cleanup_is_needed_is_checked_when_it_is_sent(rigged: Rigged) -> None:
     rig, needed = rigged(), True
     async with rig.turn():
         rig.dispatcher.defer(rig.cleanup("close"))
@@ -450,7 +450,7 @@ async def test_whether_a_chore_is_needed_is_asked_when_its_time_has_come(rigged:
     assert rig.dispatcher.is_idle
 
 
-async def test_chores_of_which_none_is_needed_hold_up_nobody(rigged: Rigged) -> None:
+async def test_cleanup_that_is_not_needed_delays_no_call(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         rig.dispatcher.defer(rig.cleanup("commit", still_needed=lambda: False))
@@ -460,7 +460,7 @@ async def test_chores_of_which_none_is_needed_hold_up_nobody(rigged: Rigged) -> 
     await task
 
 
-async def test_the_answer_to_a_chore_is_shown_to_it_and_may_put_down_more(rigged: Rigged) -> None:
+async def test_the_reply_to_cleanup_is_passed_to_it_and_may_defer_more(rigged: Rigged) -> None:
     rig, answers = rigged(), []
 
     def on_reply(reply: Reply) -> None:
@@ -486,7 +486,7 @@ async def test_a_finalizer_may_put_something_down_from_any_thread(rigged: Rigged
     assert rig.sent == ["close"]
 
 
-async def test_with_pipelining_chores_leave_with_the_next_request_and_nobody_waits_for_them(
+async def test_with_pipelining_cleanup_leaves_with_the_next_request_and_is_not_awaited(
     rigged: Rigged,
 ) -> None:
     rig = rigged(pipelining=True)
@@ -501,7 +501,7 @@ async def test_with_pipelining_chores_leave_with_the_next_request_and_nobody_wai
     assert rig.stats.round_trips == 1
 
 
-async def test_with_pipelining_who_wants_it_settled_waits_for_every_chore(rigged: Rigged) -> None:
+async def test_with_pipelining_a_task_that_needs_it_settled_waits_for_all_cleanup(rigged: Rigged) -> None:
     rig = rigged(pipelining=True)
     async with rig.turn():
         rig.dispatcher.defer(rig.cleanup("close"), rig.cleanup("release"))
@@ -707,7 +707,7 @@ async def test_a_server_that_does_not_answer_a_cancelled_call_is_left(rigged: Ri
     assert rig.sent == ["a", "!"]
 
 
-async def test_so_is_one_that_does_not_answer_the_chores_behind_it(rigged: Rigged) -> None:
+async def test_so_is_one_that_does_not_answer_the_cleanup_after_it(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.01)
     await cancelled(await rig.begin("a"))
     rig.dispatcher.defer(rig.cleanup("close"))
@@ -724,7 +724,7 @@ async def test_an_answer_in_time_stops_that_clock(rigged: Rigged) -> None:
     await settle()
     loop = asyncio.get_running_loop()
     passed = loop.create_future()
-    loop.call_later(0.02, passed.set_result, None)  # a clock that ends behind the one that must not
+    loop.call_later(0.02, passed.set_result, None)  # a timer that ends after the one that must not go off
     await passed
     assert rig.dispatcher.is_idle
 
@@ -739,7 +739,7 @@ async def test_with_cancel_timeout_0_the_connection_is_dropped_at_once_and_no_by
     assert isinstance(rig.channel.failure, ConnectionLost)
 
 
-async def test_an_answer_that_nobody_wants_but_may_end_by_itself_has_no_clock(rigged: Rigged) -> None:
+async def test_a_reply_that_is_not_awaited_but_may_end_by_itself_has_no_timer(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.0)
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
@@ -870,7 +870,7 @@ async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(r
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
-async def test_behind_the_end_no_clock_goes_on(rigged: Rigged) -> None:
+async def test_after_the_end_no_timer_is_left(rigged: Rigged) -> None:
     rig = rigged(command_timeout=60.0)
     task = await rig.begin("a")
     rig.channel.abort()
@@ -880,7 +880,7 @@ async def test_behind_the_end_no_clock_goes_on(rigged: Rigged) -> None:
     assert [timer for timer in scheduled if not timer.cancelled() and "Dispatcher" in repr(timer)] == []
 
 
-async def test_a_users_own_timeout_stays_a_timeout_of_his(rigged: Rigged) -> None:
+async def test_a_users_own_timeout_is_raised_unchanged(rigged: Rigged) -> None:
     rig, limit = rigged(command_timeout=60.0), asyncio.timeout(0.01)
     with pytest.raises(TimeoutError) as caught:
         async with limit:
@@ -945,9 +945,14 @@ class Server:
 
 
 @given(data=st.data())
-def test_a_byte_hits_nobody_who_still_waits_and_nothing_is_sent_out_of_turn(data: st.DataObject) -> None:
-    """Laws: at most one byte is on its way; none hits a call that still waits; requests of two calls, or of a call and
-    a chore, are never out together; and when everything is answered, the line is free and everybody has been told.
+def test_an_interrupt_hits_no_call_that_still_waits_and_nothing_is_sent_out_of_turn(
+    data: st.DataObject,
+) -> None:
+    """Laws:
+
+    - At most one urgent byte is on its way, and none hits a call that still waits.
+    - Requests of two calls, or of a call and of cleanup, are never in flight together.
+    - When all is answered, the session is idle and each task has its result.
     """
     asyncio.run(_anything(data))
 

@@ -71,7 +71,7 @@ def test_what_was_granted_once_is_not_doubted_again() -> None:
     assert buffer.size == LARGE
 
 
-def test_an_error_behind_rows_is_about_a_row() -> None:
+def test_an_error_after_rows_is_about_a_row() -> None:
     buffer = FetchBuffer(LARGE)
     assert not buffer.refused(LARGE, Reply(rows=[(1,)], error=ServerError(REFUSED)))
     assert buffer.size == LARGE
@@ -128,7 +128,7 @@ async def test_a_stream_begins_again_too() -> None:
         assert [row async for row in conn.stream("select c1 from t")] == [(1,), (2,)]
 
 
-async def test_when_the_size_was_not_the_reason_the_error_is_raised_behind_one_repetition() -> None:
+async def test_when_the_size_was_not_the_reason_the_error_is_raised_after_one_repetition() -> None:
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2, LARGE), error(REFUSED) + EOT),

@@ -117,7 +117,7 @@ async def test_a_task_that_is_cancelled_in_the_queue_leaves_no_trace() -> None:
 async def test_a_cancelled_fetch_leaves_the_next_reply_intact(
     first: int, read_ahead: bool, chunks: Chunking
 ) -> None:
-    """The law of cancellation: the reply is read to its end, whoever waits; debris is cleared by the next turn."""
+    """The law of cancellation: the reply is read to its end; the next call waits for the cleanup."""
     held = Delayed(ints(1, 2, 3) + EOT, first=first)
     async with talking(
         (PREPARE, described(2, C1)),
@@ -143,7 +143,7 @@ async def test_the_next_call_may_queue_up_before_the_cancelled_reply_has_come() 
         after = asyncio.ensure_future(conn.fetch(QUERY))
         for _ in range(5):
             await asyncio.sleep(0)
-        assert peer.said[1:] == [opening(2)]  # nothing is sent behind what is unanswered
+        assert peer.said[1:] == [opening(2)]  # nothing is sent after a request that is unanswered
         held.release()
         assert await after == [(7,)]
 
@@ -170,7 +170,7 @@ async def test_a_statement_whose_prepare_was_cancelled_is_released_without_a_cal
         await until(lambda: len(peer.groups) == 2)
 
 
-async def test_a_prepare_that_is_answered_while_the_next_call_waits_is_released_in_front_of_it() -> None:
+async def test_a_prepare_that_is_answered_while_the_next_call_waits_is_released_before_it() -> None:
     held = Delayed(described(5, C1))
     async with talking((PREPARE, held), release(5), select_ints(5, 7), (COMMAND, deleted)) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY))
@@ -199,7 +199,7 @@ async def test_a_statement_cancelled_while_its_parameters_are_described_is_relea
         await conn.execute(DELETE)
 
 
-async def test_a_cancelled_command_releases_nothing_since_its_id_may_be_somebody_elses_by_now() -> None:
+async def test_a_cancelled_command_releases_nothing_since_its_id_may_be_in_use_again() -> None:
     held = Delayed(executed(2, StatementType.DELETE, 1))  # COMMAND releases its statement by itself
     async with talking(
         (COMMAND, held),
@@ -217,7 +217,7 @@ async def test_a_cancelled_command_releases_nothing_since_its_id_may_be_somebody
         await statement.close()
 
 
-async def test_a_call_does_not_wait_for_what_clears_up_behind_it_and_the_next_one_does() -> None:
+async def test_a_call_does_not_wait_for_its_own_cleanup_and_the_next_one_does() -> None:
     at_close = Delayed(EOT)
     async with talking(
         (PREPARE, described(2, C1)),
@@ -301,7 +301,7 @@ async def test_a_cancelled_call_on_a_connection_that_then_breaks_is_not_reported
         await until(conn.is_closed)
 
 
-async def test_garbage_in_the_reply_to_a_cancelled_call_reaches_whoever_comes_next() -> None:
+async def test_garbage_in_the_reply_to_a_cancelled_call_is_raised_by_the_next_call() -> None:
     held = Delayed(b"\x77\x77")
     async with talking((PREPARE, held)) as (conn, _):
         await cancel_at(held, conn.fetch(QUERY))
@@ -327,7 +327,7 @@ async def test_an_abandoned_transaction_is_rolled_back_by_the_next_turn_even_if_
         assert not conn.is_in_transaction()
 
 
-async def test_that_there_was_nothing_to_roll_back_is_no_error_of_the_next_call() -> None:
+async def test_a_rollback_with_nothing_to_roll_back_does_not_fail_the_next_call() -> None:
     held = Delayed(error(-256) + EOT)
     async with talking(("Begin", held), ("Rollback", error(-255) + EOT), (COMMAND, deleted)) as (conn, _):
         await cancel_at(held, conn.transaction().start())
@@ -379,7 +379,7 @@ async def test_a_control_statement_that_failed_changes_nothing() -> None:
         assert not conn.is_in_transaction()
 
 
-async def test_an_ansi_database_is_committed_behind_each_statement_and_gets_no_begin() -> None:
+async def test_an_ansi_database_is_committed_after_each_statement_and_gets_no_begin() -> None:
     async with talking(
         select_ints(2, 1)[:2],
         (fetching(2), done(1) + EOT),
@@ -492,9 +492,7 @@ async def test_a_server_that_dies_while_nothing_is_asked_is_noticed_at_once() ->
         (b"?", ProtocolError),
     ],
 )
-async def test_bytes_that_nobody_asked_for_are_never_taken_for_an_answer(
-    bytes_: bytes, kind: type[Exception]
-) -> None:
+async def test_unsolicited_bytes_are_never_taken_for_a_reply(bytes_: bytes, kind: type[Exception]) -> None:
     peer = Peer([(None, EOT)] * 3)
     session = session_with(peer)
     conn = Connection(session, address="memory:0", server_version="")
@@ -506,7 +504,7 @@ async def test_bytes_that_nobody_asked_for_are_never_taken_for_an_answer(
     await conn.close()
 
 
-async def test_an_idle_connection_does_not_hoard_what_nobody_asked_for(
+async def test_an_idle_connection_does_not_buffer_unsolicited_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(aioifx.channel, "MAX_UNSOLICITED", 1000)
@@ -573,7 +571,7 @@ HOSTILE = [b"\xff\xff", b"\x7f\xff", b"\x80\0", b"\0\1", b"\xff" * 4, b"\x7f" + 
 async def test_any_number_at_any_place_of_a_reply_gives_a_result_or_an_error(
     replies: list[bytes], call: Callable[[Connection], Awaitable[Any]], number: bytes
 ) -> None:
-    """Law (numbers): no number that a server may send makes a call hang; what is no SQLI ends the connection."""
+    """Law (numbers): no number that a server may send makes a call hang; invalid SQLI closes the connection."""
     for index, reply in enumerate(replies):
         for at in range(0, len(reply) - len(number), 2):
             hostile = reply[:at] + number + reply[at + len(number) :]
@@ -601,14 +599,14 @@ async def test_good_bye_is_said_once_however_the_server_answers_it(answer: Any) 
         await peer.gone.wait()
 
 
-async def test_a_server_that_does_not_say_good_bye_is_left_after_a_while() -> None:
+async def test_a_server_that_does_not_answer_exit_is_disconnected_after_a_while() -> None:
     async with talking((EXIT, NO_REPLY)) as (conn, peer):
         await conn.close(timeout=0.05)
         assert conn.is_closed()
         await peer.gone.wait()
 
 
-async def test_good_bye_is_said_behind_what_is_still_unanswered() -> None:
+async def test_exit_is_sent_after_requests_that_are_still_unanswered() -> None:
     held = Delayed(described(2, C1))
     async with talking((PREPARE, held), GOODBYE) as (conn, _):
         running = asyncio.ensure_future(conn.fetch(QUERY))
@@ -662,7 +660,7 @@ async def test_stats_count_waits_for_the_server_statements_and_rows() -> None:
         assert (conn.stats.round_trips, conn.stats.statements, conn.stats.rows) == (5, 2, 2)
 
 
-async def test_an_error_behind_rows_does_not_lose_what_the_server_counted() -> None:
+async def test_an_error_after_rows_does_not_lose_the_servers_count() -> None:
     async with talking((PREPARE, error(-206, token="t") + EOT)) as (conn, _):
         with pytest.raises(UndefinedTable):
             await conn.fetch(QUERY)

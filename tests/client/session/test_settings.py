@@ -140,7 +140,7 @@ def test_in_another_database_what_was_set_is_not_known_to_hold_and_what_was_not_
         )
     )
 )
-def test_a_statement_behind_all_that_was_due_always_finds_what_is_wanted(
+def test_a_statement_sent_after_all_due_settings_always_finds_the_wanted_ones(
     steps: list[tuple[str, str]],
 ) -> None:
     settings = SessionSettings()

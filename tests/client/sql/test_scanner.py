@@ -54,7 +54,7 @@ def test_placeholders_are_counted_outside_strings_and_comments(
         ("{comment}{another}({third}(with x as (select 1)", "with"),
     ],
 )
-def test_the_verb_is_the_first_word_behind_comments_and_parentheses(sql: str, verb: str) -> None:
+def test_the_verb_is_the_first_word_after_comments_and_parentheses(sql: str, verb: str) -> None:
     assert scan(sql).verb == verb
 
 
@@ -188,7 +188,7 @@ def test_hostile_texts_are_scanned_in_linear_time(sql: str) -> None:
         (")) where ? ((", 1),
     ],
 )
-def test_placeholders_in_front_of_where_are_told_apart(sql: str, before: int) -> None:
+def test_placeholders_before_where_are_counted(sql: str, before: int) -> None:
     assert scan(sql).before_where == before
 
 

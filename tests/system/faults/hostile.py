@@ -142,7 +142,7 @@ BROKEN: Final[dict[str, bytes]] = {
     "an end, and more": EOT + row(0),
     "two ends": EOT + EOT,
 }
-"""What is no group, never ends, or is more than one."""
+"""Bytes that are not one complete group."""
 
 
 def _with_numbers(number: bytes) -> Spoil:

@@ -64,7 +64,7 @@ async def test_an_urgent_byte_arrives_as_one() -> None:
         ends.server.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 0)
         ends.client.send(b"B", socket.MSG_OOB)
         await asyncio.get_running_loop().sock_sendall(ends.client, b"cd")
-        assert await ends.read(2) == b"cd"  # it is no part of the stream
+        assert await ends.read(2) == b"cd"  # the urgent byte is not part of the stream
         ends.client.send(b"B", socket.MSG_OOB)
         await eventually(lambda: _urgent(ends.server) == b"B")
 

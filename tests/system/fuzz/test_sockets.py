@@ -109,7 +109,7 @@ KINDS: Sequence[Callable[[random.Random], bytes]] = (
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-async def test_nonsense_closes_its_own_connection_and_is_no_defect(
+async def test_nonsense_closes_its_own_connection_and_is_not_a_defect(
     server: Server, kind: Callable[[random.Random], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     before = asyncio.all_tasks()

@@ -100,7 +100,7 @@ async def test_informix_drivers_parameters_are_stored_as_they_were_where_its_loc
             await asyncio.to_thread(insert)
             assert await stored(dsn) == texts
         elif codec(real) == "utf-8":
-            with pytest.raises(informix_db.Error, match="-415"):  # what came is no UTF-8
+            with pytest.raises(informix_db.Error, match="-415"):  # the bytes are not UTF-8
                 await asyncio.to_thread(insert)
         else:
             await asyncio.to_thread(insert)

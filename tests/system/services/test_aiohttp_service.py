@@ -62,7 +62,9 @@ async def test_health_is_what_the_pool_says(client: Client) -> None:
     assert (health["max_size"], health["acquired"], health["in_use"], health["waiting"]) == (3, 9, 0, 0)
 
 
-async def test_an_error_in_the_middle_of_a_stream_is_no_good_end(client: Client, shop: Server) -> None:
+async def test_an_error_in_the_middle_of_a_stream_breaks_the_response_off(
+    client: Client, shop: Server
+) -> None:
     async with aioifx.connect(shop.dsn) as conn:
         await fill(conn)
     answer = await client.get("/movements")

@@ -222,7 +222,7 @@ class Dropping:
             if kind:  # it reads the login, or its beginning; else nothing
                 with contextlib.suppress(OSError):
                     await asyncio.get_running_loop().sock_recv(client, self._dice.randrange(1, LOGIN_SIZE))
-            if kind == 4:  # it says something that is no login reply
+            if kind == 4:  # it sends something other than a login reply
                 with contextlib.suppress(OSError):
                     await asyncio.get_running_loop().sock_sendall(client, bytes(20))
             if kind != 3:  # it resets

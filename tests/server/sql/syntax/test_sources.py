@@ -146,7 +146,7 @@ def test_sources(text: str, expected: str) -> None:
         ("select a from f^(1)", (-201, "")),
     ],
 )
-def test_what_is_no_source_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_anything_but_a_source_is_rejected(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 
