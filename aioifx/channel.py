@@ -190,7 +190,7 @@ class Channel(asyncio.Protocol):
         if own is None:
             return False
         try:
-            # The transport's own object sends nothing, and uvloop's is no socket at all; the descriptor will do. On
+            # The transport's own object sends nothing, and uvloop's is not a socket. A copy of the descriptor is. On
             # Windows it is a handle, which os.dup does not take. That it works there is assumed (not tested).
             with socket.socket(fileno=socket.dup(own.fileno())) as beside:
                 return beside.send(byte, socket.MSG_OOB) == len(byte)

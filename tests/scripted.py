@@ -109,8 +109,8 @@ def error(
     sqlcode: int, isamcode: int = 0, *, offset: int = 0, token: str = "", sqlstate: str = "", text: str = ""
 ) -> bytes:
     """ERR, without the EOT after it."""
-    told = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
-    return _built(lambda outbox: replies.put_error(outbox, Capabilities(), told))
+    failure = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
+    return _built(lambda outbox: replies.put_error(outbox, Capabilities(), failure))
 
 
 def column(name: str, code: int, length: int = 0, **more: Any) -> Column:

@@ -38,7 +38,7 @@ PHRASES = (
     r"(?:nobody|somebody|whoever|whomever)(?:'s)?",
     r"he|his|him|himself",
     r"is called so",
-    r"(?<!there\s)is no(?!\s(?:longer|more|less|later|earlier|different)\b)(?=\s[a-z\0])",
+    r"(?<!there\s)is no(?!\s(?:longer|larger|smaller|faster|more|less|later|earlier|different)\b)(?=\s[a-z\0])",
     r"of no use",
     r"(?:has|have|had|having|takes?|gives?) the turn",
     r"house(?: rules?|'s)|the house",

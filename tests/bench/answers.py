@@ -225,9 +225,9 @@ class _Turn:
         requests.put_protocols(self.outbox, SERVER_MASK)
 
     def note(self, message: requests.Info) -> None:
-        told = dict(message.environment)
-        padded = told.get(b"IFX_PAD_VARCHAR") == b"1"
-        self.change(padded=padded, closes_early=told.get(b"OPTOFC") == b"1")
+        variables = dict(message.environment)
+        padded = variables.get(b"IFX_PAD_VARCHAR") == b"1"
+        self.change(padded=padded, closes_early=variables.get(b"OPTOFC") == b"1")
 
     def open_database(self, message: requests.DbOpen) -> None:
         self.done(warnings=0x15)

@@ -98,8 +98,8 @@ def test_clients_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     main([*arguments, "--json", str(report)])
     printed = capsys.readouterr().out
     assert "| aioifx pure uvloop |" in printed
-    told = json.loads(report.read_text())
-    assert told["machine"]["python"]
-    counted = [(one["order"]["workload"], one["peer"], len(one["samples"])) for one in told["results"]]
+    results = json.loads(report.read_text())
+    assert results["machine"]["python"]
+    counted = [(one["order"]["workload"], one["peer"], len(one["samples"])) for one in results["results"]]
     assert ("fetch", "informix-driver aio", 2) in counted
     assert ("select-1", "ping-pong uvloop", 2) in counted

@@ -94,16 +94,16 @@ class Worker:
         try:
             async with asyncio.timeout(BOUND):
                 await operation.run(conn, state)
-            told = "a result"
+            outcome = "a result"
         except aioifx.Error as error:
-            told = type(error).__name__
+            outcome = type(error).__name__
         plan.spoil = None  # a reply that comes only now is not the operation's
         await check_after(conn, is_in_step=name in WHOLE)
         async with asyncio.timeout(BOUND):
             await conn.close(timeout=SHORT)
         assert conn.is_closed()
         await self._clear()
-        return told
+        return outcome
 
     async def _clear(self) -> None:
         self.plans[self.user] = Plan()
@@ -124,13 +124,13 @@ async def check_after(conn: Connection, *, is_in_step: bool) -> None:
 
 
 async def shared_out(workers: list[Worker], cases: list[Case], operation: Operation) -> Counter[str]:
-    told: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     left = iter(cases)
 
     async def work(worker: Worker) -> None:
         for case in left:
             try:
-                told[await worker.attempt(operation, case)] += 1
+                outcomes[await worker.attempt(operation, case)] += 1
             except BaseException as error:
                 error.add_note(f"reply {case[0]} of {operation.name!r} was: {case[1]}")
                 raise
@@ -138,7 +138,7 @@ async def shared_out(workers: list[Worker], cases: list[Case], operation: Operat
     async with asyncio.TaskGroup() as group:
         for worker in workers:
             group.create_task(work(worker))
-    return told
+    return outcomes
 
 
 def cases_of(positions: int, operation: int, is_exhaustive: bool) -> list[Case]:
@@ -160,9 +160,9 @@ async def test_an_operation_bears_every_reply_in_every_place(
     workers = [Worker(number, server, plans) for number in range(workers_for(is_exhaustive))]
     positions = await workers[0].count(operation)
     cases = cases_of(positions, OPERATIONS.index(operation), is_exhaustive)
-    told = await shared_out(workers, cases, operation)
-    record_property("fault cases of replies", dict(told))
-    assert told.total() == len(cases)
+    outcomes = await shared_out(workers, cases, operation)
+    record_property("fault cases of replies", dict(outcomes))
+    assert outcomes.total() == len(cases)
     await eventually(lambda: not server.stats.sessions)
     await eventually(lambda: not asyncio.all_tasks() - before)
     gc.collect()
@@ -174,7 +174,7 @@ async def test_an_operation_bears_every_reply_in_every_place(
 async def test_connecting_bears_every_reply_in_every_place(
     server: Server, plans: dict[str, Plan], is_exhaustive: bool, record_property: Any
 ) -> None:
-    told: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     limits: dict[str, Any] = {
         "connect_timeout": 3 * SHORT,
         "command_timeout": SHORT,
@@ -197,9 +197,9 @@ async def test_connecting_bears_every_reply_in_every_place(
     worker = Worker(0, server, plans)
     for case in cases_of(LOGIN, 0, is_exhaustive):
         try:
-            told[await attempt(worker, case)] += 1
+            outcomes[await attempt(worker, case)] += 1
         except BaseException as error:
             error.add_note(f"reply {case[0]} of connecting was: {case[1]}")
             raise
-    record_property("fault cases of replies", dict(told))
+    record_property("fault cases of replies", dict(outcomes))
     await eventually(lambda: not server.stats.sessions)

@@ -284,12 +284,12 @@ def open_files() -> int:
 async def shared_out(found: Sequence[Worker], cases: Sequence[Fault], attempt: Any) -> Counter[str]:
     """Every case tried by the first worker that is free; how many ended how."""
     coming = iter(cases)
-    told: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
 
     async def work(worker: Worker) -> None:
         for fault in coming:
             try:
-                told[f"{fault.kind.value}: {await attempt(worker, fault)}"] += 1
+                outcomes[f"{fault.kind.value}: {await attempt(worker, fault)}"] += 1
             except BaseException as error:
                 error.add_note(f"the fault: {fault}")
                 raise
@@ -297,7 +297,7 @@ async def shared_out(found: Sequence[Worker], cases: Sequence[Fault], attempt: A
     async with asyncio.TaskGroup() as group:
         for worker in found:
             group.create_task(work(worker))
-    return told
+    return outcomes
 
 
 # -- the matrix -------------------------------------------------------------------------------------------------------
@@ -311,9 +311,9 @@ async def test_an_operation_survives_every_fault(
     async with workers(place) as found:
         sent = await found[0].record(operation)
         cases = list(faults_for(sent, is_tls=place.is_tls))[:: 1 if is_exhaustive else EACH]
-        told = await shared_out(found, cases, lambda worker, fault: worker.attempt(operation, fault))
-    record_property("fault cases", dict(told))
-    assert told.total() == len(cases)
+        outcomes = await shared_out(found, cases, lambda worker, fault: worker.attempt(operation, fault))
+    record_property("fault cases", dict(outcomes))
+    assert outcomes.total() == len(cases)
 
 
 @pytest.mark.usefixtures("silence")
@@ -333,24 +333,24 @@ async def test_a_connect_survives_every_fault(
         except errors as error:
             assert fault.kind not in (Kind.SPLIT, Kind.DELAY)
             assert not trusted or isinstance(error, aioifx.ConnectError)
-            told = type(error).__name__
+            outcome = type(error).__name__
         else:
             await worker.check_after(conn, fault, trusted=trusted)
             async with asyncio.timeout(BOUND):
                 await conn.close(timeout=SHORT)
-            told = "right result"
+            outcome = "right result"
         worker.proxy.drop_links()
         await worker.written()
-        return told
+        return outcome
 
     async with workers(place) as found:
         conn, link = await found[0].connected()
         sent = {way: link.recorded(way) for way in Way}
         await conn.close()
         cases = list(faults_for(sent, is_tls=place.is_tls))[:: 1 if is_exhaustive else EACH]
-        told = await shared_out(found, cases, attempt)
-    record_property("fault cases", dict(told))
-    assert told.total() == len(cases)
+        outcomes = await shared_out(found, cases, attempt)
+    record_property("fault cases", dict(outcomes))
+    assert outcomes.total() == len(cases)
 
 
 def test_the_matrix_has_every_operation_once() -> None:

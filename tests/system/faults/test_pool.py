@@ -45,7 +45,7 @@ class House:
         self.proxy = proxy
 
     def pool(self, **options: Any) -> Pool:
-        """It starts without a connection: opening one takes longer than SHORT on a busy machine, and start raises then."""
+        """A pool without connections at first: on a busy machine, opening one within SHORT may fail."""
         limits: dict[str, Any] = {
             "connect_timeout": SHORT,
             "command_timeout": SHORT,
@@ -90,18 +90,18 @@ def check_invariants(pool: Pool) -> None:
     assert len(set(connections)) == len(connections)
 
 
-async def use(pool: Pool, told: Counter[str], calls: int, timeout: float) -> None:
+async def use(pool: Pool, outcomes: Counter[str], calls: int, limit: float) -> None:
     """A few calls, each of which ends in time with the right rows or an error of ours."""
     for _ in range(calls):
         check_invariants(pool)
         try:
-            async with asyncio.timeout(2 * BOUND), pool.acquire(timeout=timeout) as conn:
+            async with asyncio.timeout(2 * BOUND), pool.acquire(timeout=limit) as conn:
                 check_invariants(pool)
                 rows = await conn.fetch("select id, name from thing order by id")
                 assert len(rows) == ROWS
-                told["right result"] += 1
+                outcomes["right result"] += 1
         except aioifx.Error as error:
-            told[type(error).__name__] += 1
+            outcomes[type(error).__name__] += 1
         check_invariants(pool)
 
 
@@ -116,18 +116,18 @@ async def test_a_pool_keeps_its_promises_under_every_fault_and_works_when_it_end
         faults = [faults[[*Kind].index(kind) % len(faults)]]
     for fault in faults:
         try:
-            told = await attempt(house, fault, calls)
+            outcomes = await attempt(house, fault, calls)
         except BaseException as error:
             error.add_note(f"the fault: {fault}")
             raise
-        assert told.total() == calls * TASKS, "a task was forgotten"
-        totals.update({f"{kind.value}: {what}": count for what, count in told.items()})
+        assert outcomes.total() == calls * TASKS, "a task was forgotten"
+        totals.update({f"{kind.value}: {what}": count for what, count in outcomes.items()})
     record_property("fault cases of pools", dict(totals))
 
 
 async def attempt(house: House, fault: Fault, calls: int) -> Counter[str]:
     """Tasks at work on a healthy pool, then on one whose connections have the fault, then on a healed one."""
-    told: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     house.proxy.fault = None
     patient = fault.kind in (Kind.SPLIT, Kind.DELAY)
     options = {"connect_timeout": BOUND, "command_timeout": BOUND} if patient else {}
@@ -138,9 +138,9 @@ async def attempt(house: House, fault: Fault, calls: int) -> Counter[str]:
         pool.expire()
         async with asyncio.timeout(3 * BOUND), asyncio.TaskGroup() as group:
             for _ in range(TASKS):
-                group.create_task(use(pool, told, calls, BOUND if patient else 5 * SHORT))
+                group.create_task(use(pool, outcomes, calls, BOUND if patient else 5 * SHORT))
         if patient:
-            assert set(told) == {"right result"}
+            assert set(outcomes) == {"right result"}
         house.proxy.fault = None
         house.proxy.drop_links()  # whatever is stalled, or will be, ends now
         await healed(pool)
@@ -149,7 +149,7 @@ async def attempt(house: House, fault: Fault, calls: int) -> Counter[str]:
     assert pool.stats.size == pool.stats.opening == 0
     house.proxy.drop_links()
     await eventually(lambda: not house.server.stats.sessions)
-    return told
+    return outcomes
 
 
 async def healed(pool: Pool) -> None:

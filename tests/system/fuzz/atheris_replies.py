@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of every parser that reads a peer's bytes: ``poe fuzz --seconds 60``. Needs atheris.
 
 It starts from recorded bytes, and stops at the first exception that is not one of those for a peer's nonsense; the
-bytes that caused it are then in a file called crash-*. atheris is not a dependency: only some Pythons have wheels of it.
+bytes that caused it are then in a file called crash-*. atheris is not a dependency: only some Pythons have wheels.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def queries() -> tuple[bytes, ...]:
     """A description and the rows after it, in one piece."""
     found = []
     for file in ("select", "prepared", "scroll", "metadata"):
-        told = [frame for frame in frames(file) if frame.side == "S" and not frame.is_event]
-        for first, second in pairwise(told):
+        sent = [frame for frame in frames(file) if frame.side == "S" and not frame.is_event]
+        for first, second in pairwise(sent):
             if first.case == second.case and first.data[:2] == b"\0\x08" and b"\0\x0e" in second.data[:2]:
                 found.append(first.data + second.data)
     return (*sorted({data for data in found if len(data) < LONGEST}), every_type())

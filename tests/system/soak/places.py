@@ -115,7 +115,7 @@ class Killed(Place):
             self.authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(
                 str(certificate)
             )
-        told = {
+        settings = {
             "databases": self.options.databases,
             "port": self.port,
             "directory": str(self.options.directory),
@@ -126,7 +126,7 @@ class Killed(Place):
             sys.executable,
             "-m",
             "tests.system.soak.places",
-            json.dumps(told),
+            json.dumps(settings),
             cwd=ROOT,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -141,18 +141,18 @@ class Killed(Place):
             self.process = None
 
 
-async def serve_until_killed(told: dict[str, Any]) -> None:
+async def serve_until_killed(settings: dict[str, Any]) -> None:
     """The other process."""
     context = None
-    if told["certificate"]:
+    if settings["certificate"]:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(told["certificate"])
+        context.load_cert_chain(settings["certificate"])
     server = Server(
         ServerOptions(
-            databases=tuple(told["databases"]),
-            port=told["port"],
-            directory=Path(told["directory"]),
-            seed=told["seed"],
+            databases=tuple(settings["databases"]),
+            port=settings["port"],
+            directory=Path(settings["directory"]),
+            seed=settings["seed"],
             ssl=context,
         )
     )
