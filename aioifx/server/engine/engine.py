@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from aioifx.server.engine import session_databases
-from aioifx.server.engine.changes import insert_rows, run_change
 from aioifx.server.engine.control_statements import control
 from aioifx.server.engine.cursors import Cursor
-from aioifx.server.engine.definitions import run_definition, select_into_temp
+from aioifx.server.engine.ddl import run_definition, select_into_temp
+from aioifx.server.engine.dml import insert_rows, run_change
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_registry import SessionEntry, SessionRegistry

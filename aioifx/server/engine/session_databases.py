@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.changes import register_functions
+from aioifx.server.engine.dml import register_functions
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sql.errors import SqlError

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from aioifx.server.catalog import catalog
-from aioifx.server.engine.changes import apply_change
+from aioifx.server.engine.dml import apply_change
 from aioifx.server.engine.planner import Statement
 from aioifx.server.engine.results import StatementResult
 from aioifx.server.engine.session_state import SessionState
