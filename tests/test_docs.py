@@ -33,9 +33,7 @@ INTERNAL = {
         "client_code_set", "code_set", "destination", "for_question", "in_locale", "keepalive_times",
         "login_environment", "session_environment", "ssl_context", "uses_tls",
     },
-    "aioifx.Connection": {
-        "is_at_rest", "is_clean", "lend", "recall", "rest", "save_baseline", "statements", "when_ended",
-    },
+    "aioifx.Connection": {"statements"},
     "aioifx.CsvFormat": {"fields", "goes_on", "line", "names"},
     "aioifx.Retry": {"pause", "run"},
     "aioifx.Stream": {"send_blocks"},

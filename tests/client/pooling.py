@@ -42,8 +42,8 @@ async def pooled(server: Server, **options: Any) -> AsyncIterator[Pool]:
 
 
 def own_tasks(pool: Pool) -> set[asyncio.Task[None]]:
-    keeper = pool._manager
-    return {*keeper._openings, *keeper._rests, *keeper._closings}
+    manager = pool._manager
+    return {*manager._opening, *manager._resetting, *manager._closing}
 
 
 def assert_shut(pool: Pool) -> None:
@@ -65,7 +65,7 @@ async def queued(pool: Pool, count: int) -> None:
 
 def move_clock(pool: Pool, seconds: float) -> None:
     """Let time pass for the pool alone."""
-    keeper = pool._manager
-    now = keeper._now
-    keeper._now = lambda: now() + seconds  # type: ignore[method-assign]
-    keeper._look()
+    manager = pool._manager
+    now = manager._now
+    manager._now = lambda: now() + seconds  # type: ignore[method-assign]
+    manager._on_timer()

@@ -21,7 +21,7 @@ from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import LogMode, Session
 from aioifx.client.sql.placeholders import named_statement
 from aioifx.codecs.conversions import Convert, checked_codec, type_name
-from aioifx.errors import ConnectionLost, InterfaceError
+from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory
 from aioifx.sqltypes import Value
 
@@ -51,17 +51,17 @@ class Connection(Queries[Item], NotCopied):
         server_version: str,
         row_factory: RowFactory[Item] | None = None,
         statements: StatementCache | None = None,
-        dropped: Callable[[], None] | None = None,
+        on_leak: Callable[[], None] | None = None,
     ) -> None:
-        """Args:     statements, dropped: for pooled connections: the shared cache, and a callback if the connection is
+        """Args:     statements, on_leak: for pooled connections: the shared cache, and a callback if the connection is
         garbage-collected without being released.
         """
         self._session = session
         self._statements = StatementCache(session, statement_cache_size) if statements is None else statements
         super().__init__(self._statements, row_factory)
         self._stack: list[Transaction] = []
-        self._dropped = dropped
-        self._is_lent = statements is not None
+        self._on_leak = on_leak
+        self._is_pooled = statements is not None
         self._address = address
         self.server_version = server_version
         """The server's version text, as it states it at login."""
@@ -290,74 +290,26 @@ class Connection(Queries[Item], NotCopied):
 
     # -- pooling ------------------------------------------------------------------------------------------------------
 
-    def lend(self, dropped: Callable[[], None] | None = None) -> Connection[Item]:
-        """Another handle for this connection, valid until `recall`; for pools.
-
-        Args:     dropped: called in any thread if the handle is garbage-collected before `recall`.
-        """
+    def _for_user(self, on_leak: Callable[[], None] | None) -> Connection[Item]:
+        """Another object for this session, for one user of a pool."""
         return Connection(
             self._session,
             address=self._address,
             server_version=self.server_version,
             row_factory=self._factory,
             statements=self._statements.for_next_user(),
-            dropped=dropped,
+            on_leak=on_leak,
         )
 
-    def recall(self) -> None:
-        """Invalidate this handle and everything created from it. Waits for nothing.
-
-        Cursors are closed, an open transaction is rolled back, isolation and lock mode return to the options.
-        """
-        if not self._statements.is_closed:
-            self._dropped = None
-            if self._stack:
-                self._stack[0].invalidate()
-            session = self._session
-            if session.conversions is not session.base_conversions:
-                self._statements.clear()
-            self._statements.close()
-            session.restore_baseline()
-            if session.dispatcher.is_acquired:  # still in use by a task that holds a stale handle
-                session.channel.abort(
-                    ConnectionLost("the connection was released to its pool while another task used it")
-                )
-
-    async def rest(self) -> None:
-        """Wait until all cleanup after `recall` is done.
-
-        Raises:   ConnectionLost, QueryTimeout: the cleanup failed.
-        """
-        while not self.is_at_rest:
-            async with self._session.turn(apply_settings=False, idle=True):
-                self._session.restore_baseline()
-
-    def save_baseline(self) -> None:
-        """Make the current settings the baseline that each user of the connection starts with."""
-        self._session.save_baseline()
-        self._statements.clear()
-
-    def when_ended(self, callback: Callable[[], None]) -> None:
-        """Register *callback*, called when the session has ended for any reason."""
-        self._session.dispatcher.on_close = callback
-
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether no request is in flight and no transaction is open."""
+    def _release(self) -> None:
+        """Invalidate this object and everything created from it, for the pool. Waits for nothing."""
+        self._on_leak = None
+        if self._stack:
+            self._stack[0].invalidate()
         session = self._session
-        return session.dispatcher.is_idle and not session.in_transaction
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether the connection is as good as new for another user, with its statements still prepared.
-
-        False after settings that cannot be restored, temporary tables, a change of database, or an uncertain interrupt.
-        Also False if the options ask for a primary server and the server no longer is one.
-        """
-        session = self._session
-        return session.is_open and not (
-            session.is_tainted or session.lost_primary or session.dispatcher.interrupt_unconfirmed
-        )
+        if session.conversions is not session.base_conversions:
+            self._statements.clear()
+        self._statements.close()
 
     # -- closing ------------------------------------------------------------------------------------------------------
 
@@ -418,11 +370,11 @@ class Connection(Queries[Item], NotCopied):
         if statements is None or statements.is_closed:
             return
         session = self._session
-        if self._dropped is not None:
-            self._dropped()
-        elif session.channel.is_inherited and not self._is_lent:
+        if self._on_leak is not None:
+            self._on_leak()
+        elif session.channel.is_inherited and not self._is_pooled:
             session.channel.abort()
-        elif session.is_open and not self._is_lent:
+        elif session.is_open and not self._is_pooled:
             message = f"{self!r} was not closed"
             # Finalizers run in any thread.
             if session.dispatcher.owner.is_here:

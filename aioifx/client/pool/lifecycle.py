@@ -1,7 +1,7 @@
-"""Lifecycle of one pooled connection: opened, checked, checked out, reset. Never: which one, when.
+"""Lifecycle of one pooled session: opened, checked, checked out, reset. Never: which one, when.
 
 Invariants:
-1. A hook's effect is unknown until it returns: a connection whose hook fails or times out is closed.
+1. A hook's effect is unknown until it returns: a session whose hook fails or times out is closed.
 2. Hooks get the same kind of connection as users of the pool, and may use it only while they run.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.connect import open_connection
-from aioifx.errors import ConnectError, DatabaseError
+from aioifx.errors import ConnectError, ConnectionLost, DatabaseError
 
 logger: Final = logging.getLogger("aioifx.pool")
 
@@ -29,101 +29,186 @@ _RESET_TIME: Final = 5.0
 """Time limit in seconds for a reset, in addition to cancel_timeout for a call that was cancelled."""
 
 
+class PooledSession:
+    """A session that outlives its users: each of them gets a `Connection` that is valid until its release.
+
+    Args:     owner: the connection that opened the session. It is never handed out, and closes the session.
+    """
+
+    def __init__(self, owner: Connection[Any]) -> None:
+        self._owner = owner
+        self._session = owner.statements.session
+
+    def __repr__(self) -> str:
+        return repr(self._owner)
+
+    # -- users --------------------------------------------------------------------------------------------------------
+
+    def check_out(self, on_leak: Callable[[], None] | None = None) -> Connection[Any]:
+        """A connection for the next user.
+
+        Args:     on_leak: called in any thread if the connection is garbage-collected before `check_in`.
+        """
+        return self._owner._for_user(on_leak)  # pyright: ignore[reportPrivateUsage] - the pool's side of it
+
+    def check_in(self, conn: Connection[Any]) -> None:
+        """Invalidate a user's connection and everything created from it. Waits for nothing.
+
+        Cursors are closed, an open transaction is rolled back, isolation and lock mode return to the baseline.
+        """
+        if conn.statements.is_closed:
+            return
+        session = self._session
+        conn._release()  # pyright: ignore[reportPrivateUsage] - likewise
+        session.restore_baseline()
+        if session.dispatcher.is_acquired:  # still in use by a task that holds a stale connection
+            session.channel.abort(
+                ConnectionLost("the connection was released to its pool while another task used it")
+            )
+
+    async def wait_idle(self) -> None:
+        """Wait until all cleanup after `check_in` is done.
+
+        Raises:   ConnectionLost, QueryTimeout: the cleanup failed.
+        """
+        while not self.is_idle:
+            async with self._session.turn(apply_settings=False, idle=True):
+                self._session.restore_baseline()
+
+    def save_baseline(self) -> None:
+        """Make the current settings the baseline that each user starts with."""
+        self._session.save_baseline()
+        self._owner.statements.clear()
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self._session.is_open
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in flight and no transaction is open."""
+        session = self._session
+        return session.dispatcher.is_idle and not session.in_transaction
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the session is as good as new for another user, with its statements still prepared.
+
+        False after settings that cannot be restored, temporary tables, a change of database, or an uncertain interrupt.
+        Also False if the options ask for a primary server and the server no longer is one.
+        """
+        session = self._session
+        return session.is_open and not (
+            session.is_tainted or session.lost_primary or session.dispatcher.interrupt_unconfirmed
+        )
+
+    async def is_alive(self) -> bool:
+        """Whether the server answers."""
+        try:
+            async with asyncio.timeout(_CHECK_TIME):
+                await self._owner.ping()
+        except (DatabaseError, TimeoutError):
+            return False
+        return True
+
+    # -- closing ------------------------------------------------------------------------------------------------------
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Register *callback*, called when the session has ended for any reason."""
+        self._session.dispatcher.on_close = callback
+
+    async def close(self) -> None:
+        """Close the session; a failure to do so is only logged."""
+        try:
+            await self._owner.close()
+        except DatabaseError as error:
+            logger.debug("closing a connection failed: %s", error)
+
+    def terminate(self) -> None:
+        """Drop the connection immediately, without telling the server."""
+        self._owner.terminate()
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionLifecycle:
-    """How the connections of one pool are opened, and what runs before and after each is used."""
+    """How the sessions of one pool are opened, and what runs before and after each is used."""
 
     options: ConnectOptions
     init: Hook | None = None
     setup: Hook | None = None
     reset: Hook | None = None
 
-    async def open(self) -> Connection[Any]:
-        """Open a connection and run the init hook, which is limited by connect_timeout.
+    async def open(self) -> PooledSession:
+        """Open a session and run the init hook, which is limited by connect_timeout.
 
         Raises:   ConnectError: the server cannot be reached or rejects the login, or the hook timed out.
         """
-        base = await open_connection(self.options)
+        session = PooledSession(await open_connection(self.options))
         if self.init is not None:
             seconds = self.options.connect_timeout
             limit = asyncio.timeout(seconds)
             try:
                 async with limit:
-                    await self._prepare(base, self.init)
+                    await self._run_init(session, self.init)
             except TimeoutError as error:
                 if not limit.expired():
                     raise
                 raise ConnectError(
                     f"init: the hook did not finish within connect_timeout, {seconds:g} s"
                 ) from error
-        return base
+        return session
 
-    async def _prepare(self, base: Connection[Any], hook: Hook) -> None:
-        conn = base.lend()
+    async def _run_init(self, session: PooledSession, init: Hook) -> None:
+        conn = session.check_out()
         try:
-            await hook(conn)
-            base.save_baseline()
-            conn.recall()
-            await base.rest()
+            await init(conn)
+            session.save_baseline()
+            session.check_in(conn)
+            await session.wait_idle()
         except BaseException:
-            conn.recall()
-            base.terminate()
+            session.check_in(conn)
+            session.terminate()
             raise
 
-    async def is_alive(self, base: Connection[Any]) -> bool:
-        """Whether the server answers on a connection that has been idle."""
-        try:
-            async with asyncio.timeout(_CHECK_TIME):
-                await base.ping()
-        except (DatabaseError, TimeoutError):
-            return False
-        return True
+    async def check_out(self, session: PooledSession, on_leak: Callable[[], None]) -> Connection[Any]:
+        """A connection for the next user, after the setup hook.
 
-    async def check_out(self, base: Connection[Any], dropped: Callable[[], None]) -> Connection[Any]:
-        """The connection as the user of the pool gets it, after the setup hook.
-
-        Args:     dropped: called if the connection is garbage-collected without being released.
+        Args:     on_leak: called in any thread if the connection is garbage-collected without being released.
         """
-        conn = base.lend(dropped)
+        conn = session.check_out(on_leak)
         if self.setup is not None:
             try:
                 await self.setup(conn)
             except BaseException:
-                conn.recall()
+                session.check_in(conn)
                 raise
         return conn
 
-    def needs_reset(self, base: Connection[Any]) -> bool:
-        """Whether the connection must be reset before its next use."""
-        return self.reset is not None or not base.is_at_rest
+    def needs_reset(self, session: PooledSession) -> bool:
+        """Whether the session must be reset before its next use."""
+        return self.reset is not None or not session.is_idle
 
-    async def clear_up(self, base: Connection[Any], pool: object) -> None:
-        """Reset the connection after its use; close it if that fails.
+    async def clean_up(self, session: PooledSession, pool: object) -> None:
+        """Wait for the cleanup after a use and run the reset hook; close the session if one of them fails.
 
         Args:     pool: named in log messages.
         """
         try:
             async with asyncio.timeout(self.options.cancel_timeout + _RESET_TIME):
-                await base.rest()
+                await session.wait_idle()
                 if self.reset is not None:
-                    conn = base.lend()
+                    conn = session.check_out()
                     try:
                         await self.reset(conn)
                     finally:
-                        conn.recall()
-                    await base.rest()
+                        session.check_in(conn)
+                    await session.wait_idle()
         except (DatabaseError, TimeoutError) as error:
             logger.info("%r: closed a connection that could not be reset: %s", pool, error)
         except Exception:
             logger.exception("%r: closed a connection because the reset hook failed", pool)
         else:
             return
-        base.terminate()
-
-
-async def close_quietly(base: Connection[Any]) -> None:
-    """Close a connection, and only log a failure to do so."""
-    try:
-        await base.close()
-    except DatabaseError as error:
-        logger.debug("closing a connection failed: %s", error)
+        session.terminate()

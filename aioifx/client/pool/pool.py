@@ -73,10 +73,10 @@ class Pool(Queries[Item], NotCopied):
     """
 
     def __init__(
-        self, keeper: PoolManager, acquire_timeout: float, row_factory: RowFactory[Item] | None = None
+        self, manager: PoolManager, acquire_timeout: float, row_factory: RowFactory[Item] | None = None
     ) -> None:
         super().__init__(_Acquired(self.acquire), row_factory)
-        self._manager = keeper
+        self._manager = manager
         self._acquire_timeout = acquire_timeout
 
     def __repr__(self) -> str:
@@ -132,7 +132,7 @@ class Pool(Queries[Item], NotCopied):
         """
         if not isinstance(conn, Connection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError(f"conn: expected a connection of this pool, got {type(conn).__name__}")
-        self._manager.take_back(conn)
+        self._manager.release(conn)
         return _DONE
 
     def _stream(
@@ -150,23 +150,23 @@ class Pool(Queries[Item], NotCopied):
     @property
     def stats(self) -> PoolStats:
         """Its sizes and counters at this moment."""
-        lending, tally = self._manager.lending, self._manager.lending.tally
+        state, counters = self._manager.state, self._manager.state.counters
         return PoolStats(
             name=self._manager.name,
-            min_size=lending.limits.min_size,
-            max_size=lending.limits.max_size,
-            size=lending.size,
-            idle=len(lending.idle),
-            in_use=len(lending.lent),
-            opening=lending.opening,
-            waiting=len(lending.waiting),
-            acquired=tally.lent,
-            opened=tally.opened,
-            closed=tally.closed,
-            failed=tally.failed,
-            rejected=tally.refused,
+            min_size=state.limits.min_size,
+            max_size=state.limits.max_size,
+            size=state.size,
+            idle=len(state.idle),
+            in_use=len(state.in_use),
+            opening=state.opening,
+            waiting=len(state.waiting),
+            acquired=counters.acquired,
+            opened=counters.opened,
+            closed=counters.closed,
+            failed=counters.failed,
+            rejected=counters.rejected,
             timed_out=self._manager.timed_out,
-            most_waiting=tally.most_waiting,
+            most_waiting=counters.most_waiting,
         )
 
     def resize(self, min_size: int, max_size: int) -> None:
@@ -219,8 +219,8 @@ class AcquireContext(Generic[Item]):
 
     __slots__ = ("_conn", "_entered", "_manager", "_timeout")
 
-    def __init__(self, keeper: PoolManager, timeout: float) -> None:
-        self._manager = keeper
+    def __init__(self, manager: PoolManager, timeout: float) -> None:
+        self._manager = manager
         self._timeout = timeout
         self._conn: Connection[Item] | None = None
         self._entered = False
@@ -231,13 +231,13 @@ class AcquireContext(Generic[Item]):
             raise no_attribute(self, name)
 
     def __await__(self) -> Generator[Any, None, Connection[Item]]:
-        return self._manager.borrow(self._timeout).__await__()
+        return self._manager.acquire(self._timeout).__await__()
 
     async def __aenter__(self) -> Connection[Item]:
         if self._entered:
             raise InterfaceError("an acquire can be entered only once; call acquire() again")
         self._entered = True
-        self._conn = await self._manager.borrow(self._timeout)
+        self._conn = await self._manager.acquire(self._timeout)
         return self._conn
 
     async def __aexit__(
@@ -248,8 +248,8 @@ class AcquireContext(Generic[Item]):
     def release(self) -> None:
         """Release the connection of the block, unless it is already released."""
         conn, self._conn = self._conn, None
-        if conn is not None and self._manager.has_lent(conn):  # possibly released inside the block
-            self._manager.take_back(conn)
+        if conn is not None and self._manager.owns(conn):  # possibly released inside the block
+            self._manager.release(conn)
 
 
 class _Acquired:
@@ -434,12 +434,12 @@ def create_pool(
         if hook is not None and not callable(hook):
             raise InterfaceError(f"{what}: expected a coroutine function that takes a connection")
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
-    upkeep = ConnectionLifecycle(
+    lifecycle = ConnectionLifecycle(
         resolve(dsn, {**options, "row_factory": row_factory}, also=_OWN_OPTIONS), init, setup, reset
     )
-    name = name or f"{upkeep.options.database or 'no database'} at {upkeep.options.destination}"
-    keeper = PoolManager(upkeep, limits, name=name, debug=debug, slow_release=slow_release)
-    return Pool(keeper, acquire_timeout, row_factory)
+    name = name or f"{lifecycle.options.database or 'no database'} at {lifecycle.options.destination}"
+    manager = PoolManager(lifecycle, limits, name=name, debug=debug, slow_release=slow_release)
+    return Pool(manager, acquire_timeout, row_factory)
 
 
 _OWN_OPTIONS: Final = [name for name in create_pool.__annotations__ if name not in ("options", "return")]

@@ -43,12 +43,12 @@ class Limits:
 
 
 @dataclass(slots=True, eq=False)
-class Slot(Generic[C]):
-    """A pooled connection."""
+class PooledConnection(Generic[C]):
+    """A connection of the pool, idle or in use."""
 
-    connection: C
-    dies: float
-    """When the connection is too old to be assigned again."""
+    session: C
+    expires_at: float
+    """When the connection has reached max_lifetime."""
     generation: int
     idle_since: float = 0.0
     uses: int = 0
@@ -56,23 +56,23 @@ class Slot(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Assign(Generic[C, W]):
-    """Assign *slot* to *waiter*; with *check*, ping the connection first."""
+    """Assign *pooled* to *waiter*; with *check*, ping the connection first."""
 
     waiter: W
-    slot: Slot[C]
+    pooled: PooledConnection[C]
     check: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Open a connection, then call `opened` or `failed`."""
+    """Open a connection, then call `on_opened` or `on_open_failed`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Close(Generic[C]):
     """Close this connection, which no longer belongs to the pool."""
 
-    slot: Slot[C]
+    pooled: PooledConnection[C]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,14 @@ Action: TypeAlias = Assign[C, W] | Open | Close[C] | Reject[W]
 
 
 @dataclass(slots=True)
-class Tally:
+class Counters:
     """Counters since the pool was created."""
 
-    lent: int = 0
+    acquired: int = 0
     opened: int = 0
     closed: int = 0
     failed: int = 0
-    refused: int = 0
+    rejected: int = 0
     most_waiting: int = 0
 
 
@@ -103,22 +103,22 @@ class Tally:
 class PoolState(Generic[C, W]):
     """The state of a pool.
 
-    Args:     spread: returns a number from 0 to 1, which randomises lifetimes and delays so that they do not coincide.
+    Args:     jitter: returns a number from 0 to 1, which randomises lifetimes and delays so that they do not coincide.
     """
 
     limits: Limits
-    spread: Callable[[], float]
-    idle: deque[Slot[C]] = field(default_factory=deque[Slot[C]])
+    jitter: Callable[[], float]
+    idle: deque[PooledConnection[C]] = field(default_factory=deque[PooledConnection[C]])
     """The most recently used is last and is assigned first, so that surplus connections reach max_idle."""
-    lent: set[Slot[C]] = field(default_factory=set[Slot[C]])
+    in_use: set[PooledConnection[C]] = field(default_factory=set[PooledConnection[C]])
     waiting: OrderedDict[W, None] = field(default_factory=OrderedDict[W, None])
     opening: int = 0
     closing: bool = False
-    tally: Tally = field(default_factory=Tally)
+    counters: Counters = field(default_factory=Counters)
     _generation: int = 0
     _failures: int = 0
     _error: Exception | None = None
-    _hopeless: bool = False
+    _permanent: bool = False
     """Whether the last failure is permanent; then no task is kept waiting."""
     _retry_at: float = 0.0
     """When to try the server again while no task waits."""
@@ -128,7 +128,7 @@ class PoolState(Generic[C, W]):
     @property
     def size(self) -> int:
         """Number of open connections."""
-        return len(self.idle) + len(self.lent)
+        return len(self.idle) + len(self.in_use)
 
     @property
     def error(self) -> Exception | None:
@@ -145,99 +145,103 @@ class PoolState(Generic[C, W]):
         """Whether several attempts to reach the server have failed and no connection is open."""
         return self._failures >= FAILURES_UNTIL_DOWN and not self.size
 
-    def _is_in_vain(self, now: float) -> bool:
+    def _rejects_waiters(self, now: float) -> bool:
         """Whether waiting is pointless."""
-        return self._hopeless and self.is_down and now < self._retry_at
+        return self._permanent and self.is_down and now < self._retry_at
 
     @property
-    def _next_try(self) -> float:
+    def _next_attempt_at(self) -> float:
         """Earliest time of the next attempt."""
-        if self.waiting and not self._hopeless:
+        if self.waiting and not self._permanent:
             return min(self._retry_at, self._probe_at)
         return self._retry_at
 
     # -- acquire and release ------------------------------------------------------------------------------------------
 
-    def wait(self, waiter: W, now: float) -> list[Action[C, W]]:
+    def enqueue(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Add a waiter."""
         if self.closing:
-            return [self._refusal(waiter, "the pool is closed")]
-        if self._is_in_vain(now):
-            return [self._refusal(waiter, "the server cannot be reached")]
+            return [self._rejection(waiter, "the pool is closed")]
+        if self._rejects_waiters(now):
+            return [self._rejection(waiter, "the server cannot be reached")]
         most = self.limits.max_waiting
-        if most and len(self.waiting) >= most and self.opening >= self._room:
-            return [self._refusal(waiter, f"max_waiting: {most} tasks are already waiting")]
+        if most and len(self.waiting) >= most and self.opening >= self._opening_limit:
+            return [self._rejection(waiter, f"max_waiting: {most} tasks are already waiting")]
         self.waiting[waiter] = None
-        self.tally.most_waiting = max(self.tally.most_waiting, len(self.waiting))
+        self.counters.most_waiting = max(self.counters.most_waiting, len(self.waiting))
         return self.decide(now)
 
-    def wait_first(self, waiter: W, now: float) -> list[Action[C, W]]:
+    def requeue_first(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Put a waiter first in the queue again, because the assigned connection was dead."""
         if self.closing:
-            return [self._refusal(waiter, "the pool is closed")]
+            return [self._rejection(waiter, "the pool is closed")]
         self.waiting[waiter] = None
         self.waiting.move_to_end(waiter, last=False)
         return self.decide(now)
 
-    def forget(self, waiter: W) -> None:
+    def cancel(self, waiter: W) -> None:
         """Remove a waiter."""
         self.waiting.pop(waiter, None)
 
-    def give_back(self, slot: Slot[C], now: float, *, sound: bool, used: bool = True) -> list[Action[C, W]]:
-        """Return a connection to the pool; one that is not sound is closed.
+    def release(
+        self, pooled: PooledConnection[C], now: float, *, healthy: bool, used: bool = True
+    ) -> list[Action[C, W]]:
+        """Return a connection to the pool; an unhealthy one is closed.
 
         Args:     used: False if the waiter was cancelled before it got the connection.
         """
-        self.lent.remove(slot)
-        if not sound or self.closing or self._is_over(slot, now) or self.size >= self.limits.max_size:
-            return [self._closed(slot), *self.decide(now)]
+        self.in_use.remove(pooled)
+        if not healthy or self.closing or self._is_expired(pooled, now) or self.size >= self.limits.max_size:
+            return [self._close_action(pooled), *self.decide(now)]
         if used:
-            slot.idle_since = now
-        self.idle.append(slot)
+            pooled.idle_since = now
+        self.idle.append(pooled)
         return self.decide(now)
 
-    def ended(self, connection: C, now: float) -> list[Action[C, W]]:
+    def on_closed(self, session: C, now: float) -> list[Action[C, W]]:
         """Called when the connection was closed by the server. One in use stays with its user until released."""
-        slot = next((slot for slot in self.idle if slot.connection is connection), None)
-        if slot is None:
+        pooled = next((pooled for pooled in self.idle if pooled.session is session), None)
+        if pooled is None:
             return []
-        self.idle.remove(slot)
-        if not slot.uses:  # back off if the server closes connections as soon as they open
+        self.idle.remove(pooled)
+        if not pooled.uses:  # back off if the server closes connections as soon as they open
             self._retry_at = max(self._retry_at, now + BACKOFF_MIN)
             self._probe_at = max(self._probe_at, now + BACKOFF_MIN)
-        return [self._closed(slot), *self.decide(now)]
+        return [self._close_action(pooled), *self.decide(now)]
 
     # -- results of opening -------------------------------------------------------------------------------------------
 
-    def opened(self, connection: C, now: float) -> list[Action[C, W]]:
+    def on_opened(self, session: C, now: float) -> list[Action[C, W]]:
         """Called when a connection has been opened."""
         self.opening -= 1
-        self.tally.opened += 1
-        self._failures, self._error, self._hopeless = 0, None, False
+        self.counters.opened += 1
+        self._failures, self._error, self._permanent = 0, None, False
         self._retry_at = self._probe_at = 0.0
-        lifetime = self.limits.max_lifetime * (1 - 0.1 * self.spread())
-        slot = Slot(connection, now + lifetime if lifetime else float("inf"), self._generation, now)
+        lifetime = self.limits.max_lifetime * (1 - 0.1 * self.jitter())
+        pooled = PooledConnection(
+            session, now + lifetime if lifetime else float("inf"), self._generation, now
+        )
         if self.closing or self.size >= self.limits.max_size:
-            return [self._closed(slot), *self.decide(now)]
-        self.idle.append(slot)
+            return [self._close_action(pooled), *self.decide(now)]
+        self.idle.append(pooled)
         return self.decide(now)
 
-    def failed(self, error: Exception, now: float, *, permanent: bool = False) -> list[Action[C, W]]:
+    def on_open_failed(self, error: Exception, now: float, *, permanent: bool = False) -> list[Action[C, W]]:
         """Called when a connection could not be opened.
 
         Args:     permanent: a retry cannot succeed, as with a wrong password.
         """
         self.opening -= 1
-        self.tally.failed += 1
-        self._error, self._hopeless = error, permanent
-        self._probe_at = now + PROBE_DELAY * (1 - 0.5 * self.spread())
+        self.counters.failed += 1
+        self._error, self._permanent = error, permanent
+        self._probe_at = now + PROBE_DELAY * (1 - 0.5 * self.jitter())
         if permanent or now >= self._retry_at:  # concurrent attempts count as one failure
             self._failures = max(self._failures + 1, FAILURES_UNTIL_DOWN if permanent else 0)
             delay = min(BACKOFF_MIN * 2 ** min(self._failures - 1, _DOUBLINGS), BACKOFF_MAX)
-            self._retry_at = now + delay * (1 - 0.5 * self.spread())
+            self._retry_at = now + delay * (1 - 0.5 * self.jitter())
         return self.decide(now)
 
-    def cancelled(self, now: float) -> list[Action[C, W]]:
+    def on_open_cancelled(self, now: float) -> list[Action[C, W]]:
         """Called when an attempt was cancelled."""
         self.opening -= 1
         return self.decide(now)
@@ -249,7 +253,7 @@ class PoolState(Generic[C, W]):
         self.limits.min_size, self.limits.max_size = min_size, max_size
         surplus: list[Action[C, W]] = []
         while self.idle and self.size > max_size:
-            surplus.append(self._closed(self.idle.popleft()))
+            surplus.append(self._close_action(self.idle.popleft()))
         return surplus + self.decide(now)
 
     def expire(self, now: float) -> list[Action[C, W]]:
@@ -260,11 +264,13 @@ class PoolState(Generic[C, W]):
     def close(self) -> list[Action[C, W]]:
         """Stop assigning connections; those in use are closed on release."""
         self.closing = True
-        refused: list[Action[C, W]] = [self._refusal(waiter, "the pool is closed") for waiter in self.waiting]
+        rejected: list[Action[C, W]] = [
+            self._rejection(waiter, "the pool is closed") for waiter in self.waiting
+        ]
         self.waiting.clear()
-        closed: list[Action[C, W]] = [self._closed(slot) for slot in self.idle]
+        closed: list[Action[C, W]] = [self._close_action(pooled) for pooled in self.idle]
         self.idle.clear()
-        return refused + closed
+        return rejected + closed
 
     # -- decisions ----------------------------------------------------------------------------------------------------
 
@@ -272,74 +278,73 @@ class PoolState(Generic[C, W]):
         """The actions due now; called after every change and at `next_deadline`."""
         if self.closing:
             return []
-        actions: list[Action[C, W]] = [self._closed(slot) for slot in self._overdue(now)]
+        actions: list[Action[C, W]] = [self._close_action(pooled) for pooled in self._pop_surplus(now)]
         while self.waiting and self.idle:
             waiter, _ = self.waiting.popitem(last=False)
-            actions.append(self._lend(waiter, self.idle.pop(), now))
-        while self.waiting and self._is_in_vain(now):
+            actions.append(self._assign(waiter, self.idle.pop(), now))
+        while self.waiting and self._rejects_waiters(now):
             waiter, _ = self.waiting.popitem(last=False)
-            actions.append(self._refusal(waiter, "the server cannot be reached"))
-        actions += self._openings(now)
+            actions.append(self._rejection(waiter, "the server cannot be reached"))
+        actions += self._due_openings(now)
         return actions
 
-    def _overdue(self, now: float) -> list[Slot[C]]:
+    def _pop_surplus(self, now: float) -> list[PooledConnection[C]]:
         """Remove and return the idle connections to close: expired ones, and surplus ones after max_idle."""
-        over = [slot for slot in self.idle if self._is_over(slot, now)]
-        for slot in over:
-            self.idle.remove(slot)
+        surplus = [pooled for pooled in self.idle if self._is_expired(pooled, now)]
+        for pooled in surplus:
+            self.idle.remove(pooled)
         longest = self.limits.max_idle
         while longest and self.idle and self.size > self.limits.min_size:
             if now - self.idle[0].idle_since < longest:
                 break
-            over.append(self.idle.popleft())
-        return over
+            surplus.append(self.idle.popleft())
+        return surplus
 
-    def _is_over(self, slot: Slot[C], now: float) -> bool:
-        return slot.generation != self._generation or now >= slot.dies
+    def _is_expired(self, pooled: PooledConnection[C], now: float) -> bool:
+        return pooled.generation != self._generation or now >= pooled.expires_at
 
-    def _lend(self, waiter: W, slot: Slot[C], now: float) -> Assign[C, W]:
-        self.lent.add(slot)
-        slot.uses += 1
-        self.tally.lent += 1
-        return Assign(waiter, slot, now - slot.idle_since > self.limits.check_after_idle)
+    def _assign(self, waiter: W, pooled: PooledConnection[C], now: float) -> Assign[C, W]:
+        self.in_use.add(pooled)
+        pooled.uses += 1
+        self.counters.acquired += 1
+        return Assign(waiter, pooled, now - pooled.idle_since > self.limits.check_after_idle)
 
-    def _openings(self, now: float) -> list[Open]:
-        """One for each waiter, and enough for min_size; none before `_next_try`."""
-        if now < self._next_try:
+    def _due_openings(self, now: float) -> list[Open]:
+        """One for each waiter, and enough for min_size; none before `_next_attempt_at`."""
+        if now < self._next_attempt_at:
             return []
-        count = self._missing
+        count = self._openings_needed
         self.opening += count
         return [Open() for _ in range(count)]
 
     @property
-    def _missing(self) -> int:
+    def _openings_needed(self) -> int:
         """How many more connections to open."""
         wanted = max(len(self.waiting), self.limits.min_size - self.size)
-        return max(0, min(wanted, self._room) - self.opening)
+        return max(0, min(wanted, self._opening_limit) - self.opening)
 
     @property
-    def _room(self) -> int:
+    def _opening_limit(self) -> int:
         """How many connections may be opening at a time."""
-        room = self.limits.max_size - self.size
-        return (
-            min(room, 1) if self._failures else room
-        )  # one attempt is enough to detect that the server is back
+        free = self.limits.max_size - self.size
+        # One attempt is enough to detect that the server is back.
+        return min(free, 1) if self._failures else free
 
     def next_deadline(self, now: float) -> float | None:
         """When time alone changes the result of `decide`; None for never."""
         if self.closing:
             return None
-        looks = [slot.dies for slot in self.idle]
+        deadlines = [pooled.expires_at for pooled in self.idle]
         if self.limits.max_idle and self.idle and self.size > self.limits.min_size:
-            looks.append(self.idle[0].idle_since + self.limits.max_idle)
-        if self._missing:  # also if it became due after the last `decide`
-            looks.append(max(now, self._next_try))
-        return min((look for look in looks if look < float("inf")), default=None)
+            deadlines.append(self.idle[0].idle_since + self.limits.max_idle)
+        if self._openings_needed:  # also if it became due after the last `decide`
+            deadlines.append(max(now, self._next_attempt_at))
+        return min((deadline for deadline in deadlines if deadline < float("inf")), default=None)
 
-    def _closed(self, slot: Slot[C]) -> Close[C]:
-        self.tally.closed += 1
-        return Close(slot)
+    def _close_action(self, pooled: PooledConnection[C]) -> Close[C]:
+        self.counters.closed += 1
+        return Close(pooled)
 
-    def _refusal(self, waiter: W, reason: str) -> Reject[W]:
-        self.tally.refused += 1
+    def _rejection(self, waiter: W, reason: str) -> Reject[W]:
+        self.counters.rejected += 1
         return Reject(waiter, reason, self._error)

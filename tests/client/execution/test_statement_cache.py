@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.execution.statement_cache import MAX_CACHED_TEXT
+from aioifx.client.pool.lifecycle import PooledSession
 from aioifx.errors import (
     DatabaseError,
     DataError,
@@ -498,11 +499,12 @@ async def test_in_an_ansi_database_what_the_failure_began_is_committed_once_more
 async def test_in_an_ansi_database_a_querys_transaction_is_committed_on_release() -> None:
     query: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
     async with talking(query, closing(2), COMMIT, warnings=ANSI) as (conn, _):
-        borrowed = conn.lend()
-        stream = borrowed.stream(QUERY, prefetch=False)
+        session = PooledSession(conn)
+        acquired = session.check_out()
+        stream = acquired.stream(QUERY, prefetch=False)
         await anext(stream)
-        borrowed.recall()
-        await conn.rest()
+        session.check_in(acquired)
+        await session.wait_idle()
 
 
 # -- what makes all of them stale -------------------------------------------------------------------------------------

@@ -233,9 +233,9 @@ async def test_only_what_was_idle_for_long_is_asked_for_a_sign_of_life(server: S
 async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: Server) -> None:
     async with pooled(server, min_size=2, max_size=2, check_after_idle=30) as pool:
         await pool.wait_ready(20)
-        for slot in pool._manager.lending.idle:
-            slot.connection._session.dispatcher.on_close = None  # the pool is not told
-            slot.connection._session.channel.abort()
+        for one in pool._manager.state.idle:
+            one.session._session.dispatcher.on_close = None  # the pool is not told
+            one.session._session.channel.abort()
         assert await pool.fetchval("select count(*) from log") == 0
         await pool.wait_ready(20)
 

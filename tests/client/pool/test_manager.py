@@ -235,7 +235,7 @@ async def test_a_close_that_may_not_wait_drops_acquired_connections(server: Serv
     with pytest.raises(ConnectionLost):
         await conn.ping()
     await pool.release(conn)
-    await eventually(lambda: not pool._manager._closings)
+    await eventually(lambda: not pool._manager._closing)
     assert_shut(pool)
 
 
@@ -270,13 +270,13 @@ async def test_a_close_gives_up_what_is_being_opened(server: Server) -> None:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("state", ["idle", "lent", "waiting", "closing", "closed"])
+@pytest.mark.parametrize("state", ["idle", "in use", "waiting", "closing", "closed"])
 async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str) -> None:
     pool = await create_pool(server.dsn, min_size=2, max_size=2)
     await pool.wait_ready(20)
     conns: list[Connection] = []
     others: list[asyncio.Task[Any]] = []
-    if state in ("lent", "waiting", "closing"):
+    if state in ("in use", "waiting", "closing"):
         conns = [await pool.acquire(), await pool.acquire()]
     if state == "waiting":
         others = [asyncio.create_task(pool.fetchval("select 1 from log"))]
@@ -295,7 +295,7 @@ async def test_a_pool_may_be_terminated_in_any_state(server: Server, state: str)
         await pool.release(conn)
     for outcome in await asyncio.gather(*others, return_exceptions=True):
         assert outcome is None or isinstance(outcome, PoolClosed)
-    await eventually(lambda: not pool._manager._closings)
+    await eventually(lambda: not pool._manager._closing)
     assert_shut(pool)
     await eventually(lambda: not server.stats.sessions)
 
@@ -333,7 +333,7 @@ def test_a_pool_whose_event_loop_is_gone_does_no_harm() -> None:
     async def begin() -> Pool:
         async with serve(ServerOptions()) as server:
             pool = await create_pool(server.dsn, min_size=0)
-            pool._manager.lending.limits.max_lifetime = 0
+            pool._manager.state.limits.max_lifetime = 0
             return pool
 
     pool = asyncio.run(begin())

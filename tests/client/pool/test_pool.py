@@ -212,7 +212,7 @@ async def test_the_connection_released_last_is_acquired_first(server: Server) ->
 async def test_waiters_are_served_in_their_order(server: Server) -> None:
     order: list[int] = []
 
-    async def borrow(number: int) -> None:
+    async def use(number: int) -> None:
         async with pool.acquire():
             order.append(number)
 
@@ -220,7 +220,7 @@ async def test_waiters_are_served_in_their_order(server: Server) -> None:
         tasks = []
         async with pool.acquire():
             for number in range(5):
-                tasks.append(asyncio.create_task(borrow(number)))
+                tasks.append(asyncio.create_task(use(number)))
                 await queued(pool, number + 1)
             tasks[1].cancel()
             await queued(pool, 4)
@@ -320,10 +320,10 @@ async def test_the_calls_of_a_connection_are_the_pools_too(server: Server) -> No
 async def test_a_stream_holds_its_connection_until_its_last_block_has_come(server: Server) -> None:
     async with pooled(server) as pool:
         stream = pool.stream("select id, name from thing")
-        lent = [(len(block), pool.stats.in_use) async for block in stream.blocks()]
-        assert sum(rows for rows, _ in lent) == ROWS
-        assert len(lent) > 2
-        assert [held for _, held in lent] == [1] * (len(lent) - 1) + [0]
+        in_use = [(len(block), pool.stats.in_use) async for block in stream.blocks()]
+        assert sum(rows for rows, _ in in_use) == ROWS
+        assert len(in_use) > 2
+        assert [held for _, held in in_use] == [1] * (len(in_use) - 1) + [0]
         assert [column.name for column in stream.columns] == ["id", "name"]
 
 
@@ -737,19 +737,19 @@ async def test_a_cancelled_start_leaves_nothing(server: Server, manner: Manner) 
 
 @pytest.mark.sampled
 @MANNERS
-@pytest.mark.parametrize("lent", [False, True], ids=["idle", "lent"])
-async def test_a_cancelled_close_drops_everything(server: Server, manner: Manner, lent: bool) -> None:
+@pytest.mark.parametrize("in_use", [False, True], ids=["idle", "in use"])
+async def test_a_cancelled_close_drops_everything(server: Server, manner: Manner, in_use: bool) -> None:
     for point in range(1, 6):
         # A close that waits for an acquired connection is woken only by its timeout.
-        patience = 0.01 if manner is Manner.WOKEN else 20
-        await close_cancelled(server, Injection(manner, point), 0 if point > 2 else patience, lent)
+        limit = 0.01 if manner is Manner.WOKEN else 20
+        await close_cancelled(server, Injection(manner, point), 0 if point > 2 else limit, in_use)
 
 
-async def close_cancelled(server: Server, injection: Injection, patience: float, lent: bool) -> None:
+async def close_cancelled(server: Server, injection: Injection, limit: float, in_use: bool) -> None:
     pool = await create_pool(server.dsn, min_size=2, max_size=3)
-    conn = await pool.acquire() if lent else None
+    conn = await pool.acquire() if in_use else None
     with contextlib.suppress(asyncio.CancelledError, TimeoutError):
-        await injection.into(pool.close(timeout=patience))
+        await injection.into(pool.close(timeout=limit))
     if conn is not None:
         assert not conn._session.is_open
         await pool.release(conn)
@@ -776,7 +776,7 @@ async def test_a_pool_in_a_cancelled_scope_is_closed_after_it(server: Server) ->
 async def test_many_acquires_and_cancellations_lose_nothing(server: Server) -> None:
     """Forty tasks, three connections, every fifth task is cancelled somewhere."""
 
-    async def borrow(number: int) -> None:
+    async def use(number: int) -> None:
         async with pool.acquire() as conn:
             if number % 3 == 0:
                 async with conn.transaction():
@@ -788,7 +788,7 @@ async def test_many_acquires_and_cancellations_lose_nothing(server: Server) -> N
                     break
 
     async with pooled(server, max_size=3, lock_wait=20) as pool:
-        tasks = [asyncio.create_task(borrow(number)) for number in range(40)]
+        tasks = [asyncio.create_task(use(number)) for number in range(40)]
         for number in range(0, 40, 5):
             await eventually(lambda number=number: pool.stats.acquired >= number // 2)  # type: ignore[misc]
             tasks[number].cancel()

@@ -20,181 +20,181 @@ from aioifx.client.pool.state import (
     Close,
     Limits,
     Open,
+    PooledConnection,
     PoolState,
     Reject,
-    Slot,
 )
 from tests.sampling import examples
 
 Pool = PoolState[str, int]
 
 
-def lending(**limits: Any) -> Pool:
-    return PoolState(Limits(**{"min_size": 0, "max_size": 2, **limits}), spread=lambda: 0.0)
+def state_with(**limits: Any) -> Pool:
+    return PoolState(Limits(**{"min_size": 0, "max_size": 2, **limits}), jitter=lambda: 0.0)
 
 
-def lent(actions: list[Action[str, int]]) -> dict[int, str]:
-    return {action.waiter: action.slot.connection for action in actions if isinstance(action, Assign)}
+def assigned(actions: list[Action[str, int]]) -> dict[int, str]:
+    return {action.waiter: action.pooled.session for action in actions if isinstance(action, Assign)}
 
 
-def slot_of(actions: list[Action[str, int]]) -> Slot[str]:
-    (slot,) = [action.slot for action in actions if isinstance(action, Assign)]
-    return slot
+def pooled_of(actions: list[Action[str, int]]) -> PooledConnection[str]:
+    (pooled,) = [action.pooled for action in actions if isinstance(action, Assign)]
+    return pooled
 
 
-def refused(actions: list[Action[str, int]]) -> dict[int, str]:
+def rejected(actions: list[Action[str, int]]) -> dict[int, str]:
     return {action.waiter: action.reason for action in actions if isinstance(action, Reject)}
 
 
 def closed(actions: list[Action[str, int]]) -> list[str]:
-    return [action.slot.connection for action in actions if isinstance(action, Close)]
+    return [action.pooled.session for action in actions if isinstance(action, Close)]
 
 
 def with_idle(pool: Pool, *names: str, now: float = 0.0) -> None:
     """Put connections into it as if they had been opened for it."""
     for name in names:
         pool.opening += 1
-        pool.opened(name, now)
+        pool.on_opened(name, now)
 
 
 def test_a_pool_opens_what_it_must_have() -> None:
-    assert lending(min_size=2, max_size=5).decide(0) == [Open(), Open()]
+    assert state_with(min_size=2, max_size=5).decide(0) == [Open(), Open()]
 
 
 def test_a_waiter_gets_the_connection_that_came_back_last() -> None:
-    pool = lending(max_size=3)
+    pool = state_with(max_size=3)
     with_idle(pool, "a", "b", "c")
-    assert lent(pool.wait(1, 5)) == {1: "c"}
-    assert lent(pool.wait(2, 5)) == {2: "b"}
+    assert assigned(pool.enqueue(1, 5)) == {1: "c"}
+    assert assigned(pool.enqueue(2, 5)) == {2: "b"}
 
 
 def test_no_acquire_overtakes_a_waiter() -> None:
-    pool = lending(max_size=1)
+    pool = state_with(max_size=1)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 0))
-    assert pool.wait(2, 1) == pool.wait(3, 2) == []
-    assert lent(pool.give_back(slot, 3, sound=True)) == {2: "a"}
+    pooled = pooled_of(pool.enqueue(1, 0))
+    assert pool.enqueue(2, 1) == pool.enqueue(3, 2) == []
+    assert assigned(pool.release(pooled, 3, healthy=True)) == {2: "a"}
 
 
 def test_one_is_opened_for_each_that_waits_and_no_more_than_fit() -> None:
-    pool = lending(max_size=2)
-    assert [pool.wait(n, 0) for n in range(4)] == [[Open()], [Open()], [], []]
-    assert lent(pool.opened("a", 1)) == {0: "a"}
-    assert lent(pool.opened("b", 1)) == {1: "b"}
+    pool = state_with(max_size=2)
+    assert [pool.enqueue(n, 0) for n in range(4)] == [[Open()], [Open()], [], []]
+    assert assigned(pool.on_opened("a", 1)) == {0: "a"}
+    assert assigned(pool.on_opened("b", 1)) == {1: "b"}
 
 
 def test_a_waiter_that_has_gone_is_passed_over() -> None:
-    pool = lending(max_size=1)
+    pool = state_with(max_size=1)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 0))
-    pool.wait(2, 0)
-    pool.wait(3, 0)
-    pool.forget(2)
-    assert lent(pool.give_back(slot, 1, sound=True)) == {3: "a"}
+    pooled = pooled_of(pool.enqueue(1, 0))
+    pool.enqueue(2, 0)
+    pool.enqueue(3, 0)
+    pool.cancel(2)
+    assert assigned(pool.release(pooled, 1, healthy=True)) == {3: "a"}
 
 
 def test_an_unsound_connection_is_closed_and_replaced_for_who_waits() -> None:
-    pool = lending(max_size=1)
+    pool = state_with(max_size=1)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 0))
-    pool.wait(2, 0)
-    actions = pool.give_back(slot, 1, sound=False)
+    pooled = pooled_of(pool.enqueue(1, 0))
+    pool.enqueue(2, 0)
+    actions = pool.release(pooled, 1, healthy=False)
     assert closed(actions) == ["a"]
     assert Open() in actions
-    assert lent(pool.opened("b", 2)) == {2: "b"}
+    assert assigned(pool.on_opened("b", 2)) == {2: "b"}
 
 
 def test_one_that_has_been_idle_for_long_is_to_be_checked() -> None:
-    pool = lending(check_after_idle=30)
+    pool = state_with(check_after_idle=30)
     with_idle(pool, "a")
-    (fresh,) = pool.wait(1, 30)
+    (fresh,) = pool.enqueue(1, 30)
     assert isinstance(fresh, Assign) and not fresh.check
-    pool.give_back(fresh.slot, 40, sound=True)
-    (stale,) = pool.wait(2, 71)
+    pool.release(fresh.pooled, 40, healthy=True)
+    (stale,) = pool.enqueue(2, 71)
     assert isinstance(stale, Assign) and stale.check
 
 
 def test_a_waiter_given_a_dead_connection_is_served_next() -> None:
-    pool = lending(max_size=1)
+    pool = state_with(max_size=1)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 100))
-    pool.wait(2, 100)
-    pool.give_back(slot, 100, sound=False)
-    pool.wait_first(1, 100)
-    assert lent(pool.opened("b", 101)) == {1: "b"}
+    pooled = pooled_of(pool.enqueue(1, 100))
+    pool.enqueue(2, 100)
+    pool.release(pooled, 100, healthy=False)
+    pool.requeue_first(1, 100)
+    assert assigned(pool.on_opened("b", 101)) == {1: "b"}
 
 
 def test_a_connection_is_not_acquired_beyond_its_lifetime() -> None:
-    pool = lending(max_lifetime=60)
+    pool = state_with(max_lifetime=60)
     with_idle(pool, "a")
-    actions = pool.wait(1, 60)
+    actions = pool.enqueue(1, 60)
     assert closed(actions) == ["a"]
     assert Open() in actions
 
 
 def test_an_acquired_connection_that_is_too_old_is_closed_on_release() -> None:
-    pool = lending(max_lifetime=60)
+    pool = state_with(max_lifetime=60)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 59))
-    assert closed(pool.give_back(slot, 61, sound=True)) == ["a"]
+    pooled = pooled_of(pool.enqueue(1, 59))
+    assert closed(pool.release(pooled, 61, healthy=True)) == ["a"]
 
 
 def test_lifetimes_differ_by_a_tenth_at_most() -> None:
     numbers = iter((0.0, 0.5, 1.0))
-    pool: Pool = PoolState(Limits(0, 3, max_lifetime=100), spread=lambda: next(numbers))
+    pool: Pool = PoolState(Limits(0, 3, max_lifetime=100), jitter=lambda: next(numbers))
     with_idle(pool, "a", "b", "c")
-    assert [slot.dies for slot in pool.idle] == [100, 95, 90]
+    assert [pooled.expires_at for pooled in pool.idle] == [100, 95, 90]
 
 
 def test_idle_connections_are_closed_down_to_the_minimum_size() -> None:
-    pool = lending(min_size=1, max_size=3, max_idle=300)
+    pool = state_with(min_size=1, max_size=3, max_idle=300)
     with_idle(pool, "a", "b", "c")
     assert pool.next_deadline(0) == 300
     assert closed(pool.decide(300)) == ["a", "b"]
-    assert [slot.connection for slot in pool.idle] == ["c"]
+    assert [pooled.session for pooled in pool.idle] == ["c"]
 
 
 def test_without_limits_nothing_is_due_by_the_time_alone() -> None:
-    pool = lending(max_idle=0, max_lifetime=0)
+    pool = state_with(max_idle=0, max_lifetime=0)
     with_idle(pool, "a", "b")
     assert pool.next_deadline(0) is None
     assert pool.decide(1e9) == []
 
 
 def test_too_many_waiters_are_refused() -> None:
-    pool = lending(max_size=1, max_waiting=1)
-    pool.wait(1, 0)
-    assert refused(pool.wait(2, 0)) == {2: "max_waiting: 1 tasks are already waiting"}
+    pool = state_with(max_size=1, max_waiting=1)
+    pool.enqueue(1, 0)
+    assert rejected(pool.enqueue(2, 0)) == {2: "max_waiting: 1 tasks are already waiting"}
 
 
 def test_a_server_that_is_down_is_tried_again_later_and_later() -> None:
-    pool = lending(min_size=1)
+    pool = state_with(min_size=1)
     assert pool.decide(0) == [Open()]
     delays, now = [], 0.0
     for _ in range(12):
-        pool.failed(OSError("down"), now)
-        look = pool.next_deadline(now)
-        assert look is not None
-        assert pool.decide((now + look) / 2) == []
-        delays.append(look - now)
-        now = look
+        pool.on_open_failed(OSError("down"), now)
+        deadline = pool.next_deadline(now)
+        assert deadline is not None
+        assert pool.decide((now + deadline) / 2) == []
+        delays.append(deadline - now)
+        now = deadline
         assert pool.decide(now) == [Open()]
     assert delays == sorted(delays)
     assert delays[-1] == BACKOFF_MAX
 
 
 def test_who_waits_for_a_server_that_is_down_goes_on_waiting_and_has_it_tried_soon() -> None:
-    pool = lending()
-    now, actions = 0.0, pool.wait(1, 0)
+    pool = state_with()
+    now, actions = 0.0, pool.enqueue(1, 0)
     for _ in range(4 * FAILURES_UNTIL_DOWN):
         assert actions == [Open()]
-        assert pool.failed(OSError("down"), now) == []
-        look = pool.next_deadline(now)
-        assert look is not None and look - now <= PROBE_DELAY + 1e-9
-        now, actions = look, pool.decide(look)
+        assert pool.on_open_failed(OSError("down"), now) == []
+        deadline = pool.next_deadline(now)
+        assert deadline is not None and deadline - now <= PROBE_DELAY + 1e-9
+        now, actions = deadline, pool.decide(deadline)
     assert pool.is_down
-    assert pool.wait(2, now) == [], "one try at a time"
-    assert lent(pool.opened("a", now)) == {1: "a"}
+    assert pool.enqueue(2, now) == [], "one try at a time"
+    assert assigned(pool.on_opened("a", now)) == {1: "a"}
     assert pool.next_deadline(now) != now
 
 
@@ -209,166 +209,166 @@ def test_a_server_that_is_back_is_used_within_a_second(
     pool: Pool = PoolState(Limits(min_size=min_size, max_size=4), dice.random)
     now, tries = 0.0, 0
     served: dict[int, str] = {}
-    actions = pool.wait(1, now) if is_waiting else pool.decide(now)
+    actions = pool.enqueue(1, now) if is_waiting else pool.decide(now)
     while not served:
-        assert refused(actions) == {}
+        assert rejected(actions) == {}
         if Open() in actions:
             tries += 1
-            actions = pool.failed(OSError("down"), now) if now < outage else pool.opened("a", now)
-            served = lent(actions)
+            actions = pool.on_open_failed(OSError("down"), now) if now < outage else pool.on_opened("a", now)
+            served = assigned(actions)
             continue
-        look = pool.next_deadline(now)
-        if not is_waiting and (look is None or look > outage) and 1 not in pool.waiting:
+        deadline = pool.next_deadline(now)
+        if not is_waiting and (deadline is None or deadline > outage) and 1 not in pool.waiting:
             now = max(now, outage)
-            actions = pool.wait(1, now)
+            actions = pool.enqueue(1, now)
         else:
-            assert look is not None
-            now, actions = look, pool.decide(look)
+            assert deadline is not None
+            now, actions = deadline, pool.decide(deadline)
         if Assign in map(type, actions):
-            served = lent(actions)
+            served = assigned(actions)
     assert served == {1: "a"}
     assert now - outage < 1.0
     assert tries <= 2 + outage / (PROBE_DELAY / 2) + 10, "the server is not stormed"
 
 
 def test_a_failure_that_another_try_does_not_mend_is_told_to_all_who_come() -> None:
-    pool = lending()
-    pool.wait(1, 0)
-    assert refused(pool.failed(OSError("wrong password"), 0, permanent=True)) == {
+    pool = state_with()
+    pool.enqueue(1, 0)
+    assert rejected(pool.on_open_failed(OSError("wrong password"), 0, permanent=True)) == {
         1: "the server cannot be reached"
     }
-    assert refused(pool.wait(2, 0.01)) == {2: "the server cannot be reached"}
+    assert rejected(pool.enqueue(2, 0.01)) == {2: "the server cannot be reached"}
 
 
 def test_a_delay_that_is_over_when_the_timer_is_set_is_not_forgotten() -> None:
-    pool = lending()
-    pool.wait(1, 0)
-    assert pool.failed(OSError("down"), 0) == []
+    pool = state_with()
+    pool.enqueue(1, 0)
+    assert pool.on_open_failed(OSError("down"), 0) == []
     assert pool.next_deadline(5) == 5
     assert pool.decide(5) == [Open()]
     assert pool.next_deadline(5) is None
 
 
 def test_a_hopeless_failure_is_told_at_once() -> None:
-    pool = lending()
-    pool.wait(1, 0)
-    actions = pool.failed(PermissionError("wrong password"), 0, permanent=True)
+    pool = state_with()
+    pool.enqueue(1, 0)
+    actions = pool.on_open_failed(PermissionError("wrong password"), 0, permanent=True)
     (refusal,) = [action for action in actions if isinstance(action, Reject)]
     assert isinstance(refusal.cause, PermissionError)
 
 
 def test_waiters_stay_while_an_acquired_connection_may_come_back() -> None:
-    pool = lending(max_size=2)
+    pool = state_with(max_size=2)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 0))
-    pool.wait(2, 0)
-    assert refused(pool.failed(OSError("down"), 0, permanent=True)) == {}
-    assert lent(pool.give_back(slot, 1, sound=True)) == {2: "a"}
+    pooled = pooled_of(pool.enqueue(1, 0))
+    pool.enqueue(2, 0)
+    assert rejected(pool.on_open_failed(OSError("down"), 0, permanent=True)) == {}
+    assert assigned(pool.release(pooled, 1, healthy=True)) == {2: "a"}
 
 
 def test_expired_connections_are_closed_now_or_when_they_come_back() -> None:
-    pool = lending(max_size=2)
+    pool = state_with(max_size=2)
     with_idle(pool, "a", "b")
-    slot = slot_of(pool.wait(1, 0))
+    pooled = pooled_of(pool.enqueue(1, 0))
     assert closed(pool.expire(1)) == ["a"]
-    assert closed(pool.give_back(slot, 2, sound=True)) == ["b"]
+    assert closed(pool.release(pooled, 2, healthy=True)) == ["b"]
 
 
 def test_a_smaller_pool_closes_what_is_idle_now_and_the_rest_as_it_comes_back() -> None:
-    pool = lending(max_size=3)
+    pool = state_with(max_size=3)
     with_idle(pool, "a", "b", "c")
-    slot = slot_of(pool.wait(1, 0))
-    other = slot_of(pool.wait(2, 0))
+    pooled = pooled_of(pool.enqueue(1, 0))
+    other = pooled_of(pool.enqueue(2, 0))
     assert closed(pool.resize(0, 1, 1)) == ["a"]
-    assert closed(pool.give_back(slot, 2, sound=True)) == ["c"]
-    assert closed(pool.give_back(other, 2, sound=True)) == []
+    assert closed(pool.release(pooled, 2, healthy=True)) == ["c"]
+    assert closed(pool.release(other, 2, healthy=True)) == []
 
 
 def test_nothing_is_acquired_from_a_closed_pool() -> None:
-    pool = lending(max_size=1)
+    pool = state_with(max_size=1)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 0))
-    pool.wait(2, 0)
-    assert refused(pool.close()) == {2: "the pool is closed"}
-    assert refused(pool.wait(3, 0)) == {3: "the pool is closed"}
-    assert closed(pool.give_back(slot, 1, sound=True)) == ["a"]
+    pooled = pooled_of(pool.enqueue(1, 0))
+    pool.enqueue(2, 0)
+    assert rejected(pool.close()) == {2: "the pool is closed"}
+    assert rejected(pool.enqueue(3, 0)) == {3: "the pool is closed"}
+    assert closed(pool.release(pooled, 1, healthy=True)) == ["a"]
     assert pool.next_deadline(1) is None
 
 
 def test_tries_side_by_side_fail_as_one() -> None:
-    pool = lending(max_size=10)
+    pool = state_with(max_size=10)
     for waiter in range(10):
-        assert pool.wait(waiter, 0) == [Open()]
+        assert pool.enqueue(waiter, 0) == [Open()]
     for _ in range(10):
-        assert refused(pool.failed(OSError("down"), 0)) == {}
+        assert rejected(pool.on_open_failed(OSError("down"), 0)) == {}
     assert pool.next_deadline(0) == pytest.approx(0.1)
 
 
 def test_a_server_may_be_down_for_days() -> None:
-    pool = lending(min_size=1)
+    pool = state_with(min_size=1)
     now, actions = 0.0, pool.decide(0)
     for _ in range(3000):
         assert actions == [Open()]
-        pool.failed(OSError("down"), now)
+        pool.on_open_failed(OSError("down"), now)
         now = pool.next_deadline(now) or now
         actions = pool.decide(now)
-    pool.opened("a", now)
-    assert lent(pool.wait(1, now)) == {1: "a"}
+    pool.on_opened("a", now)
+    assert assigned(pool.enqueue(1, now)) == {1: "a"}
 
 
 def test_who_waits_is_told_when_the_last_connection_to_a_server_that_is_down_goes() -> None:
-    pool = lending(max_size=2)
+    pool = state_with(max_size=2)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 0))
-    pool.wait(2, 0)
-    assert refused(pool.failed(OSError("down"), 0, permanent=True)) == {}
-    assert refused(pool.give_back(slot, 0, sound=False)) == {2: "the server cannot be reached"}
-    pool.lent.add(slot)
-    pool.give_back(slot, 0, sound=False)
-    assert refused(pool.wait_first(3, 0)) == {3: "the server cannot be reached"}
+    pooled = pooled_of(pool.enqueue(1, 0))
+    pool.enqueue(2, 0)
+    assert rejected(pool.on_open_failed(OSError("down"), 0, permanent=True)) == {}
+    assert rejected(pool.release(pooled, 0, healthy=False)) == {2: "the server cannot be reached"}
+    pool.in_use.add(pooled)
+    pool.release(pooled, 0, healthy=False)
+    assert rejected(pool.requeue_first(3, 0)) == {3: "the server cannot be reached"}
 
 
 def test_those_who_wait_for_a_new_connection_are_not_too_many() -> None:
-    pool = lending(max_size=3, max_waiting=1)
-    assert [pool.wait(waiter, 0) for waiter in range(3)] == [[Open()]] * 3
-    assert refused(pool.wait(3, 0)) == {3: "max_waiting: 1 tasks are already waiting"}
+    pool = state_with(max_size=3, max_waiting=1)
+    assert [pool.enqueue(waiter, 0) for waiter in range(3)] == [[Open()]] * 3
+    assert rejected(pool.enqueue(3, 0)) == {3: "max_waiting: 1 tasks are already waiting"}
 
 
 def test_a_connection_that_ended_by_itself_is_replaced() -> None:
-    pool = lending(min_size=1)
+    pool = state_with(min_size=1)
     with_idle(pool, "a")
-    pool.give_back(slot_of(pool.wait(1, 0)), 0, sound=True)
-    actions = pool.ended("a", 1)
+    pool.release(pooled_of(pool.enqueue(1, 0)), 0, healthy=True)
+    actions = pool.on_closed("a", 1)
     assert closed(actions) == ["a"]
     assert Open() in actions
-    assert pool.ended("a", 1) == []
+    assert pool.on_closed("a", 1) == []
 
 
 def test_one_that_ends_before_anybody_has_had_it_is_replaced_a_little_later() -> None:
-    pool = lending(min_size=1)
+    pool = state_with(min_size=1)
     with_idle(pool, "a")
-    actions = pool.ended("a", 1)
+    actions = pool.on_closed("a", 1)
     assert closed(actions) == ["a"]
     assert Open() not in actions
-    look = pool.next_deadline(1)
-    assert look is not None and pool.decide(look) == [Open()]
+    deadline = pool.next_deadline(1)
+    assert deadline is not None and pool.decide(deadline) == [Open()]
 
 
 def test_an_acquired_connection_that_ends_stays_acquired_until_its_release() -> None:
-    pool = lending()
+    pool = state_with()
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 0))
-    assert pool.ended("a", 1) == []
-    assert closed(pool.give_back(slot, 2, sound=False)) == ["a"]
+    pooled = pooled_of(pool.enqueue(1, 0))
+    assert pool.on_closed("a", 1) == []
+    assert closed(pool.release(pooled, 2, healthy=False)) == ["a"]
 
 
 def test_a_connection_never_used_was_idle_all_the_time() -> None:
-    pool = lending(check_after_idle=30)
+    pool = state_with(check_after_idle=30)
     with_idle(pool, "a")
-    slot = slot_of(pool.wait(1, 25))
-    pool.give_back(slot, 25, sound=True, used=False)
-    (lend,) = pool.wait(2, 31)
-    assert isinstance(lend, Assign) and lend.check
+    pooled = pooled_of(pool.enqueue(1, 25))
+    pool.release(pooled, 25, healthy=True, used=False)
+    (action,) = pool.enqueue(2, 31)
+    assert isinstance(action, Assign) and action.check
 
 
 class Model(RuleBasedStateMachine):
@@ -382,10 +382,10 @@ class Model(RuleBasedStateMachine):
         self.limits = Limits(
             min_size=1, max_size=3, max_waiting=4, max_lifetime=50, max_idle=20, check_after_idle=5
         )
-        self.pool: PoolState[int, int] = PoolState(self.limits, spread=lambda: 0.5)
+        self.pool: PoolState[int, int] = PoolState(self.limits, jitter=lambda: 0.5)
         self.to_open = 0
         self.open: set[int] = set()
-        self.held: dict[int, Slot[int]] = {}
+        self.held: dict[int, PooledConnection[int]] = {}
         self.queue: list[int] = []
         self.perform(self.pool.decide(self.now))
 
@@ -394,44 +394,44 @@ class Model(RuleBasedStateMachine):
             match action:
                 case Open():
                     self.to_open += 1
-                case Assign(waiter, slot, _):
-                    assert slot.connection in self.open
+                case Assign(waiter, pooled, _):
+                    assert pooled.session in self.open
                     assert waiter == self.queue[0], "somebody was overtaken"
                     self.queue.pop(0)
-                    assert slot not in self.held.values(), "lent twice"
-                    self.held[waiter] = slot
-                case Close(slot):
-                    assert slot not in self.held.values()
-                    self.open.remove(slot.connection)
+                    assert pooled not in self.held.values(), "assigned twice"
+                    self.held[waiter] = pooled
+                case Close(pooled):
+                    assert pooled not in self.held.values()
+                    self.open.remove(pooled.session)
                 case Reject(waiter):
                     self.queue.remove(waiter)
 
     @rule()
-    def borrow(self) -> None:
+    def acquire(self) -> None:
         waiter = next(self.waiters)
         self.queue.append(waiter)
-        self.perform(self.pool.wait(waiter, self.now))
+        self.perform(self.pool.enqueue(waiter, self.now))
 
     @precondition(lambda self: self.queue)
     @rule(data=st.data())
-    def give_up(self, data: st.DataObject) -> None:
+    def cancel(self, data: st.DataObject) -> None:
         waiter = data.draw(st.sampled_from(self.queue))
         self.queue.remove(waiter)
-        self.pool.forget(waiter)
+        self.pool.cancel(waiter)
 
     @precondition(lambda self: self.held)
-    @rule(data=st.data(), sound=st.booleans())
-    def give_back(self, data: st.DataObject, sound: bool) -> None:
+    @rule(data=st.data(), healthy=st.booleans())
+    def release(self, data: st.DataObject, healthy: bool) -> None:
         waiter = data.draw(st.sampled_from(sorted(self.held)))
-        self.perform(self.pool.give_back(self.held.pop(waiter), self.now, sound=sound))
+        self.perform(self.pool.release(self.held.pop(waiter), self.now, healthy=healthy))
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
     def find_it_dead(self, data: st.DataObject) -> None:
         waiter = data.draw(st.sampled_from(sorted(self.held)))
-        self.perform(self.pool.give_back(self.held.pop(waiter), self.now, sound=False))
+        self.perform(self.pool.release(self.held.pop(waiter), self.now, healthy=False))
         self.queue.insert(0, waiter)
-        self.perform(self.pool.wait_first(waiter, self.now))
+        self.perform(self.pool.requeue_first(waiter, self.now))
 
     @precondition(lambda self: self.to_open)
     @rule()
@@ -439,25 +439,25 @@ class Model(RuleBasedStateMachine):
         self.to_open -= 1
         name = next(self.names)
         self.open.add(name)
-        self.perform(self.pool.opened(name, self.now))
+        self.perform(self.pool.on_opened(name, self.now))
 
     @precondition(lambda self: self.to_open)
     @rule(permanent=st.booleans())
     def fail_to_open(self, permanent: bool) -> None:
         self.to_open -= 1
-        self.perform(self.pool.failed(OSError("down"), self.now, permanent=permanent))
+        self.perform(self.pool.on_open_failed(OSError("down"), self.now, permanent=permanent))
 
     @precondition(lambda self: self.to_open)
     @rule()
     def cancel_opening(self) -> None:
         self.to_open -= 1
-        self.perform(self.pool.cancelled(self.now))
+        self.perform(self.pool.on_open_cancelled(self.now))
 
     @precondition(lambda self: self.pool.idle)
     @rule(data=st.data())
     def end_by_itself(self, data: st.DataObject) -> None:
-        slot = data.draw(st.sampled_from(list(self.pool.idle)))
-        self.perform(self.pool.ended(slot.connection, self.now))
+        pooled = data.draw(st.sampled_from(list(self.pool.idle)))
+        self.perform(self.pool.on_closed(pooled.session, self.now))
 
     @rule(seconds=st.sampled_from([0.01, 1, 6, 21, 51]))
     def time_passes(self, seconds: float) -> None:
@@ -477,9 +477,9 @@ class Model(RuleBasedStateMachine):
         pool = self.pool
         assert pool.opening == self.to_open
         assert list(pool.waiting) == self.queue
-        assert pool.lent == set(self.held.values())
-        assert {slot.connection for slot in (*pool.idle, *pool.lent)} == self.open
-        assert not {id(slot) for slot in pool.idle} & {id(slot) for slot in pool.lent}
+        assert pool.in_use == set(self.held.values())
+        assert {pooled.session for pooled in (*pool.idle, *pool.in_use)} == self.open
+        assert not {id(pooled) for pooled in pool.idle} & {id(pooled) for pooled in pool.in_use}
 
     @invariant()
     def nobody_waits_beside_an_idle_connection(self) -> None:
@@ -489,13 +489,13 @@ class Model(RuleBasedStateMachine):
     def whoever_waits_has_something_to_hope_for(self) -> None:
         pool = self.pool
         if pool.waiting:
-            assert pool.lent or pool.opening or pool.next_deadline(self.now) is not None
+            assert pool.in_use or pool.opening or pool.next_deadline(self.now) is not None
 
     def teardown(self) -> None:
         self.perform(self.pool.close())
         while self.held:
-            _, slot = self.held.popitem()
-            self.perform(self.pool.give_back(slot, self.now, sound=True))
+            _, pooled = self.held.popitem()
+            self.perform(self.pool.release(pooled, self.now, healthy=True))
         assert not self.queue
         assert not self.open
 

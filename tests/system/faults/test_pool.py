@@ -82,11 +82,11 @@ async def house() -> AsyncIterator[House]:
 
 
 def check_invariants(pool: Pool) -> None:
-    stats, lending = pool.stats, pool._manager.lending
+    stats, state = pool.stats, pool._manager.state
     assert stats.size + stats.opening <= MOST
     assert stats.size == stats.idle + stats.in_use
-    assert not set(lending.idle) & lending.lent
-    connections = [id(slot.connection) for slot in (*lending.idle, *lending.lent)]
+    assert not set(state.idle) & state.in_use
+    connections = [id(pooled.session) for pooled in (*state.idle, *state.in_use)]
     assert len(set(connections)) == len(connections)
 
 
@@ -178,8 +178,8 @@ async def test_idle_connections_that_are_lost_are_replaced_before_they_are_acqui
         links = list(house.proxy.links)
         for link in links:
             link.arm(Fault(kind, Way.TO_CLIENT, 0))  # comes about with the first answer
-        for slot in pool._manager.lending.idle:
-            slot.idle_since -= 100
+        for pooled in pool._manager.state.idle:
+            pooled.idle_since -= 100
         for _ in range(2 * MOST):
             assert await pool.fetchval("select name from thing where id = ?", 2) == NAMES[1][1]
             check_invariants(pool)
