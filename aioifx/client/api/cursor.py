@@ -17,10 +17,11 @@ from aioifx.client.execution.execute import (
     executemany_text,
     rows_by_position,
 )
+from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.scroll_cursor import ScrollCursor
-from aioifx.client.execution.statement import Statement, check_sequence
+from aioifx.client.execution.scroll_cursor import ScrollCursor, open_scroll_cursor
+from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
@@ -169,8 +170,7 @@ class Cursor(NotCopied, Generic[R]):
         make: Callable[[Row], R]
         if self._scrolls:
             make = row_maker(self._factory, statement.columns)
-            await statement.open_scroll(params, hold=hold)
-            self._scrolling = ScrollCursor(statement)
+            self._scrolling = await open_scroll_cursor(statement, params, hold=hold)
         else:
             row_plan = statement.row_plan(self._factory)
             make = row_plan.make or identity

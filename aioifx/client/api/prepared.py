@@ -13,11 +13,11 @@ from aioifx.client.execution.execute import (
     R,
     RowFetcher,
     check_on_error,
-    check_rows,
     execute_statement,
     executemany_statement,
     value_at,
 )
+from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import ParamRows, is_single_use
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.statement import Statement

@@ -29,9 +29,8 @@ from aioifx.client.bulk.text_formats import (
     async_records,
     records,
 )
-from aioifx.client.execution.execute import check_rows
+from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.execution.pipeline import ParamRows
-from aioifx.client.execution.statement import check_sequence
 from aioifx.client.sql.placeholders import MappingRows
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, Value

@@ -5,10 +5,11 @@ Callers of this module's coroutines hold the session's lock.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import ParamRows, execute_many, is_single_use
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
@@ -156,13 +157,6 @@ def rows_by_position(
         raise InterfaceError("named: cannot be combined with values by position")
     statement = named_statement(sql)
     return statement.sql, NamedRows(statement, named)
-
-
-def check_rows(rows: object) -> None:
-    """Raise InterfaceError unless *rows* can be iterated; text and mappings are not rows."""
-    kind = type(rows)
-    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
-        raise InterfaceError(f"rows: expected an iterable or async iterable, got {kind.__name__}")
 
 
 def check_on_error(on_error: str) -> bool:

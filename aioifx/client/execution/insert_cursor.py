@@ -13,7 +13,8 @@ from functools import partial
 from struct import Struct, pack
 from typing import Final
 
-from aioifx.client.execution.statement import Statement, ret_type
+from aioifx.client.execution.ret_types import ret_type
+from aioifx.client.execution.statement import Statement
 from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.session import Session
 from aioifx.codecs.row_codegen import Frame

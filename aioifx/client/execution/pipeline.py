@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
 
-from aioifx.client.execution.statement import Statement, check_sequence
+from aioifx.client.execution.parameters import check_sequence
+from aioifx.client.execution.statement import Statement
 from aioifx.client.session.dispatcher import INTERRUPTED, InFlight
 from aioifx.client.session.session import Session, failure_of
 from aioifx.client.sql.placeholders import NamedRows

@@ -1,4 +1,4 @@
-"""An open scroll cursor: its position, and the fetch for each move. Never: messages, row factories.
+"""An open scroll cursor: its position, and the fetch for each move. Never: row factories.
 
 Rows are numbered from 1, as in SQ_TUPID. A scroll cursor keeps the rows that it has read in a temporary table
 (documented), so what is known of them stays valid and is not queried again.
@@ -8,11 +8,19 @@ Callers of this module's coroutines hold the session's lock.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from enum import IntEnum
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
 
-from aioifx.client.execution.statement import Statement
-from aioifx.sqltypes import Row
+from aioifx.client.config.options import MIN_FETCH_SIZE
+from aioifx.client.execution.statement import REPLY_SLACK, Statement
+from aioifx.client.session.session import raise_for
+from aioifx.errors import ProtocolError
+from aioifx.sqltypes import Row, Value
+from aioifx.wire import requests
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
 
 _MOST_ROWS: Final = 0x7FFF_FFFF
 """SQ_SFETCH and SQ_TUPID have four bytes for a row number."""
@@ -26,11 +34,24 @@ class Orientation(IntEnum):
     ABSOLUTE = 6
 
 
+class Fetched(NamedTuple):
+    """One row of a scroll cursor."""
+
+    number: int
+    row: Row
+    position: int
+    """Row that the server's cursor is on."""
+
+
+Fetch: TypeAlias = Callable[[Orientation, int], Awaitable[Fetched | None]]
+"""Fetches the row with this number; None if there is none."""
+
+
 class ScrollCursor:
     """Moves within the rows of one open scroll cursor."""
 
-    def __init__(self, statement: Statement) -> None:
-        self._statement = statement
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch_row = fetch
         self._row: int | None = 0  # current row; 0 before the first, None after the last
         self._count: int | None = None  # number of rows, once known
         self._reached: int | None = 0  # the row fetched last; None if there was none
@@ -103,5 +124,67 @@ class ScrollCursor:
         return self._count
 
     async def _fetch(self, kind: Orientation, number: int) -> None:
-        found = await self._statement.scroll_fetch(kind, number)
+        found = await self._fetch_row(kind, number)
         self._reached, self._reached_row, self._place = found or (None, None, None)
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+
+async def open_scroll_cursor(statement: Statement, params: Sequence[Value], *, hold: bool) -> ScrollCursor:
+    """Open a scroll cursor, without fetching.
+
+    Wire:     ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
+    Source:   observed: JDBC, scroll.json
+    """
+    statement.row_reader()
+    statement.check_usable()
+    outbox = Outbox()
+    statement.put_cursor(outbox)
+    statement.encoder.put(outbox, params)
+    requests.put_scroll(outbox)
+    if hold:
+        requests.put_hold(outbox)
+    await statement.admit()
+    requests.put_open(outbox)
+    statement.is_open = True
+    statement.exhausted = False
+    raise_for(await statement.session.exchange(outbox, interruptible=True), statement.sql)
+    return ScrollCursor(partial(_fetch, statement))
+
+
+async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fetched | None:
+    """Fetch one row of a scroll cursor.
+
+    Wire:     ID · [RET_TYPE] · SFETCH; the reply is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
+    Source:   observed: JDBC, scroll.json: RET_TYPE every time, one row at a time; an unexpected number ends in an
+              internal error of JDBC. That the row precedes its number: JDBC, which otherwise cannot move back after
+              last(), and informix-driver, which takes the last of several rows for the one of that number (12.10, 14.10
+              and 15)
+    """
+    session, outbox = statement.session, statement.new_request()
+    if statement.ret_types:
+        requests.put_ret_type(outbox, session.capabilities, statement.ret_types)
+    size = max(MIN_FETCH_SIZE, statement.row_size)
+    requests.put_scroll_fetch(outbox, orientation, row, size)
+    reply = await session.exchange(
+        outbox,
+        session.reader(statement.row_reader(), 2 * size + REPLY_SLACK),
+        on_success=partial(_check_fetched, row),
+        interruptible=True,
+    )
+    if reply.closed:
+        statement.is_open = False
+    raise_for(reply, statement.sql)
+    if not (reply.rows and reply.row_number):
+        return None
+    found = row or reply.row_number
+    return Fetched(found, reply.rows[found - reply.row_number - 1], reply.row_number)
+
+
+def _check_fetched(asked: int, reply: Reply) -> None:
+    """Check the reply to a scroll fetch: empty, or rows up to its number, including the *asked* one."""
+    count, number = len(reply.rows), reply.row_number or 0
+    if reply.bad_value is None and count and not 0 <= number - count < (asked or number) <= number:
+        came = f"row {number}" if count == 1 else f"{count} rows up to {number}"
+        raise ProtocolError(f"expected row {asked or 'last'}, got {came}")

@@ -5,63 +5,39 @@ Callers of this module's coroutines hold the session's lock.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from struct import pack
 from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.config.checks import row_maker
 from aioifx.client.config.options import MIN_FETCH_SIZE
+from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate, stored_count
+from aioifx.client.execution.ret_types import ret_types_of
+from aioifx.client.execution.row_plan import RowPlan, row_reader
 from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.session import DML_TYPES, Session, raise_for
-from aioifx.client.sql.hints import hint_for_values
-from aioifx.client.sql.placeholders import ByName
 from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.conversions import PLAIN
 from aioifx.codecs.native import make_encoder
 from aioifx.codecs.param_codegen import EncodeResult, EncodeRun
-from aioifx.codecs.params import ParamEncoder
-from aioifx.codecs.rows import FieldPlan, RowDecoder
-from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError, ProtocolError
+from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory, row_type_of
-from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
+from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire import requests
-from aioifx.wire.inbox import Inbox
-from aioifx.wire.opcodes import MAX_COLUMNS, Op, StatementType
+from aioifx.wire.opcodes import Op, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Done, Reply, ReplyReader, RowReader, read_field_by_field, read_in_runs
+from aioifx.wire.replies import Done, Reply, ReplyReader, RowReader
 
-_REPLY_SLACK: Final = 1 << 20
+REPLY_SLACK: Final = 1 << 20
+"""Bytes that a reply may have beyond its rows."""
 
 _EXECUTE_EOT: Final = pack(">2H", Op.EXECUTE, Op.EOT)
-
-_PLAIN: Final = (tuple, list)
-"""Accepted by the bulk encoder."""
 
 _CONTROLS: Final = frozenset(
     map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
 )
 """Statements that are not interrupted: their outcome would be unknown, and sqlbreak does not end them (documented)."""
-
-
-class RowPlan(NamedTuple):
-    """How tuples are decoded and converted for one row factory."""
-
-    factory: RowFactory[Any]
-    read_rows: RowReader | None
-    """None for the reader of plain tuples."""
-    make: Callable[[Row], Any] | None
-    """Converts each row; None if the reader already returns the final form."""
-
-
-class _RequestTemplate(NamedTuple):
-    """Template of a request that is repeated with other parameters."""
-
-    prefix: bytes
-    """Bytes before the parameters; the whole request if there are none."""
-    suffix: bytes
-    encode: EncodeRun | None
-    """Encodes parameters of common types into the template; None without parameters."""
 
 
 class _OpenRequest(NamedTuple):
@@ -71,7 +47,7 @@ class _OpenRequest(NamedTuple):
     read_rows: RowReader | None
     has_types: bool
     """Whether RET_TYPE had already been sent."""
-    group: _RequestTemplate
+    group: RequestTemplate
     reader: ReplyReader
 
 
@@ -114,12 +90,19 @@ class Statement:
         self._autofree_asked = False
         self._autofree_granted = False
         self._failed = False
-        self._head = self._new_request().take()
+        self._head = self.new_request().take()
         self._name: bytes | None = None
-        self._ret_types = _ret_types_of(self.columns)
+        self.ret_types = ret_types_of(self.columns)
         self.conversions = session.conversions
-        self._adapters = session.conversions.adapters_for(parameters)
-        self._ret_types_sent = not self._ret_types
+        self.encoder = RequestEncoder(
+            sql,
+            parameters,
+            session.code_set,
+            session.conversions.adapters_for(parameters),
+            self.targets,
+            stored_count(self.kind, len(description.columns), len(parameters), sql),
+        )
+        self._ret_types_sent = not self.ret_types
         """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
         self._lost = None if self.kind == StatementType.SELECT else partial(session.on_reply_lost, sql)
@@ -130,12 +113,9 @@ class Statement:
         self._last_reader: ReplyReader | None = None
         self._last_open: _OpenRequest | None = None
         self._row_plan: RowPlan | None = None
-        self._open_templates: dict[tuple[int, bool, bool, bool], _RequestTemplate] = {}
-        self._execute_template: _RequestTemplate | None = None
+        self._open_templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
+        self._execute_template: RequestTemplate | None = None
         self._encode_executions: EncodeRun | None = None
-        self._encoder: ParamEncoder | None = None
-        self._untyped_encoder: ParamEncoder | None = None
-        self._stored_count = _stored_count(self.kind, len(description.columns), len(parameters), sql)
 
     @property
     def cursor_name(self) -> str | None:
@@ -152,17 +132,8 @@ class Statement:
         """
         reader = self._readers.get((row_type, plain))
         if reader is None:
-            decoder = RowDecoder(
-                self.columns,
-                self.session.code_set,
-                strip_char=self.session.strip_char,
-                row_type=row_type,
-                conversions=PLAIN if plain else self.conversions,
-            )
-            if self.session.read_ahead:
-                reader = read_in_runs(decoder, decoder.fast_run)
-            else:
-                reader = read_field_by_field(_field_reader(decoder.fields, row_type))
+            conversions = PLAIN if plain else self.conversions
+            reader = row_reader(self.session, self.columns, row_type, conversions)
             self._readers[row_type, plain] = reader
         return reader
 
@@ -202,8 +173,8 @@ class Statement:
         session = self.session
         size = self._fetch_size(fetch_size)
         self._read_open = read_rows if opening is None else opening(self)
-        self._check_usable()
-        group = self._encode_request(self._open_template(size, hold=hold), params)
+        self.check_usable()
+        group = self.encoder.encode(self._open_template(size, hold=hold), params)
         if not session.runs_unchecked:
             await self.admit()
         reader = self._reply_reader(size)
@@ -238,9 +209,9 @@ class Statement:
         ):
             opening = self._open_request(size, read_rows)
         if self.is_released or self.generation != session.generation:
-            self._check_usable()
+            self.check_usable()
         group = (
-            self._encode_request(opening.group, params) if params or self.parameters else opening.group.prefix
+            self.encoder.encode(opening.group, params) if params or self.parameters else opening.group.prefix
         )
         self._read_open = read_rows
         self.is_open = True  # from here on the server may have a cursor, whatever the reply
@@ -259,13 +230,13 @@ class Statement:
     def _reply_reader(self, size: int) -> ReplyReader:
         """The reader of the reply to a fetch of *size* bytes; cached, since most fetches have the same size."""
         read_rows = self._read_open or self.row_reader()
-        limit = 2 * size + _REPLY_SLACK
+        limit = 2 * size + REPLY_SLACK
         reader = self._last_reader
         if reader is None or reader.limit != limit or reader.read_rows is not read_rows:
             reader = self._last_reader = self.session.reader(read_rows, limit)
         return reader
 
-    def _open_template(self, size: int, *, hold: bool) -> _RequestTemplate:
+    def _open_template(self, size: int, *, hold: bool) -> RequestTemplate:
         """The request of `open`."""
         session = self.session
         # A statement that may have to be opened again must not be released by AUTOFREE.
@@ -275,7 +246,7 @@ class Statement:
         group = self._open_templates.get(key)
         if group is None:
             before, after = Outbox(), Outbox()
-            self._put_cursor(before)
+            self.put_cursor(before)
             if hold:
                 requests.put_hold(after)
             if frees_itself:
@@ -283,13 +254,13 @@ class Statement:
             requests.put_open(after)
             requests.put_id(after, self.statement_id)
             if not self._ret_types_sent:
-                requests.put_ret_type(after, session.capabilities, self._ret_types)
+                requests.put_ret_type(after, session.capabilities, self.ret_types)
             requests.put_fetch(after, size)
             requests.put_eot(after)
-            group = self._open_templates[key] = self._template(before.take(), after.take())
+            group = self._open_templates[key] = self.encoder.template(before.take(), after.take())
         return group
 
-    def _put_cursor(self, outbox: Outbox) -> None:
+    def put_cursor(self, outbox: Outbox) -> None:
         """ID · CURNAME."""
         requests.put_id(outbox, self.statement_id)
         if self._name is None:
@@ -302,13 +273,13 @@ class Statement:
         Raises:   InterfaceError: the statement was closed before its last row.
         """
         if self.exhausted:
-            self._check_usable()
+            self.check_usable()
             return []
         return self.accept_block(await self.session.dispatcher.reply(self.send_fetch()))
 
     def send_fetch(self) -> InFlight[Reply]:
         """Request the next block without waiting; `accept_block` converts the reply to rows."""
-        outbox, size = self._new_request(), self._fetch_size()
+        outbox, size = self.new_request(), self._fetch_size()
         requests.put_fetch(outbox, size)
         return self.session.send(outbox, self._reply_reader(size), interruptible=True, on_lost=self._lost)
 
@@ -355,54 +326,6 @@ class Statement:
             self.exhausted = self._is_last(reply.done)
         raise_for(reply, self.sql)
         raise AssertionError("the reply holds no error")
-
-    async def open_scroll(self, params: Sequence[Value], *, hold: bool) -> None:
-        """Open a scroll cursor, without fetching.
-
-        Wire:     ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
-        Source:   observed: JDBC, scroll.json
-        """
-        self.row_reader()
-        self._check_usable()
-        outbox = Outbox()
-        self._put_cursor(outbox)
-        self._put_params(outbox, params)
-        requests.put_scroll(outbox)
-        if hold:
-            requests.put_hold(outbox)
-        await self.admit()
-        requests.put_open(outbox)
-        self.is_open = True
-        self.exhausted = False
-        raise_for(await self.session.exchange(outbox, interruptible=True), self.sql)
-
-    async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row, int] | None:
-        """Fetch one row of a scroll cursor: its number, the row, and the position of the server's cursor.
-
-        Wire:     ID · [RET_TYPE] · SFETCH; the reply is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
-        Source:   observed: JDBC, scroll.json: RET_TYPE every time, one row at a time; an unexpected number ends in an
-                  internal error of JDBC. That the row precedes its number: JDBC, which otherwise cannot move back
-                  after last(), and informix-driver, which takes the last of several rows for the one of that number
-                  (12.10, 14.10 and 15)
-        """
-        outbox = self._new_request()
-        if self._ret_types:
-            requests.put_ret_type(outbox, self.session.capabilities, self._ret_types)
-        size = max(MIN_FETCH_SIZE, self.row_size)
-        requests.put_scroll_fetch(outbox, kind, row, size)
-        reply = await self.session.exchange(
-            outbox,
-            self.session.reader(self.row_reader(), 2 * size + _REPLY_SLACK),
-            on_success=lambda reply: _check_scrolled(reply, row),
-            interruptible=True,
-        )
-        if reply.closed:
-            self.is_open = False
-        raise_for(reply, self.sql)
-        if not (reply.rows and reply.row_number):
-            return None
-        found = row or reply.row_number
-        return found, reply.rows[found - reply.row_number - 1], reply.row_number
 
     def discard_prefetched(self, in_flight: InFlight[Reply]) -> None:
         """Drop a prefetched block, but note whether it closed the cursor."""
@@ -465,8 +388,8 @@ class Statement:
         """
         session = self.session
         if self.is_released or self.generation != session.generation:
-            self._check_usable()
-        group = self._encode_request(self._execute_template or self._get_execute_template(), params)
+            self.check_usable()
+        group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
         if not session.runs_unchecked:
             await self.admit()
         done = None if self.kind in DML_TYPES else self._on_executed
@@ -503,12 +426,12 @@ class Statement:
     def put_execution(self, outbox: Outbox, params: Sequence[Value], row: int) -> None:
         """Encode one row of a pipelined executemany."""
         outbox.raw(self._head)
-        self._put_params(outbox, params, row)
+        self.encoder.put(outbox, params, row)
         outbox.raw(_EXECUTE_EOT)
 
-    def _new_request(self) -> Outbox:
+    def new_request(self) -> Outbox:
         """A new request, starting with SQ_ID."""
-        self._check_usable()
+        self.check_usable()
         outbox = Outbox()
         requests.put_id(outbox, self.statement_id)
         return outbox
@@ -518,86 +441,17 @@ class Statement:
         """Whether the statement can be used: not released, and its database is still open."""
         return not self.is_released and self.generation == self.session.generation
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Raise InterfaceError unless `is_usable`."""
         if self.is_released:
             raise InterfaceError("the statement is closed")
         if self.generation != self.session.generation:
             raise InterfaceError("the statement was prepared before another database was opened")
 
-    def _template(self, before: bytes, after: bytes) -> _RequestTemplate:
-        """A template with parameters between *before* and *after*, if the statement has any."""
-        types = self.parameters
-        if not types:
-            return _RequestTemplate(before + after, b"", None)
-        head = before + pack(">2H", Op.BIND, len(types))
-        encode = make_encoder(types, self.session.code_set, head, after, self._adapters)
-        return _RequestTemplate(before, after, encode)
-
-    def _get_execute_template(self) -> _RequestTemplate:
+    def _get_execute_template(self) -> RequestTemplate:
         if self._execute_template is None:
-            self._execute_template = self._template(self._head, _EXECUTE_EOT)
+            self._execute_template = self.encoder.template(self._head, _EXECUTE_EOT)
         return self._execute_template
-
-    def _encode_request(self, group: _RequestTemplate, params: Sequence[Value]) -> bytes | bytearray:
-        """*group* with encoded parameters."""
-        encode = group.encode
-        if encode is None:
-            if params:
-                check_count(self.sql, 0, params)
-            return group.prefix
-        filled = bytearray()
-        plain = params if params.__class__ in _PLAIN else tuple(params)
-        if encode(iter((plain,)), filled, 0)[0]:
-            return filled
-        outbox = Outbox()
-        outbox.raw(group.prefix)
-        self._put_params(outbox, params)
-        outbox.raw(group.suffix)
-        return outbox.take()
-
-    def _put_params(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
-        """Encode parameters with the reference encoder, which raises detailed errors."""
-        if self.parameters:
-            try:
-                body = self._encode(params, row)
-            except (DataError, NotSupportedError) as error:
-                self._add_context(error, params)
-                raise
-            requests.put_bind(outbox, body)
-        else:
-            check_count(self.sql, 0, params)
-
-    def _add_context(self, error: DatabaseError, params: Sequence[Value]) -> None:
-        """Add to a parameter's error its name, the target column and the statement."""
-        error.sql, number = self.sql, error.parameter
-        if number is not None:
-            if isinstance(params, ByName):
-                text = str(error).replace(f"parameter {number}", f"parameter :{params.names[number - 1]}", 1)
-                error.args = (text,)
-            elif error.row_index is None and (hint := hint_for_values(self.sql, 1, params)):
-                error.args = (f"{error}; {hint}",)
-            if len(self.targets) == len(params):
-                error.column = self.targets[number - 1].name
-
-    def _encode(self, params: Sequence[Value], row: int | None) -> bytes:
-        if self._encoder is None:
-            self._encoder = ParamEncoder(self.parameters, self.session.code_set, self._adapters)
-        try:
-            return self._encoder.encode(params, row=row)
-        except DataError:
-            if self._stored_count >= len(self.parameters):
-                raise
-        # A parameter that is compared, not stored, may exceed the type that the server describes for it:
-        # WHERE smallint_column < 100000 is valid. It is then sent with its own type, and the server decides.
-        if self._untyped_encoder is None:
-            types = [
-                sqltype
-                if index < self._stored_count or (sqltype and sqltype.kind == TypeCode.BOOLEAN)
-                else None
-                for index, sqltype in enumerate(self.parameters)
-            ]
-            self._untyped_encoder = ParamEncoder(types, self.session.code_set, self._adapters)
-        return self._untyped_encoder.encode(params, row=row)
 
     # -- close and release --------------------------------------------------------------------------------------------
 
@@ -620,165 +474,3 @@ class Statement:
             freed = self._autofree_granted and not self._failed
             self.session.release_later(self.statement_id, cursor=self.is_open, release=not freed)
         self.is_open, self.exhausted = False, True
-
-
-async def prepare(session: Session, sql: str, params: Sequence[Value] | None = None) -> Statement:
-    """PREPARE, and CIDESCRIBE where there are parameters.
-
-    Args:     params: the values, if known, to choose the parameter types.
-
-    Wire:     PREPARE · NDESCRIBE · WANTDONE, then ID · CIDESCRIBE
-    Raises:   Before anything is sent: ProgrammingError, DataError: the text is not a statement, not in the code set, or
-              not a query on a read-only connection. InterfaceError: wrong number of values, or see `Session.check`.
-    Source:   observed: JDBC, prepared.json; JDBC describes parameters even if there are none
-    """
-    placeholders = scan(sql).placeholders
-    if placeholders > MAX_COLUMNS:
-        raise InterfaceError(f"{placeholders} parameters: a statement takes {MAX_COLUMNS} at most")
-    if params is not None:
-        check_count(sql, placeholders, params)
-    session.check(sql)
-    outbox = Outbox()
-    requests.put_prepare(outbox, session.capabilities, session.code_set.encode(sql), placeholders)
-    session.stats.statements += 1
-    prepared = await session.exchange(
-        outbox, on_success=_check_described, on_orphan=partial(_put_down, session)
-    )
-    raise_for(prepared, sql)
-    assert prepared.description is not None
-    statement_id = prepared.description.statement_id
-    if not placeholders:
-        return Statement(session, sql, prepared, ())
-    try:
-        parameters = await _describe_parameters(session, prepared, placeholders)
-    except BaseException:
-        session.release_later(statement_id, cursor=False, release=True)
-        raise
-    return Statement(session, sql, prepared, parameters)
-
-
-def _check_described(prepared: Reply) -> None:
-    """Raise ProtocolError unless the reply to PREPARE describes the statement; that ends the connection."""
-    if prepared.description is None:
-        raise ProtocolError("the server did not describe the prepared statement")
-
-
-def _put_down(session: Session, prepared: Reply) -> None:
-    """Release the statement of an abandoned PREPARE."""
-    if prepared.description is not None and prepared.error is None:
-        session.release_later(prepared.description.statement_id, cursor=False, release=True)
-
-
-def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:
-    """Raise InterfaceError unless there is one value for each placeholder."""
-    if len(params) != expected:
-        one = "parameter" if expected == 1 else "parameters"
-        hint = hint_for_values(sql, expected, params)
-        raise InterfaceError(
-            f"{expected} {one} expected, {len(params)} given" + (f"; {hint}" if hint else "")
-        )
-
-
-def check_sequence(params: object, what: str) -> None:
-    """Raise InterfaceError unless *params* is a sequence of values; text and mappings are not."""
-    kind = type(params).__name__
-    if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
-        hint = "; pass a mapping as named=, and write :name in the statement"
-        raise InterfaceError(
-            f"{what}: expected a sequence, got {kind}" + (hint if isinstance(params, dict) else "")
-        )
-
-
-async def _describe_parameters(
-    session: Session, prepared: Reply, placeholders: int
-) -> tuple[SqlType | None, ...]:
-    description = prepared.description
-    assert description is not None
-    described: tuple[SqlType, ...] = ()
-    if session.capabilities.describe_input:
-        outbox = Outbox()
-        requests.put_id(outbox, description.statement_id)
-        requests.put_describe_input(outbox)
-        reply = await session.exchange(outbox)
-        if reply.error is None:
-            described = reply.parameters or ()
-    if len(described) == placeholders:
-        return described
-    if description.statement_type == StatementType.INSERT and len(description.columns) == placeholders:
-        return tuple(column.type for column in description.columns)
-    return (None,) * placeholders
-
-
-def _stored_count(kind: int, columns: int, parameters: int, sql: str) -> int:
-    """Number of leading parameters that are stored into the column describing them; the others are compared."""
-    if kind == StatementType.INSERT and columns == parameters:
-        return parameters
-    if kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
-        return scan(sql).before_where
-    return 0
-
-
-def _check_scrolled(reply: Reply, asked: int) -> None:
-    """Check the reply to a scroll fetch: empty, or rows up to its number, including the *asked* one."""
-    count, number = len(reply.rows), reply.row_number or 0
-    if reply.bad_value is None and count and not 0 <= number - count < (asked or number) <= number:
-        came = f"row {number}" if count == 1 else f"{count} rows up to {number}"
-        raise ProtocolError(f"expected row {asked or 'last'}, got {came}")
-
-
-_TEXT_UNASKED: Final = frozenset(
-    map(int, (TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.ROW, TypeCode.COLLECTION))
-)
-
-
-def _ret_types_of(columns: Sequence[Column]) -> tuple[SqlType, ...]:
-    """The types for SQ_RET_TYPE; empty if every column is sent in its own form anyway.
-
-    Source:   observed: JDBC, select.json: LVARCHAR as 43, BOOLEAN as 45, other extended types as 44; owners15.json: the
-              latter two with the described owner. Without RET_TYPE, ROW and collections are sent as text on 12.10,
-              14.10 and 15; their form with it is unknown.
-    """
-    kinds = {column.type.kind for column in columns}
-    if not any(map(requests.is_named, kinds)) or not kinds.isdisjoint(_TEXT_UNASKED):
-        return ()
-    return tuple(ret_type(column.type) for column in columns)
-
-
-def ret_type(sqltype: SqlType) -> SqlType:
-    """The type in which a column is sent after SQ_RET_TYPE."""
-    kind = sqltype.kind
-    if kind == TypeCode.LVARCHAR:
-        return SqlType(TypeCode.LVARCHAR, sqltype.length)
-    if kind == TypeCode.BOOLEAN:
-        owner = (
-            sqltype.owner if sqltype.extended_name == "boolean" else ""
-        )  # not the owner of a DISTINCT type
-        return SqlType(TypeCode.BOOLEAN, sqltype.length, owner=owner, extended_name="boolean")
-    if kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED):
-        kind = TypeCode.OPAQUE
-    owner, name = (sqltype.owner, sqltype.extended_name) if requests.is_named(kind) else ("", "")
-    return SqlType(kind, sqltype.length, owner=owner, extended_name=name)
-
-
-def _field_reader(
-    fields: Sequence[FieldPlan], row_type: type[Row] = tuple
-) -> Callable[[Inbox, int], Awaitable[Row]]:
-    """Reads a row field by field, with one await each; *end* guards against sizes beyond the row."""
-
-    async def read_row(inbox: Inbox, end: int) -> Row:
-        values: list[Value] = []
-        for field in fields:
-            await _need_within(inbox, field.head or field.width, end)
-            head = bytes(inbox.data[inbox.pos : inbox.pos + field.head])
-            size = field.head + field.rest(head) if field.head else field.width
-            await _need_within(inbox, size, end)
-            values.append(field.decode(inbox.take(size)))
-        return row_type(values)
-
-    return read_row
-
-
-async def _need_within(inbox: Inbox, count: int, end: int) -> None:
-    if inbox.consumed + count > end:
-        raise ProtocolError("a field extends beyond its row")
-    await inbox.need(count)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
+from aioifx.client.execution.parameters import check_count
+from aioifx.client.execution.prepare import prepare
 from aioifx.client.execution.result import DATABASE_TYPES
-from aioifx.client.execution.statement import Statement, check_count, prepare
+from aioifx.client.execution.statement import Statement
 from aioifx.client.session.session import Session, note_sql
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout

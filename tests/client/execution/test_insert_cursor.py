@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.client.execution.insert_cursor import InsertCursor
-from aioifx.client.execution.statement import prepare
+from aioifx.client.execution.prepare import prepare
 from aioifx.codecs.rows import decode_row
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, InterfaceError, NotSupportedError

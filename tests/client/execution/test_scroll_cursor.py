@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import aioifx
 from aioifx.client.api.cursor import Cursor
-from aioifx.client.execution.scroll_cursor import Orientation, ScrollCursor
-from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.scroll_cursor import Fetched, Orientation, ScrollCursor
 from aioifx.errors import (
     ConnectionLost,
     DatabaseError,
@@ -23,7 +22,6 @@ from aioifx.errors import (
     ProgrammingError,
     ProtocolError,
 )
-from aioifx.sqltypes import Row
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import Op, StatementType
 from tests.scripted import (
@@ -273,13 +271,13 @@ class Rows:
         self.stands = 0
         self.asked: list[tuple[Orientation, int]] = []
 
-    async def scroll_fetch(self, kind: int, row: int) -> tuple[int, Row, int] | None:
-        self.asked.append((Orientation(kind), row))
+    async def fetch(self, kind: Orientation, row: int) -> Fetched | None:
+        self.asked.append((kind, row))
         if kind == Orientation.NEXT:
             assert row == self.stands + 1, "the server and the client do not agree on what comes next"
         number = self.count if kind == Orientation.LAST else row
         self.stands = number if 1 <= number <= self.count else -1
-        return (number, (number,), number) if self.stands > 0 else None
+        return Fetched(number, (number,), number) if self.stands > 0 else None
 
 
 class Model:
@@ -344,7 +342,7 @@ walks = st.lists(
 @given(st.integers(0, 6), walks)
 def test_moves_lead_where_they_lead_in_a_list(count: int, walk: list[tuple[str, int]]) -> None:
     server, model = Rows(count), Model(count)
-    scrolling = ScrollCursor(cast(Statement, server))
+    scrolling = ScrollCursor(server.fetch)
     for move, by in walk:
         before = len(server.asked)
         assert ran(moved(scrolling, move, by)) == model.moved(move, by)
@@ -356,7 +354,7 @@ def test_moves_lead_where_they_lead_in_a_list(count: int, walk: list[tuple[str, 
 @given(st.integers(0, 20))
 def test_going_forward_asks_for_each_row_once_and_once_for_the_end(count: int) -> None:
     server = Rows(count)
-    scrolling = ScrollCursor(cast(Statement, server))
+    scrolling = ScrollCursor(server.fetch)
     assert [ran(scrolling.next()) for _ in range(count)] == [(n,) for n in range(1, count + 1)]
     assert [ran(scrolling.next()) for _ in range(3)] == [None] * 3
     assert server.asked == [(Orientation.NEXT, n) for n in range(1, count + 2)]
@@ -368,7 +366,7 @@ def test_going_forward_asks_for_each_row_once_and_once_for_the_end(count: int) -
 
 def test_a_number_that_no_row_can_have_is_not_asked_for() -> None:
     server = Rows(3)
-    scrolling = ScrollCursor(cast(Statement, server))
+    scrolling = ScrollCursor(server.fetch)
     for number in (0, 2**31, 10**30):
         assert ran(scrolling.absolute(number)) is None
     assert server.asked == []

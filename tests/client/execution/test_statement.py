@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -10,30 +9,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.execution.statement import _ret_types_of
 from aioifx.errors import (
-    ConnectionLost,
-    DataError,
     Deadlock,
-    InterfaceError,
-    NotSupportedError,
     OperationalError,
-    ProgrammingError,
-    ProtocolError,
     RowLocked,
     SQLSyntaxError,
-    UndefinedTable,
     UniqueViolation,
 )
 from aioifx.rows import tuple_row
-from aioifx.sqltypes import SqlType, TypeCode
-from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import StatementType
-from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import read_reply
 from aioifx.wire.requests import CurName
-from tests.feeding import feed
 from tests.scripted import (
     C1,
     CHUNKINGS,
@@ -42,7 +28,6 @@ from tests.scripted import (
     FLAG,
     INTEGER,
     PREPARE,
-    TEXT,
     Chunking,
     Delayed,
     Exchange,
@@ -51,7 +36,6 @@ from tests.scripted import (
     cancel_at,
     close,
     closing,
-    column,
     described,
     done,
     error,
@@ -69,7 +53,6 @@ from tests.scripted import (
     whole,
     without_describe_input,
 )
-from tests.wire.frames import frames
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -493,39 +476,6 @@ async def test_what_we_send_is_what_jdbc_sent(call: Call, read_ahead: bool, chun
         assert result == call.result
 
 
-def ret_type_in(data: bytes) -> bytes:
-    """The last column of the SQ_RET_TYPE in a frame of put.json, whose rows follow it."""
-    return data[data.index(b"\0\x2d") : data.index(b"\0\x11\0\0", 60)]
-
-
-async def test_a_boolean_is_asked_for_as_jdbc_asks_for_it() -> None:
-    frame = next(f for f in frames("put") if f.side == "C" and b"boolean" in f.data and b"\0\x64" in f.data)
-    wanted = ret_type_in(frame.data)
-    assert wanted == bytes.fromhex("002d 0000 0007 626f6f6c65616e 00 00000001")
-    ownerless = column(
-        "flag", TypeCode.UDTFIXED, 1, extended_id=5, extended_name="boolean"
-    )  # as the rig described it
-    async with talking(
-        (PREPARE, described(2, ownerless)),
-        ("Id(2) CurName Open Id(2) RetType(1) Fetch", raw_row(b"\0\0\0\0\1\1") + done(1) + EOT),
-        closing(2),
-    ) as (conn, peer):
-        assert await conn.fetchval("select flag from t") is True
-        assert wanted + b"\0\x09" in peer.groups[1]
-
-
-async def test_an_lvarchar_is_asked_for_as_43_without_a_name_and_the_other_columns_as_they_are() -> None:
-    row = b"\0\0\0\7" + b"\0\0\0\0\3abc"
-    async with talking(
-        (PREPARE, described(2, C1, TEXT)),
-        ("Id(2) CurName Open Id(2) RetType(2) Fetch", raw_row(row) + done(1) + EOT),
-        closing(2),
-    ) as (conn, peer):
-        assert await conn.fetch("select c1, text from t") == [(7, "abc")]
-        asked = bytes.fromhex("0064 0001 00020002 00000004002b 0000 0000 00000800")
-        assert asked + b"\0\x09" in peer.groups[1]
-
-
 async def test_ret_type_is_sent_with_the_first_fetch_only() -> None:
     """As JDBC does: what a cursor was asked for holds for later executions of the same statement."""
     answer = raw_row(b"\0\0\0\0\1\1") + done(1) + EOT
@@ -615,50 +565,6 @@ async def test_the_first_row_asks_for_the_least_buffer_and_for_no_more_than_one_
         closing(0),
     ) as (conn, _):
         assert await conn.fetchrow("select c1 from t") == (7,)
-
-
-MARKS = ", ".join("?" * 32_768)
-VERY_MANY = tuple(range(32_768))
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda conn: conn.fetch(f"select c1 from t where c1 in ({MARKS})", *VERY_MANY),
-        lambda conn: conn.fetchrow(f"select c1 from t where c1 in ({MARKS})", *VERY_MANY),
-        lambda conn: conn.execute(f"delete from t where c1 in ({MARKS})", *VERY_MANY),
-        lambda conn: conn.execute(f"delete from t where c1 in ({MARKS})"),
-        lambda conn: conn.executemany(f"delete from t where c1 in ({MARKS})", [VERY_MANY]),
-        lambda conn: conn.prepare(f"select c1 from t where c1 in ({MARKS})"),
-        lambda conn: conn.cursor().execute(f"select c1 from t where c1 in ({MARKS})", VERY_MANY),
-        lambda conn: conn.cursor(scroll=True).execute(f"select c1 from t where c1 in ({MARKS})", VERY_MANY),
-        lambda conn: anext(conn.stream(f"select c1 from t where c1 in ({MARKS})", *VERY_MANY)),
-        lambda conn: conn.load("t", [VERY_MANY]),
-        lambda conn: conn.call("p", *VERY_MANY),
-        lambda conn: conn.fetch(
-            "select c1 from t where c1 in (" + ", ".join(f":{n}" for n in range(1, 32_769)) + ")",
-            named=VERY_MANY,
-        ),
-    ],
-)
-async def test_more_parameters_than_a_count_can_tell_are_refused(
-    call: Callable[[Connection], Awaitable[object]],
-) -> None:
-    async with talking() as (conn, _):
-        with pytest.raises(InterfaceError, match="32768 parameters: a statement takes 32767 at most"):
-            await call(conn)
-
-
-async def test_as_many_parameters_as_a_count_can_tell_are_sent() -> None:
-    sql = f"delete from t where c1 in ({MARKS[3:]})"
-    async with talking(
-        (PREPARE, described(0, kind=StatementType.DELETE)),
-        (None, takes(*[INTEGER] * 32_767)),
-        (None, done(7) + EOT),
-        release(0),
-    ) as (conn, peer):
-        assert (await conn.execute(sql, *VERY_MANY[1:])).rowcount == 7
-        assert peer.groups[2].count(bytes.fromhex("0002 0000 0a00")) == 32_767
 
 
 async def test_a_query_that_is_executed_has_its_rows_counted() -> None:
@@ -790,49 +696,6 @@ async def test_an_insert_that_describes_columns_returns_no_rows() -> None:
         assert await conn.fetch("insert into t values(?)", 1) == []
 
 
-async def test_the_columns_of_an_insert_describe_its_parameters_when_the_server_does_not() -> None:
-    capabilities = Capabilities(describe_input=False)
-    async with talking(
-        (PREPARE, described(1, column("a", TypeCode.SMALLINT, 2), kind=StatementType.INSERT)),
-        (bytes.fromhex("0004 0001 0005 0001 0001 0000 0500 0007 0007 000c"), done(1) + EOT),
-        release(1),
-        capabilities=capabilities,
-        peer_dialect=capabilities,
-    ) as (conn, _):
-        assert (await conn.execute("insert into t values(?)", 7)).rowcount == 1
-
-
-async def test_a_parameter_without_a_described_type_goes_by_its_own() -> None:
-    async with talking(
-        (PREPARE, described(1, C1)),
-        ("Id(1) DescribeInput", error(-201) + EOT),  # a server that cannot; its error is ignored
-        (opening(1, bound=True), ints(4) + done(1) + EOT),
-        closing(1),
-    ) as (conn, peer):
-        assert await conn.fetch("select c1 from t where a = ?", 7) == [(4,)]
-        assert bytes.fromhex("0005 0001 0002 0000 0a00 00000007") in peer.groups[2]
-
-
-async def test_a_value_that_is_compared_may_exceed_the_described_type() -> None:
-    async with talking(
-        (PREPARE, described(1, C1)),
-        ("Id(1) DescribeInput", takes(SqlType(TypeCode.SMALLINT, 2))),
-        (opening(1, bound=True), ints(4) + done(1) + EOT),
-        closing(1),
-    ) as (conn, _):
-        assert await conn.fetch("select c1 from t where a < ?", 100_000) == [(4,)]
-
-
-async def test_a_value_that_is_stored_may_not() -> None:
-    async with talking(
-        (PREPARE, described(1, column("a", TypeCode.SMALLINT, 2), kind=StatementType.INSERT)),
-        ("Id(1) DescribeInput", takes(SqlType(TypeCode.SMALLINT, 2))),
-        release(1),
-    ) as (conn, _):
-        with pytest.raises(DataError, match="parameter 1"):
-            await conn.execute("insert into t values(?)", 100_000)
-
-
 # -- several statements -----------------------------------------------------------------------------------------------
 
 
@@ -903,17 +766,6 @@ async def test_an_error_in_the_middle_of_a_fetch_leaves_the_connection_usable(
         assert await conn.fetch("select c1 from u") == [(5,)]
 
 
-async def test_a_statement_that_fails_to_prepare_leaves_nothing_to_release() -> None:
-    async with talking(
-        (PREPARE, error(-206, -111, offset=15, token="nowhere") + EOT),
-        select_ints(0, 1),
-    ) as (conn, _):
-        with pytest.raises(UndefinedTable, match="nowhere") as caught:
-            await conn.fetch("select c1 from nowhere")
-        assert (caught.value.sqlstate, caught.value.offset, caught.value.row_index) == ("42S02", 15, None)
-        assert await conn.fetch("select c1 from t") == [(1,)]
-
-
 async def test_a_statement_that_fails_to_execute_is_released() -> None:
     async with talking(
         (PREPARE, described(3, kind=StatementType.UPDATE)),
@@ -923,209 +775,3 @@ async def test_a_statement_that_fails_to_execute_is_released() -> None:
     ) as (conn, _):
         with pytest.raises(UniqueViolation, match=r"owner\.u1"):
             await conn.execute("update t set a = ?", 1)
-
-
-@buffered_or_not
-@any_chunks
-async def test_a_bad_value_in_the_middle_of_a_block_keeps_the_framing(
-    read_ahead: bool, chunks: Chunking
-) -> None:
-    name = column("name", TypeCode.VARCHAR, 10)
-    answer = raw_row(b"\2ok") + raw_row(b"\3\xff\xfe!") + raw_row(b"\5later") + done(3) + EOT
-    async with talking(
-        (PREPARE, described(2, name)),
-        (opening(2), answer),
-        closing(2),
-        select_ints(2, 1),
-        read_ahead=read_ahead,
-        chunks=chunks,
-        locale="en_US.utf8",
-    ) as (conn, _):
-        with pytest.raises(DataError, match="column 'name'"):
-            await conn.fetch("select name from t")
-        assert await conn.fetch("select c1 from t") == [(1,)]
-
-
-async def test_a_bad_value_before_the_end_of_rows_closes_the_cursor() -> None:
-    name = column("name", TypeCode.VARCHAR, 10)
-    async with talking(
-        (PREPARE, described(2, name)),
-        (opening(2), raw_row(b"\1\xff") + EOT),
-        closing(2),
-        locale="en_US.utf8",
-    ) as (conn, _):
-        with pytest.raises(DataError):
-            await conn.fetch("select name from t")
-
-
-@pytest.mark.parametrize("case", ["ret_type_owner", "ret_type_no_owner"])
-def test_the_forms_that_are_asked_for_name_the_owners_that_were_described(case: str) -> None:
-    _, prepared, _, _, asked, *_ = [frame.data for frame in frames("owners15") if frame.case == case]
-    described, _ = feed(lambda inbox: read_reply(inbox, Capabilities()), [prepared])
-    assert described.description is not None
-    outbox = Outbox()
-    requests.put_ret_type(outbox, Capabilities(), _ret_types_of(described.description.columns))
-    assert outbox.take() == asked[4:].removesuffix(b"\0\x09\0\0\x20\0\0\0" + EOT)
-
-
-@pytest.mark.parametrize("case", ["bind_owner", "bind_no_owner"])
-async def test_parameters_name_the_owners_that_were_described(case: str) -> None:
-    async with talking(played("owners15", case), statement_cache_size=0) as (conn, _):
-        for sql, value in (
-            ("insert into boolt values (?)", True),
-            ("insert into lvt values (?)", "x"),
-            ("insert into jsont values (?)", "{}"),
-        ):
-            async with await conn.prepare(sql) as statement:
-                await statement.execute(value)
-                await statement.execute(None)
-                if value is True:
-                    await statement.execute(None)
-
-
-def test_nothing_is_asked_for_where_a_column_is_a_row_or_a_collection() -> None:
-    """Without any SQ_RET_TYPE they come as text (observed: 12.10, 14.10 and 15)."""
-    assert [form.code for form in _ret_types_of([C1, FLAG])] == [TypeCode.INTEGER, TypeCode.BOOLEAN]
-    for kind in (TypeCode.ROW, TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION):
-        assert _ret_types_of([C1, FLAG, column("c", kind)]) == ()
-
-
-async def test_a_column_that_cannot_be_decoded_is_refused_before_the_cursor_opens() -> None:
-    blob = column("b", TypeCode.UDTFIXED, 72, extended_id=10, owner="informix", extended_name="blob")
-    async with talking((PREPARE, described(2, blob)), release(2)) as (conn, _):
-        with pytest.raises(NotSupportedError, match="'b'"):
-            await conn.fetch("select b from t")
-
-
-@pytest.mark.parametrize("answer", [EOT, done() + EOT, error(100) + EOT, error(0) + EOT])
-async def test_a_prepare_without_a_description_ends_the_connection(answer: bytes) -> None:
-    async with talking((PREPARE, answer)) as (conn, _):
-        with pytest.raises(ProtocolError, match="describe") as caught:
-            await conn.fetch("select c1 from t")
-        assert conn.is_closed() and not caught.value.connection_usable
-
-
-# -- wrong input: nothing is sent -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sql", ["", "   ", "-- nothing", "/* only this", "select 'a\0b' from t"])
-async def test_text_that_is_not_a_statement_is_not_sent(sql: str) -> None:
-    async with talking() as (conn, peer):
-        for call in (conn.fetch, conn.execute, conn.prepare, conn.fetchval, conn.cursor().execute):
-            with pytest.raises(ProgrammingError):
-                await call(sql)
-        assert peer.received == b""
-
-
-async def test_a_text_outside_of_the_code_set_is_not_sent() -> None:
-    async with talking() as (conn, peer):
-        for call in (conn.fetch, conn.execute, conn.prepare):
-            with pytest.raises(DataError, match="offset 8"):
-                await call("select '€' from t")
-        assert peer.received == b""
-
-
-@pytest.mark.parametrize("sql", [None, 7, b"select 1", ["select 1"]])
-async def test_a_statement_that_is_not_text_is_not_sent(sql: Any) -> None:
-    async with talking() as (conn, peer):
-        with pytest.raises(InterfaceError, match="sql"):
-            await conn.fetch(sql)
-        assert peer.received == b""
-
-
-@pytest.mark.parametrize(
-    ("sql", "args"),
-    [
-        ("select c1 from t", (1,)),
-        ("select c1 from t where a = ?", ()),
-        ("select c1 from t where a = ?", (1, 2)),
-        ("insert into t values('?', ?)", (1, 2)),
-        ("delete from t", (1,)),
-    ],
-)
-async def test_a_wrong_number_of_parameters_is_refused_before_anything_is_sent(
-    sql: str, args: tuple[int, ...]
-) -> None:
-    async with talking() as (conn, peer):
-        for call in (conn.fetch, conn.fetchrow, conn.fetchval, conn.execute):
-            with pytest.raises(InterfaceError, match=f"{len(args)} given"):
-                await call(sql, *args)
-        with pytest.raises(InterfaceError, match=f"{len(args)} given"):
-            await conn.cursor().execute(sql, args)
-        with pytest.raises(InterfaceError, match=f"{len(args)} given"):
-            await anext(conn.stream(sql, *args))
-        assert peer.received == b""
-
-
-async def test_a_value_of_the_wrong_type_is_refused_before_it_is_bound() -> None:
-    class Stranger:
-        pass
-
-    async with talking(
-        (PREPARE, described(2, C1)),
-        ("Id(2) DescribeInput", takes(INTEGER, INTEGER)),
-        release(2),
-    ) as (conn, _):
-        with pytest.raises(DataError, match="parameter 2"):
-            await conn.fetch("select c1 from t where a = ? and b = ?", 1, Stranger())
-
-
-async def test_a_prepared_statement_refuses_a_wrong_number_too() -> None:
-    async with (
-        talking(
-            (PREPARE, described(2, kind=StatementType.DELETE)),
-            ("Id(2) DescribeInput", takes(INTEGER)),
-            ("Id(2) Bind(1) Execute", done(1) + EOT),
-            release(2),
-        ) as (conn, peer),
-        await conn.prepare("delete from t where a = ?") as statement,
-    ):
-        for args in ((), (1, 2)):
-            with pytest.raises(InterfaceError, match="1 parameter expected"):
-                await statement.execute(*args)
-        assert len(peer.groups) == 2
-        await statement.execute(1)
-
-
-# -- rows that are not rows -------------------------------------------------------------------------------------------
-
-
-@buffered_or_not
-@any_chunks
-@pytest.mark.parametrize(
-    "row",
-    [raw_row(b"\0\0\0\1\0"), raw_row(b"\0\0\1"), bytes.fromhex("000e 0000 ffffffff 00000001")],
-    ids=["too long", "too short", "of negative size"],
-)
-async def test_a_row_whose_fields_do_not_fill_it_ends_the_connection(
-    row: bytes, read_ahead: bool, chunks: Chunking
-) -> None:
-    async with talking(
-        (PREPARE, described(2, C1)),
-        (opening(2), ints(1) + row + done(2) + EOT),
-        read_ahead=read_ahead,
-        chunks=chunks,
-    ) as (conn, _):
-        with pytest.raises(ProtocolError):
-            await conn.fetch("select c1 from t")
-        assert conn.is_closed()
-        with pytest.raises(ConnectionLost):
-            await conn.fetch("select c1 from t")
-
-
-async def test_a_negative_row_count_closes_the_connection_and_does_not_hang() -> None:
-    async with talking((PREPARE, described(2, C1)), (opening(2), ints(1) + done(-7) + EOT)) as (conn, _):
-        with pytest.raises(ProtocolError, match="-7 rows"):
-            await conn.fetch("select c1 from t")
-        assert conn.is_closed()
-
-
-async def test_a_block_that_does_not_end_is_cut_off() -> None:
-    endless = ints(*range(1000)) * 100  # 1.2 MB, for a buffer of 4 KB
-    async with talking(
-        (PREPARE, described(2, C1)),
-        (opening(2, 4096), endless),
-        fetch_size=4096,
-    ) as (conn, _):
-        with pytest.raises(ProtocolError, match="longer than"):
-            await asyncio.wait_for(conn.fetch("select c1 from t"), 10)

@@ -1,0 +1,166 @@
+"""A statement's parameters: their number and form, and their encoding into requests. Never: what is sent when."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from struct import pack
+from typing import Final, NamedTuple
+
+from aioifx.client.sql.hints import hint_for_values
+from aioifx.client.sql.placeholders import ByName
+from aioifx.client.sql.scanner import scan
+from aioifx.codecs.conversions import Adapters
+from aioifx.codecs.native import make_encoder
+from aioifx.codecs.param_codegen import EncodeRun
+from aioifx.codecs.params import ParamEncoder
+from aioifx.codecs.text import CodeSet
+from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError
+from aioifx.sqltypes import Column, SqlType, TypeCode, Value
+from aioifx.wire import requests
+from aioifx.wire.opcodes import Op, StatementType
+from aioifx.wire.outbox import Outbox
+
+_PLAIN: Final = (tuple, list)
+"""Accepted by the bulk encoder."""
+
+
+class RequestTemplate(NamedTuple):
+    """Template of a request that is repeated with other parameters."""
+
+    prefix: bytes
+    """Bytes before the parameters; the whole request if there are none."""
+    suffix: bytes
+    encode: EncodeRun | None
+    """Encodes parameters of common types into the template; None without parameters."""
+
+
+class RequestEncoder:
+    """Encodes the parameters of one statement into its requests.
+
+    Args:     types: as described; None where the server describes none. targets: the target columns of an INSERT.
+              stored_count: see `stored_count`.
+    """
+
+    def __init__(
+        self,
+        sql: str,
+        types: Sequence[SqlType | None],
+        code_set: CodeSet,
+        adapters: Adapters,
+        targets: Sequence[Column],
+        stored_count: int,
+    ) -> None:
+        self._sql = sql
+        self._types = types
+        self._code_set = code_set
+        self._adapters = adapters
+        self._targets = targets
+        self._stored_count = stored_count
+        self._encoder: ParamEncoder | None = None
+        self._untyped_encoder: ParamEncoder | None = None
+
+    def template(self, before: bytes, after: bytes) -> RequestTemplate:
+        """A template with parameters between *before* and *after*, if the statement has any."""
+        types = self._types
+        if not types:
+            return RequestTemplate(before + after, b"", None)
+        head = before + pack(">2H", Op.BIND, len(types))
+        encode = make_encoder(types, self._code_set, head, after, self._adapters)
+        return RequestTemplate(before, after, encode)
+
+    def encode(self, template: RequestTemplate, params: Sequence[Value]) -> bytes | bytearray:
+        """*template* with encoded parameters."""
+        encode = template.encode
+        if encode is None:
+            if params:
+                check_count(self._sql, 0, params)
+            return template.prefix
+        filled = bytearray()
+        plain = params if params.__class__ in _PLAIN else tuple(params)
+        if encode(iter((plain,)), filled, 0)[0]:
+            return filled
+        outbox = Outbox()
+        outbox.raw(template.prefix)
+        self.put(outbox, params)
+        outbox.raw(template.suffix)
+        return outbox.take()
+
+    def put(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
+        """Encode parameters with the reference encoder, which raises detailed errors."""
+        if self._types:
+            try:
+                body = self._encode_reference(params, row)
+            except (DataError, NotSupportedError) as error:
+                self._add_context(error, params)
+                raise
+            requests.put_bind(outbox, body)
+        else:
+            check_count(self._sql, 0, params)
+
+    def _add_context(self, error: DatabaseError, params: Sequence[Value]) -> None:
+        """Add to a parameter's error its name, the target column and the statement."""
+        error.sql, number = self._sql, error.parameter
+        if number is not None:
+            if isinstance(params, ByName):
+                text = str(error).replace(f"parameter {number}", f"parameter :{params.names[number - 1]}", 1)
+                error.args = (text,)
+            elif error.row_index is None and (hint := hint_for_values(self._sql, 1, params)):
+                error.args = (f"{error}; {hint}",)
+            if len(self._targets) == len(params):
+                error.column = self._targets[number - 1].name
+
+    def _encode_reference(self, params: Sequence[Value], row: int | None) -> bytes:
+        if self._encoder is None:
+            self._encoder = ParamEncoder(self._types, self._code_set, self._adapters)
+        try:
+            return self._encoder.encode(params, row=row)
+        except DataError:
+            if self._stored_count >= len(self._types):
+                raise
+        # A parameter that is compared, not stored, may exceed the type that the server describes for it:
+        # WHERE smallint_column < 100000 is valid. It is then sent with its own type, and the server decides.
+        if self._untyped_encoder is None:
+            types = [
+                sqltype
+                if index < self._stored_count or (sqltype and sqltype.kind == TypeCode.BOOLEAN)
+                else None
+                for index, sqltype in enumerate(self._types)
+            ]
+            self._untyped_encoder = ParamEncoder(types, self._code_set, self._adapters)
+        return self._untyped_encoder.encode(params, row=row)
+
+
+def stored_count(kind: int, columns: int, parameters: int, sql: str) -> int:
+    """Number of leading parameters that are stored into the column describing them; the others are compared."""
+    if kind == StatementType.INSERT and columns == parameters:
+        return parameters
+    if kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
+        return scan(sql).before_where
+    return 0
+
+
+def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:
+    """Raise InterfaceError unless there is one value for each placeholder."""
+    if len(params) != expected:
+        one = "parameter" if expected == 1 else "parameters"
+        hint = hint_for_values(sql, expected, params)
+        raise InterfaceError(
+            f"{expected} {one} expected, {len(params)} given" + (f"; {hint}" if hint else "")
+        )
+
+
+def check_sequence(params: object, what: str) -> None:
+    """Raise InterfaceError unless *params* is a sequence of values; text and mappings are not."""
+    kind = type(params).__name__
+    if isinstance(params, (str, bytes, dict)) or not isinstance(params, Sequence):
+        hint = "; pass a mapping as named=, and write :name in the statement"
+        raise InterfaceError(
+            f"{what}: expected a sequence, got {kind}" + (hint if isinstance(params, dict) else "")
+        )
+
+
+def check_rows(rows: object) -> None:
+    """Raise InterfaceError unless *rows* can be iterated; text and mappings are not rows."""
+    kind = type(rows)
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, (Iterable, AsyncIterable)):
+        raise InterfaceError(f"rows: expected an iterable or async iterable, got {kind.__name__}")

@@ -1,0 +1,87 @@
+"""Preparation of a statement: PREPARE, and CIDESCRIBE for its parameters. Never: its execution, the cache.
+
+Callers of this module's coroutines hold the session's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from aioifx.client.execution.parameters import check_count
+from aioifx.client.execution.statement import Statement
+from aioifx.client.session.session import Session, raise_for
+from aioifx.client.sql.scanner import scan
+from aioifx.errors import InterfaceError, ProtocolError
+from aioifx.sqltypes import SqlType, Value
+from aioifx.wire import requests
+from aioifx.wire.opcodes import MAX_COLUMNS, StatementType
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
+
+
+async def prepare(session: Session, sql: str, params: Sequence[Value] | None = None) -> Statement:
+    """PREPARE, and CIDESCRIBE where there are parameters.
+
+    Args:     params: the values, if known, to choose the parameter types.
+
+    Wire:     PREPARE · NDESCRIBE · WANTDONE, then ID · CIDESCRIBE
+    Raises:   Before anything is sent: ProgrammingError, DataError: the text is not a statement, not in the code set, or
+              not a query on a read-only connection. InterfaceError: wrong number of values, or see `Session.check`.
+    Source:   observed: JDBC, prepared.json; JDBC describes parameters even if there are none
+    """
+    placeholders = scan(sql).placeholders
+    if placeholders > MAX_COLUMNS:
+        raise InterfaceError(f"{placeholders} parameters: a statement takes {MAX_COLUMNS} at most")
+    if params is not None:
+        check_count(sql, placeholders, params)
+    session.check(sql)
+    outbox = Outbox()
+    requests.put_prepare(outbox, session.capabilities, session.code_set.encode(sql), placeholders)
+    session.stats.statements += 1
+    prepared = await session.exchange(
+        outbox, on_success=_check_described, on_orphan=partial(_release_orphan, session)
+    )
+    raise_for(prepared, sql)
+    assert prepared.description is not None
+    statement_id = prepared.description.statement_id
+    if not placeholders:
+        return Statement(session, sql, prepared, ())
+    try:
+        parameters = await _describe_parameters(session, prepared, placeholders)
+    except BaseException:
+        session.release_later(statement_id, cursor=False, release=True)
+        raise
+    return Statement(session, sql, prepared, parameters)
+
+
+def _check_described(prepared: Reply) -> None:
+    """Raise ProtocolError unless the reply to PREPARE describes the statement; that ends the connection."""
+    if prepared.description is None:
+        raise ProtocolError("the server did not describe the prepared statement")
+
+
+def _release_orphan(session: Session, prepared: Reply) -> None:
+    """Release the statement of an abandoned PREPARE."""
+    if prepared.description is not None and prepared.error is None:
+        session.release_later(prepared.description.statement_id, cursor=False, release=True)
+
+
+async def _describe_parameters(
+    session: Session, prepared: Reply, placeholders: int
+) -> tuple[SqlType | None, ...]:
+    description = prepared.description
+    assert description is not None
+    described: tuple[SqlType, ...] = ()
+    if session.capabilities.describe_input:
+        outbox = Outbox()
+        requests.put_id(outbox, description.statement_id)
+        requests.put_describe_input(outbox)
+        reply = await session.exchange(outbox)
+        if reply.error is None:
+            described = reply.parameters or ()
+    if len(described) == placeholders:
+        return described
+    if description.statement_type == StatementType.INSERT and len(description.columns) == placeholders:
+        return tuple(column.type for column in description.columns)
+    return (None,) * placeholders
