@@ -187,7 +187,7 @@ class _Receiver:
         """Cut a batch if there is enough for it, or no more to come."""
         decoder = self._decoder
         assert decoder is not None
-        if statement.exhausted or decoder.rows >= self._rows or decoder.nbytes >= self._size:
+        if statement.is_exhausted or decoder.rows >= self._rows or decoder.nbytes >= self._size:
             self._blocks += decoder.take()
 
     def batches(self) -> list[Any]:

@@ -154,7 +154,7 @@ class Cursor(NotCopied, Generic[R]):
         self._reset()
         async with self._session.turn(timeout):
             self._statement, _ = await self._statements.begin(sql, params, self._begin)
-            if self._statement.exhausted:
+            if self._statement.is_exhausted:
                 returns_rows = self._statement.returns_rows
                 self._finish()
                 if not returns_rows:
@@ -330,7 +330,7 @@ class Cursor(NotCopied, Generic[R]):
             if statement is None:  # another task has reached the end meanwhile
                 return False
             rows = await self._checked(statement, statement.fetch_block())
-            if statement.exhausted:
+            if statement.is_exhausted:
                 self._finish()
         # Another task may have fetched a block while this one waited for the lock.
         self._rows = chain(self._rows, rows)

@@ -15,6 +15,7 @@ from typing import Final
 
 from aioifx.client.execution.ret_types import ret_type
 from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.session import Session
 from aioifx.codecs.row_codegen import Frame
@@ -118,7 +119,7 @@ class InsertCursor:
             requests.put_ret_type(outbox, self._session.capabilities, self._types, direction=0)
             self._are_types_known = True
         outbox.raw(messages)
-        self.statement.is_open = True
+        self.statement.state = ON_OPEN[self.statement.state]
         requests.put_eot(outbox)
         # The outbox's own buffer: `take` would copy the block again.
         return self._session.send_group(outbox.data, interruptible=True, on_lost=self._lost)
@@ -135,14 +136,14 @@ class InsertCursor:
     async def close(self) -> None:
         """CLOSE, if the cursor may be open, and wait; an error means that it is already closed."""
         if self.statement.is_open:
-            self.statement.is_open = False
+            self.statement.state = ON_CLOSE[self.statement.state]
             outbox = self._new_request()
             requests.put_close(outbox)
             await self._session.exchange(outbox)
 
     def on_transaction_end(self) -> None:
         """Called when the transaction has ended, which closes the cursor (documented)."""
-        self.statement.is_open = False
+        self.statement.state = ON_CLOSE[self.statement.state]
 
     def _new_request(self) -> Outbox:
         outbox = Outbox()

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.statement import REPLY_SLACK, Statement
+from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.session import raise_for
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Row, Value
@@ -147,8 +148,7 @@ async def open_scroll_cursor(statement: Statement, params: Sequence[Value], *, h
         requests.put_hold(outbox)
     await statement.admit()
     requests.put_open(outbox)
-    statement.is_open = True
-    statement.exhausted = False
+    statement.state = ON_OPEN[statement.state]
     raise_for(await statement.session.exchange(outbox, interruptible=True), statement.sql)
     return ScrollCursor(partial(_fetch, statement))
 
@@ -174,7 +174,7 @@ async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fe
         interruptible=True,
     )
     if reply.closed:
-        statement.is_open = False
+        statement.state = ON_CLOSE[statement.state]
     raise_for(reply, statement.sql)
     if not (reply.rows and reply.row_number):
         return None

@@ -15,6 +15,16 @@ from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate, stored_count
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.execution.row_plan import RowPlan, row_reader
+from aioifx.client.execution.statement_state import (
+    GONE,
+    ON_CLOSE,
+    ON_LAST_ROWS,
+    ON_OPEN,
+    ON_RELEASE,
+    WITH_CURSOR,
+    WITH_ROWS,
+    State,
+)
 from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.session import DML_TYPES, Session, raise_for
 from aioifx.client.sql.scanner import is_for_update, scan
@@ -75,11 +85,7 @@ class Statement:
         """Whether an SQ_DONE with a row count always marks the last rows; see `_is_last`."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
-        self.is_open = False
-        """Whether the cursor is open at the server."""
-        self.exhausted = True
-        self.is_released = False
-        """Whether the statement was released. Its id may then belong to another statement."""
+        self.state = State.PREPARED
         self.one_shot = False
         """Whether the statement is executed only once."""
         self.cacheable = False
@@ -89,7 +95,6 @@ class Statement:
         self.generation = session.generation
         self._autofree_asked = False
         self._autofree_granted = False
-        self._failed = False
         self._head = self.new_request().take()
         self._name: bytes | None = None
         self.ret_types = ret_types_of(self.columns)
@@ -116,6 +121,16 @@ class Statement:
         self._open_templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
         self._execute_template: RequestTemplate | None = None
         self._encode_executions: EncodeRun | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the cursor may be open at the server."""
+        return self.state in WITH_CURSOR
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no more rows will come."""
+        return self.state not in WITH_ROWS
 
     @property
     def cursor_name(self) -> str | None:
@@ -178,7 +193,7 @@ class Statement:
         if not session.runs_unchecked:
             await self.admit()
         reader = self._reply_reader(size)
-        self.is_open, self.exhausted = True, False  # see `_try_send_open`
+        self.state = ON_OPEN[self.state]
         reply = await session.dispatcher.reply(
             session.send_group(group, reader, interruptible=True, on_lost=self._lost)
         )
@@ -208,14 +223,13 @@ class Statement:
             or opening.has_types is not self._ret_types_sent
         ):
             opening = self._open_request(size, read_rows)
-        if self.is_released or self.generation != session.generation:
+        if self.state in GONE or self.generation != session.generation:
             self.check_usable()
         group = (
             self.encoder.encode(opening.group, params) if params or self.parameters else opening.group.prefix
         )
         self._read_open = read_rows
-        self.is_open = True  # from here on the server may have a cursor, whatever the reply
-        self.exhausted = False
+        self.state = ON_OPEN[self.state]
         # Positional: keywords would cost each call more than the rest of `submit`.
         return session.dispatcher.send(group, opening.reader, True, session.on_reply, None, self._lost)
 
@@ -272,7 +286,7 @@ class Statement:
 
         Raises:   InterfaceError: the statement was closed before its last row.
         """
-        if self.exhausted:
+        if self.is_exhausted:
             self.check_usable()
             return []
         return self.accept_block(await self.session.dispatcher.reply(self.send_fetch()))
@@ -296,13 +310,13 @@ class Statement:
         rows, done = reply.rows, reply.done
         self._autofree_granted = self._autofree_asked  # AUTOFREE applies only once the cursor has been opened
         if reply.closed:
-            self.is_open = False
-        self.exhausted = (
-            reply.closed
-            or not rows
-            or (done is not None and done.rows > 0 and (self._ends_with_done or self._is_last(done)))
+            self.state = ON_CLOSE[self.state]
+        elif (
+            (done is not None and done.rows > 0 and (self._ends_with_done or self._is_last(done)))
             or reply.no_rows is not None
-        )
+            or not (rows or reply.bad_value is not None)
+        ):
+            self.state = ON_LAST_ROWS[self.state]
         if reply.error is not None or reply.bad_value is not None:
             self._raise_block_error(reply)
         self._ret_types_sent = True
@@ -321,9 +335,8 @@ class Statement:
     def _raise_block_error(self, reply: Reply) -> NoReturn:
         """Raise the error in a fetch's reply."""
         if reply.error is not None:
-            self.exhausted = self._failed = True
-        elif not (reply.closed or reply.rows):
-            self.exhausted = self._is_last(reply.done)
+            self.state = ON_LAST_ROWS[self.state]
+            self._autofree_granted = False
         raise_for(reply, self.sql)
         raise AssertionError("the reply holds no error")
 
@@ -331,7 +344,7 @@ class Statement:
         """Drop a prefetched block, but note whether it closed the cursor."""
         future = in_flight.future
         if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
-            self.is_open = False
+            self.state = ON_CLOSE[self.state]
 
     async def fetch_all(self, params: Sequence[Value], factory: RowFactory[Any]) -> list[Any]:
         """All rows, converted block by block to limit memory."""
@@ -348,7 +361,7 @@ class Statement:
         )
         if make is not None:
             rows = list(map(make, rows))
-        while not self.exhausted:
+        while self.state in WITH_ROWS:
             block = await self.fetch_block()
             rows += block if make is None else map(make, block)
         return rows
@@ -365,7 +378,7 @@ class Statement:
             if in_flight is None
             else self.accept_block(await self.session.dispatcher.reply_future(in_flight))
         )
-        while not rows and not self.exhausted:
+        while not rows and self.state in WITH_ROWS:
             rows = await self.fetch_block()
         if not rows:
             return None
@@ -374,7 +387,7 @@ class Statement:
     async def count_rows(self, params: Sequence[Value]) -> int:
         """Fetch and discard all rows; returns their number."""
         count = len(await self.open(params))
-        while not self.exhausted:
+        while self.state in WITH_ROWS:
             count += len(await self.fetch_block())
         return count
 
@@ -387,7 +400,7 @@ class Statement:
         Source:   observed: JDBC, prepared.json
         """
         session = self.session
-        if self.is_released or self.generation != session.generation:
+        if self.state in GONE or self.generation != session.generation:
             self.check_usable()
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
         if not session.runs_unchecked:
@@ -439,11 +452,11 @@ class Statement:
     @property
     def is_usable(self) -> bool:
         """Whether the statement can be used: not released, and its database is still open."""
-        return not self.is_released and self.generation == self.session.generation
+        return self.state not in GONE and self.generation == self.session.generation
 
     def check_usable(self) -> None:
         """Raise InterfaceError unless `is_usable`."""
-        if self.is_released:
+        if self.state in GONE:
             raise InterfaceError("the statement is closed")
         if self.generation != self.session.generation:
             raise InterfaceError("the statement was prepared before another database was opened")
@@ -457,8 +470,8 @@ class Statement:
 
     def close_cursor(self) -> None:
         """Close the cursor unless the server has closed it; the statement stays prepared. Never waits."""
-        if self.is_open:
-            self.is_open, self.exhausted = False, True
+        if self.state in WITH_CURSOR:
+            self.state = ON_CLOSE[self.state]
             if self.generation == self.session.generation:
                 self.session.release_later(self.statement_id, cursor=True, release=False)
 
@@ -467,10 +480,9 @@ class Statement:
 
         Closing a database releases its statements (documented), and their ids may already be reused.
         """
-        if self.is_released:
+        if self.state in GONE:
             return
-        self.is_released = True
+        is_open, self.state = self.is_open, ON_RELEASE[self.state]
         if self.generation == self.session.generation:
-            freed = self._autofree_granted and not self._failed
-            self.session.release_later(self.statement_id, cursor=self.is_open, release=not freed)
-        self.is_open, self.exhausted = False, True
+            freed = self._autofree_granted
+            self.session.release_later(self.statement_id, cursor=is_open, release=not freed)

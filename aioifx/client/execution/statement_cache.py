@@ -14,6 +14,7 @@ from aioifx.client.execution.parameters import check_count
 from aioifx.client.execution.prepare import prepare
 from aioifx.client.execution.result import DATABASE_TYPES
 from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statement_state import GONE, WITH_CURSOR
 from aioifx.client.session.session import Session, note_sql
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
@@ -134,12 +135,12 @@ class StatementCache:
         other = idle.get(sql)
         if other is statement:
             return  # released twice: one task closed its cursor while another was fetching
-        if statement.is_open:
+        if statement.state in WITH_CURSOR:
             statement.close_cursor()
         if (
             other is not None
             or not statement.cacheable
-            or statement.is_released
+            or statement.state in GONE
             or statement.generation != self._session.generation
         ):
             statement.release_later()

@@ -251,7 +251,7 @@ class Stream(NotCopied, Generic[R]):
         """Request the next block early if that delays no other task; after the last block, finish."""
         statement = self._statement
         assert statement is not None
-        if statement.exhausted:
+        if statement.is_exhausted:
             self._closed = True
             self._finish()
         elif self._may_prefetch and statement.is_usable and self._session.dispatcher.is_idle:

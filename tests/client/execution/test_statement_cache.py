@@ -336,7 +336,7 @@ async def test_one_that_is_given_back_twice_is_kept_once() -> None:
             statement = await conn._statements.acquire(QUERY)
             conn._statements.release(statement)
             conn._statements.release(statement)
-        assert len(conn._statements) == 1 and not statement.is_released
+        assert len(conn._statements) == 1 and statement.is_usable
         await conn.fetch(QUERY)
 
 
