@@ -1,11 +1,11 @@
-"""Words that are no longer used here: phrases of prose, and identifiers, with the places where some are left.
+"""Words that are no longer used here, and sentences that are too long, with the places where some are left.
 
     python -m tests.vocabulary                  lower the counts in vocabulary.json to what is left, and print them
-    python -m tests.vocabulary aioifx/client    list what is left there, as path:line: phrase
+    python -m tests.vocabulary aioifx/client    list what is left there, as path:line: words
     python -m tests.vocabulary --new-rules      write the counts even where they rise, after a rule was added
 
 Prose is documentation, comments, docstrings, names of tests, and outside tests every string literal. Identifiers are
-names in code, and names of modules.
+names in code, and names of modules. `tests.sentences` finds the sentences of pages and of docstrings of aioifx.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from tests.sentences import long_sentences
+
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("vocabulary.json")
 
@@ -28,7 +30,7 @@ FILES = ("README.md", "pyproject.toml", "compose.yaml", ".mkdocs.yml", ".pre-com
 CODE = {".py", ".pyi", ".pyx", ".pxd"}
 TEXT = {".md", ".toml", ".yml", ".yaml", ".sh", ""}
 SKIPPED = {"docs/development/modules.md", "tests/vocabulary.py", "tests/test_vocabulary.py"}
-KINDS = ("phrases", "identifiers")
+KINDS = ("phrases", "identifiers", "sentences")
 SUBAREAS = {"client", "codecs", "server", "wire", "_speedups"}
 
 # Each is a regular expression; a space stands for any white space, a line break included.
@@ -217,6 +219,14 @@ def hits_in(path: Path) -> Iterator[Hit]:
     for line in _IMPORT.finditer(code):
         for word in modules.intersection(_WORD.findall(line[0])):
             yield Hit("identifiers", name, line_of(line), word)
+    if has_sentences(path):
+        for number, sentence in long_sentences(path):
+            yield Hit("sentences", name, number, sentence)
+
+
+def has_sentences(path: Path) -> bool:
+    first = path.relative_to(ROOT).parts[0]
+    return path.suffix == ".md" and first in ("docs", "README.md")
 
 
 def files() -> Iterator[Path]:
@@ -260,7 +270,7 @@ def rewrite(new_rules: bool) -> int:
                 worse = 1
                 kinds[kind] = limit
                 print(f"{area}: {count} {kind}, {limit} allowed", file=sys.stderr)
-        print(f"{area:<20}{kinds['phrases']:>6} phrases{kinds['identifiers']:>6} identifiers")
+        print(f"{area:<20}" + "".join(f"{count:>6} {kind}" for kind, count in kinds.items()))
     RECORD.write_text(json.dumps(found, indent=4) + "\n", "utf-8")
     return worse
 

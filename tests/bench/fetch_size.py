@@ -254,7 +254,7 @@ def report(samples: Samples, rounds: int) -> dict[str, str]:
         parts.append(f"**{count:,} {shape} rows, {way}**\n\n{sweep_table(samples, shape, delay)}")
     parts.append(
         f"Medians of {rounds} rounds; {machine()}{load()}; decoder: {aioifx.speedups}. `+ MiB` is what the stream added"
-        " to the process at its peak; 0 is less than a process that has fetched 500 rows has lying about."
+        " to the process at its peak. 0 means less than the free memory of a process that has fetched 500 rows."
     )
     return {"sweep": "\n\n".join(parts), "readers": reader_table(samples)}
 
