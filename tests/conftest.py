@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import settings
 
-from tests.sampling import is_left_out, not_in_the_sample
+from tests.sampling import LARGE, is_left_out, not_in_the_sample
 
 # hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in the
 # stack, in which CPython 3.11 sometimes raises "AST constructor recursion depth mismatch". Here the stack is flat.
@@ -22,7 +22,7 @@ with contextlib.suppress(ImportError):
 # must not fail once in a hundred runs for no change, so its examples are always the same; developers get new ones.
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
-settings.register_profile("sample", settings.get_profile("ci"), max_examples=25)
+settings.register_profile("sample", settings.get_profile("ci"), max_examples=10)
 
 
 def has_exhaustive(config: pytest.Config) -> bool:
@@ -47,27 +47,26 @@ def _old_objects_are_out_of_sight() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as `exhaustive` what the default suite leaves out of `sampled` tests, and of the runs on uvloop."""
+    """Mark as `exhaustive` what the default suite leaves out of sampled tests, large tables and runs on uvloop."""
     families: dict[tuple[pytest.Item | pytest.Collector | None, str], list[pytest.Function]] = {}
     for item in items:
-        if (
-            isinstance(item, pytest.Function)
-            and item.get_closest_marker("sampled")
-            and hasattr(item, "callspec")
-        ):
-            families.setdefault((item.parent, item.originalname), []).append(item)
-        elif (
-            isinstance(item, pytest.Function)
-            and hasattr(item, "callspec")
-            and "uvloop" in item.callspec.id
-            and is_left_out(item.name)
-        ):
-            item.add_marker("exhaustive")
-        if isinstance(item, pytest.Function) and "is_exhaustive" in item.fixturenames:
-            item.add_marker("partial")
+        if isinstance(item, pytest.Function):
+            if hasattr(item, "callspec"):
+                families.setdefault((item.parent, item.originalname), []).append(item)
+            if "is_exhaustive" in item.fixturenames:
+                item.add_marker("partial")
     for family in families.values():
-        for item in not_in_the_sample(family):
-            item.add_marker("exhaustive")
+        if family[0].get_closest_marker("sampled"):
+            left_out = not_in_the_sample(family)
+        else:
+            is_large = len(family) >= LARGE
+            left_out = [
+                case
+                for case in family
+                if (is_large or "uvloop" in case.callspec.id) and is_left_out(case.name)
+            ]
+        for case in left_out:
+            case.add_marker("exhaustive")
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,14 @@ def last_comment(example: Path) -> str:
     return re.sub(r"^# ?", "", comment[0], flags=re.M)
 
 
-@pytest.mark.parametrize("example", NUMBERED, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, marks=() if number < 3 else pytest.mark.exhaustive)
+        for number, path in enumerate(NUMBERED)
+    ],
+    ids=[path.stem for path in NUMBERED],
+)
 def test_an_example_prints_what_its_last_comment_says(example: Path) -> None:
     assert run(example) == last_comment(example)
 

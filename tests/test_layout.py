@@ -14,6 +14,7 @@ import tomllib
 import traceback
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -61,11 +62,16 @@ def mirror_of(module: Path) -> Path:
     return module.with_name(TEST_NAMES.get(module.name, f"test_{module.name}"))
 
 
-def first_line(module: Path) -> str:
+@cache
+def tree_of(module: Path) -> ast.Module:
     text = (PACKAGE / module).read_text("utf-8")
     if module.suffix == ".pyx":  # only its beginning is Python
         text = text[: text.index('"""', text.index('"""') + 3) + 3]
-    docstring = ast.get_docstring(ast.parse(text), clean=False)
+    return ast.parse(text)
+
+
+def first_line(module: Path) -> str:
+    docstring = ast.get_docstring(tree_of(module), clean=False)
     return docstring.splitlines()[0] if docstring else ""
 
 
@@ -101,7 +107,7 @@ def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
     faces = {Path("__init__.py"), Path("server/__init__.py")}
     for module in modules():
         if module.name == "__init__.py" and module not in faces:
-            body = ast.parse((PACKAGE / module).read_text("utf-8")).body
+            body = tree_of(module).body
             assert len(body) == 1 and isinstance(body[0], ast.Expr), f"{module} has code"
 
 
@@ -131,7 +137,7 @@ def test_only_codecs_native_imports_the_native_kernel() -> None:
     knowing = {
         module.as_posix()
         for module in modules()
-        for node in ast.walk(ast.parse((PACKAGE / module).read_text("utf-8")))
+        for node in ast.walk(tree_of(module))
         if isinstance(node, ast.Import | ast.ImportFrom) and "_speedups" in ast.unparse(node)
     }
     assert knowing == {"codecs/native.py"}
@@ -226,7 +232,7 @@ def test_pickles_name_public_paths() -> None:
 def test_no_module_looks_upward_under_type_checking() -> None:
     # import-linter counts type-only imports, so none could reach upward; there is no other reason to hide one.
     for module in modules():
-        tree = ast.parse((PACKAGE / module).read_text("utf-8"))
+        tree = tree_of(module)
         for node in ast.walk(tree):
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
                 hidden = [ast.unparse(child) for child in node.body if "aioifx" in ast.unparse(child)]

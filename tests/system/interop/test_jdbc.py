@@ -14,7 +14,7 @@ from aioifx.server import Routine, Server, ServerOptions
 from tests.server.protocol.test_session import NUMBERS, SLOW, soon
 from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.exhaustive, pytest.mark.timeout(300)]
 
 Ask = Callable[..., Any]
 

@@ -41,6 +41,7 @@ def url_of(dsn: str, client: str | None, database: str | None) -> str:
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("client", "database", "real"), [*itertools.product(NAMED, NAMED, (LATIN_1, UTF_8))])
 async def test_jdbcs_text_is_stored_as_it_was_or_refused(
     jdbc: Jdbc, client: str | None, database: str | None, real: str
