@@ -20,7 +20,7 @@ from aioifx.codecs.arrow_layout import MOST_DIGITS, Block, Field, Floating, Layo
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Value
-from aioifx.wire.replies import RowReader, read_in_runs
+from aioifx.wire.tuples import RowReader, read_in_runs
 
 try:
     pa: Any = import_module("pyarrow")  # type checkers know nothing of it

@@ -23,13 +23,15 @@ from aioifx.client.session.session import Session
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import replies, requests
+from aioifx.wire import completion, descriptions, requests, session_requests
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import Cost, Done, Serials, ServerError
+from aioifx.wire.descriptions import Description
 from aioifx.wire.handshake import LoginReply, put_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Cost, Description, Done, Reply, Serials, ServerError
+from aioifx.wire.replies import Reply
 from tests.feeding import random_cut
 from tests.wire.frames import frames
 
@@ -96,13 +98,15 @@ def done(
     """DONE, COST."""
     ended = Done(warnings, rows, rowid, serial)
     return _built(
-        lambda outbox: replies.put_done(outbox, capabilities, ended),
-        lambda outbox: replies.put_cost(outbox, Cost(1, 1)),
+        lambda outbox: completion.put_done(outbox, capabilities, ended),
+        lambda outbox: completion.put_cost(outbox, Cost(1, 1)),
     )
 
 
 def insert_done(serial8: int = 0, bigserial: int = 0) -> bytes:
-    return _built(lambda outbox: replies.put_insertdone(outbox, Capabilities(), Serials(serial8, bigserial)))
+    return _built(
+        lambda outbox: completion.put_insertdone(outbox, Capabilities(), Serials(serial8, bigserial))
+    )
 
 
 def error(
@@ -110,7 +114,7 @@ def error(
 ) -> bytes:
     """ERR, without the EOT after it."""
     failure = ServerError(sqlcode, isamcode, offset, token, sqlstate, text)
-    return _built(lambda outbox: replies.put_error(outbox, Capabilities(), failure))
+    return _built(lambda outbox: completion.put_error(outbox, Capabilities(), failure))
 
 
 def column(name: str, code: int, length: int = 0, **more: Any) -> Column:
@@ -133,7 +137,7 @@ def described(
 ) -> bytes:
     """The complete reply to PREPARE."""
     description = Description(kind, statement_id, columns, row_size, 1)
-    describe = _built(lambda outbox: replies.put_describe(outbox, capabilities, description))
+    describe = _built(lambda outbox: descriptions.put_describe(outbox, capabilities, description))
     return describe + done(warnings=warnings, capabilities=capabilities) + EOT
 
 
@@ -144,7 +148,7 @@ def executed(statement_id: int, kind: int, rows: int = 0) -> bytes:
 
 def takes(*types: SqlType) -> bytes:
     """The complete reply to CIDESCRIBE."""
-    return _built(lambda outbox: replies.put_idescribe(outbox, Capabilities(), types)) + EOT
+    return _built(lambda outbox: descriptions.put_idescribe(outbox, Capabilities(), types)) + EOT
 
 
 def ints(*values: int) -> bytes:
@@ -176,7 +180,7 @@ def accepted(**fields: Any) -> bytes:
 
 def agreed(mask: str = "bdbe9ffe7fb7ffeff8") -> bytes:
     """The reply to PROTOCOLS; the mask is 14.10's."""
-    return _built(lambda outbox: requests.put_protocols(outbox, bytes.fromhex(mask))) + EOT
+    return _built(lambda outbox: session_requests.put_protocols(outbox, bytes.fromhex(mask))) + EOT
 
 
 def opened(warnings: int = LOGGED) -> bytes:
@@ -391,8 +395,9 @@ class Peer(asyncio.Protocol):
             self._inbox.skip(self._inbox.unread)
             self._take([])
         elif self._login_next:
-            if self._inbox.unread >= 2 and self._inbox.unread >= self._inbox.peek_u16():
-                self._inbox.skip(self._inbox.peek_u16())
+            size = int.from_bytes(self._inbox.data[self._inbox.pos : self._inbox.pos + 2], "big")
+            if self._inbox.unread >= max(size, 2):
+                self._inbox.skip(size)
                 self._login_next = False
                 self._take([])
         else:

@@ -17,11 +17,13 @@ from aioifx import channel as channel_module
 from aioifx.channel import RECV_BUFFER_SIZE, Channel
 from aioifx.errors import ConnectError, ConnectionLost, DatabaseError, ProtocolError
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import Done, put_done
 from aioifx.wire.handshake import read_login_reply
 from aioifx.wire.inbox import COMPACT_FROM, Inbox
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Done, Reply, put_done, put_eot, read_reply
-from aioifx.wire.requests import Begin, read_request
+from aioifx.wire.replies import Reply, put_eot, read_reply
+from aioifx.wire.requests import read_request
+from aioifx.wire.session_requests import Begin
 
 DIALECT = Capabilities()
 
@@ -237,7 +239,7 @@ async def test_the_waiting_task_wakes_once_for_a_reply_however_many_chunks_it_ha
         channel.data_received(bytes([byte]))
         await asyncio.sleep(0)
     reply = await task
-    assert (len(reply.dones), woken) == (50, 1)
+    assert (reply.done, woken) == (Done(rows=49), 1)
 
 
 async def test_the_server_s_end_reads_requests_with_the_same_channel(pair: Pair) -> None:

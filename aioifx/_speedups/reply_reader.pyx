@@ -216,8 +216,6 @@ cdef class FastReplyReader:
         PyTuple_SET_ITEM(made, 3, PyLong_FromLongLong(ending.serial))
         reply.rows = rows
         reply.done = done
-        reply.dones = [done]
-        reply.blobs = []
         made = new_tuple(self.cost, 2)
         reply.cost = owned(made)
         PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.estimate))

@@ -16,16 +16,9 @@ from aioifx.codecs.row_codegen import FALLBACK_ERRORS, DecodeRun, Frame
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.replies import (
-    Cost,
-    Done,
-    Reply,
-    RowReader,
-    Serials,
-    TransactionState,
-    TryReadReply,
-    read_nothing,
-)
+from aioifx.wire.completion import Cost, Done, Serials, TransactionState
+from aioifx.wire.replies import Reply, TryReadReply, read_nothing
+from aioifx.wire.tuples import RowReader
 
 SWITCH: Final = "AIOIFX_SPEEDUPS"
 """0 in the environment forces pure Python."""

@@ -10,19 +10,10 @@ from struct import Struct
 from typing import Final
 
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import DONE_COST, INSERTDONE, XACTSTAT_EOT, Done, Serials, ServerError, serials_at
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import Op
-from aioifx.wire.replies import (
-    DONE_COST,
-    INSERTDONE,
-    XACTSTAT_EOT,
-    Done,
-    Reply,
-    Serials,
-    ServerError,
-    read_reply,
-    serials_at,
-)
+from aioifx.wire.replies import Reply, read_reply
 
 _INSERTDONE_TAG: Final = Op.INSERTDONE.to_bytes(2, "big")
 _XACTSTAT_TAG: Final = Op.XACTSTAT.to_bytes(2, "big")

@@ -49,6 +49,11 @@ def is_named(code: int) -> bool:
     return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
 
 
+async def read_name(inbox: Inbox, capabilities: Capabilities) -> str:
+    """A name, in the database's locale; one that cannot be decoded must not cost the connection."""
+    return (await read_char(inbox)).decode(capabilities.encoding, "replace")
+
+
 async def read_block(inbox: Inbox, size: int) -> bytes:
     """*size* bytes and the pad to even after them."""
     if not 0 <= size <= MAX_TEXT:

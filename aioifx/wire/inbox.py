@@ -140,11 +140,6 @@ class Inbox:
         self.pos += 1
         return value
 
-    def peek_u16(self) -> int:
-        """The tag of the next message."""
-        value: int = _U16.unpack_from(self.data, self.pos)[0]
-        return value
-
     def peek_i32(self, offset: int) -> int:
         value: int = _I32.unpack_from(self.data, self.pos + offset)[0]
         return value

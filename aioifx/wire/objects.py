@@ -254,7 +254,7 @@ REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Objec
 # -- replies ----------------------------------------------------------------------------------------------------------
 
 
-async def read_blob(inbox: Inbox) -> bytes:
+async def read_blob(inbox: Inbox, capabilities: Capabilities) -> bytes:
     """A whole BYTE or TEXT value, after its first tag; see `put_blob`."""
     value = bytearray()
     while piece := await read_char(inbox):
@@ -282,7 +282,7 @@ def put_object_data(outbox: Outbox, data: ObjectData) -> None:
             outbox.u16(0)
 
 
-async def read_object_data(inbox: Inbox) -> ObjectData:
+async def read_object_data(inbox: Inbox, capabilities: Capabilities) -> ObjectData:
     """SQ_LODATA, the answer, after its tag; see `put_object_data`."""
     await inbox.need(6)
     kind, size = inbox.i16(), inbox.i32()
@@ -305,7 +305,7 @@ def put_routine(outbox: Outbox, routine: Routine) -> None:
     outbox.i32(routine.routine)
 
 
-async def read_routine(inbox: Inbox) -> Routine:
+async def read_routine(inbox: Inbox, capabilities: Capabilities) -> Routine:
     """SQ_GETROUTINE, the answer, after its tag; see `put_routine`."""
     database = await read_char(inbox)
     await inbox.need(4)

@@ -1,4 +1,4 @@
-"""Client -> server messages: put_* and read_request. Never: which Python value a parameter had.
+"""Client -> server messages of statements, and a whole group. Never: which Python value a parameter had.
 
 A client puts messages one after the other and closes the group with `put_eot`; the server reads one group at a time as
 a list of messages. Order inside a group is the client's business (observed: JDBC: ID, CURNAME, BIND, SCROLL, HOLD,
@@ -7,7 +7,7 @@ AUTOFREE, OPEN, ID, RET_TYPE, NFETCH).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.errors import ProtocolError
@@ -16,18 +16,19 @@ from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry as BindEntry  # half of this module's vocabulary
 from aioifx.wire.fields import is_named as is_named
 from aioifx.wire.fields import put_long_char, read_block, read_char, read_entry, read_long_char
-from aioifx.wire.inbox import NO_LIMIT, Inbox, padded
+from aioifx.wire.inbox import NO_LIMIT, Inbox
 from aioifx.wire.objects import REQUEST_READERS as OBJECT_READERS
 from aioifx.wire.objects import ObjectRequest
 from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.session_requests import BARE as SESSION_BARE
+from aioifx.wire.session_requests import REQUEST_READERS as SESSION_READERS
+from aioifx.wire.session_requests import Exit, SessionRequest
 
 # As plain ints: to look a member of an enum up in its class takes longer than all the rest of a comparison.
 _EOT: Final = int(Op.EOT)
 _EXIT: Final = int(Op.EXIT)
 
-_INFO_ENVIRONMENT: Final = 6
-_MAX_INFO: Final = 1 << 15
 _MAX_MESSAGES: Final = 1 << 20
 
 DEFAULT_LIMIT: Final = 256 * 1024 * 1024
@@ -94,18 +95,6 @@ class Put(NamedTuple):
     rows: tuple[bytes, ...]
 
 
-class Begin(NamedTuple):
-    pass
-
-
-class Commit(NamedTuple):
-    pass
-
-
-class Rollback(NamedTuple):
-    flag: int = 0
-
-
 class Describe(NamedTuple):
     """SQ_NDESCRIBE."""
 
@@ -140,53 +129,10 @@ class AutoGenKeys(NamedTuple):
     columns: tuple[bytes, ...] = ()
 
 
-class DbOpen(NamedTuple):
-    name: bytes
-    mode: int = 0
-
-
-class DbClose(NamedTuple):
-    pass
-
-
-class DbList(NamedTuple):
-    pass
-
-
-class Version(NamedTuple):
-    pass
-
-
-class Exit(NamedTuple):
-    pass
-
-
-class Info(NamedTuple):
-    environment: tuple[tuple[bytes, bytes], ...]
-
-
-class Protocols(NamedTuple):
-    mask: bytes
-
-
-class SetSavepoint(NamedTuple):
-    name: bytes
-    unique: bool = False
-
-
-class ReleaseSavepoint(NamedTuple):
-    name: bytes
-
-
-class RollbackSavepoint(NamedTuple):
-    name: bytes
-
-
 Request: TypeAlias = (
     Prepare | Command | CurName | Id | Bind | Open | Execute | Fetch | ScrollFetch | Close | Release | Put
-    | Begin | Commit | Rollback | Describe | Scroll | Hold | AutoFree | WantDone | DescribeInput | RetType
-    | AutoGenKeys | DbOpen | DbClose | DbList | Version | Exit | Info | Protocols
-    | SetSavepoint | ReleaseSavepoint | RollbackSavepoint | ObjectRequest
+    | Describe | Scroll | Hold | AutoFree | WantDone | DescribeInput | RetType | AutoGenKeys
+    | SessionRequest | ObjectRequest
 )  # fmt: skip
 
 
@@ -266,11 +212,6 @@ def put_open(outbox: Outbox) -> None:
     outbox.u16(Op.OPEN)
 
 
-def put_execute(outbox: Outbox) -> None:
-    """SQ_EXECUTE."""
-    outbox.u16(Op.EXECUTE)
-
-
 def put_fetch(outbox: Outbox, size: int) -> None:
     """SQ_NFETCH: as many rows as fit into *size* bytes, at least one.
 
@@ -300,41 +241,6 @@ def put_release(outbox: Outbox) -> None:
     outbox.u16(Op.RELEASE)
 
 
-def put_begin(outbox: Outbox) -> None:
-    """SQ_BEGIN."""
-    outbox.u16(Op.BEGIN)
-
-
-def put_commit(outbox: Outbox) -> None:
-    """SQ_CMMTWORK."""
-    outbox.u16(Op.CMMTWORK)
-
-
-def put_rollback(outbox: Outbox) -> None:
-    """SQ_RBWORK; without its short the server waits for more (observed: 12.10 to 15)."""
-    outbox.u16(Op.RBWORK)
-    outbox.i16(0)
-
-
-def put_set_savepoint(outbox: Outbox, name: bytes) -> None:
-    """SQ_SQLISETSVPT: CHAR name · 2 unique, 0 so that a name used again moves (observed: JDBC, transactions.json)."""
-    outbox.u16(Op.SETSVPT)
-    outbox.char(name)
-    outbox.i16(0)
-
-
-def put_release_savepoint(outbox: Outbox, name: bytes) -> None:
-    """SQ_SQLIRELSVPT: CHAR name (observed: JDBC, transactions.json)."""
-    outbox.u16(Op.RELSVPT)
-    outbox.char(name)
-
-
-def put_rollback_savepoint(outbox: Outbox, name: bytes) -> None:
-    """SQ_SQLIRBACKSVPT: CHAR name (observed: JDBC, transactions.json)."""
-    outbox.u16(Op.RBSVPT)
-    outbox.char(name)
-
-
 def put_describe_input(outbox: Outbox) -> None:
     """SQ_CIDESCRIBE: describe the parameters."""
     outbox.u16(Op.CIDESCRIBE)
@@ -357,47 +263,6 @@ def put_ret_type(
             outbox.char(sqltype.owner.encode(capabilities.encoding, "replace"))
             outbox.char(sqltype.extended_name.encode(capabilities.encoding, "replace"))
         outbox.i32(sqltype.length)
-
-
-def put_dbopen(outbox: Outbox, name: bytes) -> None:
-    """SQ_DBOPEN (observed: JDBC, login.json)."""
-    outbox.u16(Op.DBOPEN)
-    outbox.char(name)
-    outbox.i16(0)
-
-
-def put_info(outbox: Outbox, environment: Iterable[tuple[bytes, bytes]]) -> None:
-    """SQ_INFO with the session's environment.
-
-    Wire:     2 opcode · 2 six · 2 size · 2 longest name · 2 longest value · pairs of CHAR · 4 zero
-    Source:   observed: JDBC, session.json; session_init_requests.json
-    """
-    pairs = list(environment)
-    outbox.u16(Op.INFO)
-    outbox.u16(_INFO_ENVIRONMENT)
-    outbox.u16(6 + sum(4 + padded(len(name)) + padded(len(value)) for name, value in pairs))
-    outbox.u16(max((padded(len(name)) for name, _ in pairs), default=0))
-    outbox.u16(max((padded(len(value)) for _, value in pairs), default=0))
-    for name, value in pairs:
-        outbox.char(name)
-        outbox.char(value)
-    outbox.i32(0)
-
-
-def put_protocols(outbox: Outbox, mask: bytes) -> None:
-    """SQ_PROTOCOLS: offer of, or answer with, capability bits (observed: JDBC; masks of 12.10, 14.10 and 15)."""
-    outbox.u16(Op.PROTOCOLS)
-    outbox.char(mask)
-
-
-def put_version(outbox: Outbox) -> None:
-    """SQ_VERSION: the cheapest question there is (observed: JDBC's isValid)."""
-    outbox.u16(Op.VERSION)
-
-
-def put_exit(outbox: Outbox) -> None:
-    """SQ_EXIT; not closed by SQ_EOT (observed: JDBC, login.json)."""
-    outbox.u16(Op.EXIT)
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -445,17 +310,13 @@ _BARE: Final[dict[int, Request]] = {
     Op.EXECUTE: Execute(),
     Op.CLOSE: Close(),
     Op.RELEASE: Release(),
-    Op.CMMTWORK: Commit(),
     Op.NDESCRIBE: Describe(),
     Op.SCROLL: Scroll(),
-    Op.DBLIST: DbList(),
-    Op.BEGIN: Begin(),
-    Op.DBCLOSE: DbClose(),
     Op.HOLD: Hold(),
     Op.WANTDONE: WantDone(),
-    Op.VERSION: Version(),
     Op.AUTOFREE: AutoFree(),
     Op.CIDESCRIBE: DescribeInput(),
+    **SESSION_BARE,
 }
 
 
@@ -505,11 +366,6 @@ async def _read_put(inbox: Inbox, capabilities: Capabilities) -> Put:
     return Put(size, tuple([await read_block(inbox, size) for _ in range(count)]))
 
 
-async def _read_rollback(inbox: Inbox, capabilities: Capabilities) -> Rollback:
-    await inbox.need(2)
-    return Rollback(inbox.i16())
-
-
 async def _read_ret_type(inbox: Inbox, capabilities: Capabilities) -> RetType:
     await inbox.need(4)
     direction, count = inbox.i16(), inbox.i16()
@@ -544,46 +400,6 @@ async def _read_autogenkeys(inbox: Inbox, capabilities: Capabilities) -> AutoGen
     return AutoGenKeys(kind, tuple([await read_char(inbox) for _ in range(count)]))
 
 
-async def _read_dbopen(inbox: Inbox, capabilities: Capabilities) -> DbOpen:
-    name = await read_char(inbox)
-    await inbox.need(2)
-    return DbOpen(name, inbox.i16())
-
-
-async def _read_info(inbox: Inbox, capabilities: Capabilities) -> Info:
-    await inbox.need(8)
-    kind, size = inbox.u16(), inbox.u16()
-    inbox.skip(4)  # the longest name and value, which a reader does not need
-    if kind != _INFO_ENVIRONMENT or size > _MAX_INFO:
-        raise ProtocolError(f"SQ_INFO {kind} of {size} bytes")
-    pairs: list[tuple[bytes, bytes]] = []
-    while name := await read_char(inbox):
-        pairs.append((name, await read_char(inbox)))
-        if len(pairs) > MAX_COLUMNS:
-            raise ProtocolError("SQ_INFO does not end")
-    await inbox.need(2)
-    inbox.skip(2)  # the second half of the closing zero
-    return Info(tuple(pairs))
-
-
-async def _read_protocols(inbox: Inbox, capabilities: Capabilities) -> Protocols:
-    return Protocols(await read_char(inbox))
-
-
-async def _read_set_savepoint(inbox: Inbox, capabilities: Capabilities) -> SetSavepoint:
-    name = await read_char(inbox)
-    await inbox.need(2)
-    return SetSavepoint(name, bool(inbox.i16()))
-
-
-async def _read_release_savepoint(inbox: Inbox, capabilities: Capabilities) -> ReleaseSavepoint:
-    return ReleaseSavepoint(await read_char(inbox))
-
-
-async def _read_rollback_savepoint(inbox: Inbox, capabilities: Capabilities) -> RollbackSavepoint:
-    return RollbackSavepoint(await read_char(inbox))
-
-
 _READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Request]]]] = {
     Op.COMMAND: _read_command,
     Op.PREPARE: _read_prepare,
@@ -592,15 +408,9 @@ _READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Request]]]] 
     Op.BIND: _read_bind,
     Op.NFETCH: _read_fetch,
     Op.PUT: _read_put,
-    Op.RBWORK: _read_rollback,
     Op.SFETCH: _read_scroll_fetch,
-    Op.DBOPEN: _read_dbopen,
-    Op.INFO: _read_info,
     Op.RET_TYPE: _read_ret_type,
-    Op.PROTOCOLS: _read_protocols,
     Op.AUTOGENKEYS: _read_autogenkeys,
-    Op.SETSVPT: _read_set_savepoint,
-    Op.RELSVPT: _read_release_savepoint,
-    Op.RBSVPT: _read_rollback_savepoint,
     **OBJECT_READERS,
+    **SESSION_READERS,
 }

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import replies, requests
+from aioifx.wire import completion, descriptions, replies, requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK, Capabilities
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
@@ -183,7 +183,9 @@ class Answers:
             try:
                 _ACTS.get(type(message), _Turn.refuse)(turn, message)
             except Refused as fault:
-                replies.put_error(turn.outbox, turn.state.capabilities, replies.ServerError(fault.sqlcode))
+                completion.put_error(
+                    turn.outbox, turn.state.capabilities, completion.ServerError(fault.sqlcode)
+                )
                 break
         else:
             turn.finish_put()
@@ -215,39 +217,39 @@ class _Turn:
         self.state = replace(self.state, **changes)
 
     def done(self, rows: int = 0, *, warnings: int = 0, rowid: int = 0) -> None:
-        replies.put_done(self.outbox, self.state.capabilities, replies.Done(warnings, rows, rowid))
-        replies.put_cost(self.outbox, replies.Cost(1, 1))
+        completion.put_done(self.outbox, self.state.capabilities, completion.Done(warnings, rows, rowid))
+        completion.put_cost(self.outbox, completion.Cost(1, 1))
 
     # -- session ------------------------------------------------------------------------------------------------------
 
-    def agree(self, message: requests.Protocols) -> None:
+    def agree(self, message: session_requests.Protocols) -> None:
         self.change(capabilities=Capabilities.negotiated(message.mask, SERVER_MASK))
-        requests.put_protocols(self.outbox, SERVER_MASK)
+        session_requests.put_protocols(self.outbox, SERVER_MASK)
 
-    def note(self, message: requests.Info) -> None:
+    def note(self, message: session_requests.Info) -> None:
         variables = dict(message.environment)
         padded = variables.get(b"IFX_PAD_VARCHAR") == b"1"
         self.change(padded=padded, closes_early=variables.get(b"OPTOFC") == b"1")
 
-    def open_database(self, message: requests.DbOpen) -> None:
+    def open_database(self, message: session_requests.DbOpen) -> None:
         self.done(warnings=0x15)
 
-    def tell_version(self, message: requests.Version) -> None:
+    def tell_version(self, message: session_requests.Version) -> None:
         replies.put_version(self.outbox, self.state.capabilities, VERSION)
 
-    def leave(self, message: requests.Exit) -> None:
+    def leave(self, message: session_requests.Exit) -> None:
         self.change(ended=True)
-        requests.put_exit(self.outbox)
+        session_requests.put_exit(self.outbox)
 
-    def begin(self, message: requests.Begin) -> None:
+    def begin(self, message: session_requests.Begin) -> None:
         if self.state.in_transaction:
             raise Refused(_IN_TRANSACTION)
         self._turn_over(1, True)
 
-    def commit(self, message: requests.Commit) -> None:
+    def commit(self, message: session_requests.Commit) -> None:
         self._end_transaction(2)
 
-    def roll_back(self, message: requests.Rollback) -> None:
+    def roll_back(self, message: session_requests.Rollback) -> None:
         self._end_transaction(3)
 
     def _end_transaction(self, event: int) -> None:
@@ -258,7 +260,7 @@ class _Turn:
     def _turn_over(self, event: int, inside: bool) -> None:
         self.change(in_transaction=inside)
         self.done()
-        replies.put_xactstat(self.outbox, replies.TransactionState(event, inside, not inside))
+        completion.put_xactstat(self.outbox, completion.TransactionState(event, inside, not inside))
 
     def mark(self, message: Request) -> None:
         """A savepoint, set or left."""
@@ -312,23 +314,23 @@ class _Turn:
     def describe(self, message: requests.Describe) -> None:
         statement = self.statement
         columns, size = _placed(statement.shape.columns, padded=self.state.padded)
-        description = replies.Description(statement.kind, self.here, columns, size, estimate=1)
-        replies.put_describe(self.outbox, self.state.capabilities, description)
+        description = descriptions.Description(statement.kind, self.here, columns, size, estimate=1)
+        descriptions.put_describe(self.outbox, self.state.capabilities, description)
 
     def tell_done(self, message: requests.WantDone) -> None:
         if self.statement.kind == StatementType.INSERT:
-            replies.put_insertdone(self.outbox, self.state.capabilities, replies.Serials())
+            completion.put_insertdone(self.outbox, self.state.capabilities, completion.Serials())
         self.done()
 
     def describe_input(self, message: requests.DescribeInput) -> None:
         statement = self.statement
         inserts = statement.kind == StatementType.INSERT
         types = [column.type for column in statement.shape.columns] if inserts else []
-        replies.put_idescribe(self.outbox, self.state.capabilities, types)
+        descriptions.put_idescribe(self.outbox, self.state.capabilities, types)
 
     def execute(self, message: requests.Execute) -> None:
         if self.statement.kind == StatementType.INSERT:
-            replies.put_insertdone(self.outbox, self.state.capabilities, replies.Serials())
+            completion.put_insertdone(self.outbox, self.state.capabilities, completion.Serials())
         self.done(1, rowid=0x101)
 
     def release(self, message: requests.Release) -> None:
@@ -382,17 +384,17 @@ class _Turn:
 
 
 _ACTS: Final[dict[type, Callable[[_Turn, Any], None]]] = {
-    requests.Protocols: _Turn.agree,
-    requests.Info: _Turn.note,
-    requests.DbOpen: _Turn.open_database,
-    requests.Version: _Turn.tell_version,
-    requests.Exit: _Turn.leave,
-    requests.Begin: _Turn.begin,
-    requests.Commit: _Turn.commit,
-    requests.Rollback: _Turn.roll_back,
-    requests.SetSavepoint: _Turn.mark,
-    requests.ReleaseSavepoint: _Turn.mark,
-    requests.RollbackSavepoint: _Turn.mark,
+    session_requests.Protocols: _Turn.agree,
+    session_requests.Info: _Turn.note,
+    session_requests.DbOpen: _Turn.open_database,
+    session_requests.Version: _Turn.tell_version,
+    session_requests.Exit: _Turn.leave,
+    session_requests.Begin: _Turn.begin,
+    session_requests.Commit: _Turn.commit,
+    session_requests.Rollback: _Turn.roll_back,
+    session_requests.SetSavepoint: _Turn.mark,
+    session_requests.ReleaseSavepoint: _Turn.mark,
+    session_requests.RollbackSavepoint: _Turn.mark,
     requests.Prepare: _Turn.prepare,
     requests.Command: _Turn.prepare,
     requests.Id: _Turn.choose,

@@ -8,7 +8,7 @@ from typing import Any
 
 import aioifx
 from aioifx.rows import tuple_row
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.outbox import Outbox
@@ -309,9 +309,9 @@ def _spoken(server: str) -> list[bytes]:
     put_login(outbox, LoginRequest(b"informix", b"x", server.encode()))
     sent.append(outbox.take())
     steps: tuple[Callable[[], None], ...] = (
-        lambda: requests.put_protocols(outbox, OFFERED),
-        lambda: requests.put_info(outbox, [(b"OPTOFC", b"1")]),
-        lambda: requests.put_dbopen(outbox, b"bench"),
+        lambda: session_requests.put_protocols(outbox, OFFERED),
+        lambda: session_requests.put_info(outbox, [(b"OPTOFC", b"1")]),
+        lambda: session_requests.put_dbopen(outbox, b"bench"),
         lambda: requests.put_prepare(outbox, capabilities, SELECT_ONE.encode(), 0),
     )
     for put in steps:

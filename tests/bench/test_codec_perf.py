@@ -25,7 +25,8 @@ from aioifx.codecs.text import code_set_of
 from aioifx.rows import dict_row, record_row
 from aioifx.sqltypes import Row
 from aioifx.wire.capabilities import Capabilities
-from aioifx.wire.replies import read_in_runs, read_reply
+from aioifx.wire.replies import read_reply
+from aioifx.wire.tuples import read_in_runs
 from tests.bench.conftest import FEW
 from tests.bench.shapes import SHAPES, Shape
 from tests.feeding import feed

@@ -13,7 +13,7 @@ import pytest
 import aioifx
 import aioifx.server
 from aioifx.sqltypes import Row, TypeCode
-from aioifx.wire import replies, requests
+from aioifx.wire import replies, requests, session_requests, tuples
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.inbox import Inbox, padded
@@ -135,9 +135,9 @@ def about(statement_id: int, *puts: Callable[[Outbox], None]) -> bytes:
 
 
 TALK: tuple[bytes, ...] = (
-    group(lambda o: requests.put_protocols(o, OFFERED)),
-    group(lambda o: requests.put_info(o, [(b"OPTOFC", b"1")])),
-    group(lambda o: requests.put_dbopen(o, b"bench")),
+    group(lambda o: session_requests.put_protocols(o, OFFERED)),
+    group(lambda o: session_requests.put_info(o, [(b"OPTOFC", b"1")])),
+    group(lambda o: session_requests.put_dbopen(o, b"bench")),
     prepared(NARROW.select()),
     opened(0, b"_ifxc0000000000001"),
     about(0, lambda o: requests.put_fetch(o, 1000)),
@@ -150,11 +150,11 @@ TALK: tuple[bytes, ...] = (
     about(1, requests.put_release),
     prepared(NARROW.insert()),
     about(1, requests.put_describe_input),
-    group(requests.put_begin),
-    group(lambda o: requests.put_set_savepoint(o, b"here")),
-    group(lambda o: requests.put_rollback_savepoint(o, b"here")),
-    group(lambda o: requests.put_release_savepoint(o, b"here")),
-    group(requests.put_commit),
+    group(session_requests.put_begin),
+    group(lambda o: session_requests.put_set_savepoint(o, b"here")),
+    group(lambda o: session_requests.put_rollback_savepoint(o, b"here")),
+    group(lambda o: session_requests.put_release_savepoint(o, b"here")),
+    group(session_requests.put_commit),
     about(0, requests.put_release),
     about(0, requests.put_open),  # there is no such statement any more
 )
@@ -168,7 +168,7 @@ def is_whole(data: bytes) -> bool:
     inbox = Inbox()
     inbox.feed(data)
     try:
-        replies.read_reply(inbox, DIALECT, replies.RowReader(None, skip_row)).send(None)
+        replies.read_reply(inbox, DIALECT, tuples.RowReader(None, skip_row)).send(None)
     except StopIteration:
         return True
     return False
@@ -232,7 +232,7 @@ def test_a_run_of_executions_is_counted(size: int) -> None:
     start = (TALK[0], prepared(NARROW.insert()))
     bind = b"".join(value.to_bytes(2, "big") for value in (5, 1, TypeCode.INTEGER, 0, 0x0A00))
     execution = [
-        about(0, partial(Outbox.raw, data=bind + i.to_bytes(4, "big")), requests.put_execute)
+        about(0, partial(Outbox.raw, data=bind + i.to_bytes(4, "big")), partial(Outbox.u16, value=7))
         for i in range(700)
     ]
     one, _ = heard([*start, execution[0]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,15 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.client_values import load
 from aioifx.server.sqlite.databases import Databases, LogMode
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
-from aioifx.wire import requests
-from aioifx.wire.capabilities import OFFERED, SERVER_MASK
+from aioifx.wire import requests, session_requests
+from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
+from aioifx.wire.completion import Done, read_done
 from aioifx.wire.fields import BindEntry
-from aioifx.wire.replies import Reply, read_in_runs, read_reply
+from aioifx.wire.inbox import Inbox
+from aioifx.wire.opcodes import Op
+from aioifx.wire.replies import Reply, _read_message, read_reply
 from aioifx.wire.requests import Request
+from aioifx.wire.tuples import read_in_runs, skip_tuple
 from tests.feeding import feed
 
 LATIN_1 = code_set_of("en_US.8859-1")
@@ -135,6 +140,29 @@ def error_of(reply: Reply) -> tuple[int, int, str]:
     return reply.error.sqlcode, reply.error.isamcode, reply.error.token
 
 
+@dataclass
+class Heard(Reply):
+    """A reply with each of its SQ_DONE; the client keeps the last."""
+
+    dones: list[Done] = field(default_factory=list[Done])
+
+
+async def _read_dones(inbox: Inbox, capabilities: Capabilities) -> list[Done]:
+    dones: list[Done] = []
+    while True:
+        await inbox.need(2)
+        tag = inbox.u16()
+        if tag == Op.TUPLE:
+            inbox.pos -= 2
+            await skip_tuple(inbox)
+        elif tag == Op.DONE:
+            dones.append(await read_done(inbox, capabilities))
+        elif tag in (Op.EOT, Op.EXIT):
+            return dones
+        else:
+            await _read_message(inbox, capabilities, Reply(), tag)
+
+
 class Talk:
     """A client that says messages and hears replies."""
 
@@ -158,11 +186,11 @@ class Talk:
         self.code_set = code_set
         self.columns: Sequence[Column] = ()
 
-    def say(self, *messages: Request) -> Reply:
+    def say(self, *messages: Request) -> Heard:
         """One group, and the group that answers it."""
         return self.hear(self.conversation.answer([messages]))
 
-    def hear(self, data: bytes) -> Reply:
+    def hear(self, data: bytes) -> Heard:
         """Read one reply; its rows by the description that came last, or as `columns` was set."""
         capabilities = self.conversation.capabilities
 
@@ -172,13 +200,13 @@ class Talk:
         reply, _ = feed(lambda inbox: read_reply(inbox, capabilities, read_in_runs(read_rows())), [data])
         if reply.description is not None:
             self.columns = reply.description.columns
-        return reply
+        return Heard(**vars(reply), dones=feed(lambda inbox: _read_dones(inbox, capabilities), [data])[0])
 
     def protocols(self, offer: bytes = OFFERED) -> None:
-        self.say(requests.Protocols(offer))
+        self.say(session_requests.Protocols(offer))
 
-    def open_database(self, name: str = "demo") -> Reply:
-        return self.say(requests.DbOpen(name.encode()))
+    def open_database(self, name: str = "demo") -> Heard:
+        return self.say(session_requests.DbOpen(name.encode()))
 
     def prepare(self, text: str) -> int:
         """The id of a statement that can be prepared."""
@@ -187,7 +215,7 @@ class Talk:
         assert reply.description is not None
         return reply.description.statement_id
 
-    def command(self, text: str) -> Reply:
+    def command(self, text: str) -> Heard:
         return self.say(*commanded(text, self.code_set))
 
     def select(self, text: str, *values: Value, size: int = 4096) -> list[Row]:

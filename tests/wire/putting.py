@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from aioifx.sqltypes import Row
-from aioifx.wire import objects, replies, requests
+from aioifx.wire import completion, descriptions, objects, replies, requests, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import put_entry, put_long_char
 from aioifx.wire.inbox import Inbox, padded
@@ -20,18 +20,18 @@ from tests.feeding import feed
 
 BARE: Final[dict[type, Callable[[Outbox], None]]] = {
     requests.Open: requests.put_open,
-    requests.Execute: requests.put_execute,
+    requests.Execute: lambda outbox: outbox.u16(7),
     requests.Close: requests.put_close,
     requests.Release: requests.put_release,
-    requests.Begin: requests.put_begin,
-    requests.Commit: requests.put_commit,
+    session_requests.Begin: session_requests.put_begin,
+    session_requests.Commit: session_requests.put_commit,
     requests.DescribeInput: requests.put_describe_input,
-    requests.Version: requests.put_version,
-    requests.Exit: requests.put_exit,
+    session_requests.Version: session_requests.put_version,
+    session_requests.Exit: session_requests.put_exit,
     requests.Describe: lambda outbox: outbox.u16(22),
     requests.Scroll: lambda outbox: outbox.u16(24),
-    requests.DbList: lambda outbox: outbox.u16(26),
-    requests.DbClose: lambda outbox: outbox.u16(37),
+    session_requests.DbList: lambda outbox: outbox.u16(26),
+    session_requests.DbClose: lambda outbox: outbox.u16(37),
     requests.Hold: requests.put_hold,
     requests.WantDone: lambda outbox: outbox.u16(49),
     requests.AutoFree: lambda outbox: outbox.u16(108),
@@ -55,7 +55,7 @@ def put_group(outbox: Outbox, capabilities: Capabilities, messages: Sequence[Req
                 requests.put_command(outbox, capabilities, sql)
             case [message, *rest]:
                 put_request(outbox, capabilities, message)
-    if not messages or not isinstance(messages[-1], requests.Exit):
+    if not messages or not isinstance(messages[-1], session_requests.Exit):
         requests.put_eot(outbox)
 
 
@@ -89,24 +89,24 @@ def put_request(outbox: Outbox, capabilities: Capabilities, message: Request) ->
             outbox.u16(len(rows))
             for payload in rows:
                 outbox.block(payload)
-        case requests.Rollback(0):
-            requests.put_rollback(outbox)
+        case session_requests.Rollback(0):
+            session_requests.put_rollback(outbox)
         case requests.RetType(direction, types):
             requests.put_ret_type(outbox, capabilities, types, direction)
         case requests.AutoGenKeys(kind, columns):
             put_autogenkeys(outbox, kind, columns)
-        case requests.DbOpen(name, 0):
-            requests.put_dbopen(outbox, name)
-        case requests.Info(environment):
-            requests.put_info(outbox, environment)
-        case requests.Protocols(mask):
-            requests.put_protocols(outbox, mask)
-        case requests.SetSavepoint(name, unique):
+        case session_requests.DbOpen(name, 0):
+            session_requests.put_dbopen(outbox, name)
+        case session_requests.Info(environment):
+            session_requests.put_info(outbox, environment)
+        case session_requests.Protocols(mask):
+            session_requests.put_protocols(outbox, mask)
+        case session_requests.SetSavepoint(name, unique):
             outbox.u16(Op.SETSVPT)
             outbox.char(name)
             outbox.i16(unique)
-        case requests.ReleaseSavepoint(name) | requests.RollbackSavepoint(name):
-            outbox.u16(Op.RELSVPT if isinstance(message, requests.ReleaseSavepoint) else Op.RBSVPT)
+        case session_requests.ReleaseSavepoint(name) | session_requests.RollbackSavepoint(name):
+            outbox.u16(Op.RELSVPT if isinstance(message, session_requests.ReleaseSavepoint) else Op.RBSVPT)
             outbox.char(name)
         case _:
             put_object_request(outbox, capabilities, message)
@@ -176,11 +176,13 @@ def _first_message(data: bytes, capabilities: Capabilities) -> tuple[Reply, int]
 
     async def read(_: Inbox) -> Reply:
         reply = Reply()
-        if inbox.peek_u16() == Op.TUPLE:
-            end = inbox.pos + 8 + padded(inbox.peek_i32(4))
-            inbox.pos = raw_rows(inbox.data, inbox.pos, end, reply.rows)
+        tag = inbox.u16()
+        if tag == Op.TUPLE:
+            begin = inbox.pos - 2
+            end = begin + 8 + padded(inbox.peek_i32(2))
+            inbox.pos = raw_rows(inbox.data, begin, end, reply.rows)
         else:
-            await replies._READERS[inbox.u16()](inbox, capabilities, reply)
+            await replies._read_message(inbox, capabilities, reply, tag)
         return reply
 
     return feed(read, [])[0], inbox.unread
@@ -199,12 +201,12 @@ def put_reply_message(outbox: Outbox, capabilities: Capabilities, tag: int, repl
         case Op.BLOB:
             objects.put_blob(outbox, *reply.blobs)
         case Op.EOT | Op.CLOSE | Op.EXIT:
-            {Op.EOT: replies.put_eot, Op.CLOSE: replies.put_closed, Op.EXIT: requests.put_exit}[Op(tag)](
-                outbox
-            )
+            {Op.EOT: replies.put_eot, Op.CLOSE: replies.put_closed, Op.EXIT: session_requests.put_exit}[
+                Op(tag)
+            ](outbox)
         case Op.ERR:
             (error,) = filter(None, (reply.error, reply.no_rows, *reply.warnings))
-            replies.put_error(outbox, capabilities, error)
+            completion.put_error(outbox, capabilities, error)
         case _:
             in_dialect, put, value = _PUT[tag](reply)
             assert value is not None
@@ -212,16 +214,16 @@ def put_reply_message(outbox: Outbox, capabilities: Capabilities, tag: int, repl
 
 
 _PUT: Final[dict[int, Callable[[Reply], tuple[bool, Callable[..., None], Any]]]] = {
-    Op.DESCRIBE: lambda reply: (True, replies.put_describe, reply.description),
-    Op.DONE: lambda reply: (True, replies.put_done, reply.done),
+    Op.DESCRIBE: lambda reply: (True, descriptions.put_describe, reply.description),
+    Op.DONE: lambda reply: (True, completion.put_done, reply.done),
     Op.TUPID: lambda reply: (False, replies.put_tupid, reply.row_number),
     Op.DBLIST: lambda reply: (True, replies.put_dblist, reply.names),
     Op.VERSION: lambda reply: (True, replies.put_version, reply.version),
-    Op.COST: lambda reply: (False, replies.put_cost, reply.cost),
-    Op.INSERTDONE: lambda reply: (True, replies.put_insertdone, reply.serials),
-    Op.XACTSTAT: lambda reply: (False, replies.put_xactstat, reply.transaction),
-    Op.IDESCRIBE: lambda reply: (True, replies.put_idescribe, reply.parameters),
-    Op.PROTOCOLS: lambda reply: (False, requests.put_protocols, reply.mask),
+    Op.COST: lambda reply: (False, completion.put_cost, reply.cost),
+    Op.INSERTDONE: lambda reply: (True, completion.put_insertdone, reply.serials),
+    Op.XACTSTAT: lambda reply: (False, completion.put_xactstat, reply.transaction),
+    Op.IDESCRIBE: lambda reply: (True, descriptions.put_idescribe, reply.parameters),
+    Op.PROTOCOLS: lambda reply: (False, session_requests.put_protocols, reply.mask),
     Op.LODATA: lambda reply: (False, objects.put_object_data, reply.object_data),
     Op.GETROUTINE: lambda reply: (False, objects.put_routine, reply.routine),
     Op.FPROUTINE: lambda reply: (False, objects.put_returned, reply.returned),

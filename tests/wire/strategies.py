@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import objects, replies, requests
+from aioifx.wire import completion, descriptions, objects, replies, requests, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.fields import BindEntry, is_named
 from aioifx.wire.opcodes import MAX_TEXT, Op
@@ -79,9 +79,10 @@ def _bares() -> list[st.SearchStrategy[Any]]:
     return [
         st.just(kind())
         for kind in (
-            requests.Open, requests.Execute, requests.Close, requests.Release, requests.Begin, requests.Commit,
+            requests.Open, requests.Execute, requests.Close, requests.Release,
+            session_requests.Begin, session_requests.Commit,
             requests.Describe, requests.Scroll, requests.Hold, requests.AutoFree, requests.WantDone,
-            requests.DescribeInput, requests.DbClose, requests.DbList, requests.Version,
+            requests.DescribeInput, session_requests.DbClose, session_requests.DbList, session_requests.Version,
         )
     ]  # fmt: skip
 
@@ -98,19 +99,19 @@ def request_strategies(capabilities: Capabilities) -> list[st.SearchStrategy[Any
         i32.map(requests.Fetch),
         st.builds(requests.ScrollFetch, i16, i32, i32),
         puts(),
-        st.just(requests.Rollback()),
+        st.just(session_requests.Rollback()),
         st.builds(requests.RetType, i16, st.lists(wanted_types(), max_size=4).map(tuple)),
         st.just(requests.AutoGenKeys(1)),
         st.builds(
             requests.AutoGenKeys, st.just(2), st.lists(i16.map(lambda n: b"%d" % n), max_size=3).map(tuple)
         ),
         st.builds(requests.AutoGenKeys, st.just(3), st.lists(block, max_size=3).map(tuple)),
-        block.map(requests.DbOpen),
-        st.builds(requests.Info, st.lists(st.tuples(name, block), max_size=4).map(tuple)),
-        st.builds(requests.Protocols, block),
-        st.builds(requests.SetSavepoint, block, st.booleans()),
-        st.builds(requests.ReleaseSavepoint, block),
-        st.builds(requests.RollbackSavepoint, block),
+        block.map(session_requests.DbOpen),
+        st.builds(session_requests.Info, st.lists(st.tuples(name, block), max_size=4).map(tuple)),
+        st.builds(session_requests.Protocols, block),
+        st.builds(session_requests.SetSavepoint, block, st.booleans()),
+        st.builds(session_requests.ReleaseSavepoint, block),
+        st.builds(session_requests.RollbackSavepoint, block),
         st.builds(objects.FetchBlob, st.binary(min_size=descriptor, max_size=descriptor)),
         st.builds(objects.BlobCount, u16),
         st.builds(objects.Blob, block),
@@ -131,7 +132,7 @@ def conversations(draw: st.DrawFn, count: int) -> tuple[Capabilities, list[list[
     for _ in range(count):
         messages = draw(st.lists(st.one_of(request_strategies(capabilities)), max_size=6))
         if draw(st.integers(0, 9)) == 0:
-            messages.append(requests.Exit())
+            messages.append(session_requests.Exit())
         groups.append(messages)
     return capabilities, groups
 
@@ -165,9 +166,9 @@ sqltypes = st.one_of(
 columns = st.builds(Column, word, sqltypes, st.booleans(), i32)
 
 
-def errors(*fields: st.SearchStrategy[Any]) -> st.SearchStrategy[replies.ServerError]:
+def errors(*fields: st.SearchStrategy[Any]) -> st.SearchStrategy[completion.ServerError]:
     """Errors with these fields; the others are empty. `st.builds` would fill them, too."""
-    return st.tuples(*fields).map(lambda values: replies.ServerError(*values))
+    return st.tuples(*fields).map(lambda values: completion.ServerError(*values))
 
 
 def _is_ordinary(sqlcode: int) -> bool:
@@ -183,13 +184,13 @@ def reply_strategies(capabilities: Capabilities) -> dict[int, st.SearchStrategy[
     int8 = st.integers(1 - 2**64, 2**64 - 1)
     bigserial = i64 if capabilities.bigint else st.just(0)
     described = st.builds(
-        replies.Description, i16, i16, st.lists(columns, max_size=4).map(tuple), row_size, i32
+        descriptions.Description, i16, i16, st.lists(columns, max_size=4).map(tuple), row_size, i32
     )
     offset = i32 if capabilities.long_text else i16
     read = st.binary(max_size=20).map(lambda data: objects.ObjectData(0, len(data), data))
     written = i32.map(lambda size: objects.ObjectData(2, size))
     failed = st.integers(-(2**31), -1).map(lambda size: objects.ObjectData(0, size))
-    done = st.builds(replies.Done, u16, rows, rowid, i32)
+    done = st.builds(completion.Done, u16, rows, rowid, i32)
 
     def one(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[replies.Reply]:
         return values.map(lambda value: replies.Reply(**{field: value}))
@@ -205,15 +206,15 @@ def reply_strategies(capabilities: Capabilities) -> dict[int, st.SearchStrategy[
             one("warnings", st.tuples(errors(st.just(0), i16, offset, text, sqlstate, text))),
         ),
         Op.TUPLE: one("rows", st.tuples(u16, block).map(lambda row: [row])),
-        Op.DONE: done.map(lambda value: replies.Reply(done=value, dones=[value])),
+        Op.DONE: done.map(lambda value: replies.Reply(done=value)),
         Op.TUPID: one("row_number", st.integers(0, 2**31 - 1)),
         Op.DBLIST: one("names", st.lists(text.filter(bool), max_size=3).map(tuple)),
-        Op.BLOB: one("blobs", st.binary(max_size=3000).map(lambda value: [value])),
+        Op.BLOB: one("blobs", st.binary(max_size=3000).map(lambda value: (value,))),
         Op.VERSION: one("version", text),
-        Op.COST: one("cost", st.builds(replies.Cost, i32, i32)),
-        Op.INSERTDONE: one("serials", st.builds(replies.Serials, int8, bigserial)),
+        Op.COST: one("cost", st.builds(completion.Cost, i32, i32)),
+        Op.INSERTDONE: one("serials", st.builds(completion.Serials, int8, bigserial)),
         Op.LODATA: one("object_data", st.one_of(read, written, failed)),
-        Op.XACTSTAT: one("transaction", st.builds(replies.TransactionState, i16, i16, i16)),
+        Op.XACTSTAT: one("transaction", st.builds(completion.TransactionState, i16, i16, i16)),
         Op.GETROUTINE: one("routine", st.builds(objects.Routine, block, i32)),
         Op.FPROUTINE: one("returned", st.lists(entries(capabilities), max_size=3).map(tuple)),
         Op.IDESCRIBE: one("parameters", st.lists(sqltypes, max_size=3).map(tuple)),
@@ -238,7 +239,6 @@ def merged(messages: list[tuple[int, replies.Reply]]) -> replies.Reply:
             case Op.TUPLE | Op.BLOB | Op.DONE:
                 whole.rows += part.rows
                 whole.blobs += part.blobs
-                whole.dones += part.dones
                 whole.done = part.done or whole.done
             case Op.ERR:
                 whole.error = whole.error or part.error

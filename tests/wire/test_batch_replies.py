@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.errors import ProtocolError
-from aioifx.wire import replies
+from aioifx.wire import completion, replies
 from aioifx.wire.batch_replies import BatchTally, read_executions
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import Cost, Done, Serials, ServerError, TransactionState
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Cost, Done, Reply, Serials, ServerError, TransactionState, read_reply
+from aioifx.wire.replies import Reply, read_reply
 from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.strategies import damaged
 
@@ -48,16 +49,16 @@ class Answer:
 
     def put(self, outbox: Outbox, capabilities: Capabilities) -> None:
         if self.error is not None:
-            replies.put_error(outbox, capabilities, self.error)
+            completion.put_error(outbox, capabilities, self.error)
         if self.serials is not None:
-            replies.put_insertdone(outbox, capabilities, self.serials)
+            completion.put_insertdone(outbox, capabilities, self.serials)
         for done in (self.done, self.extra):
             if done is not None:
-                replies.put_done(outbox, capabilities, done)
+                completion.put_done(outbox, capabilities, done)
         if self.cost:
-            replies.put_cost(outbox, Cost(1, 1))
+            completion.put_cost(outbox, Cost(1, 1))
         if self.state is not None:
-            replies.put_xactstat(outbox, self.state)
+            completion.put_xactstat(outbox, self.state)
         replies.put_eot(outbox)
 
 

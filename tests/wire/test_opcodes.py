@@ -24,7 +24,7 @@ def test_every_tag_has_the_number_that_was_recorded() -> None:
 
 def test_every_tag_has_a_reader() -> None:
     from_clients = {*requests._BARE, *requests._READERS, Op.EOT, Op.EXIT}
-    from_servers = {*replies._READERS, Op.TUPLE}
+    from_servers = {*replies._READERS, Op.TUPLE, Op.ERR, Op.CLOSE, Op.BLOB, Op.EXIT, Op.EOT}
     assert from_clients | from_servers == set(Op)
 
 

@@ -15,23 +15,17 @@ from hypothesis import strategies as st
 from aioifx.codecs import native
 from aioifx.errors import ConnectionLost, DataError, ProtocolError
 from aioifx.sqltypes import Row
-from aioifx.wire import replies
+from aioifx.wire import completion, replies
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import NO_LIMIT, Inbox, Parser
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import (
-    Reply,
-    ReplyReader,
-    RowReader,
-    TryReadReply,
-    read_field_by_field,
-    read_in_runs,
-    read_reply,
-)
+from aioifx.wire.replies import Reply, ReplyReader, TryReadReply, read_reply
+from aioifx.wire.tuples import RowReader, read_field_by_field, read_in_runs
 from tests.feeding import Outcome, cuts, feed, outcome
 from tests.wire.frames import JDBC_FILES, frames, load
 from tests.wire.putting import messages_of, put_reply, raw_rows
+from tests.wire.reply_reading import DIALECT, EOT, raw_row, read, reading, row
 from tests.wire.strategies import damaged, dialects, merged, reply_bytes, reply_groups
 
 FastReplyReader = Callable[[Capabilities, RowReader | None, int], TryReadReply]
@@ -46,39 +40,6 @@ takers = pytest.mark.parametrize(
         pytest.param(native.pure_fast_reader, id="pure"),
     ],
 )
-
-DIALECT = Capabilities()
-EOT = b"\0\x0c"
-
-
-async def raw_row(inbox: Inbox, end: int) -> Row:
-    """A row that is read in pieces of two bytes; the last piece may be one."""
-    payload = b""
-    while inbox.consumed < end:
-        size = min(2, end - inbox.consumed)
-        await inbox.need(size)
-        payload += inbox.take(size)
-    return (payload,)
-
-
-def reading(
-    capabilities: Capabilities = DIALECT,
-    rows: RowReader | None = read_in_runs(raw_rows),  # noqa: B008 - stateless
-    limit: int = replies.DEFAULT_LIMIT,
-) -> Callable[[Inbox], Parser[Reply]]:
-    def parser_of(inbox: Inbox) -> Parser[Reply]:
-        return read_reply(inbox, capabilities, rows, limit)
-
-    return parser_of
-
-
-def read(hexadecimal: str, capabilities: Capabilities = DIALECT) -> Reply:
-    return feed(reading(capabilities), [bytes.fromhex(hexadecimal)])[0]
-
-
-def row(payload: bytes, warnings: int = 0) -> bytes:
-    return pack(">hHi", 14, warnings, len(payload)) + payload + b"\0" * (len(payload) & 1)
-
 
 # Law (transcripts): what the reference client accepts is read, and put again it is the same bytes.
 
@@ -165,8 +126,8 @@ def test_the_reply_of_gbase_to_prepare_says_what_its_table_has() -> None:
         ("b", "VARCHAR(50)"),
     ]
     assert reply.description.row_size == 55
-    assert reply.cost == replies.Cost(1, 1)
-    assert reply.done == replies.Done()
+    assert reply.cost == completion.Cost(1, 1)
+    assert reply.done == completion.Done()
 
 
 def test_the_answer_to_info_is_an_empty_reply() -> None:
@@ -221,15 +182,17 @@ def usual_replies(draw: st.DrawFn) -> tuple[Capabilities, bytes]:
     if draw(st.booleans()):
         replies.put_closed(outbox)
     if draw(st.booleans()):
-        serials = replies.Serials(draw(small), draw(small) if capabilities.bigint else 0)
-        replies.put_insertdone(outbox, capabilities, serials)
-    done = replies.Done(
+        serials = completion.Serials(draw(small), draw(small) if capabilities.bigint else 0)
+        completion.put_insertdone(outbox, capabilities, serials)
+    done = completion.Done(
         draw(st.integers(0, 0xFFFF)), draw(st.integers(0, 2**31 - 1)), draw(small), draw(small)
     )
-    replies.put_done(outbox, capabilities, done)
-    replies.put_cost(outbox, replies.Cost(draw(small), draw(small)))
+    completion.put_done(outbox, capabilities, done)
+    completion.put_cost(outbox, completion.Cost(draw(small), draw(small)))
     if draw(st.booleans()):
-        replies.put_xactstat(outbox, replies.TransactionState(*draw(st.tuples(*[st.integers(-9, 9)] * 3))))
+        completion.put_xactstat(
+            outbox, completion.TransactionState(*draw(st.tuples(*[st.integers(-9, 9)] * 3)))
+        )
     replies.put_eot(outbox)
     return capabilities, outbox.take()
 
@@ -377,8 +340,8 @@ def test_a_negative_number_of_rows_is_a_protocol_error(taker: FastReplyReader, l
     capabilities = Capabilities(long_rowid=long_rowid)
     outbox = Outbox()
     outbox.raw(row(b"ab"))
-    replies.put_done(outbox, capabilities, replies.Done(rows=-7))
-    replies.put_cost(outbox, replies.Cost())
+    completion.put_done(outbox, capabilities, completion.Done(rows=-7))
+    completion.put_cost(outbox, completion.Cost())
     replies.put_eot(outbox)
     for chunks in cuts(outbox.take()):
         assert outcome(taking(taker, capabilities, read_in_runs(raw_rows)), chunks) == Outcome(
@@ -391,7 +354,7 @@ def test_a_negative_row_number_is_a_protocol_error(taker: FastReplyReader) -> No
     outbox = Outbox()
     outbox.raw(row(b"ab"))
     replies.put_tupid(outbox, -7)
-    replies.put_done(outbox, DIALECT, replies.Done(rows=1))
+    completion.put_done(outbox, DIALECT, completion.Done(rows=1))
     replies.put_eot(outbox)
     for chunks in cuts(outbox.take()):
         assert outcome(taking(taker, DIALECT, read_in_runs(raw_rows)), chunks) == Outcome(error=ProtocolError)
@@ -413,10 +376,10 @@ def test_of_several_replies_the_native_taker_takes_the_first_and_leaves_the_othe
     outbox = Outbox()
     outbox.raw(row(b"abc") + row(b"defg"))
     replies.put_closed(outbox)
-    replies.put_insertdone(outbox, capabilities, replies.Serials(2**40, -7))
-    replies.put_done(outbox, capabilities, replies.Done(0x8001, 2, -3, 4))
-    replies.put_cost(outbox, replies.Cost(5, -6))
-    replies.put_xactstat(outbox, replies.TransactionState(1, -2, 3))
+    completion.put_insertdone(outbox, capabilities, completion.Serials(2**40, -7))
+    completion.put_done(outbox, capabilities, completion.Done(0x8001, 2, -3, 4))
+    completion.put_cost(outbox, completion.Cost(5, -6))
+    completion.put_xactstat(outbox, completion.TransactionState(1, -2, 3))
     replies.put_eot(outbox)
     one = outbox.take()
     inbox = Inbox()
@@ -542,114 +505,19 @@ def test_the_limit_of_a_reply_that_failed_is_nobodys_limit() -> None:
     assert inbox.limit == NO_LIMIT
 
 
-# Rows.
-
-
-def test_an_unsolicited_row_is_a_protocol_error() -> None:
-    assert outcome(reading(rows=None), [row(b"ab") + EOT]).error is ProtocolError
-
-
-def test_a_row_decoder_that_stands_still_is_a_protocol_error_not_a_loop() -> None:
-    assert (
-        outcome(reading(rows=read_in_runs(lambda data, pos, end, rows: pos)), [row(b"ab") + EOT]).error
-        is ProtocolError
-    )
-
-
-def test_a_row_read_too_short_is_a_protocol_error() -> None:
-    async def short(inbox: Inbox, end: int) -> Row:
-        return (inbox.take(1),)
-
-    assert outcome(reading(rows=read_field_by_field(short)), [row(b"ab") + EOT]).error is ProtocolError
-
-
-@pytest.mark.parametrize("payload", [b"good", b"odd"], ids=["even", "odd"])
-def test_a_bad_value_ends_the_rows_and_not_the_reply(payload: bytes) -> None:
-    def picky(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
-        """Decodes what it can before it complains, as a run decoder does."""
-        for found in raw_rows_of(data, pos, end):
-            if found == b"bad":
-                raise DataError("no value")
-            rows.append((found,))
-        return end_of_run(data, pos, end)
-
-    async def picky_row(inbox: Inbox, end: int) -> Row:
-        found = await raw_row(inbox, end - 1)
-        if found[0] == b"ba":
-            raise DataError("no value")
-        inbox.skip(1)
-        return (found[0] + bytes(inbox.data[inbox.pos - 1 : inbox.pos]),)
-
-    data = (
-        row(payload) * 3 + row(b"bad") + row(payload) * 2 + row(b"bad") + pack(">hhiii", 15, 0, 7, 0, 0) + EOT
-    )
-    for rows in (read_in_runs(picky), read_field_by_field(picky_row)):
-        for chunks in cuts(data):
-            reply, _ = feed(reading(rows=rows), chunks)
-            assert [found for (found,) in reply.rows] == [payload] * 3
-            assert isinstance(reply.bad_value, DataError)
-            assert reply.done == replies.Done(rows=7)
-
-
-def raw_rows_of(data: bytearray, pos: int, end: int) -> list[bytes]:
-    rows: list[Row] = []
-    raw_rows(data, pos, end, rows)
-    return [payload for _, payload in rows]
-
-
-def end_of_run(data: bytearray, pos: int, end: int) -> int:
-    return raw_rows(data, pos, end, [])
-
-
-def test_a_bad_value_found_while_waiting_for_more_than_its_row_is_a_protocol_error() -> None:
-    async def greedy(inbox: Inbox, end: int) -> Row:
-        await inbox.need(30)
-        inbox.skip(30)
-        await inbox.need(30)
-        raise DataError("no value")
-
-    data = row(b"abcd") + bytes(40)
-    with pytest.raises(ProtocolError, match="waited for more than its row"):
-        feed(reading(rows=read_field_by_field(greedy)), [data, bytes(60)])
-
-
-def test_rows_that_are_skipped_must_have_a_size_too() -> None:
-    def bad(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
-        raise DataError("no value")
-
-    standing_still = pack(">hhi", 14, 0, -8)
-    with pytest.raises(ProtocolError, match="a row of -8 bytes"):
-        feed(reading(rows=read_in_runs(bad)), [row(b"ab") + standing_still + EOT])
-
-
 # What the server says.
 
 
 def test_the_first_error_is_kept_and_the_reply_is_read_to_its_end() -> None:
     outbox = Outbox()
-    replies.put_error(outbox, DIALECT, replies.ServerError(-268, -100, 0, "owner.u1"))
-    replies.put_error(outbox, DIALECT, replies.ServerError(-201))
-    replies.put_xactstat(outbox, replies.TransactionState(2, 0, 1))
+    completion.put_error(outbox, DIALECT, completion.ServerError(-268, -100, 0, "owner.u1"))
+    completion.put_error(outbox, DIALECT, completion.ServerError(-201))
+    completion.put_xactstat(outbox, completion.TransactionState(2, 0, 1))
     replies.put_eot(outbox)
     for chunks in cuts(outbox.take()):
         reply, _ = feed(reading(), chunks)
-        assert reply.error == replies.ServerError(-268, -100, 0, "owner.u1")
-        assert reply.transaction == replies.TransactionState(2, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("case", "expected"),
-    [
-        ("command_368", Reply(error=replies.ServerError(-368, 0, 7))),
-        ("command_937", Reply(error=replies.ServerError(-937, 0, 7, "tok", "U0001", "boom text"))),
-        ("command_0", Reply(warnings=(replies.ServerError(0, 0, 7, "tok", "01U01", "warn text"),))),
-        ("command_100", Reply(no_rows=replies.ServerError(100, 0, 7, "tok"))),
-    ],
-)
-def test_an_error_of_a_special_code_has_a_layout_of_its_own(case: str, expected: Reply) -> None:
-    data = next(frame.data for frame in frames("errors15") if frame.case == case and frame.side == "S")
-    for chunks in cuts(data):
-        assert feed(reading(), chunks)[0] == expected
+        assert reply.error == completion.ServerError(-268, -100, 0, "owner.u1")
+        assert reply.transaction == completion.TransactionState(2, 0, 1)
 
 
 def test_a_session_may_end_anywhere() -> None:
@@ -661,57 +529,6 @@ def test_a_session_may_end_anywhere() -> None:
 def test_a_server_that_goes_away_is_connection_lost() -> None:
     for data in (b"", b"\0", EOT[:1], row(b"abcd")[:-1], row(b"abcd")):
         assert outcome(reading(), [data], eof=True) == Outcome(error=ConnectionLost), data
-
-
-def test_text_that_is_no_text_does_not_cost_the_connection() -> None:
-    data = "000d fed5 0000 00000000 0002 ff20 000c"
-    assert read(data, Capabilities(encoding="utf-8")).error == replies.ServerError(-299, 0, 0, "\ufffd ")
-    assert read(data, Capabilities(encoding="latin-1")).error == replies.ServerError(-299, 0, 0, "ÿ ")
-
-
-def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
-    column = pack(">iihi", 7, 0, 2, 0) + pack(">hh", 0, 0) + pack(">hhii", 0, 0, 0, 4)
-    data = pack(">hhhihhi", 8, 2, 0, 0, 4, 1, 2) + column + b"a\0" + EOT
-    assert outcome(reading(), [data]).error is ProtocolError
-
-
-@pytest.mark.parametrize(("case", "serial"), [("text_14_56", 0x05060708), ("text_15_56", 0x090A0B0C)])
-def test_the_serial_is_the_end_of_a_done(case: str, serial: int) -> None:
-    """JDBC's getSerial gave these numbers."""
-    done = [
-        reply.done
-        for frame in frames("objects15")
-        if frame.case == case and frame.side == "S" and not frame.is_event
-        for reply in [feed(reading(frame.capabilities), [frame.data])[0]]
-    ]
-    assert [end.serial for end in done if end is not None and end.serial] == [serial]
-
-
-def test_a_long_rowid_dialect_counts_with_eight_bytes() -> None:
-    outbox = Outbox()
-    replies.put_done(outbox, Capabilities(long_rowid=True), replies.Done(1, 2**40, 2**41, 7))
-    data = outbox.take()
-    assert len(data) == 2 + 22
-    assert read(data.hex() + "000c", Capabilities(long_rowid=True)).done == replies.Done(1, 2**40, 2**41, 7)
-
-
-def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can() -> None:
-    outbox = Outbox()
-    replies.put_describe(outbox, DIALECT, replies.Description(2, 1, (), row_size=100_000))
-    reply = read(outbox.take().hex() + "000c")
-    assert reply.description is not None and reply.description.row_size == 0x7FFF
-
-
-def test_a_parameter_of_unknown_type_is_described_as_char() -> None:
-    outbox = Outbox()
-    replies.put_idescribe(outbox, DIALECT, [None])
-    reply = read(outbox.take().hex() + "000c")
-    assert reply.parameters is not None and reply.parameters[0].code == 0
-
-
-def test_an_int8_of_nothing_is_zero() -> None:
-    reply = read("005e 0000 00000000 00000000 0000000000000000 000c")
-    assert reply.serials == replies.Serials(0, 0)
 
 
 def test_a_list_of_more_databases_than_a_short_can_count_is_a_protocol_error() -> None:

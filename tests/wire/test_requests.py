@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aioifx.errors import ConnectionLost, ProtocolError
 from aioifx.sqltypes import SqlType
-from aioifx.wire import objects, requests
+from aioifx.wire import objects, requests, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.outbox import Outbox
@@ -109,9 +109,9 @@ NAMES: dict[type, str] = {
     requests.ScrollFetch: "SFETCH",
     requests.Close: "CLOSE",
     requests.Release: "RELEASE",
-    requests.Begin: "BEGIN",
-    requests.Commit: "CMMTWORK",
-    requests.Rollback: "RBWORK",
+    session_requests.Begin: "BEGIN",
+    session_requests.Commit: "CMMTWORK",
+    session_requests.Rollback: "RBWORK",
     requests.Describe: "NDESCRIBE",
     requests.Scroll: "SCROLL",
     requests.Hold: "HOLD",
@@ -120,15 +120,15 @@ NAMES: dict[type, str] = {
     requests.DescribeInput: "CIDESCRIBE",
     requests.AutoGenKeys: "AUTOGENKEYS",
     requests.Bind: "BIND",
-    requests.DbOpen: "DBOPEN",
-    requests.DbList: "DBLIST",
-    requests.Version: "VERSION",
-    requests.Exit: "EXIT",
-    requests.Info: "INFO",
-    requests.Protocols: "PROTOCOLS",
-    requests.SetSavepoint: "SETSVPT",
-    requests.ReleaseSavepoint: "RELSVPT",
-    requests.RollbackSavepoint: "RBACKSVPT",
+    session_requests.DbOpen: "DBOPEN",
+    session_requests.DbList: "DBLIST",
+    session_requests.Version: "VERSION",
+    session_requests.Exit: "EXIT",
+    session_requests.Info: "INFO",
+    session_requests.Protocols: "PROTOCOLS",
+    session_requests.SetSavepoint: "SETSVPT",
+    session_requests.ReleaseSavepoint: "RELSVPT",
+    session_requests.RollbackSavepoint: "RBACKSVPT",
 }
 
 
@@ -146,8 +146,8 @@ def test_the_sql_of_metadata_is_what_the_driver_is_known_to_prepare() -> None:
 
 def test_the_session_requests_of_two_other_clients_are_read() -> None:
     offer, info, _ = load("session_init_requests")["frames"]
-    assert read(offer["hex"]) == [requests.Protocols(bytes.fromhex("fffc7ffc3c8c8a"))]
-    assert read(info["hex"]) == [requests.Info(((b"DBTEMP", b"/tmp"), (b"SUBQCACHESZ", b"10")))]
+    assert read(offer["hex"]) == [session_requests.Protocols(bytes.fromhex("fffc7ffc3c8c8a"))]
+    assert read(info["hex"]) == [session_requests.Info(((b"DBTEMP", b"/tmp"), (b"SUBQCACHESZ", b"10")))]
     for entry in (offer, info):
         assert put(DIALECT, read(entry["hex"])).hex() == entry["hex"]
 
@@ -274,9 +274,12 @@ def test_a_request_without_an_end_stops_at_the_limit(message: bytes, piece: int)
 
 
 def test_a_request_as_long_as_the_limit_is_read() -> None:
-    data = put(DIALECT, [requests.Begin(), requests.Commit()])
+    data = put(DIALECT, [session_requests.Begin(), session_requests.Commit()])
     for chunks in cuts(data):
-        assert feed(reading(limit=len(data)), chunks)[0] == [requests.Begin(), requests.Commit()]
+        assert feed(reading(limit=len(data)), chunks)[0] == [
+            session_requests.Begin(),
+            session_requests.Commit(),
+        ]
         assert outcome(reading(limit=len(data) - 1), chunks) == Outcome(error=ProtocolError)
 
 
@@ -310,11 +313,10 @@ def test_a_cursor_is_opened_and_fetched_from_in_one_group() -> None:
     )
 
 
-def test_rollback_and_scroll_fetch_have_every_field_that_the_server_waits_for() -> None:
+def test_a_scroll_fetch_has_every_field_that_the_server_waits_for() -> None:
     outbox = Outbox()
-    requests.put_rollback(outbox)
     requests.put_scroll_fetch(outbox, 6, 3, 4096)
-    assert outbox.take() == bytes.fromhex("0014 0000  0017 0006 00000003 00001000")
+    assert outbox.take() == bytes.fromhex("0017 0006 00000003 00001000")
 
 
 def test_a_wanted_type_is_named_only_where_names_travel() -> None:
@@ -325,18 +327,6 @@ def test_a_wanted_type_is_named_only_where_names_travel() -> None:
     assert outbox.take() == bytes.fromhex(
         "0064 0001 0003  0002 00000004  002c 0000 0004 626c6f62 00000048  0034 00000008"
     )
-
-
-def test_an_environment_says_its_size_and_its_longest_names() -> None:
-    outbox = Outbox()
-    requests.put_info(outbox, [])
-    assert outbox.take() == bytes.fromhex("0051 0006 0006 0000 0000 00000000")
-
-
-def test_exit_ends_a_group_by_itself() -> None:
-    assert read("0038") == [requests.Exit()]
-    assert read("0023 000c") == [requests.Begin()]
-    assert read("000c") == []
 
 
 def test_more_messages_or_pairs_than_anybody_sends_are_a_protocol_error(

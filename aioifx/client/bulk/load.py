@@ -30,7 +30,7 @@ from aioifx.client.session.session import failure_of, is_cancelled_or_timed_out
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.errors import DatabaseError, Error, InterfaceError
 from aioifx.wire.batch_replies import BatchTally
-from aioifx.wire.replies import ServerError
+from aioifx.wire.completion import ServerError
 
 Progress: TypeAlias = Callable[[int], object]
 """Called with the number of rows so far."""

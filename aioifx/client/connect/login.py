@@ -32,7 +32,7 @@ from aioifx.errors import (
     from_server,
     visible,
 )
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, Capabilities
 from aioifx.wire.handshake import PROTOCOL_LEVEL, LoginReply, LoginRequest, put_login, read_login_reply
 from aioifx.wire.inbox import Inbox
@@ -51,7 +51,7 @@ _MAX_TARGET: Final = 200
 
 def _offer() -> bytes:
     outbox = Outbox()
-    requests.put_protocols(outbox, OFFERED)
+    session_requests.put_protocols(outbox, OFFERED)
     requests.put_eot(outbox)
     return outbox.take()
 
@@ -62,7 +62,7 @@ _PROTOCOLS: Final = _offer()
 @lru_cache(maxsize=64)
 def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
     outbox = Outbox()
-    requests.put_info(outbox, environment)
+    session_requests.put_info(outbox, environment)
     requests.put_eot(outbox)
     return outbox.take()
 
@@ -311,7 +311,7 @@ class LoginAttempt:
     async def _open_database(self, channel: Channel) -> None:
         self.phase = f"opening database {self.options.database}"
         outbox = Outbox()
-        requests.put_dbopen(outbox, self.options.code_set.encode(self.options.database))
+        session_requests.put_dbopen(outbox, self.options.code_set.encode(self.options.database))
         requests.put_eot(outbox)
         try:
             reply = await self._exchange(channel, outbox.take())

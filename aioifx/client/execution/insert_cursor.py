@@ -23,9 +23,10 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Row, TypeCode
 from aioifx.wire import requests
+from aioifx.wire.completion import ServerError
 from aioifx.wire.opcodes import Op
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ServerError
+from aioifx.wire.replies import Reply
 
 MAX_ROWS: Final = 0x7FFF
 """Rows of one SQ_PUT: a signed count is assumed, like the other counts of the protocol."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from aioifx.errors import DatabaseError, Warning, visible
+from aioifx.wire.completion import Done, Serials, ServerError
 from aioifx.wire.opcodes import StatementType
-from aioifx.wire.replies import Done, Serials, ServerError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from aioifx.errors import ProtocolError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Column, Row, Value
 from aioifx.wire.inbox import Inbox
-from aioifx.wire.replies import RowReader, read_field_by_field, read_in_runs
+from aioifx.wire.tuples import RowReader, read_field_by_field, read_in_runs
 
 
 class RowPlan(NamedTuple):

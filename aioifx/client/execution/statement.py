@@ -35,9 +35,11 @@ from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire import requests
+from aioifx.wire.completion import Done
 from aioifx.wire.opcodes import Op, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Done, Reply, ReplyReader, RowReader
+from aioifx.wire.replies import Reply, ReplyReader
+from aioifx.wire.tuples import RowReader
 
 REPLY_SLACK: Final = 1 << 20
 """Bytes that a reply may have beyond its rows."""

@@ -18,7 +18,8 @@ from aioifx.client.session.session import Session
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
 from aioifx.sqltypes import Column, Row, Value
-from aioifx.wire.replies import Reply, RowReader
+from aioifx.wire.replies import Reply
+from aioifx.wire.tuples import RowReader
 
 R = TypeVar("R")
 

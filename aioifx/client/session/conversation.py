@@ -18,8 +18,10 @@ from aioifx.codecs.native import make_fast_reader
 from aioifx.errors import ConnectionLost, DatabaseError
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import ServerError
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader, RowReader, ServerError
+from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
+from aioifx.wire.tuples import RowReader
 
 _PROBE: Final = b"select first 1 tabid from informix.systables"
 

@@ -46,11 +46,12 @@ from aioifx.errors import (
     class_for,
     from_server,
 )
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import ServerError, TransactionState
 from aioifx.wire.opcodes import OpenWarning, StatementType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, ServerError, TransactionState
+from aioifx.wire.replies import Reply
 
 NOT_IN_TRANSACTION: Final = -255
 
@@ -231,7 +232,7 @@ class Session(Conversation):
         """
         self._rollback_pending = True
         self._no_transaction()
-        self.dispatcher.defer(Cleanup(requests.put_rollback, self._on_deferred_rollback))
+        self.dispatcher.defer(Cleanup(session_requests.put_rollback, self._on_deferred_rollback))
 
     def _on_deferred_rollback(self, reply: Reply) -> None:
         self._rollback_pending = False
@@ -270,7 +271,7 @@ class Session(Conversation):
         """Queue the rollback to an abandoned savepoint; the work after it is undone."""
         self.dispatcher.defer(
             Cleanup(
-                lambda outbox: requests.put_rollback_savepoint(outbox, name),
+                lambda outbox: session_requests.put_rollback_savepoint(outbox, name),
                 self._check_rollback,
                 lambda: self.in_transaction,
             )
@@ -282,7 +283,7 @@ class Session(Conversation):
         Source:   observed: JDBC commits after every failed statement (errors.json, exec_268)
         """
         if self._ansi_autocommit():
-            self.dispatcher.defer(Cleanup(requests.put_commit, still_needed=self._ansi_autocommit))
+            self.dispatcher.defer(Cleanup(session_requests.put_commit, still_needed=self._ansi_autocommit))
 
     # -- unprepared statements ----------------------------------------------------------------------------------------
 
@@ -457,7 +458,7 @@ class Session(Conversation):
             if self.is_ansi:
                 self.in_transaction, self._server_read_only = True, False
             else:
-                await self._transaction_command(requests.put_begin, StatementType.BEGIN_WORK)
+                await self._transaction_command(session_requests.put_begin, StatementType.BEGIN_WORK)
             if read_only or self.read_only:
                 await self._run_command(_READ_ONLY, self._on_read_only)
         except BaseException as error:
@@ -479,7 +480,10 @@ class Session(Conversation):
         Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if COMMIT was sent and may have taken effect.
         """
         await self._transaction_command(
-            requests.put_commit, StatementType.COMMIT_WORK, self._on_commit_orphan, on_lost=_on_commit_lost
+            session_requests.put_commit,
+            StatementType.COMMIT_WORK,
+            self._on_commit_orphan,
+            on_lost=_on_commit_lost,
         )
 
     def _on_commit_orphan(self, reply: Reply) -> None:
@@ -491,7 +495,7 @@ class Session(Conversation):
     async def rollback(self) -> None:
         """ROLLBACK WORK."""
         await self._transaction_command(
-            requests.put_rollback, StatementType.ROLLBACK_WORK, self._on_rollback_orphan
+            session_requests.put_rollback, StatementType.ROLLBACK_WORK, self._on_rollback_orphan
         )
 
     def _on_rollback_orphan(self, reply: Reply) -> None:
@@ -527,16 +531,16 @@ class Session(Conversation):
 
     async def set_savepoint(self, name: bytes) -> None:
         """SAVEPOINT; reusing a name moves the savepoint."""
-        await self._transaction_command(partial(requests.put_set_savepoint, name=name))
+        await self._transaction_command(partial(session_requests.put_set_savepoint, name=name))
 
     async def release_savepoint(self, name: bytes) -> None:
         """RELEASE SAVEPOINT: the work after it becomes part of the enclosing transaction."""
-        await self._transaction_command(partial(requests.put_release_savepoint, name=name))
+        await self._transaction_command(partial(session_requests.put_release_savepoint, name=name))
 
     async def rollback_to_savepoint(self, name: bytes) -> None:
         """ROLLBACK TO SAVEPOINT: the work after it is undone."""
         await self._transaction_command(
-            partial(requests.put_rollback_savepoint, name=name), on_orphan=self._check_rollback
+            partial(session_requests.put_rollback_savepoint, name=name), on_orphan=self._check_rollback
         )
 
     async def rollback_to_or_close(self, name: bytes) -> None:
@@ -553,7 +557,7 @@ class Session(Conversation):
         """
         if self._ansi_autocommit():
             outbox = Outbox()
-            requests.put_commit(outbox)
+            session_requests.put_commit(outbox)
             reply = await self.exchange(outbox, on_lost=_on_commit_lost)
             if reply.error is not None and reply.error.sqlcode != NOT_IN_TRANSACTION:
                 raise_for(reply)
@@ -584,7 +588,7 @@ class Session(Conversation):
         Source:   observed: JDBC's isValid, session.json
         """
         outbox = Outbox()
-        requests.put_version(outbox)
+        session_requests.put_version(outbox)
         await self.exchange(outbox)
 
     def restore_baseline(self) -> None:
@@ -611,7 +615,7 @@ class Session(Conversation):
         """
         if self.is_open:
             outbox = Outbox()
-            requests.put_exit(outbox)
+            session_requests.put_exit(outbox)
             self.dispatcher.send(outbox.take(), self._usual_reader)
             self.stats.round_trips += 1
             self.dispatcher.begin_close()

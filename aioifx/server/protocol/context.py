@@ -15,7 +15,7 @@ from aioifx.server.protocol.statement_table import PreparedStatement, StatementT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import Database, LogMode
 from aioifx.sqltypes import Column
-from aioifx.wire import replies
+from aioifx.wire import completion
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import OpenWarning
 from aioifx.wire.outbox import Outbox
@@ -28,7 +28,7 @@ _ALWAYS: Final = 0x10  # in every known reply to SQ_DBOPEN; meaning unknown (obs
 
 def _cost() -> bytes:
     outbox = Outbox()
-    replies.put_cost(outbox, replies.Cost(1, 1))
+    completion.put_cost(outbox, completion.Cost(1, 1))
     return outbox.take()
 
 
@@ -128,17 +128,17 @@ class SessionContext:
     def write_error(self, error: SqlError) -> None:
         """SQ_ERR."""
         token = error.token[:_LONGEST_TOKEN]
-        message = replies.ServerError(error.sqlcode, error.isamcode, error.offset, token)
-        replies.put_error(self.outbox, self.capabilities, message)
+        message = completion.ServerError(error.sqlcode, error.isamcode, error.offset, token)
+        completion.put_error(self.outbox, self.capabilities, message)
 
-    def write_done(self, done: replies.Done) -> None:
+    def write_done(self, done: completion.Done) -> None:
         """SQ_DONE and SQ_COST, which are sent together (observed: 12.10 to 15)."""
-        replies.put_done(self.outbox, self.capabilities, done)
+        completion.put_done(self.outbox, self.capabilities, done)
         self.outbox.raw(_COST)
 
     def write_result(self, result: StatementResult, warnings: int = 0) -> None:
         """The completion of a statement, and the change of the transaction."""
-        self.write_done(replies.Done(warnings, result.rows, result.rowid, result.serial))
+        self.write_done(completion.Done(warnings, result.rows, result.rowid, result.serial))
         if result.event is not TransactionEvent.NONE:
             self._write_event(result.event)
             self.transactions += result.event is not TransactionEvent.BEGUN
@@ -146,8 +146,8 @@ class SessionContext:
     def _write_event(self, event: TransactionEvent) -> None:
         """SQ_XACTSTAT: events 1, 2, 3, level 1 inside a transaction (assumed: only the layout is known)."""
         is_inside = event is TransactionEvent.BEGUN
-        state = replies.TransactionState(event, int(is_inside), int(not is_inside))
-        replies.put_xactstat(self.outbox, state)
+        state = completion.TransactionState(event, int(is_inside), int(not is_inside))
+        completion.put_xactstat(self.outbox, state)
 
     def write_opened(self, database: Database) -> None:
         """The log mode of the database, as warnings (observed: 0x15 logged, 0x14 not; documented: 0x02 ANSI)."""
@@ -156,7 +156,7 @@ class SessionContext:
             warnings |= OpenWarning.LOGGED
         if database.log_mode is LogMode.ANSI:
             warnings |= OpenWarning.ANSI
-        self.write_done(replies.Done(warnings))
+        self.write_done(completion.Done(warnings))
 
     # -- statements ----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Query
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import replies, requests
+from aioifx.wire import completion, replies, requests
 from aioifx.wire.opcodes import StatementType
 
 # -- opening and closing -----------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def fetch(context: SessionContext, message: requests.Fetch) -> None:
         # With OPTOFC the server closes the cursor with its last row (observed: 15; JDBC then sends no SQ_CLOSE).
         replies.put_closed(context.outbox)
         close_cursor(context, requests.Close())
-    context.write_done(replies.Done(0, cursor.taken))
+    context.write_done(completion.Done(0, cursor.taken))
 
 
 def _cursor_of(prepared: PreparedStatement) -> Cursor:
@@ -146,12 +146,12 @@ def scroll(context: SessionContext, message: requests.ScrollFetch) -> None:
     prepared.row = max(0, min(_target(prepared.row, cursor.count, message), cursor.count + 1))
     stored = cursor.row(prepared.row)
     if stored is None:
-        context.write_done(replies.Done())
+        context.write_done(completion.Done())
         return
     context.outbox.raw(_writer_of(context, prepared).encode([stored]))
     replies.put_tupid(context.outbox, prepared.row)
     if message.kind != _LAST:
-        context.write_done(replies.Done(0, 1))
+        context.write_done(completion.Done(0, 1))
 
 
 _LAST: Final = 4

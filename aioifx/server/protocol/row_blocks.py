@@ -20,7 +20,7 @@ from aioifx.server.sql.runtime.client_values import loader
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.sqltypes import Column, Row, TypeCode
 from aioifx.wire.inbox import padded
-from aioifx.wire.replies import TUPLE_HEAD
+from aioifx.wire.tuples import TUPLE_HEAD
 
 logger: Final = logging.getLogger("aioifx.server")
 

@@ -33,7 +33,8 @@ from aioifx.server.sqlite.databases import Databases
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login_reply, read_login
 from aioifx.wire.opcodes import LoginType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.requests import Exit, Protocols, Request, read_request
+from aioifx.wire.requests import Request, read_request
+from aioifx.wire.session_requests import Exit, Protocols
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,33 +8,33 @@ from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import plan
 from aioifx.server.sqlite.databases import Database
-from aioifx.wire import replies, requests
+from aioifx.wire import replies, session_requests
 from aioifx.wire.capabilities import Capabilities
 
 
-def negotiate(context: SessionContext, message: requests.Protocols) -> None:
+def negotiate(context: SessionContext, message: session_requests.Protocols) -> None:
     """SQ_PROTOCOLS: the server replies with all its capabilities; those that both sides sent take effect."""
     mask = context.identity.mask
     context.capabilities = Capabilities.negotiated(message.mask, mask, context.code_set.codec)
-    requests.put_protocols(context.outbox, mask)
+    session_requests.put_protocols(context.outbox, mask)
 
 
-def info(context: SessionContext, message: requests.Info) -> None:
+def info(context: SessionContext, message: session_requests.Info) -> None:
     """SQ_INFO."""
     for name, value in message.environment:
         context.environment[name.decode("latin-1")] = value.decode("latin-1")
 
 
-def version(context: SessionContext, message: requests.Version) -> None:
+def version(context: SessionContext, message: session_requests.Version) -> None:
     """SQ_VERSION."""
     replies.put_version(context.outbox, context.capabilities, context.identity.version)
 
 
-def exit_session(context: SessionContext, message: requests.Exit) -> None:
+def exit_session(context: SessionContext, message: session_requests.Exit) -> None:
     """SQ_EXIT: rolls back and releases locks before the acknowledgement; no SQ_EOT follows it (observed: JDBC)."""
     context.engine.close()
     context.ended = True
-    requests.put_exit(context.outbox)
+    session_requests.put_exit(context.outbox)
 
 
 # -- databases ---------------------------------------------------------------------------------------------------------
@@ -52,20 +52,20 @@ def open_database(context: SessionContext, name: str) -> Database:
     return context.engine.open_database(name)
 
 
-def choose_database(context: SessionContext, message: requests.DbOpen) -> None:
+def choose_database(context: SessionContext, message: session_requests.DbOpen) -> None:
     """SQ_DBOPEN."""
     if context.has_fixed_database:
         raise SqlError(-759)
     context.write_opened(open_database(context, context.text(message.name)))
 
 
-def close_database(context: SessionContext, message: requests.DbClose) -> None:
+def close_database(context: SessionContext, message: session_requests.DbClose) -> None:
     """SQ_DBCLOSE."""
     context.close_all()
     context.engine.close_database()
 
 
-def list_databases(context: SessionContext, message: requests.DbList) -> None:
+def list_databases(context: SessionContext, message: session_requests.DbList) -> None:
     """SQ_DBLIST."""
     replies.put_dblist(context.outbox, context.capabilities, context.engine.database_names)
 
@@ -73,51 +73,51 @@ def list_databases(context: SessionContext, message: requests.DbList) -> None:
 # -- transactions ------------------------------------------------------------------------------------------------------
 
 
-def begin(context: SessionContext, message: requests.Begin) -> None:
+def begin(context: SessionContext, message: session_requests.Begin) -> None:
     """SQ_BEGIN."""
     context.write_result(context.engine.control(plan.BeginWork()))
 
 
-def commit(context: SessionContext, message: requests.Commit) -> None:
+def commit(context: SessionContext, message: session_requests.Commit) -> None:
     """SQ_CMMTWORK."""
     context.write_result(context.engine.control(plan.CommitWork()))
 
 
-def rollback(context: SessionContext, message: requests.Rollback) -> None:
+def rollback(context: SessionContext, message: session_requests.Rollback) -> None:
     """SQ_RBWORK."""
     context.write_result(context.engine.control(plan.RollbackWork()))
 
 
-def set_savepoint(context: SessionContext, message: requests.SetSavepoint) -> None:
+def set_savepoint(context: SessionContext, message: session_requests.SetSavepoint) -> None:
     """SAVEPOINT; the name is folded like an SQL identifier."""
     name = context.text(message.name).lower()
     context.write_result(context.engine.control(plan.SetSavepoint(name, message.unique)))
 
 
-def release_savepoint(context: SessionContext, message: requests.ReleaseSavepoint) -> None:
+def release_savepoint(context: SessionContext, message: session_requests.ReleaseSavepoint) -> None:
     """RELEASE SAVEPOINT: removes it and all later ones."""
     name = context.text(message.name).lower()
     context.write_result(context.engine.control(plan.ReleaseSavepoint(name)))
 
 
-def rollback_to_savepoint(context: SessionContext, message: requests.RollbackSavepoint) -> None:
+def rollback_to_savepoint(context: SessionContext, message: session_requests.RollbackSavepoint) -> None:
     """ROLLBACK TO SAVEPOINT: undoes all changes after it."""
     name = context.text(message.name).lower()
     context.write_result(context.engine.control(plan.RollbackWork(name)))
 
 
 HANDLERS: Final[dict[type, Handler]] = {
-    requests.Protocols: negotiate,
-    requests.Info: info,
-    requests.Version: version,
-    requests.Exit: exit_session,
-    requests.DbOpen: choose_database,
-    requests.DbClose: close_database,
-    requests.DbList: list_databases,
-    requests.Begin: begin,
-    requests.Commit: commit,
-    requests.Rollback: rollback,
-    requests.SetSavepoint: set_savepoint,
-    requests.ReleaseSavepoint: release_savepoint,
-    requests.RollbackSavepoint: rollback_to_savepoint,
+    session_requests.Protocols: negotiate,
+    session_requests.Info: info,
+    session_requests.Version: version,
+    session_requests.Exit: exit_session,
+    session_requests.DbOpen: choose_database,
+    session_requests.DbClose: close_database,
+    session_requests.DbList: list_databases,
+    session_requests.Begin: begin,
+    session_requests.Commit: commit,
+    session_requests.Rollback: rollback,
+    session_requests.SetSavepoint: set_savepoint,
+    session_requests.ReleaseSavepoint: release_savepoint,
+    session_requests.RollbackSavepoint: rollback_to_savepoint,
 }

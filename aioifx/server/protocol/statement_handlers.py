@@ -13,7 +13,7 @@ from aioifx.server.protocol.statement_table import PreparedStatement
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Plan
 from aioifx.sqltypes import Column
-from aioifx.wire import replies, requests
+from aioifx.wire import completion, descriptions, requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.requests import Request
 
@@ -57,8 +57,10 @@ def describe(context: SessionContext, message: requests.Describe) -> None:
     """SQ_NDESCRIBE, answered by SQ_DESCRIBE."""
     plan = context.current.statement.plan
     columns, row_size = _laid_out(context, plan.columns)
-    description = replies.Description(plan.type, context.current.statement_id, columns, row_size, estimate=1)
-    replies.put_describe(context.outbox, context.capabilities, description)
+    description = descriptions.Description(
+        plan.type, context.current.statement_id, columns, row_size, estimate=1
+    )
+    descriptions.put_describe(context.outbox, context.capabilities, description)
 
 
 def _laid_out(context: SessionContext, columns: Sequence[Column]) -> tuple[tuple[Column, ...], int]:
@@ -75,8 +77,8 @@ def tell_done(context: SessionContext, message: requests.WantDone) -> None:
     """SQ_WANTDONE, after SQ_PREPARE. For INSERT, SQ_INSERTDONE is sent here too, without meaning yet (observed)."""
     plan = context.current.statement.plan
     if plan.type is StatementType.INSERT:
-        replies.put_insertdone(context.outbox, context.capabilities, replies.Serials())
-    context.write_done(replies.Done(_warnings_of(plan)))
+        completion.put_insertdone(context.outbox, context.capabilities, completion.Serials())
+    context.write_done(completion.Done(_warnings_of(plan)))
 
 
 def _warnings_of(plan: Plan) -> int:
@@ -86,7 +88,7 @@ def _warnings_of(plan: Plan) -> int:
 def describe_input(context: SessionContext, message: requests.DescribeInput) -> None:
     """SQ_CIDESCRIBE."""
     types = [parameter.type for parameter in context.current.statement.plan.parameters]
-    replies.put_idescribe(context.outbox, context.capabilities, types)
+    descriptions.put_idescribe(context.outbox, context.capabilities, types)
 
 
 def ignore_keys(context: SessionContext, message: requests.AutoGenKeys) -> None:
@@ -127,8 +129,8 @@ def run(context: SessionContext, prepared: PreparedStatement) -> None:
         context.write_opened(result.opened)
         return
     if plan.type is StatementType.INSERT:
-        serials = replies.Serials(result.serial8, result.bigserial)
-        replies.put_insertdone(context.outbox, context.capabilities, serials)
+        serials = completion.Serials(result.serial8, result.bigserial)
+        completion.put_insertdone(context.outbox, context.capabilities, serials)
     context.write_result(result, _warnings_of(plan) if prepared.is_command else 0)
 
 

@@ -23,7 +23,7 @@ from aioifx.errors import (
     RowLocked,
     UniqueViolation,
 )
-from aioifx.wire import replies, requests
+from aioifx.wire import completion, requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from tests.injection import Injection, Manner
@@ -92,7 +92,7 @@ def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Excha
 def ended(sqlcode: int, isamcode: int = 0, *, level: int = 0, previous: int = 1) -> bytes:
     """An error, and the state of the transaction that the server sends after it."""
     outbox = Outbox()
-    replies.put_xactstat(outbox, replies.TransactionState(3, level, previous))
+    completion.put_xactstat(outbox, completion.TransactionState(3, level, previous))
     return error(sqlcode, isamcode) + outbox.take() + EOT
 
 

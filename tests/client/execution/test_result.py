@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aioifx.client.execution.result import ExecuteResult, result_of, warnings_of
+from aioifx.wire.completion import Done, Serials
 from aioifx.wire.opcodes import StatementType
-from aioifx.wire.replies import Done, Serials
 
 
 def test_nothing_said_is_nothing_done() -> None:

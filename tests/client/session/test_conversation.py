@@ -11,7 +11,7 @@ import pytest
 from aioifx.channel import Channel
 from aioifx.client.session.conversation import Conversation
 from aioifx.errors import ConnectionLost, ProtocolError
-from aioifx.wire import requests
+from aioifx.wire import session_requests
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 from tests.scripted import (
@@ -50,7 +50,7 @@ async def conversing(*script: Exchange) -> AsyncIterator[tuple[Conversation, Pee
 
 def commit() -> Outbox:
     outbox = Outbox()
-    requests.put_commit(outbox)
+    session_requests.put_commit(outbox)
     return outbox
 
 

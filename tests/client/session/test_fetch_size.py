@@ -14,8 +14,9 @@ from aioifx.client.config.options import STANDARD_FETCH_SIZE
 from aioifx.client.session.fetch_size import FetchBuffer
 from aioifx.errors import DataError, InternalError, OperationalError, QueryCanceled, RowLocked
 from aioifx.server import Server, ServerOptions, serve
+from aioifx.wire.completion import ServerError
 from aioifx.wire.opcodes import StatementType
-from aioifx.wire.replies import Reply, ServerError
+from aioifx.wire.replies import Reply
 from tests.scripted import (
     C1,
     EOT,

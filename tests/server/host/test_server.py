@@ -18,7 +18,7 @@ from aioifx.channel import Channel
 from aioifx.errors import InterfaceError, SQLSyntaxError
 from aioifx.server.host.server import Server, ServerOptions, running, serve
 from aioifx.server.sqlite.databases import LogMode
-from aioifx.wire import requests
+from aioifx.wire import session_requests
 from tests.server.protocol.test_session import INTERRUPTED, NUMBERS, SLOW, Caller, calling, code_of, soon
 from tests.server.talking import until
 
@@ -309,7 +309,7 @@ async def test_leaving_closes_the_connections_of_clients_that_never_read() -> No
             caller.channel.transport.pause_reading()
             for _ in range(300):
                 caller.put_open(statement_id)
-            requests.put_exit(caller.outbox)
+            session_requests.put_exit(caller.outbox)
             caller.send()
             await soon(lambda: not server.stats.sessions)
             assert server._connections

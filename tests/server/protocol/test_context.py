@@ -7,7 +7,8 @@ from aioifx.server.engine.results import StatementResult, TransactionEvent
 from aioifx.server.protocol.context import Identity, SessionContext
 from aioifx.server.sql.errors import SqlError
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
-from aioifx.wire.replies import Cost, Done, Reply, ServerError, TransactionState, put_eot, read_reply
+from aioifx.wire.completion import Cost, Done, ServerError, TransactionState
+from aioifx.wire.replies import Reply, put_eot, read_reply
 from tests.feeding import feed
 from tests.server.talking import LATIN_1, UTF_8, House
 

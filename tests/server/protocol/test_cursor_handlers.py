@@ -8,8 +8,8 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.server.protocol.context import FetchLimit
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import requests
-from aioifx.wire.replies import Done
+from aioifx.wire import requests, session_requests
+from aioifx.wire.completion import Done
 from aioifx.wire.requests import Request
 from tests.server.talking import (
     ITEMS,
@@ -108,17 +108,17 @@ def test_fetching_from_what_is_not_open_is_an_error_and_closing_it_is_none(item:
     assert error_of(item.say(requests.Id(statement_id), requests.Fetch(4096)))[0] == -259
 
 
-@pytest.mark.parametrize("end", [requests.Commit(), requests.Rollback()])
+@pytest.mark.parametrize("end", [session_requests.Commit(), session_requests.Rollback()])
 def test_the_end_of_a_transaction_releases_cursors_but_hold_cursors(item: Talk, end: Request) -> None:
     plain, held = (item.prepare("SELECT id FROM item ORDER BY id") for _ in range(2))
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     item.say(requests.Id(plain), requests.Open())
     item.say(requests.Id(held), requests.Hold(), requests.Open(), requests.Fetch(12))
     item.say(end)
     assert error_of(item.say(requests.Id(plain), requests.Fetch(12)))[0] == -267
     assert item.say(requests.Id(held), requests.Fetch(12)).rows == [(2,)]
     # HOLD was said for that opening only.
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     item.say(requests.Id(held), requests.Open())
     item.say(end)
     assert error_of(item.say(requests.Id(held), requests.Fetch(12)))[0] == -267
@@ -130,7 +130,7 @@ def test_a_statement_without_rows_has_no_cursor(item: Talk) -> None:
 
 
 def test_optofc_closes_the_cursor_with_its_last_row(item: Talk) -> None:
-    item.say(requests.Info(((b"OPTOFC", b"1"),)))
+    item.say(session_requests.Info(((b"OPTOFC", b"1"),)))
     statement_id = item.prepare("SELECT id FROM item WHERE id = 1")
     reply = item.say(requests.Id(statement_id), requests.Open(), requests.Fetch(4096))
     assert (reply.rows, reply.closed, reply.done) == ([(1,)], True, Done(0, 1))
@@ -147,7 +147,7 @@ def test_autofree_frees_the_statement_with_its_cursor(item: Talk) -> None:
 
 
 def test_where_current_of_means_the_row_sent_last(item: Talk) -> None:
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     statement_id = item.prepare("SELECT id, name FROM item FOR UPDATE")
     item.say(requests.Id(statement_id), requests.CurName(b"c1"), requests.Open())
     assert item.say(requests.Id(statement_id), requests.Fetch(4096)).rows == [(1, "pen")]
@@ -155,7 +155,7 @@ def test_where_current_of_means_the_row_sent_last(item: Talk) -> None:
     reply = item.command("UPDATE item SET name = 'mug' WHERE CURRENT OF c1")
     assert reply.done is not None
     assert reply.done.rows == 1
-    item.say(requests.Commit())
+    item.say(session_requests.Commit())
     assert item.select("SELECT id FROM item WHERE name = 'mug'") == [(2,)]
 
 
@@ -202,7 +202,7 @@ def test_a_form_that_is_not_served_is_refused(item: Talk, types: tuple[SqlType, 
 
 
 def test_varchar_travels_at_full_width_when_the_client_asks_for_it(item: Talk) -> None:
-    item.say(requests.Info(((b"IFX_PAD_VARCHAR", b"1"),)))
+    item.say(session_requests.Info(((b"IFX_PAD_VARCHAR", b"1"),)))
     statement_id = item.prepare("SELECT name FROM item WHERE id = 1")
     group: list[Request] = [requests.Id(statement_id), requests.Open(), requests.Fetch(4096)]
     assert b"\x00\x00\x00\x15\x03pen" + bytes(17) in item.conversation.answer([group])
@@ -271,10 +271,10 @@ def test_beyond_the_end_the_cursor_stands_after_the_last_row(item: Talk) -> None
     assert scrolled(item, statement_id, 5, 1) == (1, [ITEMS[0]])
 
 
-@pytest.mark.parametrize("end", [requests.Commit(), requests.Rollback()])
+@pytest.mark.parametrize("end", [session_requests.Commit(), session_requests.Rollback()])
 def test_a_scroll_cursor_may_be_held_over_the_end_of_a_transaction(item: Talk, end: Request) -> None:
     plain, held = (item.prepare("SELECT id, name FROM item ORDER BY id") for _ in range(2))
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     item.say(requests.Id(plain), requests.Scroll(), requests.Open())
     item.say(requests.Id(held), requests.Scroll(), requests.Hold(), requests.Open())
     assert scrolled(item, held, 6, 4) == (4, [ITEMS[3]])
@@ -338,7 +338,7 @@ ROW = (Column("id", SqlType(TypeCode.INTEGER, 4)), Column("name", SqlType(TypeCo
 
 def opened(item: Talk) -> int:
     statement_id = item.prepare("INSERT INTO item VALUES (?, ?)")
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     assert item.say(requests.Id(statement_id), requests.CurName(b"p"), requests.Open()).error is None
     return statement_id
 
@@ -353,7 +353,7 @@ def test_put_rows_are_inserted_and_counted_once(item: Talk) -> None:
         requests.Put(5, (rows[2],)),
     )
     assert reply.dones == [Done(0, 3, serial=12)]
-    item.say(requests.Commit())
+    item.say(session_requests.Commit())
     assert item.select("SELECT id, name FROM item WHERE id > 9 ORDER BY id") == [
         (10, "ten"),
         (11, None),
@@ -384,6 +384,6 @@ def test_an_insert_cursor_needs_a_transaction_where_there_are_any(item: Talk) ->
 
 def test_an_insert_of_constants_cannot_be_put_into(item: Talk) -> None:
     statement_id = item.prepare("INSERT INTO item VALUES (?, 'fixed')")
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     item.say(requests.Id(statement_id), requests.Open())
     assert error_of(item.say(requests.Id(statement_id), requests.Put(4, (b"\0\0\0\1",))))[0] == -999

@@ -7,7 +7,7 @@ import pytest
 
 from aioifx.server.engine.engine import Engine
 from aioifx.server.protocol.context import SessionContext
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.requests import Request
 from tests.server.talking import (
     House,
@@ -58,8 +58,8 @@ def test_a_defect_is_minus_768_and_the_session_goes_on(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setitem(_actions(), requests.Version, broken)
-        assert error_of(item.say(requests.Version())) == (-768, 0, "")
+        patched.setitem(_actions(), session_requests.Version, broken)
+        assert error_of(item.say(session_requests.Version())) == (-768, 0, "")
     assert "ZeroDivisionError" in caplog.text
     assert item.select("SELECT id FROM item WHERE id = 1") == [(1,)]
 
@@ -90,11 +90,11 @@ def test_an_interrupt_hits_the_first_group_that_runs_a_statement(item: Talk, eng
     item.say(at, requests.Open(), at, requests.Fetch(4096))
     engine.interrupt()
     for harmless in (
-        [requests.Version()],
-        [requests.Begin()],
+        [session_requests.Version()],
+        [session_requests.Begin()],
         prepared("SELECT id FROM item"),
         [at, requests.Close()],
-        [requests.Commit()],
+        [session_requests.Commit()],
         commanded("BEGIN WORK"),
         commanded("ROLLBACK WORK"),
         [at, requests.Release()],
@@ -124,4 +124,4 @@ def test_groups_after_an_interrupted_one_run(item: Talk, engine: Engine) -> None
 
 def test_nothing_is_done_for_a_client_that_is_gone(item: Talk, engine: Engine) -> None:
     engine.interrupt(permanent=True)
-    assert item.conversation.answer([commanded("DELETE FROM item"), [requests.Version()]]) == b""
+    assert item.conversation.answer([commanded("DELETE FROM item"), [session_requests.Version()]]) == b""

@@ -10,10 +10,10 @@ from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.server.protocol.insert_cursor import Insertion
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
-from aioifx.wire import requests
-from aioifx.wire.replies import Done, Reply
+from aioifx.wire import requests, session_requests
+from aioifx.wire.completion import Done
 from aioifx.wire.requests import Put, Request
-from tests.server.talking import LATIN_1, Talk, error_of, house
+from tests.server.talking import LATIN_1, Heard, Talk, error_of, house
 
 INTEGER = SqlType(TypeCode.INTEGER, 4)
 COLUMNS = (Column("a", INTEGER), Column("b", SqlType(TypeCode.VARCHAR, 9)))
@@ -35,14 +35,14 @@ def opened(talk: Talk, ddl: str, *, hold: bool = False) -> tuple[int, Sequence[C
     marks = ", ".join("?" * (ddl.count(",") + 1))
     statement_id = talk.prepare(f"INSERT INTO t VALUES ({marks})")
     columns = talk.columns
-    talk.say(requests.Begin())
+    talk.say(session_requests.Begin())
     before: list[Request] = [requests.Hold()] if hold else []
     reply = talk.say(requests.Id(statement_id), requests.CurName(b"c"), *before, requests.Open())
     assert reply.error is None
     return statement_id, columns
 
 
-def put(talk: Talk, statement_id: int, columns: Sequence[Column], *rows: Row) -> Reply:
+def put(talk: Talk, statement_id: int, columns: Sequence[Column], *rows: Row) -> Heard:
     return talk.say(requests.Id(statement_id), Put(0, payloads(columns, rows)))
 
 
@@ -78,7 +78,7 @@ def test_all_puts_of_a_group_are_answered_by_one_done(talk: Talk) -> None:
     assert reply.dones == [Done(0, 30_000)]
     assert put(talk, statement_id, columns, *rows).dones == [Done(0, 30_000)]
     assert talk.say(requests.Id(statement_id)).dones == []  # JDBC's bare SQ_ID after a SQ_PUT of many rows
-    talk.say(requests.Commit())
+    talk.say(session_requests.Commit())
     assert talk.select("SELECT COUNT(*), COUNT(DISTINCT b), MAX(a) FROM t") == [(60_000, 30_000, 29_999)]
 
 
@@ -86,12 +86,12 @@ def test_a_group_may_open_put_close_and_commit(talk: Talk) -> None:
     talk.command("CREATE TABLE t (a INTEGER, b VARCHAR(9))")
     statement_id = talk.prepare("INSERT INTO t VALUES (?, ?)")
     reply = talk.say(
-        requests.Begin(),
+        session_requests.Begin(),
         requests.Id(statement_id),
         requests.Open(),
         *puts(talk.columns, [(1, "x"), (2, "y")]),
         requests.Close(),
-        requests.Commit(),
+        session_requests.Commit(),
     )
     assert reply.error is None
     assert [done.rows for done in reply.dones] == [0, 2, 0]
@@ -152,7 +152,7 @@ def test_rows_before_one_that_cannot_be_stored_are_kept(talk: Talk) -> None:
     statement_id = talk.prepare("INSERT INTO t VALUES (?, ?)")
     # Three bytes hold four digits wherever the point is: 123 looks like a DECIMAL(4,2), and is none.
     columns = (talk.columns[0], Column("b", SqlType(TypeCode.DECIMAL, 4 << 8)))
-    talk.say(requests.Begin())
+    talk.say(session_requests.Begin())
     talk.say(requests.Id(statement_id), requests.Open())
     rows = [(1, Decimal(1)), (2, Decimal(2)), (3, Decimal(123)), (4, Decimal(4))]
     assert error_of(put(talk, statement_id, columns, *rows))[0] == -1226
@@ -167,13 +167,13 @@ def test_only_the_values_that_others_gave_are_made_up(talk: Talk) -> None:
     assert column_a(talk) == [1, 2, 7, 50, 51, 52]
 
 
-@pytest.mark.parametrize("end", [requests.Commit(), requests.Rollback()])
+@pytest.mark.parametrize("end", [session_requests.Commit(), session_requests.Rollback()])
 def test_the_end_of_the_transaction_closes_it(talk: Talk, end: Request) -> None:
     statement_id, columns = opened(talk, "CREATE TABLE t (a INTEGER, b DATE)")
     row = (1, date(2026, 5, 4))
     talk.say(end)
     assert error_of(put(talk, statement_id, columns, row))[0] == -267
-    talk.say(requests.Begin())
+    talk.say(session_requests.Begin())
     assert error_of(put(talk, statement_id, columns, row))[0] == -267
     talk.say(requests.Id(statement_id), requests.Open())
     assert put(talk, statement_id, columns, row).dones == [Done(0, 1)]
@@ -196,7 +196,7 @@ def test_the_types_said_once_hold_for_a_second_batch(talk: Talk) -> None:
     boolean = SqlType(TypeCode.BOOLEAN, 1, extended_name="boolean")
     types: list[Request] = [requests.RetType(0, (INTEGER, boolean))]
     for number in (1, 2):
-        talk.say(requests.Begin())
+        talk.say(session_requests.Begin())
         reply = talk.say(
             requests.Id(statement_id),
             requests.CurName(b"_ifxc1"),
@@ -205,7 +205,7 @@ def test_the_types_said_once_hold_for_a_second_batch(talk: Talk) -> None:
             Put(10, (number.to_bytes(4, "big") + b"\0\0\0\0\1\1",)),
         )
         assert reply.dones == [Done(0, 1)]
-        talk.say(requests.Commit())
+        talk.say(session_requests.Commit())
         types = []
     assert talk.select("SELECT a, b FROM t ORDER BY a") == [(1, True), (2, True)]
 
@@ -218,9 +218,9 @@ def test_a_table_that_changed_meanwhile_takes_no_more_rows(talk: Talk) -> None:
 
 def test_a_table_that_changed_before_it_was_opened_makes_the_opening_fail(talk: Talk) -> None:
     statement_id, _ = opened(talk, "CREATE TABLE t (a INTEGER, b VARCHAR(9))")
-    talk.say(requests.Commit())
+    talk.say(session_requests.Commit())
     talk.command("ALTER TABLE t MODIFY (b VARCHAR(20))")
-    talk.say(requests.Begin())
+    talk.say(session_requests.Begin())
     assert error_of(talk.say(requests.Id(statement_id), requests.Open()))[0] == -710
     talk.command("DROP TABLE t")
     assert error_of(talk.say(requests.Id(statement_id), requests.Open()))[0] == -206

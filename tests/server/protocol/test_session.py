@@ -20,13 +20,14 @@ from aioifx.server.protocol import session
 from aioifx.server.protocol.dispatch import Conversation
 from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.sqltypes import Column, SqlType, TypeCode
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, read_in_runs, read_reply
+from aioifx.wire.replies import Reply, read_reply
+from aioifx.wire.tuples import read_in_runs
 from tests.server.talking import LATIN_1, until
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ class Caller:
         self.send(PROTOCOLS)
         await self.reply()
         self.capabilities = Capabilities.negotiated(OFFERED, SERVER_MASK)
-        requests.put_dbopen(self.outbox, database)
+        session_requests.put_dbopen(self.outbox, database)
         requests.put_eot(self.outbox)
         self.send()
         assert (await self.reply()).error is None
@@ -221,7 +222,7 @@ async def test_a_client_that_does_not_read_its_last_answers_is_dropped(
         caller.channel.transport.pause_reading()
         for _ in range(300):
             caller.put_open(statement_id)
-        requests.put_exit(caller.outbox)
+        session_requests.put_exit(caller.outbox)
         caller.send()
         await soon(lambda: server._ended.groups)
         await soon(lambda: not server._connections)
@@ -246,7 +247,7 @@ async def test_an_unknown_locale_is_refused(server: Server) -> None:
 async def test_a_database_in_the_login_is_open_and_stays_so(server: Server) -> None:
     async with calling(server) as caller:
         assert (await caller.login(database=b"demo")).type == LoginType.ACCEPT
-        requests.put_dbopen(caller.outbox, b"sysmaster")
+        session_requests.put_dbopen(caller.outbox, b"sysmaster")
         requests.put_eot(caller.outbox)
         caller.send()
         error = (await caller.reply()).error
@@ -317,7 +318,7 @@ async def test_no_turn_of_the_loop_reads_more_than_a_batch(
     async with calling(server) as caller:
         await caller.begin()
         for _ in range(1000):
-            requests.put_version(caller.outbox)
+            session_requests.put_version(caller.outbox)
             requests.put_eot(caller.outbox)
         caller.send()
         for _ in range(1000):
@@ -372,9 +373,9 @@ async def test_a_client_may_send_far_more_than_lies_here_unread(server: Server) 
 async def test_everything_up_to_the_database_may_be_said_at_once(server: Server) -> None:
     async with calling(server) as caller:
         await caller.login()
-        requests.put_info(caller.outbox, [(b"OPTCOMPIND", b"0")])
+        session_requests.put_info(caller.outbox, [(b"OPTCOMPIND", b"0")])
         requests.put_eot(caller.outbox)
-        requests.put_dbopen(caller.outbox, b"demo")
+        session_requests.put_dbopen(caller.outbox, b"demo")
         requests.put_eot(caller.outbox)
         caller.outbox.data[:0] = PROTOCOLS
         caller.send()
@@ -443,7 +444,7 @@ async def test_exit_is_answered_and_closes(server: Server) -> None:
         await caller.command("CREATE TABLE t (a INTEGER)")
         await caller.command("BEGIN WORK")
         await caller.command("INSERT INTO t VALUES (1)")
-        requests.put_exit(caller.outbox)
+        session_requests.put_exit(caller.outbox)
         caller.send()
         assert (await caller.reply()).exited
         await caller.until_lost()
@@ -591,7 +592,7 @@ async def test_a_byte_that_comes_late_hits_the_next_statement(slow_server: Serve
         await soon(lambda: slow_server.stats.interrupts == 1)
         caller.interrupt()
         await soon(lambda: slow_server.stats.interrupts == 2)  # which means the same
-        requests.put_version(caller.outbox)
+        session_requests.put_version(caller.outbox)
         requests.put_eot(caller.outbox)
         caller.send()
         assert (await caller.reply()).version
@@ -644,7 +645,7 @@ async def test_an_interrupt_ends_the_running_group_and_later_groups_run(
     async with logged_in(slow_server) as caller:
         await caller.command("CREATE TABLE t (a INTEGER)")
         statement_id = await caller.prepare(SLOW)
-        requests.put_version(caller.outbox)
+        session_requests.put_version(caller.outbox)
         requests.put_eot(caller.outbox)
         caller.put_open(statement_id)
         caller.put_command("INSERT INTO t VALUES (1)")

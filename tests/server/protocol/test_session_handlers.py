@@ -6,9 +6,9 @@ import pytest
 
 from aioifx.server.sql.model.routines import Routine
 from aioifx.server.sqlite.databases import LogMode
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK
-from aioifx.wire.replies import Done
+from aioifx.wire.completion import Done
 from tests.server.talking import (
     UTF_8,
     House,
@@ -26,13 +26,13 @@ SEVEN_BYTES = bytes.fromhex("fffc7ffc3c8c8a")
 
 def test_capabilities_are_the_servers_and_layouts_follow_both_sides(home: House) -> None:
     talk = Talk(home.engine(""))
-    assert talk.say(requests.Protocols(EIGHT_BYTES)).mask == SERVER_MASK
+    assert talk.say(session_requests.Protocols(EIGHT_BYTES)).mask == SERVER_MASK
     assert not talk.conversation.capabilities.long_tuple
     assert not talk.conversation.capabilities.long_rowid
     assert talk.conversation.capabilities.long_text
-    talk.say(requests.Protocols(SEVEN_BYTES))
+    talk.say(session_requests.Protocols(SEVEN_BYTES))
     assert not talk.conversation.capabilities.long_text
-    talk.say(requests.Protocols(EIGHT_BYTES + b"\x06"))
+    talk.say(session_requests.Protocols(EIGHT_BYTES + b"\x06"))
     assert talk.conversation.capabilities.long_rowid
 
 
@@ -109,29 +109,29 @@ def test_a_created_database_has_the_clients_db_locale(home: House) -> None:
 
 
 def test_the_server_lists_its_databases_and_its_version(talk: Talk) -> None:
-    assert talk.say(requests.DbList()).names == ("demo", "sysmaster")
-    version = talk.say(requests.Version()).version
+    assert talk.say(session_requests.DbList()).names == ("demo", "sysmaster")
+    version = talk.say(session_requests.Version()).version
     assert version is not None
     assert "Informix" in version
     assert "Version" in version
 
 
 def test_exit_rolls_back_and_is_answered_without_an_end(home: House, item: Talk) -> None:
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     item.command("DELETE FROM item")
-    assert item.conversation.answer([[requests.Exit()]]) == b"\x00\x38"
+    assert item.conversation.answer([[session_requests.Exit()]]) == b"\x00\x38"
     assert item.conversation.ended
     assert len(query(home.engine(), "SELECT id FROM item")) == 5
 
 
 def test_a_closed_database_finds_nothing(talk: Talk) -> None:
-    assert talk.say(requests.DbClose()).error is None
+    assert talk.say(session_requests.DbClose()).error is None
     assert talk.say(*prepared("SELECT tabid FROM systables")).error is not None
 
 
 def test_transactions_by_message_and_by_text_tell_their_state(item: Talk) -> None:
     for begin, commit in (
-        (lambda: item.say(requests.Begin()), lambda: item.say(requests.Commit())),
+        (lambda: item.say(session_requests.Begin()), lambda: item.say(session_requests.Commit())),
         (lambda: item.command("BEGIN WORK"), lambda: item.command("COMMIT WORK")),
     ):
         begun, committed = begin(), commit()
@@ -143,22 +143,22 @@ def test_transactions_by_message_and_by_text_tell_their_state(item: Talk) -> Non
 
 
 def test_rollback_by_message(item: Talk) -> None:
-    item.say(requests.Begin())
+    item.say(session_requests.Begin())
     item.command("DELETE FROM item")
-    item.say(requests.Rollback())
+    item.say(session_requests.Rollback())
     assert item.select("SELECT COUNT(*) FROM item") == [(Decimal(5),)]
-    assert error_of(item.say(requests.Rollback()))[0] == -255
-    assert error_of(item.say(requests.Commit()))[0] == -255
+    assert error_of(item.say(session_requests.Rollback()))[0] == -255
+    assert error_of(item.say(session_requests.Commit()))[0] == -255
 
 
 def test_savepoints_by_message(item: Talk) -> None:
-    item.say(requests.Begin())
-    item.say(requests.SetSavepoint(b"One"))
+    item.say(session_requests.Begin())
+    item.say(session_requests.SetSavepoint(b"One"))
     item.command("DELETE FROM item WHERE id = 1")
-    item.say(requests.RollbackSavepoint(b"one"))
+    item.say(session_requests.RollbackSavepoint(b"one"))
     item.command("DELETE FROM item WHERE id = 2")
-    assert item.say(requests.ReleaseSavepoint(b"ONE")).error is None
-    item.say(requests.Commit())
+    assert item.say(session_requests.ReleaseSavepoint(b"ONE")).error is None
+    item.say(session_requests.Commit())
     assert item.select("SELECT id FROM item ORDER BY id") == [(1,), (3,), (4,), (5,)]
 
 
@@ -192,9 +192,9 @@ def test_savepoints_need_a_transaction(log_mode: LogMode, sqlcode: int) -> None:
     with house(log_mode) as home:
         talk = Talk(home.engine())
         for message in (
-            requests.SetSavepoint(b"s"),
-            requests.RollbackSavepoint(b"s"),
-            requests.ReleaseSavepoint(b"s"),
+            session_requests.SetSavepoint(b"s"),
+            session_requests.RollbackSavepoint(b"s"),
+            session_requests.ReleaseSavepoint(b"s"),
         ):
             assert error_of(talk.say(message))[0] == sqlcode
         for text in ("SAVEPOINT s", "ROLLBACK TO SAVEPOINT s", "RELEASE SAVEPOINT s"):
@@ -202,23 +202,23 @@ def test_savepoints_need_a_transaction(log_mode: LogMode, sqlcode: int) -> None:
 
 
 def test_unknown_savepoints_are_minus_278_and_the_transaction_goes_on(item: Talk) -> None:
-    item.say(requests.Begin())
-    for message in (requests.RollbackSavepoint(b"s"), requests.ReleaseSavepoint(b"s")):
+    item.say(session_requests.Begin())
+    for message in (session_requests.RollbackSavepoint(b"s"), session_requests.ReleaseSavepoint(b"s")):
         assert error_of(item.say(message)) == (-278, 0, "s")
     item.command("DELETE FROM item WHERE id > 1")
-    item.say(requests.Commit())
+    item.say(session_requests.Commit())
     assert item.select("SELECT id FROM item") == [(1,)]
 
 
 def test_cursors_stay_open_when_a_savepoint_undoes_what_they_read(item: Talk) -> None:
-    item.say(requests.Begin())
-    item.say(requests.SetSavepoint(b"s"))
+    item.say(session_requests.Begin())
+    item.say(session_requests.SetSavepoint(b"s"))
     item.command("UPDATE item SET name = 'new'")
     statement_id = item.prepare("SELECT name FROM item ORDER BY id")
     item.say(requests.Id(statement_id), requests.Open())
     row = requests.Fetch(1)
     assert item.say(requests.Id(statement_id), row).rows == [("new",)]
-    item.say(requests.RollbackSavepoint(b"s"))
+    item.say(session_requests.RollbackSavepoint(b"s"))
     assert item.say(requests.Id(statement_id), row).rows == [("new",)]
     assert item.select("SELECT name FROM item WHERE id = 1") == [("pen",)]
 
@@ -334,7 +334,7 @@ def test_statements_prepared_before_the_database_was_left_end_in_errors_of_sql(
     first, columns, _ = behind[0]
     item.columns = columns
     item.say(requests.Id(first), requests.Hold(), requests.Open(), requests.Fetch(1))
-    reply = item.command(leave) if leave else item.say(requests.DbClose())
+    reply = item.command(leave) if leave else item.say(session_requests.DbClose())
     assert reply.error is None
     assert error_of(item.say(requests.Id(first), requests.Fetch(4096)))[0] in (-259, -267)
     for statement_id, columns, text in behind:
@@ -345,7 +345,7 @@ def test_statements_prepared_before_the_database_was_left_end_in_errors_of_sql(
                 assert reply.error is not None
             if reply.error is not None:
                 assert reply.error.sqlcode not in (0, -768)
-        item.say(requests.Rollback())
+        item.say(session_requests.Rollback())
     assert item.command("DATABASE demo").error is None
     assert item.say(requests.Id(behind[5][0]), requests.Execute()).done == Done(0, 5)
     assert item.select("SELECT COUNT(*) FROM item WHERE name = 'x'") == [(Decimal(5),)]

@@ -7,8 +7,9 @@ import pytest
 
 from aioifx.sqltypes import TypeCode
 from aioifx.wire import requests
+from aioifx.wire.completion import Done, Serials, ServerError
 from aioifx.wire.fields import BindEntry
-from aioifx.wire.replies import Done, Reply, Serials, ServerError
+from aioifx.wire.replies import Reply
 from tests.server.talking import (
     UTF_8,
     House,

@@ -15,7 +15,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.routine_calls import called
 from aioifx.wire import requests
-from aioifx.wire.replies import Done
+from aioifx.wire.completion import Done
 from tests.server.talking import House, Talk, bound, codes, error_of, query, run
 
 

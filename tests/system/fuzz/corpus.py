@@ -13,8 +13,10 @@ from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import Done, put_done
+from aioifx.wire.descriptions import Description, put_describe
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Description, Done, put_describe, put_done, put_eot
+from aioifx.wire.replies import put_eot
 from tests.wire.frames import JDBC_FILES, Frame, frames
 
 LONGEST = 3_000

@@ -15,8 +15,9 @@ from aioifx.wire.batch_replies import BatchTally, read_executions
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import read_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
-from aioifx.wire.replies import Reply, read_in_runs, read_reply
+from aioifx.wire.replies import Reply, read_reply
 from aioifx.wire.requests import read_request
+from aioifx.wire.tuples import read_in_runs
 
 DIALECTS: Final = (
     Capabilities(),

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.descriptions import Description, put_describe
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Description, put_describe, read_reply
+from aioifx.wire.replies import read_reply
 from tests.feeding import feed
 from tests.sampling import examples
 from tests.system.fuzz import corpus, targets

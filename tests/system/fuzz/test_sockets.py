@@ -12,7 +12,7 @@ import pytest
 
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.handshake import LoginRequest, put_login
 from aioifx.wire.outbox import Outbox
@@ -34,9 +34,9 @@ def greeting() -> bytes:
     """What every client says up to its first statement."""
     outbox = Outbox()
     put_login(outbox, LoginRequest(user=b"usr", password=b"", server=b"ol_aioifx"))
-    requests.put_protocols(outbox, SERVER_MASK)
+    session_requests.put_protocols(outbox, SERVER_MASK)
     requests.put_eot(outbox)
-    requests.put_dbopen(outbox, b"shop")
+    session_requests.put_dbopen(outbox, b"shop")
     requests.put_eot(outbox)
     return outbox.take()
 

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from struct import pack
+
+from aioifx.errors import ProtocolError
+from aioifx.wire import descriptions
+from aioifx.wire.outbox import Outbox
+from tests.feeding import outcome
+from tests.wire.reply_reading import DIALECT, EOT, read, reading
+
+
+def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
+    column = pack(">iihi", 7, 0, 2, 0) + pack(">hh", 0, 0) + pack(">hhii", 0, 0, 0, 4)
+    data = pack(">hhhihhi", 8, 2, 0, 0, 4, 1, 2) + column + b"a\0" + EOT
+    assert outcome(reading(), [data]).error is ProtocolError
+
+
+def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can() -> None:
+    outbox = Outbox()
+    descriptions.put_describe(outbox, DIALECT, descriptions.Description(2, 1, (), row_size=100_000))
+    reply = read(outbox.take().hex() + "000c")
+    assert reply.description is not None and reply.description.row_size == 0x7FFF
+
+
+def test_a_parameter_of_unknown_type_is_described_as_char() -> None:
+    outbox = Outbox()
+    descriptions.put_idescribe(outbox, DIALECT, [None])
+    reply = read(outbox.take().hex() + "000c")
+    assert reply.parameters is not None and reply.parameters[0].code == 0
