@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from aioifx.errorbook import Explanation, explain, pairs
 from aioifx.errors import DatabaseError
+from aioifx.explain import Explanation, explain, pairs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -251,7 +251,7 @@ class NotSupportedError(DatabaseError):
 
 
 class Rule(NamedTuple):
-    """What is known of a code. Cause and remedy are in `errorbook`, which is loaded only to explain."""
+    """What is known of a code. Cause and remedy are in `explain`, which is loaded only to explain."""
 
     error: type[DatabaseError]
     sqlstate: str

@@ -32,7 +32,7 @@ async def measured(dsn: str, count: int, rounds: int, *, embedded: bool) -> dict
             await conn.execute(NARROW.create())
         for number in range(rounds + 1):
             for size in SIZES:
-                batches.BLOCK = size * 1024  # type: ignore[misc]  # which is what is to be found out
+                batches.BATCH_SIZE = size * 1024  # type: ignore[misc]  # which is what is to be found out
                 begun = time.perf_counter()
                 await conn.load(NARROW.name, rows)
                 if number:  # the first round warms up

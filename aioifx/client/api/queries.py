@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from aioifx.client.bulk.field_formats import format_of
-from aioifx.client.bulk.load import Commit, Order, Progress, check_progress, load
-from aioifx.client.bulk.sources import RowSource, SourceReader, feed_of_mappings, open_source
+from aioifx.client.bulk.load import Commit, LoadSpec, Progress, check_progress, load
+from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, open_source
 from aioifx.client.bulk.temporal_text import ISO_DATES, check_dbdate
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
@@ -360,7 +360,7 @@ class Queries(Generic[Item]):
                   InterfaceError: invalid arguments. NotSupportedError: a column's type cannot be loaded.
         """
         check_flag("header", header)
-        order = Order(table, columns, block, commit, progress)
+        spec = LoadSpec(table, columns, block, commit, progress)
         check_dbdate(dbdate)
         check_timeout(timeout)
         if format is None and (header or delimiter is not None or encoding is not None):
@@ -368,9 +368,9 @@ class Queries(Generic[Item]):
         if named is not None and (rows is not None or format is not None):
             raise InterfaceError("named: cannot be combined with rows or format")
 
-        def feed(statements: StatementCache) -> SourceReader:
+        def reader(statements: StatementCache) -> SourceReader:
             if named is not None:
-                return feed_of_mappings(named, columns)
+                return open_mappings(named, columns)
             if rows is None:
                 raise InterfaceError("rows: expected an iterable or async iterable, got NoneType")
             form = None
@@ -385,7 +385,9 @@ class Queries(Generic[Item]):
                 )
             return open_source(rows, form, dbdate)
 
-        return await self._runner.apply(lambda statements: load(statements, feed(statements), order, timeout))
+        return await self._runner.apply(
+            lambda statements: load(statements, reader(statements), spec, timeout)
+        )
 
     async def unload(
         self,

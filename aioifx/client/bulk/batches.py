@@ -1,4 +1,4 @@
-"""Rows gathered into blocks for sending. Never: who sends them, how they are processed."""
+"""Rows gathered into batches for sending. Never: who sends them, how they are processed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
 
-BLOCK: Final = 128 * 1024
-"""Default size of a block in bytes (measured: see docs/howto/loading.md)."""
+BATCH_SIZE: Final = 128 * 1024
+"""Default size of a batch in bytes (measured: see docs/howto/loading.md)."""
 
 _FIRST: Final = 16
 """Rows read first, while their size is still unknown."""
@@ -21,59 +21,59 @@ _MOST: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Batch:
     """Rows that are sent together."""
 
     first: int
     """0-based index of the first row."""
     rows: list[Row]
-    """Kept until the server has accepted the block, to find a row that it rejects."""
+    """Kept until the server has accepted the batch, to find a row that it rejects."""
     messages: bytes | bytearray
 
 
 def check_block(block: object) -> None:
-    """Raise InterfaceError unless *block* is a valid number of rows for SQ_PUT."""
+    """Raise InterfaceError unless the option *block* is a valid number of rows for SQ_PUT."""
     if block is None:
         return
     if not isinstance(block, int) or not 1 <= block <= MAX_ROWS:
         raise InterfaceError(f"block: expected 1 to {MAX_ROWS} rows, got {block!r:.40}")
 
 
-class Blocks:
-    """The blocks of one load, one after another.
+class Batches:
+    """The batches of one load, one after another.
 
-    Args:     rows: number of rows in a block; None: as many as fill BLOCK bytes.
+    Args:     rows: number of rows in a batch; None: as many as fill BATCH_SIZE bytes.
     """
 
-    def __init__(self, feed: SourceReader, cursor: InsertCursor, rows: int | None = None) -> None:
-        self._feed = feed
+    def __init__(self, reader: SourceReader, cursor: InsertCursor, rows: int | None = None) -> None:
+        self._reader = reader
         self._cursor = cursor
         self._limit = rows
         self._count = 0
-        self._width = BLOCK // _FIRST
+        self._width = BATCH_SIZE // _FIRST
         """Bytes of one row, estimated from the last ones; the initial value is a safe guess."""
 
-    async def make(self) -> Block | None:
-        """The next block; None when there are no more rows.
+    async def next(self) -> Batch | None:
+        """The next batch; None when there are no more rows.
 
         Raises:   DataError: a value does not fit; names the row. Any exception of the source.
         """
         first, rows, data = self._count, list[Row](), bytearray()
         while wanted := self._wanted(len(rows), len(data)):
-            taken = await self._feed.take(wanted)
-            encoded = self._cursor.encode(taken, self._count, self._feed.place)
-            self._count += len(taken)
-            self._width = len(encoded) // len(taken) + 1 if taken else self._width
-            rows += taken
+            read = await self._reader.read(wanted)
+            encoded = self._cursor.encode(read, self._count, self._reader.place)
+            self._count += len(read)
+            self._width = len(encoded) // len(read) + 1 if read else self._width
+            rows += read
             data += encoded
-            if len(taken) < wanted:
+            if len(read) < wanted:
                 break
-        return Block(first, rows, self._cursor.messages(data, len(rows))) if rows else None
+        return Batch(first, rows, self._cursor.messages(data, len(rows))) if rows else None
 
     def _wanted(self, rows: int, size: int) -> int:
-        """Number of rows to read next; 0 if the block is full."""
+        """Number of rows to read next; 0 if the batch is full."""
         if self._limit is not None:
             return min(_MOST, self._limit - rows)
-        if size >= BLOCK:
+        if size >= BATCH_SIZE:
             return 0
-        return min(_MOST, MAX_ROWS - rows, (BLOCK - size) // self._width + 1)
+        return min(_MOST, MAX_ROWS - rows, (BATCH_SIZE - size) // self._width + 1)

@@ -30,7 +30,7 @@ def format_of(
             raise InterfaceError(
                 "format: cannot be combined with delimiter, header or encoding unless given by name"
             )
-        if not hasattr(name, "goes_on"):
+        if not hasattr(name, "continues"):
             raise InterfaceError(
                 f'format: expected "unload", "csv" or a TextFormat, got {type(name).__name__}'
             )

@@ -1,10 +1,10 @@
-"""Bulk load through an insert cursor: blocks, commits, finding the failed row. Never: opcodes, text.
+"""Bulk load through an insert cursor: batches, commits, finding the failed row. Never: opcodes, text.
 
 Invariants:
-1. All or nothing, unless the caller asks for a commit after each block or the database has no log.
-2. While the server processes one block, the next one is prepared; there are never more. One block is in flight.
-3. The server does not report which row it rejected. So the state before each block is preserved (start of the
-   transaction, or a savepoint). After a failure the block is undone, and its rows are sent again one by one. The caller
+1. All or nothing, unless the caller asks for a commit after each batch or the database has no log.
+2. While the server processes one batch, the next one is prepared; there are never more. One batch is in flight.
+3. The server does not report which row it rejected. So the state before each batch is preserved (start of the
+   transaction, or a savepoint). After a failure the batch is undone, and its rows are sent again one by one. The caller
    sees the first error with the row's index; the second pass leaves no data.
 4. Work that cannot be undone is never sent twice.
 """
@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from aioifx.client.bulk.batches import Block, Blocks, check_block
+from aioifx.client.bulk.batches import Batch, Batches, check_block
 from aioifx.client.bulk.sources import SourceReader
 from aioifx.client.execution.execute import implicit_transaction
 from aioifx.client.execution.insert_cursor import InsertCursor
@@ -41,11 +41,11 @@ Commit: TypeAlias = Literal["end", "block"]
 _BEGINNING: Final = b"aioifx_load"
 """Savepoint before a load within the user's transaction."""
 _BLOCK: Final = b"aioifx_block"
-"""Savepoint before each block except the first; it moves from block to block."""
+"""Savepoint before each batch except the first; it moves from batch to batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class LoadSpec:
     """Options of a load.
 
     Args:     columns: None for all, or for those in a header. block: number of rows; None: chosen by size.
@@ -72,7 +72,7 @@ class Order:
             raise InterfaceError(f'commit: expected "end" or "block", got {self.commit!r:.40}')
         check_progress(self.progress)
 
-    def insertion(self, found: Sequence[str] | None, values: int, *, origin: str = "header") -> str:
+    def insert_sql(self, found: Sequence[str] | None, values: int, *, origin: str = "header") -> str:
         """The INSERT statement for rows of *values* values.
 
         Args:     found: column names found in the source; *origin* is where, for messages.
@@ -94,8 +94,8 @@ def check_progress(progress: Progress | None) -> None:
 
 async def load(
     statements: StatementCache,
-    feed: SourceReader,
-    order: Order,
+    reader: SourceReader,
+    spec: LoadSpec,
     timeout: float | None = None,
 ) -> ExecuteResult:
     """Run a load as a complete call: lock, prepared statement, rows.
@@ -106,70 +106,72 @@ async def load(
     try:
         async with session.turn(timeout):
             if (
-                order.commit == "block"
+                spec.commit == "block"
                 and session.is_logged
                 and (session.in_transaction or not session.autocommits)
             ):
                 raise InterfaceError('commit: "block" cannot be used in a transaction, which it would end')
-            values = await feed.begin()
-            if values is None and order.columns is None and feed.names is None:
+            values = await reader.peek_width()
+            if values is None and spec.columns is None and reader.names is None:
                 return ExecuteResult()
             session.dispatcher.extend_deadline()  # time spent in the source does not count
-            statement = await statements.prepare(order.insertion(feed.names, values or 0, origin=feed.origin))
+            statement = await statements.prepare(
+                spec.insert_sql(reader.names, values or 0, origin=reader.origin)
+            )
             try:
-                result = await _Load(statement, feed, order).run()
+                result = await _Load(statement, reader, spec).run()
             except BaseException as error:
                 statements.on_failure(statement, error)
                 raise
             statements.release(statement)
             return result
     finally:
-        feed.close()
+        reader.close()
 
 
 class _Load:
-    def __init__(self, statement: Statement, feed: SourceReader, order: Order) -> None:
+    def __init__(self, statement: Statement, reader: SourceReader, spec: LoadSpec) -> None:
         self._statement = statement
         self._session = session = statement.session
-        self._cursor = InsertCursor(statement, adapts=feed.has_values)
-        feed.fit(self._cursor.columns)
-        self._feed = feed
-        self._blocks = Blocks(feed, self._cursor, order.block)
-        self._progress = order.progress
-        self._commits_each = order.commit == "block" or not session.is_logged
-        """Whether a block accepted by the server remains after a later failure."""
+        self._cursor = InsertCursor(statement, adapts=reader.has_values)
+        reader.set_columns(self._cursor.columns)
+        self._reader = reader
+        self._batches = Batches(reader, self._cursor, spec.block)
+        self._progress = spec.progress
+        self._commits_each = spec.commit == "block" or not session.is_logged
+        """Whether a batch accepted by the server remains after a later failure."""
         self._nested = False
         """Whether the load is part of the caller's transaction."""
-        self._has_mark = False
-        """Whether a savepoint exists before the current block."""
-        self._told = BatchTally()
-        self._kept = 0
-        """Rows of blocks that remain."""
+        self._has_savepoint = False
+        """Whether a savepoint exists before the current batch."""
+        self._tally = BatchTally()
+        self._committed = 0
+        """Rows of batches that remain."""
 
     async def run(self) -> ExecuteResult:
-        """Load every block."""
-        upcoming: Block | Exception | None = await self._blocks.make()
+        """Load every batch."""
+        upcoming: Batch | Exception | None = await self._batches.next()
         if upcoming is not None:
             await self._statement.admit()
             self._nested = self._session.in_transaction
         async with self._load_scope(bool(upcoming)):
-            while isinstance(upcoming, Block):
+            while isinstance(upcoming, Batch):
                 async with self._batch_scope():
-                    following = await self._put(upcoming)
-                self._kept = self._told.rowcount
+                    following = await self._send(upcoming)
+                self._committed = self._tally.rowcount
                 if self._progress is not None:
                     self._progress(upcoming.first + len(upcoming.rows))
                 upcoming = following
             if upcoming is not None:
                 raise upcoming
-        told = self._told
+        tally = self._tally
         return result_of(
             self._statement.kind,
-            told.done,
-            told.serials,
-            warnings=told.warnings | self._statement.warnings,
-            warned=told.warned,
-            rowcount=told.rowcount,
+            tally.done,
+            tally.serials,
+            warnings=tally.warnings | self._statement.warnings,
+            warned=tally.warned,
+            rowcount=tally.rowcount,
         )
 
     # -- transactions -------------------------------------------------------------------------------------------------
@@ -180,8 +182,8 @@ class _Load:
             try:
                 yield
             except BaseException as error:
-                if self._kept:
-                    error.add_note(f"{self._kept} rows of earlier blocks are in the table")
+                if self._committed:
+                    error.add_note(f"{self._committed} rows of earlier blocks are in the table")
                 raise
         elif self._nested:
             async with self._savepoint_scope():
@@ -215,24 +217,24 @@ class _Load:
                 await session.rollback_to_or_close(_BEGINNING)
             raise
 
-    async def _mark(self, block: Block) -> None:
-        """Preserve the state before *block*, unless it equals the state that is already preserved."""
-        self._has_mark = False
-        if block.first and not self._commits_each:
+    async def _set_savepoint(self, batch: Batch) -> None:
+        """Preserve the state before *batch*, unless it equals the state that is already preserved."""
+        self._has_savepoint = False
+        if batch.first and not self._commits_each:
             try:
                 await self._session.set_savepoint(_BLOCK)
-                self._has_mark = True
+                self._has_savepoint = True
             except DatabaseError as error:
                 if is_cancelled_or_timed_out(error) or not self._session.is_open:
                     raise  # otherwise savepoints are not supported and a failed row cannot be found
 
-    def _can_undo(self, block: Block) -> bool:
-        return self._session.is_logged and (self._has_mark or self._commits_each or not block.first)
+    def _can_roll_back(self, batch: Batch) -> bool:
+        return self._session.is_logged and (self._has_savepoint or self._commits_each or not batch.first)
 
-    async def _undo(self, block: Block) -> None:
-        """Roll back to the state before *block*."""
+    async def _rollback_batch(self, batch: Batch) -> None:
+        """Roll back to the state before *batch*."""
         session = self._session
-        if self._has_mark:
+        if self._has_savepoint:
             await session.rollback_to_savepoint(_BLOCK)
         elif self._nested:
             await session.rollback_to_savepoint(_BEGINNING)
@@ -240,21 +242,21 @@ class _Load:
             await session.rollback()
             await session.begin()
 
-    # -- blocks -------------------------------------------------------------------------------------------------------
+    # -- batches ------------------------------------------------------------------------------------------------------
 
-    async def _put(self, block: Block) -> Block | Exception | None:
-        """Send *block* and wait until the server has accepted it.
+    async def _send(self, batch: Batch) -> Batch | Exception | None:
+        """Send *batch* and wait until the server has accepted it.
 
-        Returns:  the next block, prepared meanwhile, or the exception of preparing it.
+        Returns:  the next batch, prepared meanwhile, or the exception of preparing it.
         """
         dispatcher = self._session.dispatcher
         dispatcher.extend_deadline()
         if self._session.is_ansi:
             await self._cursor.close()  # there, opening an open cursor is an error (documented)
-        await self._mark(block)
-        in_flight = self._cursor.send(block.messages)
+        await self._set_savepoint(batch)
+        in_flight = self._cursor.send(batch.messages)
         try:
-            following = await self._made()
+            following = await self._next_batch()
         except BaseException:
             dispatcher.abandon(in_flight)
             raise
@@ -262,30 +264,30 @@ class _Load:
         dispatcher.extend_deadline()
         wrong = reply.error or await self._cursor.finish_block()
         if wrong is not None:
-            raise await self._refused(block, wrong)
-        self._told.add(reply)
+            raise await self._batch_error(batch, wrong)
+        self._tally.add(reply)
         return following
 
-    async def _made(self) -> Block | Exception | None:
-        """The next block. An exception is returned, to be raised after the block before it is finished."""
+    async def _next_batch(self) -> Batch | Exception | None:
+        """The next batch. An exception is returned, to be raised after the batch before it is finished."""
         try:
-            return await self._blocks.make()
+            return await self._batches.next()
         except Exception as error:
             return error
 
-    async def _refused(self, block: Block, told: ServerError) -> DatabaseError:
-        """The error for a rejected block, with the row's index if it can be found."""
-        error = self._error(told)
-        which = self._feed.span(block.first, block.first + len(block.rows) - 1)
-        if told.sqlcode == INTERRUPTED:
+    async def _batch_error(self, batch: Batch, rejection: ServerError) -> DatabaseError:
+        """The error for a rejected batch, with the row's index if it can be found."""
+        error = self._error(rejection)
+        which = self._reader.span(batch.first, batch.first + len(batch.rows) - 1)
+        if rejection.sqlcode == INTERRUPTED:
             return error
-        if not self._can_undo(block):
+        if not self._can_roll_back(batch):
             error.add_note(
                 f"it is one of {which}; they cannot be undone, so they were not sent again to find it"
             )
             return error
         try:
-            found = await self._find_bad_row(block)
+            found = await self._find_bad_row(batch)
         except Error as failure:
             if is_cancelled_or_timed_out(failure) or not self._session.is_open:
                 raise failure from error
@@ -295,32 +297,32 @@ class _Load:
             error.add_note(
                 f"it was one of {which}, but none of them failed when they were sent again one by one"
             )
-        elif (found.sqlcode, found.isamcode) == (told.sqlcode, told.isamcode):
-            error = self._error(told, found.row_index)
+        elif (found.sqlcode, found.isamcode) == (rejection.sqlcode, rejection.isamcode):
+            error = self._error(rejection, found.row_index)
         else:
             error.add_note(
                 f"it was one of {which}; when they were sent again one by one,"
-                f" {self._feed.place(found.row_index or 0)} failed otherwise (SQLCODE {found.sqlcode})"
+                f" {self._reader.place(found.row_index or 0)} failed otherwise (SQLCODE {found.sqlcode})"
             )
         return error
 
-    async def _find_bad_row(self, block: Block) -> DatabaseError | None:
-        """Undo *block* and send its rows one by one; returns the error of the first failed row, or None."""
+    async def _find_bad_row(self, batch: Batch) -> DatabaseError | None:
+        """Undo *batch* and send its rows one by one; returns the error of the first failed row, or None."""
         self._session.dispatcher.extend_deadline()
         await self._cursor.close()
-        await self._undo(block)
+        await self._rollback_batch(batch)
         try:
-            await execute_many(self._statement, block.rows)
+            await execute_many(self._statement, batch.rows)
         except DatabaseError as error:
             if error.row_index is None:
                 raise
-            error.row_index += block.first
+            error.row_index += batch.first
             return error
         return None
 
-    def _error(self, told: ServerError, row_index: int | None = None) -> DatabaseError:
-        error = failure_of(told, self._statement.sql)
+    def _error(self, rejection: ServerError, row_index: int | None = None) -> DatabaseError:
+        error = failure_of(rejection, self._statement.sql)
         if row_index is not None:
             error.row_index = row_index
-            error.args = (f"{self._feed.place(row_index)}: {error}",)
+            error.args = (f"{self._reader.place(row_index)}: {error}",)
         return error

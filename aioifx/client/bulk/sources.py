@@ -42,7 +42,7 @@ RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
 _TUPLES: Final = frozenset((tuple,))
 
 
-def feed_of_mappings(rows: MappingRows, columns: Sequence[str] | None) -> SourceReader:
+def open_mappings(rows: MappingRows, columns: Sequence[str] | None) -> SourceReader:
     """A reader of rows given as mappings by column name; reads nothing yet.
 
     Args:     columns: names and order; None for those of the first row.
@@ -96,18 +96,18 @@ class SourceReader(ABC):
         return f"rows {first} to {last}"
 
     @abstractmethod
-    async def begin(self) -> int | None:
+    async def peek_width(self) -> int | None:
         """Read up to the first row, which is retained.
 
         Returns:  its number of values; None if there are no rows.
         """
 
     @abstractmethod
-    def fit(self, columns: Sequence[Column]) -> None:
+    def set_columns(self, columns: Sequence[Column]) -> None:
         """Set the columns, which determine how text is parsed; values are not affected."""
 
     @abstractmethod
-    async def take(self, count: int) -> list[Row]:
+    async def read(self, count: int) -> list[Row]:
         """The next *count* rows; fewer at the end."""
 
     def close(self) -> None:
@@ -128,9 +128,9 @@ class _Values(SourceReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ahead: list[Row] = []
+        self._peeked: list[Row] = []
 
-    def fit(self, columns: Sequence[Column]) -> None:
+    def set_columns(self, columns: Sequence[Column]) -> None:
         del columns
 
 
@@ -143,12 +143,12 @@ class _Rows(_Values):
         self._list: list[Any] | None = rows if type(rows) is list else None
         self._source: Iterator[Any] = iter(source)
 
-    async def begin(self) -> int | None:
-        self._ahead = self._pull(1)
-        return len(self._ahead[0]) if self._ahead else None
+    async def peek_width(self) -> int | None:
+        self._peeked = self._pull(1)
+        return len(self._peeked[0]) if self._peeked else None
 
-    async def take(self, count: int) -> list[Row]:
-        rows, self._ahead = self._ahead, []
+    async def read(self, count: int) -> list[Row]:
+        rows, self._peeked = self._peeked, []
         rows += self._pull(count - len(rows))
         await asyncio.sleep(0)  # let other tasks run
         return rows
@@ -178,12 +178,12 @@ class _AsyncRows(_Values):
         super().__init__()
         self._source: AsyncIterator[Any] = aiter(source)
 
-    async def begin(self) -> int | None:
-        self._ahead = await self.take(1)
-        return len(self._ahead[0]) if self._ahead else None
+    async def peek_width(self) -> int | None:
+        self._peeked = await self.read(1)
+        return len(self._peeked[0]) if self._peeked else None
 
-    async def take(self, count: int) -> list[Row]:
-        rows, self._ahead = self._ahead, []
+    async def read(self, count: int) -> list[Row]:
+        rows, self._peeked = self._peeked, []
         while len(rows) < count:
             try:
                 row = await anext(self._source)
@@ -280,7 +280,7 @@ class _Text(SourceReader):
         assert isinstance(self.form, CsvFormat)
         self.names = self.form.names(record)
 
-    def fit(self, columns: Sequence[Column]) -> None:
+    def set_columns(self, columns: Sequence[Column]) -> None:
         self._parse = field_parser(columns, dbdate=self._dbdate)
 
     def row(self, record: TextRecord, index: int) -> Row:
@@ -300,10 +300,10 @@ class _Records(_Text):
         self._source: Iterator[TextRecord] = records(source, form, self._reader)
         self._opened = cast("Generator[TextRecord]", self._source)
 
-    async def begin(self) -> int | None:
-        return await asyncio.to_thread(self._begin)
+    async def peek_width(self) -> int | None:
+        return await asyncio.to_thread(self._peek_width)
 
-    def _begin(self) -> int | None:
+    def _peek_width(self) -> int | None:
         if self.has_header and (header := next(self._source, None)) is not None:
             self.read_header(header)
         try:
@@ -316,10 +316,10 @@ class _Records(_Text):
         self._source = chain((first,), self._source)
         return len(first)
 
-    async def take(self, count: int) -> list[Row]:
-        return await asyncio.to_thread(self._take, count)
+    async def read(self, count: int) -> list[Row]:
+        return await asyncio.to_thread(self._read, count)
 
-    def _take(self, count: int) -> list[Row]:
+    def _read(self, count: int) -> list[Row]:
         rows: list[Row] = []
         try:
             for record in islice(self._source, count):
@@ -337,9 +337,9 @@ class _AsyncRecords(_Text):
     def __init__(self, source: AsyncIterable[Chunk], form: TextFormat, dbdate: str) -> None:
         super().__init__(form, dbdate)
         self._source = async_records(source, form, self._reader)
-        self._ahead: list[TextRecord] = []
+        self._peeked: list[TextRecord] = []
 
-    async def begin(self) -> int | None:
+    async def peek_width(self) -> int | None:
         if self.has_header and (header := await anext(self._source, None)) is not None:
             self.read_header(header)
         try:
@@ -347,14 +347,14 @@ class _AsyncRecords(_Text):
         except DataError as error:
             error.row_index = 0
             raise
-        self._ahead = [] if first is None else [first]
+        self._peeked = [] if first is None else [first]
         return None if first is None else len(first)
 
-    async def take(self, count: int) -> list[Row]:
-        ahead, self._ahead = self._ahead, []
+    async def read(self, count: int) -> list[Row]:
+        peeked, self._peeked = self._peeked, []
         rows: list[Row] = []
         try:
-            for record in ahead:
+            for record in peeked:
                 rows.append(self.row(record, self.count))
             while len(rows) < count:
                 try:

@@ -60,18 +60,18 @@ class TextFormat(Protocol):
         """Maximum length of a record, in characters."""
         ...
 
-    def goes_on(self, line: str, inside: bool) -> bool:
+    def continues(self, line: str, inside: bool) -> bool:
         """Whether the newline after *line* is data; *inside* is the same for the newline before it."""
         ...
 
-    def fields(self, text: str) -> TextRecord:
+    def split(self, text: str) -> TextRecord:
         """The fields of a record without its newline; an empty list for an empty line.
 
         Raises:   DataError: the record is not in this format.
         """
         ...
 
-    def line(self, fields: Sequence[str | None]) -> str:
+    def join(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline."""
         ...
 
@@ -174,7 +174,7 @@ class RecordReader:
         """
         yield from self._decoded(b"", final=True)
         line = "".join(self._pieces)
-        if self._form.goes_on(line, self._inside):
+        if self._form.continues(line, self._inside):
             raise DataError(f"{self.place(self.count + 1)} is cut short: the text ends within a field")
         if fields := self._record(line):
             yield fields
@@ -202,7 +202,7 @@ class RecordReader:
                 self._pieces.append(line)
                 line = "".join(self._pieces)
                 self._pieces.clear()
-            if self._form.goes_on(line, self._inside):
+            if self._form.continues(line, self._inside):
                 self._lines.append(line)
                 self._inside = True
             elif fields := self._record(line):
@@ -227,7 +227,7 @@ class RecordReader:
             self._inside = False
         self._held = 0
         try:
-            fields = self._form.fields(line)
+            fields = self._form.split(line)
         except DataError as error:
             raise DataError(f"{self.place(self.count + 1)}: {error}") from None
         if fields:
@@ -283,7 +283,7 @@ class UnloadFormat:
         _check_delimiter(self.delimiter, _UNFIT_FOR_UNLOAD)
         _check_reading(self.encoding, self.max_record)
 
-    def line(self, fields: Sequence[str | None]) -> str:
+    def join(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline.
 
         Raises:   InterfaceError: the record has no fields.
@@ -300,12 +300,12 @@ class UnloadFormat:
                 parts[index] = _EMPTY
         return delimiter.join(parts) + delimiter + "\n"
 
-    def goes_on(self, line: str, inside: bool) -> bool:
+    def continues(self, line: str, inside: bool) -> bool:
         """Whether the newline after *line* is escaped; *inside* does not matter."""
         del inside
         return line.endswith("\\") and _ends_in_escape(line)
 
-    def fields(self, text: str) -> TextRecord:
+    def split(self, text: str) -> TextRecord:
         """The fields of a record, unescaped."""
         if text.endswith("\r") and not _ends_in_escape(text[:-1]):
             text = text[:-1]
@@ -368,7 +368,7 @@ class CsvFormat:
         if set(self.null) & {'"', "\r", "\n", self.delimiter}:
             raise InterfaceError("null: expected a text without quotes, newlines and the delimiter")
 
-    def line(self, fields: Sequence[str | None]) -> str:
+    def join(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline.
 
         Raises:   InterfaceError: the record has no fields. DataError: it could not be read back unchanged.
@@ -390,7 +390,7 @@ class CsvFormat:
             return field
         return '"' + field.replace('"', '""') + '"'
 
-    def goes_on(self, line: str, inside: bool) -> bool:
+    def continues(self, line: str, inside: bool) -> bool:
         """Whether a quoted field is open after *line*."""
         if '"' not in line:
             return inside
@@ -398,7 +398,7 @@ class CsvFormat:
         found = _csv_field(self.delimiter).finditer('"' + line if inside else line)
         return any(field["closing"] == "" for field in found)
 
-    def fields(self, text: str) -> TextRecord:
+    def split(self, text: str) -> TextRecord:
         """The fields of a record, unquoted."""
         try:
             # Only whole records: csv's reader loses a record when it is interrupted inside it.

@@ -35,10 +35,10 @@ class Writable(Protocol):
     def write(self, data: Any, /) -> object: ...
 
 
-Take: TypeAlias = Callable[[bytes], object] | Callable[[bytes], Awaitable[object]]
+WriteFunction: TypeAlias = Callable[[bytes], object] | Callable[[bytes], Awaitable[object]]
 """A function, async or not, called with bytes of text: any number of whole records."""
 
-Target: TypeAlias = "os.PathLike[str] | Writable | Take"
+Target: TypeAlias = "os.PathLike[str] | Writable | WriteFunction"
 """Destination of text."""
 
 
@@ -55,50 +55,50 @@ async def unload(
     Raises:   as `Connection.unload`.
     """
     count = 0
-    sink = _sink_for(target, form.encoding)
-    write: Callable[[Sequence[Row]], str] | None = None
+    writer = _writer_for(target, form.encoding)
+    form_rows: Callable[[Sequence[Row]], str] | None = None
     try:
         async with stream, aclosing(stream.blocks()) as blocks:
             async for block in blocks:
-                if write is None:
-                    write = await _begun(sink, stream.columns, form, dbdate)
-                await sink.put(partial(write, block))
+                if form_rows is None:
+                    form_rows = await _start(writer, stream.columns, form, dbdate)
+                await writer.write(partial(form_rows, block))
                 count += len(block)
                 if progress is not None:
                     progress(count)
-        if write is None:  # no rows; a header is still written
-            await _begun(sink, stream.columns, form, dbdate)
+        if form_rows is None:  # no rows; a header is still written
+            await _start(writer, stream.columns, form, dbdate)
     finally:
-        sink.close()
+        writer.close()
     return count
 
 
-async def _begun(
-    sink: _Sink, columns: Sequence[Column], form: TextFormat, dbdate: str
+async def _start(
+    writer: _Writer, columns: Sequence[Column], form: TextFormat, dbdate: str
 ) -> Callable[[Sequence[Row]], str]:
     """The formatter of rows with these columns; writes the header first."""
-    fields, line = field_formatter(columns, dbdate=dbdate), form.line
+    fields, join = field_formatter(columns, dbdate=dbdate), form.join
 
     def text(rows: Sequence[Row]) -> str:
-        return "".join([line(fields(row)) for row in rows])
+        return "".join([join(fields(row)) for row in rows])
 
     has_header = isinstance(form, CsvFormat) and form.header
-    header = line([column.name for column in columns]) if has_header else ""
-    await sink.put(lambda: header)
+    header = join([column.name for column in columns]) if has_header else ""
+    await writer.write(lambda: header)
     return text
 
 
-def _sink_for(target: Target, encoding: str) -> _Sink:
+def _writer_for(target: Target, encoding: str) -> _Writer:
     """Raises:   InterfaceError: the target is of an unsupported type."""
     if isinstance(target, (os.PathLike, Writable)):
-        return _FileSink(cast("Any", target), encoding)
+        return _FileWriter(cast("Any", target), encoding)
     if not callable(target):  # pyright: ignore[reportUnnecessaryComparison] - callers may be untyped
         kind = type(target).__name__
         raise InterfaceError(f"out: expected a pathlib.Path, an open file or a function, got {kind}")
-    return _FunctionSink(target, encoding)
+    return _FunctionWriter(target, encoding)
 
 
-class _Sink(ABC):
+class _Writer(ABC):
     """Destination of text, written in portions."""
 
     def __init__(self, encoding: str) -> None:
@@ -106,7 +106,7 @@ class _Sink(ABC):
         self._encoder = codecs.getincrementalencoder(encoding)("strict")  # writes a byte order mark only once
 
     @abstractmethod
-    async def put(self, make: Callable[[], str]) -> None:
+    async def write(self, make: Callable[[], str]) -> None:
         """Write the text returned by *make*, which is called in a thread."""
 
     def encoded(self, make: Callable[[], str]) -> bytes:
@@ -121,20 +121,20 @@ class _Sink(ABC):
         """Close a file that was opened here."""
 
 
-class _FileSink(_Sink):
+class _FileWriter(_Writer):
     def __init__(self, target: os.PathLike[str] | Writable, encoding: str) -> None:
         super().__init__(encoding)
         self._target = target
         self._opened: BinaryIO | None = None
         self._is_closed = False
-        self._at_work = threading.Lock()
+        self._lock = threading.Lock()
 
-    async def put(self, make: Callable[[], str]) -> None:
-        await asyncio.to_thread(self._put, make)
+    async def write(self, make: Callable[[], str]) -> None:
+        await asyncio.to_thread(self._write, make)
 
-    def _put(self, make: Callable[[], str]) -> None:
+    def _write(self, make: Callable[[], str]) -> None:
         target = self._target
-        with self._at_work:
+        with self._lock:
             if self._is_closed:
                 return  # closed by a cancellation before this thread started
             if isinstance(target, os.PathLike):
@@ -146,7 +146,7 @@ class _FileSink(_Sink):
 
     def close(self) -> None:
         # After a cancellation a thread may still be writing; this waits for at most one block.
-        with self._at_work:
+        with self._lock:
             self._is_closed = True
             if self._opened is not None:
                 self._opened.close()
@@ -156,12 +156,12 @@ def _takes_text(file: Writable) -> bool:
     return isinstance(file, io.TextIOBase) or hasattr(file, "encoding")
 
 
-class _FunctionSink(_Sink):
-    def __init__(self, function: Take, encoding: str) -> None:
+class _FunctionWriter(_Writer):
+    def __init__(self, function: WriteFunction, encoding: str) -> None:
         super().__init__(encoding)
         self._function = function
 
-    async def put(self, make: Callable[[], str]) -> None:
+    async def write(self, make: Callable[[], str]) -> None:
         data = await asyncio.to_thread(self.encoded, make)
         if data:
             taken = self._function(data)

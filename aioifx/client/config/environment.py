@@ -80,7 +80,7 @@ OPTION_OF: Final = {
     "INFORMIXSERVER": "server",
     "INFORMIXCONRETRY": "connect_retries",
 }
-_NOT_YOURS: Final = {
+_RESERVED: Final = {
     "CLNT_PAM_CAPABLE": "it describes the capabilities of this client",
     "IFX_UPDDESC": "it describes the capabilities of this client",
     "IFX_PAD_VARCHAR": "it changes how rows are sent, and padded VARCHARs are not supported",
@@ -89,10 +89,10 @@ _NOT_YOURS: Final = {
 
 def login_pairs(variables: Mapping[str, str]) -> Pairs:
     """The variables of the login: *variables* and the ones that are always sent, in JDBC's order."""
-    told = {**_ALWAYS, **variables}
-    if "GL_DATE" in told:
-        told.pop("DBDATE", None)  # also without DBDATE's default (observed)
-    return _pairs(_LOGIN_ORDER, told)
+    variables = {**_ALWAYS, **variables}
+    if "GL_DATE" in variables:
+        variables.pop("DBDATE", None)  # also without DBDATE's default (observed)
+    return _pairs(_LOGIN_ORDER, variables)
 
 
 def session_pairs(variables: Mapping[str, str]) -> Pairs:
@@ -101,10 +101,10 @@ def session_pairs(variables: Mapping[str, str]) -> Pairs:
     OPTOFC=1 lets the server close a cursor together with its last rows, which saves the round trip of CLOSE (observed:
     JDBC with OPTOFC=1, select.json; documented: a CLOSE after that is not an error). OPTOFC=0 turns it off.
     """
-    told = {**_ALWAYS, "OPTOFC": "1", **variables}
-    if told["OPTOFC"] == "0":
-        del told["OPTOFC"]  # the server's default, which JDBC does not send (observed)
-    return _pairs(_SESSION_ORDER, told)
+    variables = {**_ALWAYS, "OPTOFC": "1", **variables}
+    if variables["OPTOFC"] == "0":
+        del variables["OPTOFC"]  # the server's default, which JDBC does not send (observed)
+    return _pairs(_SESSION_ORDER, variables)
 
 
 def _pairs(order: tuple[str, ...], variables: Mapping[str, str]) -> Pairs:
@@ -136,8 +136,8 @@ def _each_checked(environment: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
             raise InterfaceError("environment: expected a mapping of str to str")
         if name in OPTION_OF:
             raise InterfaceError(f"environment: use the option {OPTION_OF[name]} instead of {name}")
-        if name in _NOT_YOURS:
-            raise InterfaceError(f"environment: {name} cannot be set; {_NOT_YOURS[name]}")
+        if name in _RESERVED:
+            raise InterfaceError(f"environment: {name} cannot be set; {_RESERVED[name]}")
         if name not in _LOGIN_ORDER and name not in _SESSION_ORDER:
             raise InterfaceError(
                 f"environment: unknown variable {name!r}{did_you_mean(name, _LOGIN_ORDER + _SESSION_ORDER)}"

@@ -331,16 +331,16 @@ class ConnectOptions:
             return self.ssl
         return context_of(self.ssl_ca, self.ssl_cert, self.ssl_key)
 
-    def login_environment(self, *, says_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
+    def login_environment(self, *, sends_db_locale: bool = True) -> tuple[tuple[bytes, bytes], ...]:
         """The variables of the login, in JDBC's order.
 
         Both locales and the date format are always sent, so that nothing depends on the server's defaults (observed:
         JDBC sends the same three, locales.json).
 
-        Args:     says_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
+        Args:     sends_db_locale: False leaves DB_LOCALE to the server, as JDBC does by default.
         """
         client = self.client_locale or self.db_locale or DEFAULT_LOCALE
-        database = (self.db_locale or client) if says_db_locale else None
+        database = (self.db_locale or client) if sends_db_locale else None
         return _login_variables(client, database, tuple(self.environment.items()))
 
     def session_environment(self) -> tuple[tuple[bytes, bytes], ...]:

@@ -15,7 +15,9 @@ def context_of(ca: str = "", cert: str = "", key: str = "") -> ssl.SSLContext:
     Args:     ca: PEM file of authorities; empty: the system's. cert, key: the client's certificate and key, if any.
     Raises:   InterfaceError: a file cannot be read, or has other content.
     """
-    return _made(ca, cert, key, _version("ssl_ca", ca), _version("ssl_cert", cert), _version("ssl_key", key))
+    return _create_context(
+        ca, cert, key, _version("ssl_ca", ca), _version("ssl_cert", cert), _version("ssl_key", key)
+    )
 
 
 def _version(option: str, path: str) -> tuple[int, int, int] | None:
@@ -29,7 +31,7 @@ def _version(option: str, path: str) -> tuple[int, int, int] | None:
 
 
 @lru_cache(maxsize=16)
-def _made(ca: str, cert: str, key: str, *versions: object) -> ssl.SSLContext:
+def _create_context(ca: str, cert: str, key: str, *versions: object) -> ssl.SSLContext:
     option, path = "ssl_ca", ca
     try:
         context = ssl.create_default_context(cafile=ca or None)

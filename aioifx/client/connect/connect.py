@@ -29,7 +29,7 @@ from aioifx.rows import Item, Record, RowFactory
 
 R = TypeVar("R")
 
-_WORTH_A_RETRY: Final = (0, -908)
+_RETRYABLE_CODES: Final = (0, -908)
 """SQLCODEs of unreachable servers, which are worth a retry; other codes are not."""
 
 
@@ -95,20 +95,20 @@ async def open_connection(options: ConnectOptions) -> Connection[Any]:
 
     Raises:   InterfaceError: the sqlhosts file is not usable.
     """
-    journey = _Connector(options)
+    connector = _Connector(options)
     limit = asyncio.timeout(options.connect_timeout)
     try:
         async with limit:
-            return await journey.run()
+            return await connector.run()
     except TimeoutError:
         if not limit.expired():
             raise  # not ours: the password callable may have its own timeout
-        raise journey.too_late() from None
+        raise connector.timeout_error() from None
     finally:
-        journey.end()
+        connector.end()
 
 
-def route(options: ConnectOptions) -> tuple[Address, ...]:
+def candidate_addresses(options: ConnectOptions) -> tuple[Address, ...]:
     """The addresses to try, in order.
 
     Raises:   InterfaceError: the sqlhosts file is not usable.
@@ -139,23 +139,23 @@ class _Connector:
         password = await _password(options)
         for later in range(options.connect_retries, 0, -1):
             seconds = options.connect_timeout / (options.connect_retries + 1)
-            connection = await self._early_round(password, self._deadline - seconds * later)
+            connection = await self._timed_round(password, self._deadline - seconds * later)
             if connection is not None:
                 return connection
-        connection = await self._round(password)
+        connection = await self._try_each(password)
         if connection is not None:
             return connection
         raise self._summary()
 
-    async def _early_round(self, password: str, end: float) -> Connection[Any] | None:
+    async def _timed_round(self, password: str, end: float) -> Connection[Any] | None:
         """One round that must end by *end*, where the next one starts; None if no connection is open by then."""
         limit = asyncio.timeout_at(end)
         try:
             async with limit:
-                connection = await self._round(password)
+                connection = await self._try_each(password)
                 if connection is not None:
                     return connection
-                if not any(failure.sqlcode in _WORTH_A_RETRY for failure in self._failures):
+                if not any(failure.sqlcode in _RETRYABLE_CODES for failure in self._failures):
                     raise self._summary()
                 await asyncio.Event().wait()  # until the limit
         except TimeoutError:
@@ -164,18 +164,18 @@ class _Connector:
             self.end()
         return None
 
-    async def _round(self, password: str) -> Connection[Any] | None:
+    async def _try_each(self, password: str) -> Connection[Any] | None:
         """Try each server once: the first connection that succeeds, or None."""
         options = self._options
-        self._attempts = [LoginAttempt(options, address) for address in route(options)]
+        self._attempts = [LoginAttempt(options, address) for address in candidate_addresses(options)]
         if len(self._attempts) == 1:  # the usual case needs no tasks
             (only,) = self._attempts
             with contextlib.suppress(ConnectError):  # recorded in the attempt
-                await only.reach()
+                await only.connect()
             return await self._log_in(only, password) if only.failure is None else None
         share = options.connect_timeout / len(self._attempts)
         race = StaggeredRace(
-            [attempt.reach for attempt in self._attempts], min(options.stagger, share), LoginAttempt.drop
+            [attempt.connect for attempt in self._attempts], min(options.stagger, share), LoginAttempt.drop
         )
         connection: Connection[Any] | None = None
         try:
@@ -202,7 +202,7 @@ class _Connector:
         except TimeoutError:
             if share is None or limit is None or not limit.expired():
                 raise
-            attempt.failure = attempt.too_late(share)
+            attempt.failure = attempt.timeout_error(share)
         except AuthenticationError:
             raise
         except DatabaseError as error:
@@ -218,7 +218,7 @@ class _Connector:
             return None
         return max(self._deadline - asyncio.get_running_loop().time(), 0) / candidates
 
-    def too_late(self) -> DatabaseError:
+    def timeout_error(self) -> DatabaseError:
         """The error of all attempts after a timeout."""
         seconds = self._options.connect_timeout
         if not self._attempts:
@@ -227,7 +227,7 @@ class _Connector:
             )
         for attempt in self._attempts:
             if attempt.failure is None:
-                attempt.failure = attempt.too_late(seconds)
+                attempt.failure = attempt.timeout_error(seconds)
         return self._summary()
 
     @property

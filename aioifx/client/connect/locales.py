@@ -27,7 +27,7 @@ _known: Final[dict[_Key, str]] = {}
 
 
 async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
-    """`LoginAttempt.log_in` after `reach`; with ``locale="auto"``, using the database's locale.
+    """`LoginAttempt.log_in` after `connect`; with ``locale="auto"``, using the database's locale.
 
     Raises:   DatabaseError: the login failed.
     """
@@ -48,7 +48,7 @@ async def log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     await _learn(key, attempt, password)
     attempt.options = _in_locale(options, _known[key])
     attempt.drop()
-    await attempt.reach()
+    await attempt.connect()
     return await _log_in(attempt, password)
 
 
@@ -60,7 +60,7 @@ async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
     """
     conn = await attempt.log_in(password)
     if attempt.locale_ignored:
-        found = await _asked(attempt, password)
+        found = await _query_locale(attempt, password)
         if found and code_set_of(found).codec != attempt.options.code_set.codec:
             conn.terminate()
             raise LocaleError(
@@ -73,21 +73,21 @@ async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
 
 async def _learn(key: _Key, attempt: LoginAttempt, password: str) -> None:
     """Query and remember the locale. An unknown database gets the default locale; opening it fails later."""
-    found = await _asked(attempt, password)
+    found = await _query_locale(attempt, password)
     if len(_known) >= _MAX_KNOWN:
         _known.clear()
     _known[key] = found or DEFAULT_LOCALE
 
 
-async def _asked(attempt: LoginAttempt, password: str) -> str:
+async def _query_locale(attempt: LoginAttempt, password: str) -> str:
     """The locale of the attempt's database, queried over a separate connection; empty if the server does not know it.
 
     That connection sends no DB_LOCALE: sysmaster has the server's locale, which applies to such a client (assumed).
     """
     asking = LoginAttempt(attempt.options.for_question(_SYSMASTER), attempt.address)
-    asking.says_db_locale = False
+    asking.sends_db_locale = False
     try:
-        await asking.reach()
+        await asking.connect()
         conn = await asking.log_in(password)
     finally:
         asking.drop_unless_done()

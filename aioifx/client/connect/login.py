@@ -18,7 +18,7 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
 from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
-from aioifx.client.connect.transport import reach
+from aioifx.client.connect.transport import open_channel
 from aioifx.client.session.session import Session, raise_for
 from aioifx.client.session.settings import SessionSettings
 from aioifx.errors import (
@@ -49,14 +49,14 @@ _MAX_TARGET: Final = 200
 """Most bytes of a redirect's text to show in a message."""
 
 
-def _offer() -> bytes:
+def _protocols_request() -> bytes:
     outbox = Outbox()
     session_requests.put_protocols(outbox, OFFERED)
     requests.put_eot(outbox)
     return outbox.take()
 
 
-_PROTOCOLS: Final = _offer()
+_PROTOCOLS: Final = _protocols_request()
 
 
 @lru_cache(maxsize=64)
@@ -68,7 +68,7 @@ def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _agreed(mask: bytes, codec: str) -> Capabilities:
+def _negotiated(mask: bytes, codec: str) -> Capabilities:
     return Capabilities.negotiated(OFFERED, mask, codec)
 
 
@@ -82,12 +82,12 @@ class LoginAttempt:
         self.hint = ""
         """Likely cause, for the message, if nothing or the wrong kind of server answers."""
         self.failure: DatabaseError | None = None
-        self.says_db_locale = True
+        self.sends_db_locale = True
         """False: send no DB_LOCALE, so that the server uses its own locale."""
         self.locale_ignored = False
         """Whether the server opened the database although its locale differs from the one sent."""
         self._channel: Channel | None = None
-        self._dialect = Capabilities()
+        self._capabilities = Capabilities()
         self._opened: Reply | None = None
         """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
@@ -98,7 +98,7 @@ class LoginAttempt:
     def where(self) -> str:
         return str(self.address) + "".join(f", redirected from {hop}" for hop in reversed(self._hops))
 
-    async def reach(self) -> LoginAttempt:
+    async def connect(self) -> LoginAttempt:
         """Connect over TCP, and TLS if the options ask for it."""
         options = self.options
         self._done = False
@@ -107,7 +107,7 @@ class LoginAttempt:
         if context is not None:
             self.phase, self.hint = "connecting and negotiating TLS", "; is it a port without TLS?"
         try:
-            self._channel = await reach(
+            self._channel = await open_channel(
                 self.address,
                 context,
                 keepalive=options.keepalive_times if self.address.keepalive else None,
@@ -123,10 +123,10 @@ class LoginAttempt:
 
         Raises:   DatabaseError: the login failed.
         """
-        login = await self._converse(password)
+        login = await self._run_handshake(password)
         while (target := self._redirected(login)) is not None:
-            await self._follow(target)
-            login = await self._converse(password)
+            await self._follow_redirect(target)
+            login = await self._run_handshake(password)
         return await self._connection(login)
 
     def drop(self) -> None:
@@ -138,7 +138,7 @@ class LoginAttempt:
         if not self._done:
             self.drop()
 
-    def too_late(self, seconds: float) -> ConnectError:
+    def timeout_error(self, seconds: float) -> ConnectError:
         """The error of an attempt that timed out."""
         if not self.phase:
             return ConnectError(f"{self.where}: not tried before the timeout", sqlstate="08001")
@@ -149,7 +149,7 @@ class LoginAttempt:
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    async def _converse(self, password: str) -> LoginReply:
+    async def _run_handshake(self, password: str) -> LoginReply:
         """All messages of the login. The channel reads replies and sends requests; this task wakes up only once."""
         channel = self._channel
         assert channel is not None
@@ -158,10 +158,10 @@ class LoginAttempt:
         self.hint = "" if uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
         put_login(outbox, self._login_request(password))
-        expected: PendingReply[LoginReply | DatabaseError] = PendingReply()
-        expected.parser = self._handshake(channel)
-        channel.ask(expected, outbox.take())
-        outcome = await expected.future
+        pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
+        pending.parser = self._handshake(channel)
+        channel.ask(pending, outbox.take())
+        outcome = await pending.future
         if isinstance(outcome, DatabaseError):
             raise outcome
         return outcome
@@ -174,7 +174,7 @@ class LoginAttempt:
         try:
             login = await self._login(channel.inbox)
             if login.type != LoginType.REDIRECT and login.redirect is None:
-                self._judge(login)
+                self._check_login(login)
                 await self._negotiate(channel)
                 await self._set_environment(channel)
                 if self.options.database:
@@ -194,7 +194,7 @@ class LoginAttempt:
         except DatabaseError as error:
             raise ConnectError(f"{self.where}: {error}{self.hint}", sqlstate="08001") from error
         self.hint = ""
-        self._dialect = Capabilities(encoding=self.options.code_set.codec)
+        self._capabilities = Capabilities(encoding=self.options.code_set.codec)
         return reply
 
     def _login_request(self, password: str) -> LoginRequest:
@@ -204,7 +204,7 @@ class LoginAttempt:
             user=encode(options.user),
             password=encode(password),
             server=encode(self.address.server),
-            environment=options.login_environment(says_db_locale=self.says_db_locale),
+            environment=options.login_environment(sends_db_locale=self.sends_db_locale),
             process_id=os.getpid(),
             thread_id=0,
             host=socket.gethostname().encode("ascii", "replace"),
@@ -231,14 +231,14 @@ class LoginAttempt:
             return replace(target, tls=self.address.tls, keepalive=self.address.keepalive)
         raise ConnectError(f"{self.where} redirects to {text!r}, {refusal}", sqlstate="08001")
 
-    async def _follow(self, target: Address) -> None:
+    async def _follow_redirect(self, target: Address) -> None:
         """Continue at another server with the same TLS settings; its certificate must match its own host name."""
         self.drop()
         self._hops.append(self.address)
         self.address = target
-        await self.reach()
+        await self.connect()
 
-    def _judge(self, reply: LoginReply) -> None:
+    def _check_login(self, reply: LoginReply) -> None:
         """Raise the error in a login reply, unless the reply is an accept.
 
         The type byte alone does not decide: a server was observed to reject a login with error 0.
@@ -276,7 +276,7 @@ class LoginAttempt:
         is_unasked = len(inbox.data) > inbox.pos
         if not is_unasked:
             channel.send(request)
-        reply = await read_reply(inbox, self._dialect)
+        reply = await read_reply(inbox, self._capabilities)
         if reply.exited:
             raise ConnectionLost("the server ended the session")
         if is_unasked:
@@ -293,12 +293,12 @@ class LoginAttempt:
             raise self._as_connect_error(error) from error
         if reply.mask is None:
             raise ProtocolError("the server did not answer SQ_PROTOCOLS")
-        self._dialect = _agreed(reply.mask, self._dialect.encoding)
-        if self._dialect.pam:
+        self._capabilities = _negotiated(reply.mask, self._capabilities.encoding)
+        if self._capabilities.pam:
             raise NotSupportedError(
                 f"{self.where} asks for PAM authentication, which aioifx does not support yet"
             )
-        if not self._dialect.type_names:
+        if not self._capabilities.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
 
     async def _set_environment(self, channel: Channel) -> None:
@@ -354,7 +354,7 @@ class LoginAttempt:
         assert self._channel is not None
         session = Session(
             self._channel,
-            self._dialect,
+            self._capabilities,
             options.code_set,
             fetch_size=options.fetch_size,
             strip_char=options.strip_char,

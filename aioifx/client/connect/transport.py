@@ -77,16 +77,16 @@ class StaggeredRace(Generic[T]):
         tasks, self._running = self._running, []
         for task in tasks:
             task.cancel()
-            task.add_done_callback(self._end)
+            task.add_done_callback(self._on_done)
         if tasks:
             await asyncio.wait(tasks)
 
-    def _end(self, task: asyncio.Task[T]) -> None:
+    def _on_done(self, task: asyncio.Task[T]) -> None:
         if not task.cancelled() and task.exception() is None:
             self._discard(task.result())
 
 
-async def reach(
+async def open_channel(
     address: Address,
     context: ssl.SSLContext | None = None,
     *,
@@ -101,24 +101,24 @@ async def reach(
     Raises:   ConnectError: nothing answers, or not as expected.
     """
     try:
-        places = await _places(address)
+        ips = await _resolve(address)
     except (OSError, UnicodeError) as error:  # a host name that cannot be encoded raises UnicodeError
         raise ConnectError(f"could not connect to {address}: {_reason(error)}", sqlstate="08001") from error
-    if not places:
+    if not ips:
         raise ConnectError(f"could not connect to {address}: the name has no address", sqlstate="08001")
-    if len(places) == 1:
-        channel = await _connect(address, places[0], context, hint)
+    if len(ips) == 1:
+        channel = await _connect(address, ips[0], context, hint)
     else:
-        channel = await _first(address, places, context, hint)
+        channel = await _first(address, ips, context, hint)
     if keepalive is not None:
         _keep_alive(channel, *keepalive)
     return channel
 
 
-async def _first(address: Address, places: list[str], context: ssl.SSLContext | None, hint: str) -> Channel:
+async def _first(address: Address, ips: list[str], context: ssl.SSLContext | None, hint: str) -> Channel:
     """A channel to the first of several addresses that accepts the connection."""
     race = StaggeredRace(
-        [partial(_connect, address, place, context, hint) for place in places],
+        [partial(_connect, address, ip, context, hint) for ip in ips],
         NEXT_ADDRESS_AFTER,
         Channel.abort,
     )
@@ -127,7 +127,7 @@ async def _first(address: Address, places: list[str], context: ssl.SSLContext | 
     finally:
         await race.close()
     if channel is None:
-        raise _all_refused(race.errors)
+        raise _combined_error(race.errors)
     return channel
 
 
@@ -170,7 +170,7 @@ def _keepalive_options(idle: int, interval: int, count: int) -> tuple[tuple[int,
     )
 
 
-def _all_refused(errors: list[ConnectError]) -> ConnectError:
+def _combined_error(errors: list[ConnectError]) -> ConnectError:
     """One error for all addresses of a name; their reasons are usually the same."""
     first, said = errors[0], {str(error) for error in errors}
     for message in sorted(said - {str(first)}):
@@ -178,11 +178,11 @@ def _all_refused(errors: list[ConnectError]) -> ConnectError:
     return first
 
 
-async def _connect(address: Address, place: str, context: ssl.SSLContext | None, hint: str) -> Channel:
+async def _connect(address: Address, ip: str, context: ssl.SSLContext | None, hint: str) -> Channel:
     try:
         _, channel = await asyncio.get_running_loop().create_connection(
             Channel,
-            place,
+            ip,
             address.port,
             ssl=context,
             server_hostname=address.host if context is not None else None,
@@ -195,7 +195,7 @@ async def _connect(address: Address, place: str, context: ssl.SSLContext | None,
         answered = isinstance(error, (ssl.SSLError, ConnectionError)) and not isinstance(
             error, ConnectionRefusedError
         )
-        where = address if place == address.host else f"{address} ({place})"
+        where = address if ip == address.host else f"{address} ({ip})"
         raise ConnectError(
             f"could not connect to {where}: {_reason(error)}{hint if answered else ''}", sqlstate="08001"
         ) from error
@@ -211,9 +211,9 @@ async def _connect(address: Address, place: str, context: ssl.SSLContext | None,
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-async def _places(address: Address) -> list[str]:
+async def _resolve(address: Address) -> list[str]:
     """The addresses of a name, alternating between address families (documented: RFC 8305, 4)."""
-    if _is_literal(address.host):
+    if _is_ip(address.host):
         return [address.host]
     found = await asyncio.get_running_loop().getaddrinfo(
         address.host, address.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
@@ -221,14 +221,14 @@ async def _places(address: Address) -> list[str]:
     first_family = found[0][0] if found else 0
     same: list[str] = []
     other: list[str] = []
-    for family, _, _, _, place in found:
-        (same if family == first_family else other).append(_literal(place))
+    for family, _, _, _, sockaddr in found:
+        (same if family == first_family else other).append(_ip_text(sockaddr))
     by_turns = chain.from_iterable(zip_longest(same, other))
-    return list(dict.fromkeys(place for place in by_turns if place is not None))
+    return list(dict.fromkeys(ip for ip in by_turns if ip is not None))
 
 
 @lru_cache(maxsize=256)
-def _is_literal(host: str) -> bool:
+def _is_ip(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -236,10 +236,10 @@ def _is_literal(host: str) -> bool:
     return True
 
 
-def _literal(place: tuple[Any, ...]) -> str:
+def _ip_text(sockaddr: tuple[Any, ...]) -> str:
     """The address as text, with its scope, which a link-local address needs."""
-    host: str = place[0]
-    scope = place[3] if len(place) == 4 else 0
+    host: str = sockaddr[0]
+    scope = sockaddr[3] if len(sockaddr) == 4 else 0
     return f"{host}%{scope}" if scope and "%" not in host else host
 
 

@@ -1,4 +1,4 @@
-"""Blocks: how many rows go together, and that none is lost between two."""
+"""Batches: how many rows go together, and that none is lost between two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.client.bulk import batches
-from aioifx.client.bulk.batches import Block, Blocks, check_block
+from aioifx.client.bulk.batches import Batch, Batches, check_block
 from aioifx.client.bulk.sources import open_source
 from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
 from aioifx.errors import InterfaceError
@@ -33,14 +33,14 @@ class Widths:
         return data + count.to_bytes(4, "big")
 
 
-async def all_blocks(widths: Sequence[int], rows: int | None = None) -> list[Block]:
-    feed = open_source([(width,) for width in widths], None)
-    await feed.begin()
-    making = Blocks(feed, cast(InsertCursor, Widths()), rows)
-    made: list[Block] = []
-    while block := await making.make():
-        made.append(block)
-    assert await making.make() is None
+async def all_batches(widths: Sequence[int], rows: int | None = None) -> list[Batch]:
+    reader = open_source([(width,) for width in widths], None)
+    await reader.peek_width()
+    source = Batches(reader, cast(InsertCursor, Widths()), rows)
+    made: list[Batch] = []
+    while batch := await source.next():
+        made.append(batch)
+    assert await source.next() is None
     return made
 
 
@@ -48,36 +48,36 @@ async def all_blocks(widths: Sequence[int], rows: int | None = None) -> list[Blo
 def test_every_row_is_in_one_block_and_the_blocks_follow_each_other(
     widths: list[int], rows: int | None
 ) -> None:
-    made = asyncio.run(all_blocks(widths, rows))
-    assert [row[0] for block in made for row in block.rows] == widths
+    made = asyncio.run(all_batches(widths, rows))
+    assert [row[0] for batch in made for row in batch.rows] == widths
     first = 0
-    for block in made:
-        assert block.first == first
-        assert len(block.messages) == sum(row[0] for row in block.rows) + 4
-        assert int.from_bytes(block.messages[-4:], "big") == len(block.rows)
-        first += len(block.rows)
+    for batch in made:
+        assert batch.first == first
+        assert len(batch.messages) == sum(row[0] for row in batch.rows) + 4
+        assert int.from_bytes(batch.messages[-4:], "big") == len(batch.rows)
+        first += len(batch.rows)
     if rows is not None:
-        assert all(len(block.rows) == rows for block in made[:-1])
+        assert all(len(batch.rows) == rows for batch in made[:-1])
 
 
 @pytest.mark.parametrize("width", [1, 10, 100, 1000, 10_000, 1_000_000])
 async def test_blocks_are_about_as_large_as_they_should_be(width: int) -> None:
-    made = await all_blocks([width] * (4 * batches.BLOCK // width + 40))
-    for block in made[1:-1]:
-        size = len(block.rows) * width
-        assert size < batches.BLOCK + 2 * max(width, 256)
-        assert size >= batches.BLOCK or len(block.rows) == MAX_ROWS
+    made = await all_batches([width] * (4 * batches.BATCH_SIZE // width + 40))
+    for batch in made[1:-1]:
+        size = len(batch.rows) * width
+        assert size < batches.BATCH_SIZE + 2 * max(width, 256)
+        assert size >= batches.BATCH_SIZE or len(batch.rows) == MAX_ROWS
 
 
 async def test_rows_that_grow_all_at_once_make_no_huge_block() -> None:
-    made = await all_blocks([8] * 1000 + [batches.BLOCK] * 300)
-    assert max(len(block.messages) for block in made) <= 257 * batches.BLOCK
-    assert all(len(block.rows) == 1 for block in made[-20:])
+    made = await all_batches([8] * 1000 + [batches.BATCH_SIZE] * 300)
+    assert max(len(batch.messages) for batch in made) <= 257 * batches.BATCH_SIZE
+    assert all(len(batch.rows) == 1 for batch in made[-20:])
 
 
 async def test_a_block_of_stated_rows_may_be_as_large_as_it_gets() -> None:
-    made = await all_blocks([batches.BLOCK] * 7, rows=3)
-    assert [len(block.rows) for block in made] == [3, 3, 1]
+    made = await all_batches([batches.BATCH_SIZE] * 7, rows=3)
+    assert [len(batch.rows) for batch in made] == [3, 3, 1]
 
 
 @pytest.mark.parametrize("rows", [0, -1, MAX_ROWS + 1])
@@ -97,6 +97,6 @@ async def test_an_error_of_the_rows_source_comes_through() -> None:
         yield (1,)
         raise ZeroDivisionError
 
-    making = Blocks(open_source(broken(), None), cast(InsertCursor, Widths()))
+    source = Batches(open_source(broken(), None), cast(InsertCursor, Widths()))
     with pytest.raises(ZeroDivisionError):
-        await making.make()
+        await source.next()

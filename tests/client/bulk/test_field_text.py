@@ -265,7 +265,7 @@ def test_what_is_read_has_the_bytes_of_what_was_written(sample: tuple[SqlType, A
 def test_a_table_comes_back(table: tuple[tuple[Column, ...], list[Row]], form: Any) -> None:
     columns, rows = table
     write, parse = field_formatter(columns), field_parser(columns)
-    text = "".join(form.line(write(row)) for row in rows)
+    text = "".join(form.join(write(row)) for row in rows)
     read = [parse(fields, number) for number, fields in enumerate(records([text], form), 1)]
     assert read == [
         tuple(as_written(value, column.type) for value, column in zip(row, columns, strict=True))

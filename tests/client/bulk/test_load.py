@@ -301,12 +301,12 @@ async def test_what_makes_no_sense_is_refused_before_anything_is_sent(
 
 
 async def test_an_async_progress_is_refused() -> None:
-    async def told(count: int) -> None:
+    async def on_progress(count: int) -> None:
         raise AssertionError(count)
 
     async with talking() as (conn, _):
         with pytest.raises(InterfaceError, match="progress: expected a function that is not async"):
-            await conn.load("t", rows(1), progress=told)
+            await conn.load("t", rows(1), progress=on_progress)
 
 
 async def test_a_commit_after_each_block_does_not_end_a_transaction_of_the_caller() -> None:
@@ -589,10 +589,10 @@ async def test_what_progress_raises_undoes_everything() -> None:
 
 
 async def test_progress_tells_how_many_rows_the_server_has() -> None:
-    told: list[int] = []
+    counts: list[int] = []
     async with talking(opened, BEGIN, put(2), MARK, put(1), COMMIT, release(2)) as (conn, _):
-        await conn.load("t", rows(3), block=2, progress=told.append)
-    assert told == [2, 3]
+        await conn.load("t", rows(3), block=2, progress=counts.append)
+    assert counts == [2, 3]
 
 
 # -- cancellation -----------------------------------------------------------------------------------------------------
@@ -848,7 +848,7 @@ async def test_wide_rows_and_wide_blocks_go_through() -> None:
 
 
 async def test_at_most_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "BLOCK", 4096)
+    monkeypatch.setattr(batches, "BATCH_SIZE", 4096)
     read, most = 0, 0
 
     def counted() -> Iterator[tuple[int, int]]:
@@ -857,24 +857,24 @@ async def test_at_most_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch
             read += 1
             yield row
 
-    def told(count: int) -> None:
+    def on_progress(count: int) -> None:
         nonlocal most
         most = max(most, read - count)
 
     async with table(FIXED) as conn:
-        await conn.load("t", counted(), progress=told)
+        await conn.load("t", counted(), progress=on_progress)
     assert 0 < most * 12 < 2 * 4096 + 256 * 12
 
 
 async def test_no_third_block_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "BLOCK", 4096)
+    monkeypatch.setattr(batches, "BATCH_SIZE", 4096)
     alive: list[int] = []
 
-    def count_blocks(count: int) -> None:
-        alive.append(sum(type(thing) is batches.Block for thing in gc.get_objects()))
+    def count_batches(count: int) -> None:
+        alive.append(sum(type(thing) is batches.Batch for thing in gc.get_objects()))
 
     async with table(FIXED) as conn:
-        await conn.load("t", squares(5_000), progress=count_blocks)
+        await conn.load("t", squares(5_000), progress=count_batches)
     assert len(alive) > 5
     assert max(alive) == 2
 

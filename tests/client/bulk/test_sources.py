@@ -31,10 +31,10 @@ async def arriving(*items: Any) -> AsyncIterator[Any]:
         yield item
 
 
-async def all_of(feed: SourceReader, at_a_time: int = 2) -> list[Row]:
+async def all_of(reader: SourceReader, at_a_time: int = 2) -> list[Row]:
     """Every row; each take but the last gives as many as it is asked for."""
     rows: list[Row] = []
-    while taken := await feed.take(at_a_time):
+    while taken := await reader.read(at_a_time):
         rows += taken
         if len(taken) < at_a_time:
             break
@@ -70,44 +70,44 @@ async def test_every_source_gives_its_rows_as_many_at_a_time_as_asked(
     kind: str, at_a_time: int, tmp_path: Path
 ) -> None:
     source, form = sources(tmp_path)[kind]
-    feed = open_source(source, form)
-    assert await feed.begin() == 2
-    feed.fit(COLUMNS)
-    assert await all_of(feed, at_a_time) == VALUES
-    assert feed.count == 3
-    feed.close()
+    reader = open_source(source, form)
+    assert await reader.peek_width() == 2
+    reader.set_columns(COLUMNS)
+    assert await all_of(reader, at_a_time) == VALUES
+    assert reader.count == 3
+    reader.close()
 
 
 @pytest.mark.parametrize("source", [[], arriving(), b"", "async"])
 async def test_without_rows_there_is_no_first_one(source: Any) -> None:
     text = isinstance(source, (bytes, str))
-    feed = open_source(
+    reader = open_source(
         ([source] if source == b"" else arriving()) if text else source, UNLOAD if text else None
     )
-    assert await feed.begin() is None
-    feed.fit(COLUMNS)
-    assert await feed.take(5) == []
+    assert await reader.peek_width() is None
+    reader.set_columns(COLUMNS)
+    assert await reader.read(5) == []
 
 
 @pytest.mark.parametrize("kind", [list, arriving])
 async def test_a_header_names_the_columns(kind: Any) -> None:
     text = "id, name\n1,one\n2,\n"
-    feed = open_source([text] if kind is list else arriving(text), CsvFormat(header=True))
-    assert await feed.begin() == 2
-    assert feed.names == ("id", "name")
-    feed.fit(COLUMNS)
-    assert await all_of(feed) == VALUES[:2]
+    reader = open_source([text] if kind is list else arriving(text), CsvFormat(header=True))
+    assert await reader.peek_width() == 2
+    assert reader.names == ("id", "name")
+    reader.set_columns(COLUMNS)
+    assert await all_of(reader) == VALUES[:2]
 
 
 @pytest.mark.parametrize("kind", [list, arriving])
 @pytest.mark.parametrize("header", [False, True])
 async def test_text_that_is_not_a_value_is_named_by_record_and_row(kind: Any, header: bool) -> None:
     text = ("id,name\n" if header else "") + "1,one\n2,two\nx,three\n"
-    feed = open_source([text] if kind is list else arriving(text), CsvFormat(header=header))
-    await feed.begin()
-    feed.fit(COLUMNS)
+    reader = open_source([text] if kind is list else arriving(text), CsvFormat(header=header))
+    await reader.peek_width()
+    reader.set_columns(COLUMNS)
     with pytest.raises(DataError, match=rf"^record {3 + header}, line {3 + header}: column 'id'") as caught:
-        await feed.take(10)
+        await reader.read(10)
     assert caught.value.row_index == 2
 
 
@@ -115,20 +115,20 @@ async def test_text_that_is_not_a_value_is_named_by_record_and_row(kind: Any, he
 @pytest.mark.parametrize("good", [0, 1, 4])
 async def test_text_in_no_format_is_named_by_record_and_row(kind: Any, good: int) -> None:
     text = "1,one\n" * good + '1,"open'
-    feed = open_source([text] if kind is list else arriving(text), CsvFormat())
+    reader = open_source([text] if kind is list else arriving(text), CsvFormat())
     with pytest.raises(DataError, match=f"^record {good + 1}, line {good + 1} is cut short") as caught:
-        await feed.begin()
-        feed.fit(COLUMNS)
-        assert await feed.take(good) == [(1, "one")] * good
-        await feed.take(1)
+        await reader.peek_width()
+        reader.set_columns(COLUMNS)
+        assert await reader.read(good) == [(1, "one")] * good
+        await reader.read(1)
     assert caught.value.row_index == good
 
 
 async def test_dates_are_written_as_dbdate_says() -> None:
-    feed = open_source(["31.01.2026|\n"], UNLOAD, "DMY4.")
-    await feed.begin()
-    feed.fit([Column("day", SqlType(TypeCode.DATE, 4))])
-    ((day,),) = await feed.take(1)
+    reader = open_source(["31.01.2026|\n"], UNLOAD, "DMY4.")
+    await reader.peek_width()
+    reader.set_columns([Column("day", SqlType(TypeCode.DATE, 4))])
+    ((day,),) = await reader.read(1)
     assert day.isoformat() == "2026-01-31"
 
 
@@ -138,18 +138,18 @@ async def test_a_row_is_taken_as_it_is_when_it_comes() -> None:
         for row[0] in range(3):
             yield row
 
-    feed = open_source(reused(), None)
-    await feed.begin()
-    assert await feed.take(5) == [(0,), (1,), (2,)]
+    reader = open_source(reused(), None)
+    await reader.peek_width()
+    assert await reader.read(5) == [(0,), (1,), (2,)]
 
 
 @pytest.mark.parametrize("bad", ["ab", b"ab", {"a": 1}, {1, 2}, 5, None])
 @pytest.mark.parametrize("kind", [list, arriving])
 async def test_anything_but_a_row_is_named(bad: Any, kind: Any) -> None:
-    feed = open_source([(1,), bad] if kind is list else arriving((1,), bad), None)
-    await feed.begin()
+    reader = open_source([(1,), bad] if kind is list else arriving((1,), bad), None)
+    await reader.peek_width()
     with pytest.raises(InterfaceError, match=r"^row 1: expected a sequence"):
-        await feed.take(5)
+        await reader.read(5)
 
 
 @pytest.mark.parametrize("source", [Path("rows.unl"), io.StringIO("1|\n")])
@@ -167,7 +167,7 @@ def test_what_holds_no_rows_is_refused(source: Any) -> None:
 @pytest.mark.parametrize("source", ["1|\n", 5])
 async def test_what_holds_no_text_is_refused(source: Any) -> None:
     with pytest.raises(InterfaceError):
-        await open_source(source, UNLOAD).begin()
+        await open_source(source, UNLOAD).peek_width()
 
 
 async def test_a_file_is_read_in_another_thread() -> None:
@@ -177,22 +177,22 @@ async def test_a_file_is_read_in_another_thread() -> None:
             return super().read(size)
 
     threads: set[threading.Thread] = set()
-    feed = open_source(File(TEXT), UNLOAD)
-    await feed.begin()
-    feed.fit(COLUMNS)
-    assert await all_of(feed) == VALUES
+    reader = open_source(File(TEXT), UNLOAD)
+    await reader.peek_width()
+    reader.set_columns(COLUMNS)
+    assert await all_of(reader) == VALUES
     assert threading.main_thread() not in threads
 
 
 async def test_a_file_that_we_opened_is_closed_when_reading_stops_early(tmp_path: Path) -> None:
     path = tmp_path / "rows.unl"
     path.write_text(TEXT * 10_000, "utf-8")
-    feed = open_source(path, UNLOAD)
-    await feed.begin()
-    feed.close()
-    feed.fit(COLUMNS)
-    assert await feed.take(2) == VALUES[:1]  # what was read ahead
-    del feed
+    reader = open_source(path, UNLOAD)
+    await reader.peek_width()
+    reader.close()
+    reader.set_columns(COLUMNS)
+    assert await reader.read(2) == VALUES[:1]  # what was read ahead
+    del reader
     gc.collect()  # a file left open would warn, and warnings are errors
 
 
@@ -205,13 +205,13 @@ async def test_closing_while_a_thread_reads_raises_nothing() -> None:
         go_on.wait(10)
         yield "2|two|\n"
 
-    feed = open_source(chunks(), UNLOAD)
-    await feed.begin()
-    feed.fit(COLUMNS)
-    take = asyncio.ensure_future(feed.take(2))
+    reader = open_source(chunks(), UNLOAD)
+    await reader.peek_width()
+    reader.set_columns(COLUMNS)
+    take = asyncio.ensure_future(reader.read(2))
     await asyncio.to_thread(reading.wait, 10)
     take.cancel()
     with pytest.raises(asyncio.CancelledError):
         await take
-    feed.close()
+    reader.close()
     go_on.set()

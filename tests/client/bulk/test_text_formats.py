@@ -78,12 +78,12 @@ def test_a_file_of_unload_is_read(text: str, expected: list[TextRecord]) -> None
     ],
 )
 def test_a_record_is_written_as_unload_writes_it(fields: TextRecord, line: str) -> None:
-    assert UNLOAD.line(fields) == line
+    assert UNLOAD.join(fields) == line
 
 
 def test_another_delimiter_is_the_only_one() -> None:
     form = UnloadFormat("\t")
-    assert form.line(["a|b", "c\td"]) == "a|b\tc\\\td\t\n"
+    assert form.join(["a|b", "c\td"]) == "a|b\tc\\\td\t\n"
     assert read("a|b\tc\\\td\t\n", form) == [["a|b", "c\td"]]
     assert read("a^b]c^\n", UnloadFormat("^")) == [["a", "b]c"]]
     assert read("a]b^c]\n", UnloadFormat("]")) == [["a", "b^c"]]
@@ -114,7 +114,7 @@ def test_options_that_mean_nothing_are_refused(form: Any, options: dict[str, Any
 @pytest.mark.parametrize("form", [UNLOAD, CSV])
 def test_a_record_without_fields_is_refused(form: TextFormat) -> None:
     with pytest.raises(InterfaceError, match="expected at least one"):
-        form.line([])
+        form.join([])
 
 
 def test_text_that_ends_within_an_escape_is_cut_short() -> None:
@@ -159,7 +159,7 @@ def test_csv_is_read(text: str, expected: list[TextRecord]) -> None:
     ],
 )
 def test_csv_is_written_with_the_quotes_it_needs(form: CsvFormat, fields: TextRecord, line: str) -> None:
-    assert form.line(fields) == line
+    assert form.join(fields) == line
     assert read(line, form) == [fields]
 
 
@@ -171,9 +171,9 @@ def test_null_in_quotes_is_null_when_one_says_so() -> None:
 
 def test_what_could_not_be_read_back_is_not_written() -> None:
     with pytest.raises(DataError, match="a single NULL would be an empty line"):
-        CSV.line([None])
+        CSV.join([None])
     with pytest.raises(DataError, match="a field equals the text of NULL"):
-        CsvFormat(quoted_null=True).line(["a", ""])
+        CsvFormat(quoted_null=True).join(["a", ""])
 
 
 @pytest.mark.parametrize("null", ['"', "a,b", "a\nb", "\r"])
@@ -216,7 +216,7 @@ def test_the_names_of_a_header() -> None:
 
 def test_records_come_from_a_path_an_open_file_and_chunks(tmp_path: Path) -> None:
     path = tmp_path / "items.unl"
-    lines = [UNLOAD.line([str(number), "grün\n|", None]) for number in range(20_000)]
+    lines = [UNLOAD.join([str(number), "grün\n|", None]) for number in range(20_000)]
     path.write_bytes("".join(lines).encode())
     expected: list[TextRecord] = [[str(number), "grün\n|", None] for number in range(20_000)]
     assert list(records(path, UNLOAD)) == expected
@@ -247,7 +247,7 @@ def test_a_path_is_closed_when_reading_stops_early(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [UNLOAD, CSV])
 async def test_chunks_may_be_awaited(form: TextFormat) -> None:
     async def chunks() -> AsyncIterator[bytes]:
-        text = form.line(["grün", None, "a\nb"]) * 2
+        text = form.join(["grün", None, "a\nb"]) * 2
         for byte in text.encode()[:-1]:  # the last record has no newline
             yield bytes([byte])
 
@@ -354,13 +354,13 @@ TEXTS = st.lists(
 @given(UNLOAD_FORMATS, RECORDS)
 @example(UNLOAD, [["\\", " ", "", None, "\r"], [None], ["\n"]])
 def test_records_of_unload_come_back(form: UnloadFormat, written: list[TextRecord]) -> None:
-    assert read("".join(map(form.line, written)), form) == written
+    assert read("".join(map(form.join, written)), form) == written
 
 
 @given(CSV_FORMATS, RECORDS)
 def test_records_of_csv_come_back(form: CsvFormat, written: list[TextRecord]) -> None:
     written = [record for record in written if form.null or record != [None]]
-    assert read("".join(map(form.line, written)), form) == written
+    assert read("".join(map(form.join, written)), form) == written
 
 
 # Law: any cut of the same text gives the same records and the same error.
@@ -394,7 +394,7 @@ def test_what_python_writes_as_csv_is_read(written: list[TextRecord], quoting: A
 @given(RECORDS)
 def test_python_reads_what_is_written_as_csv(written: list[TextRecord]) -> None:
     written = [record for record in written if record != [None]]
-    text = "".join(map(CSV.line, written))
+    text = "".join(map(CSV.join, written))
     expected = [[field or "" for field in record] for record in written]
     assert list(csv.reader(io.StringIO(text, newline=""), strict=True)) == expected
 

@@ -179,10 +179,10 @@ async def test_an_unload_is_in_the_clients_code_set_by_default() -> None:
 
 
 async def test_progress_counts_the_rows_that_are_written() -> None:
-    told: list[int] = []
+    counts: list[int] = []
     async with table(2000) as conn:
-        await conn.unload(QUERY, io.BytesIO(), progress=told.append)
-    assert told == sorted(set(told)) and told[-1] == 2000 and len(told) > 5
+        await conn.unload(QUERY, io.BytesIO(), progress=counts.append)
+    assert counts == sorted(set(counts)) and counts[-1] == 2000 and len(counts) > 5
 
 
 async def test_what_progress_raises_ends_the_unload_and_closes_the_file(tmp_path: Path) -> None:

@@ -96,17 +96,17 @@ def options(**given: Any) -> ConnectOptions:
     return ConnectOptions(host="h", server="s", user="u", **given)
 
 
-def told(found: ConnectOptions) -> tuple[Pairs, Pairs]:
+def sent_pairs(found: ConnectOptions) -> tuple[Pairs, Pairs]:
     return list(found.login_environment()), list(found.session_environment())
 
 
-ALWAYS_TOLD = (b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE")
+ALWAYS_SENT = (b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE")
 
 
-def told_as(found: ConnectOptions, theirs: tuple[Pairs, Pairs]) -> tuple[Pairs, Pairs]:
-    """What is told, without locales and the format of dates where JDBC leaves them unsaid: a difference on purpose."""
-    login, session = told(found)
-    unsaid = {name for name in ALWAYS_TOLD if name not in dict(theirs[0])}
+def sent_as(found: ConnectOptions, theirs: tuple[Pairs, Pairs]) -> tuple[Pairs, Pairs]:
+    """What is sent, without locales and the format of dates where JDBC leaves them unsaid: a difference on purpose."""
+    login, session = sent_pairs(found)
+    unsaid = {name for name in ALWAYS_SENT if name not in dict(theirs[0])}
     return [pair for pair in login if pair[0] not in unsaid], session
 
 
@@ -150,13 +150,13 @@ def test_the_vectors_are_all_there() -> None:
 )
 def test_the_server_is_told_what_jdbc_tells_it(properties: str) -> None:
     expected = expected_pairs(PROPERTIES[properties])
-    assert told_as(parse_dsn(as_jdbc(properties)), expected) == expected
+    assert sent_as(parse_dsn(as_jdbc(properties)), expected) == expected
 
 
 def test_unless_told_otherwise_the_server_may_close_cursors_as_with_jdbcs_optofc() -> None:
     expected = expected_pairs(PROPERTIES["OPTOFC=1"])
-    assert told_as(parse_dsn(jdbc("")), expected) == expected
-    assert told_as(parse_dsn(jdbc("OPTOFC=1")), expected) == expected
+    assert sent_as(parse_dsn(jdbc("")), expected) == expected
+    assert sent_as(parse_dsn(jdbc("OPTOFC=1")), expected) == expected
 
 
 @pytest.mark.parametrize("properties", sorted(p for p in PROPERTIES if name_of(p) in REFUSED))
@@ -176,13 +176,13 @@ def test_a_value_of_jdbcs_that_means_nothing_is_refused(properties: str) -> None
 def test_a_variable_that_only_other_clients_send_comes_after_jdbcs(properties: str) -> None:
     expected = login, session = expected_pairs(PROPERTIES[properties])
     name, _, value = properties.encode().partition(b"=")
-    assert told_as(parse_dsn(as_jdbc(properties)), expected) == ([*login, (name, value)], session)
+    assert sent_as(parse_dsn(as_jdbc(properties)), expected) == ([*login, (name, value)], session)
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case["name"])
 def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
     expected = expected_pairs(case)
-    assert told_as(parse_dsn(as_jdbc("")), expected) == expected
+    assert sent_as(parse_dsn(as_jdbc("")), expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -193,10 +193,10 @@ def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
         ("utf8_client_only", {"client_locale": "en_US.utf8"}),
     ],
 )
-def test_locales_are_told_as_jdbc_tells_them(name: str, locales: dict[str, str]) -> None:
+def test_locales_are_sent_as_jdbc_tells_them(name: str, locales: dict[str, str]) -> None:
     case = next(case for case in cases("login.json") + cases("session.json") if case["name"] == name)
     expected = expected_pairs(case)
-    assert told_as(options(**locales, environment={"OPTOFC": "0"}), expected) == expected
+    assert sent_as(options(**locales, environment={"OPTOFC": "0"}), expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -208,21 +208,23 @@ def test_locales_are_told_as_jdbc_tells_them(name: str, locales: dict[str, str])
         ("both_utf8_dbdate", {"client_locale": "en_US.utf8"}),
     ],
 )
-def test_what_is_in_force_is_always_told_as_jdbc_tells_it(name: str, locales: dict[str, str]) -> None:
+def test_what_is_in_force_is_always_sent_as_jdbc_tells_it(name: str, locales: dict[str, str]) -> None:
     case = next(case for case in cases("locales.json") if case["name"] == name)
-    assert told(options(**locales, environment={"OPTOFC": "0"})) == expected_pairs(case)
+    assert sent_pairs(options(**locales, environment={"OPTOFC": "0"})) == expected_pairs(case)
 
 
 def test_db_locale_may_be_left_to_the_server_as_jdbc_leaves_it() -> None:
     case = next(case for case in cases("login.json") if case["name"] == "connect_db")
-    assert list(options().login_environment(says_db_locale=False)) == expected_pairs(case)[0]
+    assert list(options().login_environment(sends_db_locale=False)) == expected_pairs(case)[0]
 
 
 def test_many_variables_stand_in_the_order_that_each_has_alone() -> None:
     variables = dict.fromkeys(
         ["STMT_CACHE", "NODEFDAC", "DELIMIDENT", "OPT_GOAL", "OPTOFC", "PDQPRIORITY", "GL_DATE"], "1"
     )
-    login, session = told(options(client_locale="en_US.utf8", db_locale="en_US.utf8", environment=variables))
+    login, session = sent_pairs(
+        options(client_locale="en_US.utf8", db_locale="en_US.utf8", environment=variables)
+    )
     assert b" ".join(name for name, _ in login).decode() == (
         "GL_DATE DBPATH CLIENT_LOCALE CLNT_PAM_CAPABLE IFX_UPDDESC DELIMIDENT STMT_CACHE DB_LOCALE NODEFDAC"
     )
@@ -230,14 +232,14 @@ def test_many_variables_stand_in_the_order_that_each_has_alone() -> None:
 
 
 def test_dbdate_of_the_caller_is_told_with_any_locale() -> None:
-    login, _ = told(options(client_locale="en_US.utf8", environment={"DBDATE": "DMY4."}))
+    login, _ = sent_pairs(options(client_locale="en_US.utf8", environment={"DBDATE": "DMY4."}))
     assert (b"DBDATE", b"DMY4.") in login
-    login, _ = told(options(client_locale="en_US.utf8"))
+    login, _ = sent_pairs(options(client_locale="en_US.utf8"))
     assert dict(login)[b"DBDATE"] == b"Y4MD-"
 
 
 @pytest.mark.parametrize("name", ["LOCKDOWN", "SINGLELEVEL", "SKALL", "SKINHIBIT", "SKSHOW", "SQLMODE"])
 def test_what_servers_were_seen_to_take_from_other_clients_goes_into_the_login(name: str) -> None:
-    login, session = told(options(environment={name: "x"}))
+    login, session = sent_pairs(options(environment={name: "x"}))
     assert login[-1] == (name.encode(), b"x")
     assert name.encode() not in dict(session)

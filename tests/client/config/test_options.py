@@ -119,15 +119,15 @@ def test_fet_buf_size_is_the_default_of_fetch_size() -> None:
 
 
 def test_large_fetches_are_announced_as_jdbc_does() -> None:
-    def told(text: str) -> str | None:
+    def announced(text: str) -> str | None:
         pairs = dict(parse_dsn(URL + text).session_environment())
         size = pairs.get(b"FET_BUF_SIZE")
         return size.decode() if size is not None else None
 
-    assert told("&fetch_size=100000") == "100000"
-    assert told("&fetch_size=32767") is None
-    assert told("&FET_BUF_SIZE=100000") == "100000"
-    assert told("&FET_BUF_SIZE=1024&fetch_size=100000") == "1024"
+    assert announced("&fetch_size=100000") == "100000"
+    assert announced("&fetch_size=32767") is None
+    assert announced("&FET_BUF_SIZE=100000") == "100000"
+    assert announced("&FET_BUF_SIZE=1024&fetch_size=100000") == "1024"
 
 
 def test_the_user_is_the_operating_systems_when_none_is_given() -> None:

@@ -121,7 +121,7 @@ WITHOUT_OPTOFC = {"environment": {"OPTOFC": "0"}}
 class _AsJdbc:
     """Makes an attempt say of itself what JDBC's said: who asks is not part of the law, how it is asked is.
 
-    Locales and the format of dates are told even where JDBC leaves them unsaid, on purpose; these are left out.
+    Locales and the format of dates are sent even where JDBC leaves them unsaid, on purpose; these are left out.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -186,7 +186,7 @@ async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
     file: str, case: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A difference on purpose: without DB_LOCALE JDBC asks systables for the database's code set, five round trips;
-    a DB_LOCALE is always told here.
+    a DB_LOCALE is always sent here.
     """
     script = [*played(file, case)[:4], GOODBYE]
     as_jdbc(monkeypatch, script)
@@ -306,9 +306,9 @@ async def test_a_password_that_cannot_be_sent_is_refused_without_a_trace_of_it(p
         with pytest.raises(InterfaceError, match=r"^password: ") as caught:
             await _connect(listener.port, password=lambda: password)
         assert peer.received == b""
-    told = "".join(traceback.format_exception(caught.value))
-    assert "s3cr" not in told
-    assert "offset" not in told
+    text = "".join(traceback.format_exception(caught.value))
+    assert "s3cr" not in text
+    assert "offset" not in text
 
 
 async def test_a_timeout_of_the_passwords_own_is_not_taken_for_ours() -> None:
@@ -884,8 +884,8 @@ async def test_the_error_tells_what_happened_at_each_server() -> None:
         assert f"127.0.0.1:{port}" in note and what in note
     assert "without an answer" in str(caught.value)
     assert (caught.value.sqlcode, caught.value.sqlstate) == (0, "08001")
-    told = "".join(traceback.format_exception(caught.value))
-    assert "pwd" not in told.replace("test_connect.py", "")
+    text = "".join(traceback.format_exception(caught.value))
+    assert "pwd" not in text.replace("test_connect.py", "")
 
 
 async def test_what_all_servers_agree_on_is_the_error() -> None:
@@ -1009,8 +1009,8 @@ async def test_of_several_embedded_servers_the_first_that_lives_is_used() -> Non
         ports(None) as (down,),
     ):
         first, second = parse_dsn(one), parse_dsn(two)
-        places = f"127.0.0.1:{down},{first.destination},{second.destination}"
-        options = dataclasses.replace(first, host=places)
+        hosts = f"127.0.0.1:{down},{first.destination},{second.destination}"
+        options = dataclasses.replace(first, host=hosts)
         conn = await open_connection(options)
         assert await conn.fetchval("SELECT n FROM who") == 1
         await conn.close()
@@ -1027,9 +1027,9 @@ async def test_a_wrong_password_is_not_tried_at_the_next_embedded_server() -> No
         aioifx.server.running() as lenient,
     ):
         options = parse_dsn(strict)
-        places = f"{options.destination},{parse_dsn(lenient).destination}"
+        hosts = f"{options.destination},{parse_dsn(lenient).destination}"
         with pytest.raises(AuthenticationError) as caught:
-            await open_connection(dataclasses.replace(options, host=places, password="wr0ng"))
+            await open_connection(dataclasses.replace(options, host=hosts, password="wr0ng"))
         assert caught.value.sqlcode == -951 and "wr0ng" not in str(caught.value)
 
 

@@ -104,7 +104,7 @@ async def test_a_date_in_text_is_the_same_with_and_without_a_locale(
 
 
 @pytest.mark.parametrize(
-    ("client", "database", "told"),
+    ("client", "database", "sent"),
     [
         (None, None, (LATIN_1, LATIN_1)),
         (None, UTF_8, (UTF_8, UTF_8)),
@@ -113,14 +113,14 @@ async def test_a_date_in_text_is_the_same_with_and_without_a_locale(
     ],
 )
 async def test_both_locales_are_told_whatever_is_given(
-    client: str | None, database: str | None, told: tuple[str, str]
+    client: str | None, database: str | None, sent: tuple[str, str]
 ) -> None:
     peer = Peer([*login(), GOODBYE], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, client_locale=client, db_locale=database)):
             pass
     said = dict(login_request(peer.groups[0]).environment)
-    assert (said[b"CLIENT_LOCALE"].decode(), said[b"DB_LOCALE"].decode()) == told
+    assert (said[b"CLIENT_LOCALE"].decode(), said[b"DB_LOCALE"].decode()) == sent
     assert said[b"DBDATE"] == b"Y4MD-"
 
 
@@ -183,7 +183,7 @@ async def test_a_database_that_does_not_exist_is_named(greek: Server) -> None:
     assert caught.value.sqlcode == -329
 
 
-async def test_without_a_database_nothing_is_asked(greek: Server) -> None:
+async def test_without_a_database_nothing_is_query_locale(greek: Server) -> None:
     async with aioifx.connect(bare(greek.dsn).replace("/greek", ""), locale="auto"):
         assert logins(greek) == 1
 
@@ -207,7 +207,7 @@ async def found(answer: str, monkeypatch: pytest.MonkeyPatch, *peers: Peer, **op
     async def asked(attempt: LoginAttempt, password: str) -> str:
         return answer
 
-    monkeypatch.setattr(locales, "_asked", asked)
+    monkeypatch.setattr(locales, "_query_locale", asked)
     async with listening(*peers) as listener:
         async with aioifx.connect(**options_for(listener.port, **options)) as conn:
             return conn._session.code_set.codec

@@ -93,9 +93,9 @@ async def test_an_allowed_redirect_is_followed_with_the_name_that_it_gives(kind:
         async with aioifx.connect(**options_for(port, allow_redirect_to="127.0.0.*")) as conn:
             assert str(port) not in repr(conn)
         assert first.gone.is_set()
-    asked, told = login_of(first), login_of(target)
-    assert (asked.server, told.server) == (b"g_shop", b"ol_1")
-    assert asked.password == told.password == SECRET.encode()
+    asked, redirected = login_of(first), login_of(target)
+    assert (asked.server, redirected.server) == (b"g_shop", b"ol_1")
+    assert asked.password == redirected.password == SECRET.encode()
     target.check()
 
 
@@ -208,8 +208,8 @@ async def test_an_attempt_that_is_dropped_closes_its_line() -> None:
     async with listening(peer) as listener:
         options = ConnectOptions(host="127.0.0.1", server="ol", user="usr")
         attempt = LoginAttempt(options, Address("127.0.0.1", listener.port, "ol"))
-        assert "not tried" in str(attempt.too_late(1))
-        assert await attempt.reach() is attempt
+        assert "not tried" in str(attempt.timeout_error(1))
+        assert await attempt.connect() is attempt
         attempt.drop()
         attempt.drop()
         await asyncio.wait_for(peer.gone.wait(), 10)

@@ -14,7 +14,7 @@ import pytest
 
 from aioifx.channel import Channel
 from aioifx.client.config.addresses import Address
-from aioifx.client.connect.transport import StaggeredRace, reach
+from aioifx.client.connect.transport import StaggeredRace, open_channel
 from aioifx.errors import ConnectError
 from tests.scripted import Peer, listening, pipe, until
 
@@ -149,7 +149,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[int, tuple[An
         names["asked"].append(host)
         if host not in names:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return [(family, socket.SOCK_STREAM, 6, "", place) for family, place in names[host]]
+        return [(family, socket.SOCK_STREAM, 6, "", ip) for family, ip in names[host]]
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
     return names
@@ -164,7 +164,7 @@ async def test_a_name_is_looked_up_anew_each_time_and_its_addresses_are_tried_in
         known["db.example"] = [(V4, ("127.0.0.2", port)), (V4, ("127.0.0.1", port))]
         known["127.0.0.2"], known["127.0.0.1"] = [(V4, ("127.0.0.2", port))], [(V4, ("127.0.0.1", port))]
         for _ in range(2):
-            channel = await reach(Address("db.example", port))
+            channel = await open_channel(Address("db.example", port))
             assert channel.transport.get_extra_info("peername") == ("127.0.0.1", port)
             channel.abort()
             await channel.wait_closed()
@@ -174,9 +174,9 @@ async def test_a_name_is_looked_up_anew_each_time_and_its_addresses_are_tried_in
 async def test_the_families_of_a_name_take_turns(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
-    async def refuse(address: Address, place: str, context: object, hint: str) -> None:
-        tried.append(place)
-        raise ConnectError(f"{place} refuses")
+    async def refuse(address: Address, ip: str, context: object, hint: str) -> None:
+        tried.append(ip)
+        raise ConnectError(f"{ip} refuses")
 
     monkeypatch.setattr("aioifx.client.connect.transport._connect", refuse)
     known["db.example"] = [
@@ -186,7 +186,7 @@ async def test_the_families_of_a_name_take_turns(known: Any, monkeypatch: pytest
         (V4, ("192.0.2.1", 1)),
     ]
     with pytest.raises(ConnectError, match="2001:db8::1 refuses") as caught:
-        await reach(Address("db.example", 1))
+        await open_channel(Address("db.example", 1))
     assert tried == ["2001:db8::1", "192.0.2.1", "fe80::2%3"]
     assert caught.value.__notes__ == ["192.0.2.1 refuses", "fe80::2%3 refuses"]
 
@@ -195,19 +195,19 @@ async def test_an_address_is_not_looked_up(known: Any) -> None:
     async with listening() as listener:
         port = listener.port
     with pytest.raises(ConnectError, match=f"^could not connect to 127.0.0.1:{port}: Connection refused$"):
-        await reach(Address("127.0.0.1", port))
+        await open_channel(Address("127.0.0.1", port))
     assert known["asked"] == []
 
 
 async def test_a_name_without_an_address_says_so(known: Any) -> None:
     known["db.example"] = []
     with pytest.raises(ConnectError, match=r"^could not connect to db\.example:1: the name has no address$"):
-        await reach(Address("db.example", 1))
+        await open_channel(Address("db.example", 1))
 
 
 async def test_an_unknown_host_name_is_reported_as_such(known: Any) -> None:
     with pytest.raises(ConnectError, match=r"^could not connect to db9\.example:1: .*not known"):
-        await reach(Address("db9.example", 1))
+        await open_channel(Address("db9.example", 1))
 
 
 # -- peers that reset -------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ async def test_a_socket_without_options_raises_nothing(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("asyncio.trsock.TransportSocket.setsockopt", refuse)
     async with listening(Peer()) as listener:
-        channel = await reach(Address("127.0.0.1", listener.port))
+        channel = await open_channel(Address("127.0.0.1", listener.port))
         assert channel.is_open
         channel.abort()
         await channel.wait_closed()
@@ -238,4 +238,4 @@ async def test_a_connection_that_has_ended_already_is_none(
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", create_connection)
     with pytest.raises(ConnectError, match=r"^could not connect to 127\.0\.0\.1:1: it closed the connection"):
-        await reach(Address("127.0.0.1", 1))
+        await open_channel(Address("127.0.0.1", 1))

@@ -243,7 +243,7 @@ async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: S
 # -- pipelining -------------------------------------------------------------------------------------------------------
 
 
-async def _begun(conn: Connection) -> None:
+async def _in_transaction(conn: Connection) -> None:
     await conn.execute("begin work")
 
 
@@ -261,7 +261,7 @@ async def _with_a_setting(conn: Connection) -> None:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("leave", [_begun, _streamed, _prepared, _with_a_setting])
+@pytest.mark.parametrize("leave", [_in_transaction, _streamed, _prepared, _with_a_setting])
 @pytest.mark.parametrize("pipelining", [False, True])
 async def test_what_is_left_open_is_cleared_up_with_pipelining_too(
     server: Server, pipelining: bool, leave: Callable[[Connection], Awaitable[None]]

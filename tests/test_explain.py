@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx import errorbook
-from aioifx.errorbook import explain, pairs
+from aioifx import explain as explaining
 from aioifx.errors import (
     ISAM_CODES,
     SQLCODES,
@@ -19,6 +18,7 @@ from aioifx.errors import (
     UndefinedTable,
     from_server,
 )
+from aioifx.explain import explain, pairs
 
 ROOT = Path(__file__).parents[1]
 CODES = [*SQLCODES, *ISAM_CODES]
@@ -26,7 +26,7 @@ CODES = [*SQLCODES, *ISAM_CODES]
 
 def entries() -> list[tuple[list[int], str]]:
     """The book as it is written: the codes of each entry, and its text."""
-    found = [entry.partition("\n") for entry in errorbook._BOOK.strip().split("\n\n")]
+    found = [entry.partition("\n") for entry in explaining._BOOK.strip().split("\n\n")]
     return [([int(code) for code in codes.split()], text) for codes, _, text in found]
 
 
@@ -51,10 +51,10 @@ def test_no_two_entries_say_the_same() -> None:
 
 
 def test_what_was_seen_from_servers_is_in_the_book() -> None:
-    assert set(CODES) >= errorbook._SEEN
+    assert set(CODES) >= explaining._SEEN
 
 
-def explain_any(code: int) -> errorbook.Explanation:
+def explain_any(code: int) -> explaining.Explanation:
     found = explain(code) if code in SQLCODES else explain(0, code)
     assert found is not None
     return found
@@ -129,5 +129,5 @@ def test_pairing_keeps_every_code_in_order(codes: list[int]) -> None:
 
 
 def test_importing_the_package_does_not_load_the_book() -> None:
-    program = "import sys, aioifx; sys.exit('aioifx.errorbook' in sys.modules)"
+    program = "import sys, aioifx; sys.exit('aioifx.explain' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=30)
