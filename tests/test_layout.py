@@ -38,7 +38,7 @@ WHOLE = {
     "test_bulk_read_lab.py", "test_docs.py", "test_docstrings.py", "test_examples.py", "test_layout.py",
     "test_values.py", "test_vocabulary.py",
 }  # fmt: skip
-WHOLE_ROOMS = {"bench", "system"}
+WHOLE_FOLDERS = {"bench", "system"}
 
 # pytest would take a file named test___main__.py, a reader would not.
 TEST_NAMES = {"__main__.py": "test_main.py"}
@@ -88,25 +88,25 @@ def test_every_test_file_has_a_module() -> None:
     strays = {
         path.as_posix()
         for path in found - expected
-        if path.as_posix() not in WHOLE and path.parts[0] not in WHOLE_ROOMS
+        if path.as_posix() not in WHOLE and path.parts[0] not in WHOLE_FOLDERS
     }
     assert strays == set()
 
 
 def test_every_package_has_an_init_file() -> None:
     # Without it the package would be missing from the wheel and from the page of modules.
-    doorless = {
+    missing = {
         module.parent.as_posix()
         for module in modules()
         if not (PACKAGE / module.parent / "__init__.py").is_file()
     }
-    assert doorless == set()
+    assert missing == set()
 
 
 def test_inner_packages_have_only_a_docstring_in_their_init_file() -> None:
-    faces = {Path("__init__.py"), Path("server/__init__.py")}
+    public = {Path("__init__.py"), Path("server/__init__.py")}
     for module in modules():
-        if module.name == "__init__.py" and module not in faces:
+        if module.name == "__init__.py" and module not in public:
             body = tree_of(module).body
             assert len(body) == 1 and isinstance(body[0], ast.Expr), f"{module} has code"
 
@@ -192,16 +192,16 @@ def test_the_face_has_exactly_the_names_that_it_lists() -> None:
     assert unlisted - {"annotations"} == set()
 
 
-@pytest.mark.parametrize("face", [aioifx, aioifx.server])
-def test_public_names_do_not_show_the_modules_that_define_them(face: ModuleType) -> None:
-    public = {name: getattr(face, name) for name in face.__all__}
+@pytest.mark.parametrize("package", [aioifx, aioifx.server])
+def test_public_names_do_not_show_the_modules_that_define_them(package: ModuleType) -> None:
+    public = {name: getattr(package, name) for name in package.__all__}
     definitions = {name: item for name, item in public.items() if callable(item)}
     assert set(public) - set(definitions) <= {"rows", "speedups"}
     for name, definition in definitions.items():
-        assert (definition.__module__, definition.__qualname__) == (face.__name__, name)
+        assert (definition.__module__, definition.__qualname__) == (package.__name__, name)
         assert pickle.loads(pickle.dumps(definition)) is definition
         if inspect.isclass(definition) and not issubclass(definition, Enum):  # an Enum shows no module
-            assert repr(definition) == f"<class '{face.__name__}.{name}'>"
+            assert repr(definition) == f"<class '{package.__name__}.{name}'>"
 
 
 def test_a_traceback_names_the_public_path_of_an_error() -> None:

@@ -37,7 +37,7 @@ FAULTS = [
 ] + [Fault(kind, way) for kind in (Kind.SPLIT, Kind.DELAY) for way in Way]
 
 
-class House:
+class ProxiedServer:
     """A server, a proxy for it, and a pool that connects through it."""
 
     def __init__(self, server: Server, proxy: Proxy) -> None:
@@ -63,7 +63,7 @@ class House:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def proxied_server() -> AsyncIterator[ProxiedServer]:
     """After its use no task and no session is left, and nothing was logged as forgotten."""
     loop = asyncio.get_running_loop()
     complaints: list[Mapping[str, Any]] = []
@@ -73,7 +73,7 @@ async def house() -> AsyncIterator[House]:
         async with aioifx.connect(server.dsn) as conn:
             await prepare_tables(conn)
         async with proxied(server.port) as proxy:
-            yield House(server, proxy)
+            yield ProxiedServer(server, proxy)
         await eventually(lambda: not server.stats.sessions)
     own = asyncio.current_task()  # not the one that has begun
     await eventually(lambda: not asyncio.all_tasks() - before - {own})
@@ -107,7 +107,7 @@ async def use(pool: Pool, outcomes: Counter[str], calls: int, limit: float) -> N
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.value)
 async def test_a_pool_keeps_its_promises_under_every_fault_and_works_when_it_ends(
-    house: House, kind: Kind, record_property: Any, is_exhaustive: bool
+    proxied_server: ProxiedServer, kind: Kind, record_property: Any, is_exhaustive: bool
 ) -> None:
     totals: Counter[str] = Counter()
     faults = [fault for fault in FAULTS if fault.kind is kind]
@@ -116,7 +116,7 @@ async def test_a_pool_keeps_its_promises_under_every_fault_and_works_when_it_end
         faults = [faults[[*Kind].index(kind) % len(faults)]]
     for fault in faults:
         try:
-            outcomes = await attempt(house, fault, calls)
+            outcomes = await attempt(proxied_server, fault, calls)
         except BaseException as error:
             error.add_note(f"the fault: {fault}")
             raise
@@ -125,30 +125,30 @@ async def test_a_pool_keeps_its_promises_under_every_fault_and_works_when_it_end
     record_property("fault cases of pools", dict(totals))
 
 
-async def attempt(house: House, fault: Fault, calls: int) -> Counter[str]:
+async def attempt(proxied_server: ProxiedServer, fault: Fault, calls: int) -> Counter[str]:
     """Tasks at work on a healthy pool, then on one whose connections have the fault, then on a healed one."""
     outcomes: Counter[str] = Counter()
-    house.proxy.fault = None
+    proxied_server.proxy.fault = None
     patient = fault.kind in (Kind.SPLIT, Kind.DELAY)
     options = {"connect_timeout": BOUND, "command_timeout": BOUND} if patient else {}
-    async with house.pool(**options) as pool:
+    async with proxied_server.pool(**options) as pool:
         await healed(pool)
         pool.resize(1, MOST)
-        house.proxy.fault = fault
+        proxied_server.proxy.fault = fault
         pool.expire()
         async with asyncio.timeout(3 * BOUND), asyncio.TaskGroup() as group:
             for _ in range(TASKS):
                 group.create_task(use(pool, outcomes, calls, BOUND if patient else 5 * SHORT))
         if patient:
             assert set(outcomes) == {"right result"}
-        house.proxy.fault = None
-        house.proxy.drop_links()  # whatever is stalled, or will be, ends now
+        proxied_server.proxy.fault = None
+        proxied_server.proxy.drop_links()  # whatever is stalled, or will be, ends now
         await healed(pool)
         check_invariants(pool)
         assert pool.stats.waiting == 0
     assert pool.stats.size == pool.stats.opening == 0
-    house.proxy.drop_links()
-    await eventually(lambda: not house.server.stats.sessions)
+    proxied_server.proxy.drop_links()
+    await eventually(lambda: not proxied_server.server.stats.sessions)
     return outcomes
 
 
@@ -169,13 +169,13 @@ async def healed(pool: Pool) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("kind", [Kind.CUT, Kind.RESET, Kind.HALF], ids=lambda kind: kind.value)
 async def test_idle_connections_that_are_lost_are_replaced_before_they_are_acquired(
-    house: House, kind: Kind
+    proxied_server: ProxiedServer, kind: Kind
 ) -> None:
-    async with house.pool(check_after_idle=60, connect_timeout=BOUND, command_timeout=BOUND) as pool:
+    async with proxied_server.pool(check_after_idle=60, connect_timeout=BOUND, command_timeout=BOUND) as pool:
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(MOST):
                 await stack.enter_async_context(pool.acquire())
-        links = list(house.proxy.links)
+        links = list(proxied_server.proxy.links)
         for link in links:
             link.arm(Fault(kind, Way.TO_CLIENT, 0))  # comes about with the first answer
         for pooled in pool._manager.state.idle:
@@ -183,16 +183,16 @@ async def test_idle_connections_that_are_lost_are_replaced_before_they_are_acqui
         for _ in range(2 * MOST):
             assert await pool.fetchval("select name from thing where id = ?", 2) == NAMES[1][1]
             check_invariants(pool)
-        house.proxy.drop_links()
+        proxied_server.proxy.drop_links()
 
 
-async def test_a_dirty_connection_is_never_reused(house: House) -> None:
-    async with house.pool(connect_timeout=BOUND, command_timeout=BOUND) as pool:
+async def test_a_dirty_connection_is_never_reused(proxied_server: ProxiedServer) -> None:
+    async with proxied_server.pool(connect_timeout=BOUND, command_timeout=BOUND) as pool:
         for after in (5, 40, 90):
             async with pool.acquire() as conn:
                 await conn.execute("begin work")
                 await conn.execute("insert into log (place, note) values (1, 'x')")
-                house.proxy.links[-1].arm(Fault(Kind.CUT, Way.TO_SERVER, after))
+                proxied_server.proxy.links[-1].arm(Fault(Kind.CUT, Way.TO_SERVER, after))
             for _ in range(2):
                 async with pool.acquire() as conn:
                     assert not conn.is_in_transaction()
@@ -200,10 +200,10 @@ async def test_a_dirty_connection_is_never_reused(house: House) -> None:
                         assert int(str(await conn.fetchval("select count(*) from log"))) == 0
 
 
-async def test_waiters_get_an_answer_when_the_server_stays_away(house: House) -> None:
-    async with house.pool() as pool:
+async def test_waiters_get_an_answer_when_the_server_stays_away(proxied_server: ProxiedServer) -> None:
+    async with proxied_server.pool() as pool:
         await healed(pool)
-        house.proxy.fault = Fault(Kind.RESET, Way.TO_SERVER, 0)
+        proxied_server.proxy.fault = Fault(Kind.RESET, Way.TO_SERVER, 0)
         pool.expire()
 
         async def wait() -> str:
@@ -216,5 +216,5 @@ async def test_waiters_get_an_answer_when_the_server_stays_away(house: House) ->
         async with asyncio.timeout(BOUND):
             assert set(await asyncio.gather(*(wait() for _ in range(TASKS)))) == {"refused"}
         assert pool.stats.waiting == 0
-        house.proxy.fault = None
+        proxied_server.proxy.fault = None
         await healed(pool)
