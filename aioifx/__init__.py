@@ -1,4 +1,4 @@
-"""The face: connect, errors, nouns. Never: logic; the server; sqlite3."""
+"""The public names: connect, errors, records, types. Never: logic; the server; sqlite3."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ async def fetch_batches(
     The other arguments, and what is raised: see `fetch_arrow`.
     """
     if batch_rows < 1:
-        raise InterfaceError(f"batch_rows: must be 1 or more, not {batch_rows}")
+        raise InterfaceError(f"batch_rows: expected 1 or more, got {batch_rows}")
     receiver = _Receiver(batch_rows, _BATCH_BYTES, floating_decimal)
     async with (
         _stream_of(source, args, named, prefetch=prefetch) as stream,
@@ -149,7 +149,7 @@ async def _stream_of(
     else:
         sql, *values = args or (None,)
         if not isinstance(sql, str):
-            raise InterfaceError(f"the query must be str, not {type(sql).__name__}")
+            raise InterfaceError(f"query: expected str, got {type(sql).__name__}")
         stream = source.stream(sql, *values, named=named, prefetch=prefetch)
     async with stream:
         yield stream
@@ -161,7 +161,7 @@ class _Receiver:
     def __init__(self, rows: int, size: int, floating: Floating) -> None:
         if floating not in ("float", "text", *range(MOST_DIGITS + 1)) or isinstance(floating, bool):
             raise InterfaceError(
-                f'floating_decimal: must be "float", "text" or 0 to {MOST_DIGITS}, not {floating!r:.40}'
+                f'floating_decimal: expected "float", "text" or 0 to {MOST_DIGITS}, got {floating!r:.40}'
             )
         self._rows = rows
         self._size = size

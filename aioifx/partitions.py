@@ -61,7 +61,7 @@ class Source:
         column_name(self.column, "column")
         params: object = self.params
         if isinstance(params, (str, bytes)) or not isinstance(params, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError(f"params: must be a sequence, not {type(params).__name__}")
+            raise InterfaceError(f"params: expected a sequence, got {type(params).__name__}")
         object.__setattr__(self, "params", tuple(self.params))
         if not self.is_query:
             object_name(self.relation, "relation")
@@ -70,7 +70,7 @@ class Source:
         if self.columns is not None:
             names: object = self.columns
             if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InterfaceError("columns: must be a sequence of names")
+                raise InterfaceError("columns: expected a sequence of names")
             for name in self.columns:
                 column_name(name, "columns")
 
@@ -126,11 +126,11 @@ def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
 def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
     """The ranges between *bounds*, the keys at which a new one begins; one more than there are bounds.
 
-    Raises:   InterfaceError: they are no whole numbers, do not rise, or are too many.
+    Raises:   InterfaceError: they are not whole numbers, do not rise, or are too many.
     """
     given: object = bounds
     if not isinstance(given, Sequence) or not all(map(_is_whole, bounds)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InterfaceError("bounds: must be whole numbers")
+        raise InterfaceError("bounds: expected whole numbers")
     if any(first >= second for first, second in pairwise(bounds)):
         raise InterfaceError("bounds: must rise")
     _check_count(len(bounds) + 1, "bounds")

@@ -1,4 +1,4 @@
-"""What a row looks like to its user: Record and the row factories. Never: bytes, where rows come from."""
+"""Rows as users see them: Record and the row factories. Never: bytes, where rows come from."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:  # a default is Python 3.13's; type checkers bring it along
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     Item = TypeVarWithDefault("Item", covariant=True, default="Record")
-    """What the rows of a connection are, unless a call says otherwise."""
+    """The row type of a connection, for calls without a row factory of their own."""
 else:
     Item = TypeVar("Item", covariant=True)
 
 RowFactory: TypeAlias = Callable[[Sequence[Column]], Callable[[Row], R]]
-"""Asked once per statement with its columns; gives the function that makes a row of a plain tuple."""
+"""Called once per statement with its columns; returns the function that makes a row from a plain tuple."""
 
 _SHAPES: Final = 256
-"""Shapes of records remembered; a shape is the names of its columns."""
+"""Shapes of records that are cached; a shape is the names of the columns."""
 _MOST_COMPILED: Final = 500
-"""Columns that a function is compiled for. To compile one for 32,767 takes half a second."""
+"""The largest number of columns to compile a function for. Compiling one for 32,767 takes half a second."""
 
 _at: Final[Callable[[Row, Any], Value]] = vars(tuple)["__getitem__"]
 _new_namedtuple: Callable[[str, Sequence[str]], Any] = namedtuple  # type checkers want its fields written out
 
 
 class Record(tuple[Value, ...]):
-    """One row: a tuple whose values are also found by column name.
+    """One row: a tuple whose values can also be read by column name.
 
-    It is compared, hashed, sliced, iterated and pickled as the tuple of its values. Names are as the server gives them:
-    in lower case, and ``(count(*))`` or ``(expression)`` where the query names none. When two columns have the same
-    name, the name means the first. There is no attribute access: a column may well be called ``keys``.
+    It is compared, hashed, sliced, iterated and pickled as the tuple of its values. Names are those of the server: in
+    lower case, and ``(count(*))`` or ``(expression)`` where the query gives none. When two columns have the same name,
+    the name means the first. There is no attribute access, because a column may have a name such as ``keys``.
     """
 
     # Each shape is a subclass with these two filled in: a record itself is no larger than its tuple, and making
@@ -67,15 +67,15 @@ class Record(tuple[Value, ...]):
         return _at(self, key)
 
     def keys(self) -> tuple[str, ...]:
-        """Every column's name, in order."""
+        """The names of all columns, in order."""
         return self._names
 
     def values(self) -> Row:
-        """The plain tuple."""
+        """The values as a plain tuple."""
         return tuple(self)
 
     def items(self) -> tuple[tuple[str, Value], ...]:
-        """Name and value of every column, in order."""
+        """The name and value of each column, in order."""
         return tuple(zip(self._names, self, strict=True))
 
     @overload
@@ -83,15 +83,15 @@ class Record(tuple[Value, ...]):
     @overload
     def get(self, name: str, default: T) -> Value | T: ...
     def get(self, name: str, default: object = None) -> Value:
-        """The value of the column *name*, or *default* when there is no such column.
+        """The value of the column *name*, or *default* if there is no such column.
 
-        ``row[name]`` is a KeyError then.
+        ``row[name]`` raises KeyError instead.
         """
         place = self._places.get(name)
         return default if place is None else _at(self, place)
 
     def asdict(self) -> dict[str, Value]:
-        """A new dict; where a name stands twice, its first column."""
+        """A new dict from names to values; of two columns with the same name, the first."""
         return {name: _at(self, place) for name, place in self._places.items()}
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ def _names_of(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def record_maker(columns: Sequence[Column]) -> Callable[[Row], Record]:
-    """What makes a Record of a plain tuple; the same object for the same column names."""
+    """The function that makes a Record from a plain tuple; the same object for the same column names."""
     return _shape(_names_of(columns))
 
 
@@ -132,22 +132,22 @@ def record_maker(columns: Sequence[Column]) -> Callable[[Row], Record]:
 
 
 def record_row(columns: Sequence[Column]) -> Callable[[Row], Record]:
-    """Rows as Records: what a connection does that is told nothing else."""
+    """Rows as `Record` objects, the default."""
     return record_maker(columns)
 
 
 def tuple_row(columns: Sequence[Column]) -> Callable[[Row], Row]:
-    """Rows as the plain tuples that the decoder makes; the quickest."""
+    """Rows as the plain tuples that the decoder makes; the fastest."""
     return identity
 
 
 def identity(row: Any) -> Any:
-    """What is done to a row that is made already."""
+    """Return *row* unchanged."""
     return row
 
 
 def row_type_of(make: Callable[[Row], Any]) -> type[Row] | None:
-    """What a decoder may make of a row at once, so that *make* need not be called; None if it must."""
+    """The class that a decoder may create directly instead of calling *make*; None if it must call *make*."""
     if make is identity:
         return tuple
     # A subclass of Record may be the user's, and do more than hold its values.
@@ -158,7 +158,7 @@ def row_type_of(make: Callable[[Row], Any]) -> type[Row] | None:
 
 
 def dict_row(columns: Sequence[Column]) -> Callable[[Row], dict[str, Value]]:
-    """Rows as dicts; where a name stands twice, its first column."""
+    """Rows as dicts; of two columns with the same name, the first."""
     return _dict_maker(_names_of(columns))
 
 
@@ -172,9 +172,10 @@ def _dict_maker(names: tuple[str, ...]) -> Callable[[Row], dict[str, Value]]:
 
 
 def _compiled(width: int, expression: str, names: dict[str, object]) -> Callable[[Row], Any]:
-    """A function of a row, whose values are v0, v1, ... in *expression*; a row of another width is a ValueError.
+    """A function of a row that returns *expression*, in which the values are v0, v1, ...
 
-    It is made once for a shape, and takes half the time of one that goes through names and values in parallel.
+    It is compiled once for a shape, and takes half the time of a loop over names and values. A row of another width
+    raises ValueError.
     """
     exec(_code(width, expression), names)
     make: Callable[[Row], Any] = names["make"]  # type: ignore[assignment]
@@ -190,15 +191,15 @@ def _code(width: int, expression: str) -> CodeType:
 
 
 def _display(places: dict[str, int]) -> str:
-    """A dict of these values; whatever a column is called, its name is but a literal."""
+    """The source of a dict display of these values, with the column names as string literals."""
     return f"{{{', '.join(f'{name!r}: v{place}' for name, place in places.items())}}}"
 
 
 def namedtuple_row(columns: Sequence[Column]) -> Callable[[Row], Any]:
-    """Rows as named tuples. Names that Python cannot spell are mended: ``(count(*))`` becomes ``count``.
+    """Rows as named tuples. Names that are not identifiers are changed: ``(count(*))`` becomes ``count``.
 
-    A second column of one name becomes ``name_2``, a keyword gets a trailing underscore, and where nothing is left
-    of a name it is ``column_1``, by its place.
+    The second column with the same name becomes ``name_2``. A keyword gets a trailing underscore. A name without
+    letters or digits becomes ``column_1``, by its position.
     """
     return _namedtuple(_names_of(columns))
 
@@ -230,7 +231,8 @@ def _mended(name: str, number: int) -> str:
 def class_row(model: Callable[..., T]) -> RowFactory[T]:
     """Rows as objects of *model*, called with a keyword per column: a dataclass, a pydantic model, any class.
 
-    Raises:   InterfaceError: when a statement's columns do not fit its parameters, before the first row is made.
+    Raises:   InterfaceError: a statement's columns do not fit the parameters of *model*. It is raised before the
+              first row is made.
     """
 
     def factory(columns: Sequence[Column]) -> Callable[[Row], T]:
@@ -242,7 +244,7 @@ def class_row(model: Callable[..., T]) -> RowFactory[T]:
 
 
 def _arguments(names: tuple[str, ...]) -> str:
-    """The values as keyword arguments; names that Python could not read, or would read as another, go in a dict."""
+    """The source of the keyword arguments. Names that are not identifiers, or that Python normalises, go in a dict."""
     spelt = [f"{name}=v{place}" for place, name in enumerate(names) if _is_argument(name)]
     others = {name: place for place, name in enumerate(names) if not _is_argument(name)}
     return ", ".join([*spelt, f"**{_display(others)}"] if others else spelt)

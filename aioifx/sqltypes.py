@@ -1,4 +1,4 @@
-"""The nouns: type codes, column descriptions, qualifiers, values that Python lacks. Never: how a value looks in bytes.
+"""Type codes, descriptions of columns, qualifiers, and values that Python lacks. Never: how a value looks in bytes.
 
 Source: type codes, flags and encoded lengths are documented (syscolumns, sqltypes.h) and were observed in
 SQ_DESCRIBE replies of 12.10, 14.10 and 15.
@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 from aioifx.errors import DataError, InterfaceError, visible
 
 Value: TypeAlias = Any
-"""One SQL value as Python sees it; only SQL knows its type."""
+"""One SQL value in Python, of any type."""
 
 Row: TypeAlias = tuple[Value, ...]
-"""One row, in column order."""
+"""The values of one row, in column order."""
 
 
 class TypeCode(IntEnum):
@@ -52,11 +52,11 @@ class TypeCode(IntEnum):
     UDTVAR = 40
     UDTFIXED = 41
     LVARCHAR = 43
-    """LVARCHAR as a client asks for it; the catalog says UDTVAR with extended id 1."""
+    """LVARCHAR in requests of a client; in the catalog it is UDTVAR with extended id 1."""
     OPAQUE = 44
-    """An opaque type as a client asks for it, named by owner and extended name."""
+    """An opaque type in requests of a client, named by owner and extended name."""
     BOOLEAN = 45
-    """BOOLEAN as a client asks for it; the catalog says UDTFIXED with extended id 5."""
+    """BOOLEAN in requests of a client; in the catalog it is UDTFIXED with extended id 5."""
     BIGINT = 52
     BIGSERIAL = 53
 
@@ -96,7 +96,10 @@ class Qualifier(NamedTuple):
 
     @classmethod
     def from_encoded(cls, encoded: int) -> Self:
-        """Take apart an encoded length: digits * 256 + first * 16 + last, last being 10 + n for FRACTION(n)."""
+        """Decode an encoded length: digits * 256 + first * 16 + last, where last is 10 + n for FRACTION(n).
+
+        Raises:   InterfaceError: it is not the length of a qualifier.
+        """
         digits, first, last = encoded >> 8, (encoded >> 4) & 0xF, encoded & 0xF
         if first > 12 or first % 2 or last > 15 or last < min(first, 11) or (last < 10 and last % 2):
             raise InterfaceError(f"not a DATETIME or INTERVAL qualifier: {encoded:#06x}")
@@ -108,14 +111,14 @@ class Qualifier(NamedTuple):
 
     @property
     def encoded(self) -> int:
-        """The encoded length that stands for this qualifier on the wire and in syscolumns."""
+        """The encoded length of this qualifier on the wire and in syscolumns."""
         last = 10 + self.scale if self.scale else int(self.last)
         digits = self.scale if self.first == Unit.FRACTION else self.leading + last - self.first
         return digits * 256 + self.first * 16 + last
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """Every field, first to last."""
+        """All fields, first to last."""
         return tuple(unit for unit in Unit if self.first <= unit <= self.last)
 
     @property
@@ -125,7 +128,7 @@ class Qualifier(NamedTuple):
 
     @property
     def datetime_class(self) -> type[dt.datetime | dt.date | dt.time | Datetime]:
-        """What a DATETIME of this qualifier comes as: a standard class if only its finest fields are missing."""
+        """The class of a DATETIME with this qualifier: a standard one if only the finest fields are missing."""
         if self.first == Unit.YEAR and self.last >= Unit.HOUR:
             return dt.datetime
         if self.first == Unit.YEAR and self.last == Unit.DAY:
@@ -135,19 +138,22 @@ class Qualifier(NamedTuple):
         return Datetime
 
     def datetime_text(self) -> str:
-        """As it is written after DATETIME: ``YEAR TO FRACTION(3)``."""
+        """The SQL text after DATETIME: ``YEAR TO FRACTION(3)``."""
         last = f"FRACTION({self.scale})" if self.scale else self.last.name
         return f"{self.first.name} TO {last}"
 
     def interval_text(self) -> str:
-        """As it is written after INTERVAL: ``DAY(9) TO SECOND``."""
+        """The SQL text after INTERVAL: ``DAY(9) TO SECOND``."""
         first = self.first.name if self.first == Unit.FRACTION else f"{self.first.name}({self.leading})"
         last = f"FRACTION({self.scale})" if self.scale else self.last.name
         return f"{first} TO {last}"
 
 
 def datetime_qualifier(first: Unit, last: Unit, scale: int = 0) -> Qualifier:
-    """The qualifier of a DATETIME, whose leading digits are fixed."""
+    """The qualifier of a DATETIME, whose leading digits are fixed.
+
+    Raises:   InterfaceError: *scale* is not 1 to 5 for FRACTION.
+    """
     if last == Unit.FRACTION and not 1 <= scale <= 5:
         raise InterfaceError(f"FRACTION has 1 to 5 digits, not {scale}")
     leading = scale if first == Unit.FRACTION else 4 if first == Unit.YEAR else 2
@@ -155,15 +161,15 @@ def datetime_qualifier(first: Unit, last: Unit, scale: int = 0) -> Qualifier:
 
 
 FLOATING_SCALE: Final = 255
-"""The scale of DECIMAL(p): the point floats."""
+"""The scale of DECIMAL(p), a floating-point number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A type as SQ_DESCRIBE, SQ_BIND and syscolumns state it. ``str()`` writes it as CREATE TABLE does."""
+    """A type as in SQ_DESCRIBE, SQ_BIND and syscolumns. ``str()`` gives its text in CREATE TABLE."""
 
     code: int
-    """A TypeCode, or a number that this package does not know."""
+    """A `TypeCode`, or an unknown number."""
     length: int = 0
     """The encoded length: bytes, precision * 256 + scale, or a qualifier."""
     extended_id: int = 0
@@ -173,11 +179,11 @@ class SqlType:
     source: int = 0
     """The base type's extended id, for a DISTINCT type."""
     flags: int = 0
-    """DISTINCT and kin. NOT_NULL is the column's, not the type's."""
+    """DISTINCT, DISTINCT_LVARCHAR and DISTINCT_BOOLEAN. NOT_NULL belongs to the column."""
 
     @property
     def kind(self) -> int:
-        """The code that decides what the value is: LVARCHAR and BOOLEAN told apart from other opaque types."""
+        """The code that decides the Python type: as *code*, but LVARCHAR and BOOLEAN instead of opaque types."""
         if self.code == TypeCode.UDTVAR and (
             self.extended_id == EXTENDED_LVARCHAR
             or self.flags & DISTINCT_LVARCHAR
@@ -206,7 +212,7 @@ class SqlType:
 
     @property
     def size(self) -> int | None:
-        """Bytes that a character type holds at most; None for other types."""
+        """The most bytes that a character type holds; None for other types."""
         if self.code in (TypeCode.VARCHAR, TypeCode.NVARCHAR):
             return self.length & 0xFF  # the high byte is the reserved size
         return self.length if self.kind in (TypeCode.CHAR, TypeCode.NCHAR, TypeCode.LVARCHAR) else None
@@ -219,7 +225,7 @@ class SqlType:
         return None
 
     def __str__(self) -> str:
-        """As it is written in CREATE TABLE."""
+        """The type's text in CREATE TABLE."""
         kind = self.kind
         if self.flags & DISTINCT and self.extended_name:
             return visible(self.extended_name)
@@ -246,16 +252,16 @@ class SqlType:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a result, as the server described it."""
+    """One column of a result, as described by the server."""
 
     name: str
-    """In lower case, or the server's word for it: ``(expression)``."""
+    """Its name, in lower case; ``(expression)`` or similar where the query gives none."""
     type: SqlType
     """Its type."""
     nullable: bool = True
-    """False only when the server says NOT NULL."""
+    """False only if the server describes the column as NOT NULL."""
     start: int = 0
-    """Offset in a row whose variable columns are all full; meaningless after a variable column."""
+    """The offset in a row if each variable column has its full length; meaningless after a variable column."""
 
 
 _EPOCH_OF_STRPTIME: Final = dt.datetime(1900, 1, 1)
@@ -263,10 +269,10 @@ _EPOCH_OF_STRPTIME: Final = dt.datetime(1900, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Datetime:
-    """A DATETIME whose qualifier no Python class has, such as YEAR TO MONTH: the fields it has, and no others.
+    """A DATETIME with a qualifier that no Python class covers, such as YEAR TO MONTH.
 
-    Fields outside the qualifier are None. *scale* is the number of digits that FRACTION has; it says how the value
-    is written and takes no part in comparisons. Frozen and hashable.
+    Fields outside the qualifier are None. *scale* is the number of digits of FRACTION. It affects the text of the
+    value, not comparisons. Frozen and hashable.
 
     Raises:   DataError: no field is given, there is a gap between the fields, or one is out of range.
     """
@@ -289,7 +295,7 @@ class Datetime:
         for unit, value in zip(Unit, self.fields, strict=True):
             low, high = _RANGES[unit]
             if value is not None and not low <= value <= high:
-                raise DataError(f"{unit.name} of a Datetime must be {low} to {high}")
+                raise DataError(f"Datetime: expected {unit.name} from {low} to {high}, got {value}")
 
     @property
     def fields(self) -> tuple[int | None, ...]:
@@ -298,7 +304,7 @@ class Datetime:
 
     @property
     def qualifier(self) -> Qualifier:
-        """The narrowest qualifier that holds every field."""
+        """The narrowest qualifier with all of the fields."""
         present = [unit for unit, value in zip(Unit, self.fields, strict=True) if value is not None]
         return datetime_qualifier(present[0], present[-1], self.scale if present[-1] == Unit.FRACTION else 0)
 
@@ -307,13 +313,13 @@ class Datetime:
         return f"DATETIME({self._text(' ')}) {self.qualifier.datetime_text()}"
 
     def isoformat(self) -> str:
-        """The fields as ISO 8601 writes them, those that are missing left out: ``2026-05`` of YEAR TO MONTH."""
+        """The fields in ISO 8601, without those that are missing: ``2026-05`` for YEAR TO MONTH."""
         return self._text("T")
 
     def to_datetime(self, default: dt.datetime = _EPOCH_OF_STRPTIME) -> dt.datetime:
-        """A datetime of these fields; *default* has those that are missing, 1900-01-01 as in strptime.
+        """A datetime with these fields; the others are those of *default*, which is 1900-01-01 as in strptime.
 
-        Raises:   DataError: there is no such day, such as 29 February in a common year.
+        Raises:   DataError: the day does not exist, such as 29 February in a common year.
         """
         names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
         present = {name: value for name, value in zip(names, self.fields, strict=True) if value is not None}
@@ -359,12 +365,12 @@ _MARKS: Final = {
 class IntervalYM:
     """An INTERVAL of years and months; one sign for the whole.
 
-    ``IntervalYM(years=-5, months=-3)`` and ``IntervalYM(months=-63)`` are the same value. Frozen, hashable, ordered; it
-    is added to, subtracted from and negated as its own kind. ``str()`` gives the Informix literal.
+    ``IntervalYM(years=-5, months=-3)`` and ``IntervalYM(months=-63)`` are the same value. Frozen, hashable and ordered,
+    with ``+`` and ``-`` for two intervals, and negation. ``str()`` gives the Informix literal.
     """
 
     total_months: int
-    """Years and months as months, with the sign of the interval."""
+    """The whole interval in months, with its sign."""
 
     def __init__(self, years: int = 0, months: int = 0) -> None:
         object.__setattr__(self, "total_months", years * 12 + months)
@@ -376,7 +382,7 @@ class IntervalYM:
 
     @property
     def months(self) -> int:
-        """The months beside the years, with the sign of the interval."""
+        """The months beyond the whole years, with the sign of the interval."""
         return abs(self.total_months) % 12 * (-1 if self.total_months < 0 else 1)
 
     def __lt__(self, other: IntervalYM) -> bool:

@@ -166,7 +166,7 @@ async def test_a_floating_decimal_is_what_was_asked_for(conn: aioifx.Connection)
         2: (pa.decimal128(38, 2), Decimal("0.13")),
     }
     for unknown in ("decimal", 39, -1, True):
-        with pytest.raises(aioifx.InterfaceError, match="floating_decimal: must be"):
+        with pytest.raises(aioifx.InterfaceError, match="floating_decimal: expected"):
             await fetch_arrow(conn, "SELECT m FROM measured", floating_decimal=unknown)  # type: ignore[arg-type]
 
 
@@ -217,7 +217,7 @@ async def test_batches_are_whole_blocks_combined(conn: aioifx.Connection) -> Non
     whole = [batch async for batch in fetch_batches(conn, query)]
     assert [batch.num_rows for batch in whole] == [3000]
     whole[0].validate(full=True)
-    with pytest.raises(aioifx.InterfaceError, match="batch_rows: must be 1 or more"):
+    with pytest.raises(aioifx.InterfaceError, match="batch_rows: expected 1 or more"):
         await anext(fetch_batches(conn, query, batch_rows=0))
 
 
@@ -281,9 +281,9 @@ async def test_a_value_that_arrow_cannot_hold_names_its_column(
 async def test_what_returns_no_rows_is_refused(conn: aioifx.Connection) -> None:
     with pytest.raises(aioifx.InterfaceError, match="statement that returns rows"):
         await fetch_arrow(conn, "CREATE TABLE nothing (n INTEGER)")
-    with pytest.raises(aioifx.InterfaceError, match="the query must be str, not int"):
+    with pytest.raises(aioifx.InterfaceError, match="query: expected str, got int"):
         await fetch_arrow(conn, 1)  # type: ignore[call-overload]
-    with pytest.raises(aioifx.InterfaceError, match="the query must be str, not NoneType"):
+    with pytest.raises(aioifx.InterfaceError, match="query: expected str, got NoneType"):
         await fetch_arrow(conn)  # type: ignore[call-overload]
 
 

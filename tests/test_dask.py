@@ -219,9 +219,9 @@ async def test_it_works_where_an_event_loop_runs_already(server: Server, rows: l
         ({"bounds": [3, 2]}, "bounds: must rise"),
         ({"partitions": 2, "params": [1]}, "params: "),
         ({"partitions": 2, "columns": ["id, name"]}, "columns: "),
-        ({"partitions": 2, "columns": 7}, "columns: must be a sequence"),
-        ({"partitions": 2, "params": 7}, "params: must be a sequence"),
-        ({"bounds": 7}, "bounds: must be whole numbers"),
+        ({"partitions": 2, "columns": 7}, "columns: expected a sequence"),
+        ({"partitions": 2, "params": 7}, "params: expected a sequence"),
+        ({"bounds": 7}, "bounds: expected whole numbers"),
         ({"partitions": 2, "fetch_size": 1}, "fetch_size: "),
     ],
 )

@@ -62,13 +62,13 @@ def test_the_query_of_a_partition() -> None:
     [
         (lambda: Source("item; drop table item", "id"), "relation: "),
         (lambda: Source("item", "id or 1 = 1"), "column: "),
-        (lambda: Source("item", "id", columns="id"), "columns: must be a sequence"),
-        (lambda: Source("item", "id", columns=()), "columns: must be a sequence"),
+        (lambda: Source("item", "id", columns="id"), "columns: expected a sequence"),
+        (lambda: Source("item", "id", columns=()), "columns: expected a sequence"),
         (lambda: Source("item", "id", columns=("id", "1; --")), "columns: "),
         (lambda: Source("item", "id", params=(1,)), "params: "),
         (lambda: Source(None, "id"), "relation: expected a str"),  # type: ignore[arg-type]
         (lambda: cut_at([3, 3]), "bounds: must rise"),
-        (lambda: cut_at([1.5]), "bounds: must be whole"),  # type: ignore[list-item]
+        (lambda: cut_at([1.5]), "bounds: expected whole"),  # type: ignore[list-item]
         (lambda: cut_at(range(MOST)), "bounds: must make"),
         (lambda: split(1, 9, 0), "count: "),
         (lambda: split(1, 9, True), "count: "),
