@@ -35,12 +35,13 @@ def main(directory: Path) -> None:
     for module in MODULES:
         for kind in (".pyx", ".pyi"):
             check(f"{KERNEL}{module}{kind}" in names, f"{sdist.name} lacks {module}{kind}")
+    check(f"{KERNEL}common.pxd" in names, f"{sdist.name} lacks common.pxd")
     check({"pyproject.toml", "LICENSE", ".build/backend.py"} <= names, f"{sdist.name} cannot be built")
     for wheel, modules in ((pure, set[str]()), (native, MODULES)):
         names = set(zipfile.ZipFile(wheel).namelist())
         check(built(names) == modules, f"{wheel.name} has the extension modules {built(names)}")
         check("aioifx/py.typed" in names, f"{wheel.name} is not typed")
-        sources = {name for name in names if name.endswith((".pyx", ".c"))}
+        sources = {name for name in names if name.endswith((".pyx", ".pxd", ".c"))}
         check(not sources, f"{wheel.name} has sources of the kernel: {sources}")
         strangers = {name for name in names if not name.startswith(("aioifx/", "aioifx-"))}
         check(not strangers, f"{wheel.name} has {strangers}")

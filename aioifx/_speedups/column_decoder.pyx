@@ -2,19 +2,24 @@
 """Tuples -> growing columns in Arrow's layout. Never: an error's words.
 
 Invariants:
-1. A field is compared with the end of its row before it is read; a row that does not end where its frame ends is
-   left to the reference, and so is every unusual value. Such a row leaves no trace: the caller gives it to the Python
-   reference, which decodes it or raises.
-2. Everything of a row is written at the row's own index, NULL or not, so a row that is left half-way is written over.
-3. The interpreter lock is kept: a block is decoded in some twenty microseconds, and to get the lock back from a busy
-   thread may take milliseconds.
+1. Before a field is read, its size is compared with the rest of its row. Unusual values, and rows that do not end
+   where their frame ends, need the reference. Such a row leaves no trace: the caller passes it to the reference.
+2. Everything of a row is written at the row's own index, NULL or not. So the next row overwrites an abandoned one.
+3. The interpreter lock is kept. A block takes some twenty microseconds, but to regain the lock from a busy thread may
+   take milliseconds.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from aioifx._speedups.common cimport (
+    BIGINT, BOOLEAN, CHAR, DATE, DATETIME, DECIMAL, FIRST_DAY, FLOAT, INT8, INTEGER, INTERVAL, IS_NUMBER, LAST_DAY,
+    LVARCHAR, MAX_PAIRS, NOT_A_NUMBER, NULL_NUMBER, Number, SMALLFLOAT, SMALLINT, TUPLE, TUPLE_HEAD, Unpacked, VARCHAR,
+    day_number, i32, u16, u32, u64, unpack,
+)
 
 cdef extern from *:
     """
@@ -30,31 +35,21 @@ cdef extern from "Python.h":
     ctypedef struct PyObject
 
 
-# What codecs/base.py calls Kind, and codecs/arrow_layout.py Layout.
-cdef enum:
-    SMALLINT = 1, INTEGER, BIGINT, INT8, SMALLFLOAT, FLOAT, DECIMAL, DATE, DATETIME, INTERVAL, BOOLEAN, CHAR, VARCHAR
-    LVARCHAR
-
-cdef enum:
+cdef enum:  # aioifx.codecs.arrow_layout.Layout
     AS_INT16 = 1, AS_INT32, AS_INT64, AS_FLOAT32, AS_FLOAT64, AS_DECIMAL, AS_DATE, AS_TIMESTAMP, AS_CLOCK, AS_DURATION
     AS_BOOL, AS_UTF8, AS_BINARY
 
-# What becomes of a field.
+# How a field is decoded.
 cdef enum Op:
     CALL, TAKE_SHORT, TAKE_INT, TAKE_LONG, TAKE_INT8, TAKE_SINGLE, TAKE_DOUBLE, TAKE_DECIMAL, TAKE_FLOATING, TAKE_DAY
     TAKE_MOMENT, TAKE_MOMENT_DAY, TAKE_CLOCK, TAKE_AMOUNT, TAKE_TRUTH, TAKE_CHAR, TAKE_VARCHAR, TAKE_LVARCHAR, TAKE_BYTES
 
-# How text is read.
+# How text is decoded.
 cdef enum Reading:
     BY_CALL, AS_ASCII, AS_LATIN1, AS_UNICODE
 
 cdef enum:
-    TUPLE = 14
-    TUPLE_HEAD = 8
-    EPOCH_DAY = 25568  # 1970-01-01 as DATE counts, from 1899-12-31
-    FIRST_DAY = -693594  # 0001-01-01
-    LAST_DAY = 2958464  # 9999-12-31
-    MOST_PAIRS = 20
+    EPOCH_DAY = 25568  # 1970-01-01 as DATE counts
     LEAST_ROWS = 1024
 
 cdef uint64_t[20] TENS
@@ -82,7 +77,7 @@ cdef struct Growing:
     int64_t step
     uint64_t limit_high
     uint64_t limit_low
-    int64_t[MOST_PAIRS] weights
+    int64_t[MAX_PAIRS] weights
     # the column
     bint varies
     int size
@@ -110,7 +105,7 @@ cdef class Memory:
 
 
 cdef Memory memory_of(uint8_t **at, int64_t size):
-    """What *at* points to, cut to *size*, in the hands of an object; the pointer is given up."""
+    """An object that owns the memory at *at*, cut to *size*; the pointer becomes NULL."""
     cdef Memory memory = Memory.__new__(Memory)
     cdef void *fitting = PyMem_RawRealloc(at[0], <size_t> (size if size else 1))
     memory.at = fitting if fitting != NULL else at[0]
@@ -120,18 +115,6 @@ cdef Memory memory_of(uint8_t **at, int64_t size):
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
-
-cdef inline uint16_t two(const uint8_t *at) noexcept nogil:
-    return <uint16_t> ((<uint16_t> at[0] << 8) | at[1])
-
-
-cdef inline uint32_t four(const uint8_t *at) noexcept nogil:
-    return (<uint32_t> at[0] << 24) | (<uint32_t> at[1] << 16) | (<uint32_t> at[2] << 8) | at[3]
-
-
-cdef inline uint64_t eight(const uint8_t *at) noexcept nogil:
-    return (<uint64_t> four(at) << 32) | four(at + 4)
-
 
 cdef inline bint is_zero(const uint8_t *at, int size) noexcept nogil:
     cdef int place
@@ -156,10 +139,10 @@ cdef inline bint is_ascii(const uint8_t *at, int64_t size) noexcept nogil:
 
 
 cdef bint is_utf8(const uint8_t *at, int64_t size) noexcept nogil:
-    """As Python's strict decoder has it: shortest forms only, no surrogates, nothing above U+10FFFF."""
+    """As by Python's strict decoder: shortest forms only, no surrogates, nothing above U+10FFFF."""
     cdef const uint8_t *end = at + size
     cdef uint8_t lead, low, high
-    cdef int behind
+    cdef int rest
     while at < end:
         lead = at[0]
         at += 1
@@ -167,74 +150,37 @@ cdef bint is_utf8(const uint8_t *at, int64_t size) noexcept nogil:
             continue
         low, high = 0x80, 0xBF
         if 0xC2 <= lead <= 0xDF:
-            behind = 1
+            rest = 1
         elif 0xE0 <= lead <= 0xEF:
-            behind = 2
+            rest = 2
             if lead == 0xE0:
                 low = 0xA0
             elif lead == 0xED:
                 high = 0x9F
         elif 0xF0 <= lead <= 0xF4:
-            behind = 3
+            rest = 3
             if lead == 0xF0:
                 low = 0x90
             elif lead == 0xF4:
                 high = 0x8F
         else:
             return False
-        if end - at < behind or not low <= at[0] <= high:
+        if end - at < rest or not low <= at[0] <= high:
             return False
         at += 1
-        behind -= 1
-        while behind:
+        rest -= 1
+        while rest:
             if at[0] & 0xC0 != 0x80:
                 return False
             at += 1
-            behind -= 1
+            rest -= 1
     return True
 
 
 # --- base 100 -------------------------------------------------------------------------------------------------------
 
-cdef struct Number:
-    bint negative
-    int exponent  # pairs before the point
-    int count  # pairs, the last one not 0
-    uint8_t[MOST_PAIRS] pair
-
-
-cdef inline int unpack(const uint8_t *field, int width, Number *number) noexcept nogil:
-    """1: a number; 0: NULL; -1: needs the reference."""
-    cdef int count = width - 1, place
-    cdef uint8_t head = field[0], pair
-    if count < 1 or count > MOST_PAIRS:
-        return -1
-    while count and not field[count]:
-        count -= 1
-    number.count = count
-    number.negative = not head & 0x80
-    if number.negative:
-        if not count:
-            return 0 if head == 0 else -1
-        number.exponent = (head ^ 0x7F) - 64
-        for place in range(count):
-            pair = field[1 + place]
-            if pair > 99:
-                return -1
-            number.pair[place] = 99 - pair
-        number.pair[count - 1] += 1
-    else:
-        number.exponent = head - 0xC0
-        for place in range(count):
-            pair = field[1 + place]
-            if pair > 99:
-                return -1
-            number.pair[place] = pair
-    return 1
-
-
 cdef inline bint times(uint64_t *high, uint64_t *low, uint32_t factor, uint32_t plus) noexcept nogil:
-    """128 bits * factor + plus; False when it does not fit."""
+    """128 bits * factor + plus; False if it does not fit."""
     cdef uint64_t a = (low[0] & 0xFFFFFFFFU) * factor + plus
     cdef uint64_t b = (low[0] >> 32) * factor + (a >> 32)
     cdef uint64_t c = (high[0] & 0xFFFFFFFFU) * factor + (b >> 32)
@@ -245,7 +191,7 @@ cdef inline bint times(uint64_t *high, uint64_t *low, uint32_t factor, uint32_t 
 
 
 cdef inline bint scaled(const Number *number, int scale, uint64_t *high, uint64_t *low) noexcept nogil:
-    """number * 10 ** scale without its sign; False when it needs the reference: digits to be rounded, or too many."""
+    """number * 10 ** scale without its sign. False if it needs the reference: digits to be rounded, or too many."""
     cdef int zeros = scale - 2 * (number.count - number.exponent), place
     cdef uint64_t value = 0
     high[0] = low[0] = 0
@@ -255,18 +201,18 @@ cdef inline bint scaled(const Number *number, int scale, uint64_t *high, uint64_
         return False
     if 2 * number.count + (zeros if zeros > 0 else 0) <= 19:
         for place in range(number.count):
-            value = value * 100 + number.pair[place]
+            value = value * 100 + number.pairs[place]
         if zeros >= 0:
             low[0] = value * TENS[zeros]
             return True
         low[0] = value // 10
         return value % 10 == 0
     for place in range(number.count - 1):
-        if not times(high, low, 100, number.pair[place]):
+        if not times(high, low, 100, number.pairs[place]):
             return False
     if zeros < 0:
-        return number.pair[number.count - 1] % 10 == 0 and times(high, low, 10, number.pair[number.count - 1] // 10)
-    if not times(high, low, 100, number.pair[number.count - 1]):
+        return number.pairs[number.count - 1] % 10 == 0 and times(high, low, 10, number.pairs[number.count - 1] // 10)
+    if not times(high, low, 100, number.pairs[number.count - 1]):
         return False
     while zeros:
         place = zeros if zeros < 9 else 9
@@ -306,7 +252,7 @@ cdef bint put_floating(const Number *number, double *at) except -1:
         return True
     if number.count <= 9:
         for place in range(number.count):
-            mantissa = mantissa * 100 + number.pair[place]
+            mantissa = mantissa * 100 + number.pairs[place]
         if not mantissa % 10 and mantissa:
             mantissa //= 10
             zeros += 1
@@ -315,60 +261,50 @@ cdef bint put_floating(const Number *number, double *at) except -1:
         value = value * EXACT_TENS[zeros] if zeros >= 0 else value / EXACT_TENS[-zeros]
     else:
         for place in range(number.count):
-            text[2 * place] = 48 + number.pair[place] // 10
-            text[2 * place + 1] = 48 + number.pair[place] % 10
+            text[2 * place] = 48 + number.pairs[place] // 10
+            text[2 * place + 1] = 48 + number.pairs[place] % 10
         PyOS_snprintf(text + 2 * number.count, 16, b"e%d", 2 * (number.exponent - number.count))
         value = PyOS_string_to_double(text, NULL, NULL)
     at[0] = -value if number.negative else value
     return True
 
 
-cdef inline int spread(const uint8_t *field, const Growing *column, uint8_t *pairs) noexcept nogil:
-    """All pairs of a qualifier, those restored that were left out; 1, 0 for NULL, -1 when it needs the reference."""
+cdef inline Unpacked spread(const uint8_t *field, const Growing *column, uint8_t *pairs) noexcept nogil:
+    """All pairs of a qualifier, with those that the sender left out."""
     cdef int place, to, lead, known
     cdef uint8_t head = field[0], pair
     if not head & 0x80:
-        return 0 if is_zero(field, column.width) else -1
+        return NULL_NUMBER if is_zero(field, column.width) else NOT_A_NUMBER
     lead = column.exponent - (head - 0xC0)
     if lead < 0:
-        return -1
-    memset(pairs, 0, MOST_PAIRS)
+        return NOT_A_NUMBER
+    memset(pairs, 0, MAX_PAIRS)
     for place in range(column.width - 1):
         pair = field[1 + place]
         if pair > 99:
-            return -1
+            return NOT_A_NUMBER
         to = lead + place
         if to < column.pairs:
             pairs[to] = pair
         elif pair:
-            return -1
-    return 1
+            return NOT_A_NUMBER
+    return IS_NUMBER
 
 
 cdef inline int64_t day_of(int year, int month, int day) noexcept nogil:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar; no date: less than any."""
+    """Days since 1970-01-01 in the proleptic Gregorian calendar; -10,000,000 for an invalid date."""
     cdef int leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    cdef int days, era, shifted
+    cdef int days
     if not (1 <= year <= 9999 and 1 <= month <= 12 and day >= 1):
         return -10_000_000
     days = 30 + ((month + (month >> 3)) & 1) if month != 2 else 28 + leap
     if day > days:
         return -10_000_000
-    # A year that begins with March has its leap day at the end.
-    shifted = year - (month <= 2)
-    era = shifted // 400
-    return (
-        era * 146_097
-        + (shifted - era * 400) * 365
-        + (shifted - era * 400) // 4
-        - (shifted - era * 400) // 100
-        + (153 * (month + (9 if month <= 2 else -3)) + 2) // 5
-        + day - 1 - 719_468
-    )
+    return day_number(year, month, day) - EPOCH_DAY
 
 
 cdef inline int64_t clock_of(const uint8_t *pairs) noexcept nogil:
-    """Microseconds since midnight of hour, minute, second, fraction; -1: no time."""
+    """Microseconds since midnight of hour, minute, second, fraction; -1 for an invalid time."""
     if pairs[0] > 23 or pairs[1] > 59 or pairs[2] > 59:
         return -1
     return (
@@ -378,13 +314,13 @@ cdef inline int64_t clock_of(const uint8_t *pairs) noexcept nogil:
 
 
 cdef inline bint amount_of(const Number *number, const Growing *column, int64_t *amount) noexcept nogil:
-    """An INTERVAL in its smallest unit."""
+    """An INTERVAL in steps of its column; False if it needs the reference."""
     cdef int lead = column.exponent - number.exponent, place
     cdef int64_t total = 0
     if number.count and (lead < 0 or lead + number.count > column.pairs):
         return False
     for place in range(number.count):
-        total += number.pair[place] * column.weights[lead + place]
+        total += number.pairs[place] * column.weights[lead + place]
     total = total // column.step
     amount[0] = -total if number.negative else total
     return True
@@ -400,7 +336,7 @@ cdef inline void mark(uint8_t *bits, int64_t row, bint is_set) noexcept nogil:
 
 
 cdef int64_t cut(uint8_t *bits, int64_t rows) noexcept nogil:
-    """How many of *rows* bits are not set; those after them are cleared."""
+    """Count the bits of *rows* that are not set; clear those after them."""
     cdef int64_t place, found = 0
     cdef uint8_t byte
     if rows & 7:
@@ -414,7 +350,7 @@ cdef int64_t cut(uint8_t *bits, int64_t rows) noexcept nogil:
 
 
 cdef int grow_to(uint8_t **at, int64_t size) except -1:
-    """More room; what is there stays when there is none."""
+    """Make room for *size* bytes; a failure changes nothing."""
     cdef uint8_t *found = <uint8_t *> PyMem_RawRealloc(at[0], <size_t> size)
     if found == NULL:
         raise MemoryError
@@ -423,14 +359,14 @@ cdef int grow_to(uint8_t **at, int64_t size) except -1:
 
 
 cdef int grow_bits(uint8_t **at, int64_t before, int64_t bits) except -1:
-    """The same for a bitmap, whose bits are set one by one."""
+    """The same for a bitmap; its new bits are 0."""
     grow_to(at, bits // 8)
     memset(at[0] + before // 8, 0, <size_t> ((bits - before) // 8))
     return 0
 
 
 cdef inline int64_t begin_text(Growing *column, int64_t row) noexcept nogil:
-    """Where the text of this row begins; what an abandoned row has left there is forgotten."""
+    """Where the text of this row begins; overwrites the text of an abandoned row."""
     column.used = (<int32_t *> column.values)[row]
     return column.used
 
@@ -455,7 +391,7 @@ cdef inline int ensure(Growing *column, int64_t size) except -1:
 
 
 cdef int put_text(Growing *column, int64_t row, const uint8_t *text, int64_t size, int64_t most) except -1:
-    """1: text that is now UTF-8; 0: needs the reference, or no room; 2: the code set's own decoder is needed."""
+    """1: written as UTF-8; 0: needs the reference, or no room; 2: needs the decoder of the code set."""
     cdef int64_t place, wide = 0
     cdef uint8_t byte
     cdef uint8_t *to
@@ -494,13 +430,15 @@ cdef int put_text(Growing *column, int64_t row, const uint8_t *text, int64_t siz
 
 
 cdef int describe(Growing *column, tuple field, int reading) except -1:
-    """What is to be done with a field; `Field.native` of codecs/arrow_layout.py has the order."""
+    """Fill in *column* from a `Field.native` of codecs/arrow_layout.py."""
     cdef int kind, layout
+    cdef bint has_pairs
     kind, layout, column.head, column.width, column.strips, column.size, precision, column.scale, _, _, weights, _ = field
     column.exponent, column.pairs = field[8], field[9]
     column.varies = layout >= AS_UTF8
     column.reading = reading
     column.op = CALL
+    has_pairs = 2 <= column.width <= MAX_PAIRS + 1
     if kind == SMALLINT and layout == AS_INT16:
         column.op = TAKE_SHORT
     elif kind == INTEGER and layout == AS_INT32:
@@ -513,10 +451,10 @@ cdef int describe(Growing *column, tuple field, int reading) except -1:
         column.op = TAKE_SINGLE
     elif kind == FLOAT and layout == AS_FLOAT64:
         column.op = TAKE_DOUBLE
-    elif kind == DECIMAL and layout == AS_DECIMAL:
+    elif kind == DECIMAL and layout == AS_DECIMAL and has_pairs:
         column.op = TAKE_DECIMAL
         column.limit_high, column.limit_low = divmod(10**precision, 1 << 64)
-    elif kind == DECIMAL and layout == AS_FLOAT64:
+    elif kind == DECIMAL and layout == AS_FLOAT64 and has_pairs:
         column.op = TAKE_FLOATING
     elif kind == DATE and layout == AS_DATE:
         column.op = TAKE_DAY
@@ -525,7 +463,7 @@ cdef int describe(Growing *column, tuple field, int reading) except -1:
         column.step = <int64_t> TENS[6 - column.scale]
     elif kind == DATETIME and layout == AS_DATE:
         column.op = TAKE_MOMENT_DAY
-    elif kind == INTERVAL and weights:
+    elif kind == INTERVAL and weights and has_pairs:
         column.op = TAKE_AMOUNT
         column.step = <int64_t> TENS[6 - column.scale] if layout == AS_DURATION else 1
         for place, weight in enumerate(weights):
@@ -555,13 +493,13 @@ cdef class Columns:
     cdef list calls
     cdef int64_t most_bytes
     cdef int64_t capacity
-    cdef int64_t usual
+    cdef int64_t least
     cdef readonly Py_ssize_t rows
 
     def __cinit__(self, list fields not None, str codec not None, bint keeps_ascii, most_bytes):
         cdef int place, reading
         self.most_bytes = min(most_bytes, 2**31 - 1)
-        self.usual = LEAST_ROWS
+        self.least = LEAST_ROWS
         self.calls = [field[11] for field in fields]
         self.columns = <Growing *> PyMem_RawMalloc(sizeof(Growing) * (len(fields) + 1))
         if self.columns == NULL:
@@ -596,19 +534,19 @@ cdef class Columns:
         return total
 
     def decode(self, bytearray data not None, Py_ssize_t pos, Py_ssize_t end):
-        """Take in whole tuples from *pos* on; return where the first one stands that is not taken in."""
+        """Append whole tuples from *pos* on; returns the position of the first one that was not appended."""
         cdef Py_buffer buffer
         cdef int64_t size
         cdef const uint8_t *at
-        # While it is held, nothing that is called from here can make the bytearray move.
+        # Until it is released, the bytearray cannot be resized.
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
         try:
             if pos < 0 or end > buffer.len:
                 raise IndexError("outside of the data")
             while end - pos >= TUPLE_HEAD:
                 at = <const uint8_t *> buffer.buf + pos
-                size = <int32_t> four(at + 4)
-                if two(at) != TUPLE or size < 0 or end - pos - TUPLE_HEAD < size + (size & 1):
+                size = i32(at + 4)
+                if u16(at) != TUPLE or size < 0 or end - pos - TUPLE_HEAD < size + (size & 1):
                     break
                 if self.rows == self.capacity:
                     self.grow()
@@ -621,7 +559,7 @@ cdef class Columns:
         return pos
 
     def append(self, tuple row not None):
-        """Append one row of stored values; False when there is no room for it."""
+        """Append one row of stored values; False if there is no room for it."""
         cdef int place
         if len(row) != self.count:
             raise ValueError("not a value for each column")
@@ -658,14 +596,14 @@ cdef class Columns:
             PyMem_RawFree(column.valid)
             column.valid = NULL
             column.used = column.room = 0
-        # What comes next is likely to be as much.
-        self.usual = max(LEAST_ROWS, (rows + 7) // 8 * 8)
+        # The next block is likely to be as large.
+        self.least = max(LEAST_ROWS, (rows + 7) // 8 * 8)
         self.rows = self.capacity = 0
         return rows, chunks
 
     cdef int grow(self) except -1:
-        """Room for twice as many rows; what fails half-way is done again the next time."""
-        cdef int64_t before = self.capacity, capacity = before * 2 if before else self.usual
+        """Make room for twice as many rows. After a failure it can be called again."""
+        cdef int64_t before = self.capacity, capacity = before * 2 if before else self.least
         cdef int place
         cdef Growing *column
         if capacity >= 2**31 - 1:
@@ -683,7 +621,7 @@ cdef class Columns:
         return 0
 
     cdef int store(self, Growing *column, stored) except -1:
-        """Put stored bytes, or None for NULL, into the row that is being built; 0: there is no room for them."""
+        """Put stored bytes, or None for NULL, into the row that is being built; 0: no room."""
         cdef int64_t size = 0, row = self.rows
         cdef const uint8_t *at = NULL
         cdef bint is_set = stored is not None
@@ -710,7 +648,7 @@ cdef class Columns:
         return 1
 
     cdef int call(self, int place, const uint8_t *at, int64_t size) except -1:
-        """A field by its Python function; 0: needs the reference."""
+        """Decode a field by its Python function; 0: needs the reference."""
         field = PyBytes_FromStringAndSize(<const char *> at, <Py_ssize_t> size)
         try:
             stored = self.calls[place](field)
@@ -728,10 +666,11 @@ cdef class Columns:
         cdef bint is_set
         cdef double floating
         cdef Number number
-        cdef uint8_t[MOST_PAIRS] pairs
+        cdef Unpacked unpacked
+        cdef uint8_t[MAX_PAIRS] pairs
         for place in range(self.count):
             column = &self.columns[place]
-            # The field's size, and whether its row has so much.
+            # The size of the field, which its row must have left.
             if column.head == 0:
                 size = column.width
             elif column.head == 1:
@@ -741,35 +680,35 @@ cdef class Columns:
             else:
                 if end - at < 5:
                     return 0
-                size = 5 + <int64_t> four(at + 1)
+                size = 5 + <int64_t> u32(at + 1)
             if end - at < size:
                 return 0
             is_set = True
             if column.op == TAKE_INT:
-                word = four(at)
+                word = u32(at)
                 is_set = word != 0x80000000U
                 (<uint32_t *> column.values)[row] = word if is_set else 0
             elif column.op == TAKE_SHORT:
-                word = two(at)
+                word = u16(at)
                 is_set = word != 0x8000
                 (<uint16_t *> column.values)[row] = <uint16_t> word if is_set else 0
             elif column.op == TAKE_LONG:
-                bits = eight(at)
+                bits = u64(at)
                 is_set = bits != <uint64_t> 1 << 63
                 (<uint64_t *> column.values)[row] = bits if is_set else 0
             elif column.op == TAKE_DOUBLE:
-                bits = eight(at)
+                bits = u64(at)
                 is_set = bits + 1 != 0
                 (<uint64_t *> column.values)[row] = bits if is_set else 0
             elif column.op == TAKE_SINGLE:
-                word = four(at)
+                word = u32(at)
                 is_set = word != 0xFFFFFFFFU
                 if word & 0x7FFFFFFFU > 0x7F800000U:  # a NaN is a quiet one, as from any conversion to a double
                     word |= 0x00400000U
                 (<uint32_t *> column.values)[row] = word if is_set else 0
             elif column.op == TAKE_INT8:
-                bits = <uint64_t> four(at + 2) | (<uint64_t> four(at + 6) << 32)
-                word = two(at)
+                bits = <uint64_t> u32(at + 2) | (<uint64_t> u32(at + 6) << 32)
+                word = u16(at)
                 if word == 0:
                     is_set = False
                     bits = 0
@@ -781,7 +720,7 @@ cdef class Columns:
                     return 0
                 (<uint64_t *> column.values)[row] = bits
             elif column.op == TAKE_DAY:
-                wide = <int32_t> four(at)
+                wide = i32(at)
                 is_set = wide != -2147483648LL
                 if is_set and not FIRST_DAY <= wide <= LAST_DAY:
                     return 0
@@ -806,10 +745,10 @@ cdef class Columns:
                 if not found or found == 2 and not self.call(place, at, size):
                     return 0
             elif column.op == TAKE_DECIMAL or column.op == TAKE_FLOATING:
-                found = unpack(at, column.width, &number)
-                if found < 0:
+                unpacked = unpack(at, column.width, &number)
+                if unpacked == NOT_A_NUMBER:
                     return 0
-                is_set = found > 0
+                is_set = unpacked == IS_NUMBER
                 if column.op == TAKE_FLOATING:
                     floating = 0.0
                     if is_set:
@@ -820,10 +759,10 @@ cdef class Columns:
                 elif not put_decimal(&number, column, column.values + 16 * row):
                     return 0
             elif column.op == TAKE_MOMENT or column.op == TAKE_MOMENT_DAY:
-                found = spread(at, column, pairs)
-                if found < 0:
+                unpacked = spread(at, column, pairs)
+                if unpacked == NOT_A_NUMBER:
                     return 0
-                is_set = found > 0
+                is_set = unpacked == IS_NUMBER
                 wide = 0
                 if is_set:
                     wide = day_of(pairs[0] * 100 + pairs[1], pairs[2], pairs[3])
@@ -840,11 +779,11 @@ cdef class Columns:
                         size = column.width
                     (<int64_t *> column.values)[row] = wide
             elif column.op == TAKE_CLOCK:
-                found = spread(at, column, pairs)
-                wide = clock_of(pairs) if found > 0 else 0
-                if found < 0 or wide < 0:
+                unpacked = spread(at, column, pairs)
+                wide = clock_of(pairs) if unpacked == IS_NUMBER else 0
+                if unpacked == NOT_A_NUMBER or wide < 0:
                     return 0
-                is_set = found > 0
+                is_set = unpacked == IS_NUMBER
                 if column.size == 8:
                     (<int64_t *> column.values)[row] = wide // column.step
                 else:
@@ -856,10 +795,10 @@ cdef class Columns:
                     return 0
                 mark(column.values, row, is_set and (word == c"t" or word == c"T" or word == 1))
             elif column.op == TAKE_AMOUNT:
-                found = unpack(at, column.width, &number)
-                if found < 0:
+                unpacked = unpack(at, column.width, &number)
+                if unpacked == NOT_A_NUMBER:
                     return 0
-                is_set = found > 0
+                is_set = unpacked == IS_NUMBER
                 wide = 0
                 if is_set and not amount_of(&number, column, &wide):
                     return 0

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Executions of one statement, encoded natively; `aioifx.codecs.param_plan` says how. Never: an error's words.
+"""Executions of one statement, encoded natively by `aioifx.codecs.param_plan`. Never: an error's words.
 
-It works in a buffer of its own, which becomes bytes of the caller's only when every row in it is whole.
+It works in a buffer of its own. Only whole rows are copied into the caller's.
 """
 
 cimport cython
@@ -13,12 +13,16 @@ from cpython.datetime cimport (
     time_minute, time_second, time_tzinfo,
 )
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.math cimport isinf
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
+
+from aioifx._speedups.common cimport (
+    Buffer, day_number, is_tuple, put, put_byte, put_u16, put_u32, put_u64, reserve,
+)
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT(object text)
@@ -32,33 +36,18 @@ cdef extern from "Python.h":
     double PyFloat_AS_DOUBLE(object number)
     PyTypeObject* Py_TYPE(object value)
 
-cdef extern from *:
-    """
-    /* Tuples, and tuples with more to them, such as records, that are still walked through as tuples are. */
-    static int aioifx_is_tuple(PyObject *row) {
-        return PyTuple_CheckExact(row) || (
-            PyTuple_Check(row) && Py_TYPE(row)->tp_iter == PyTuple_Type.tp_iter && Py_TYPE(row)->tp_as_sequence != NULL
-            && Py_TYPE(row)->tp_as_sequence->sq_length == PyTuple_Type.tp_as_sequence->sq_length);
-    }
-    """
-    bint aioifx_is_tuple(object row)
-
 import_datetime()
 
-# The numbers of aioifx.codecs.param_plan.PackOp.
-cdef enum:
+cdef enum:  # aioifx.codecs.param_plan.PackOp
     OTHER, CONSTANT, SMALL, INT, LONG, SPLIT, DOUBLE, SINGLE, WHOLE, DAY, MOMENT, CLOCK, TRUTH, SHORT_TEXT, LONG_TEXT
     NUMBER
 
 cdef enum:
-    DAY_ZERO = 693595  # date(1899, 12, 31).toordinal()
     MONEY = 8
     MAX_PAIRS = 16
     MAX_DIGITS = 400
 
 cdef frozenset INTEGERS = frozenset((SMALL, INT, LONG, SPLIT, WHOLE))
-
-cdef int* DAYS_BEFORE = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334]
 
 
 cdef struct PackRule:
@@ -79,65 +68,11 @@ cdef struct PackRules:
     PyObject* bind
 
 
-cdef struct Buffer:
-    char* data
-    Py_ssize_t used
-    Py_ssize_t room
-
-
-cdef inline int reserve(Buffer* buffer, Py_ssize_t size) except -1:
-    """Make room for *size* more bytes."""
-    cdef Py_ssize_t room
-    cdef void* data
-    if buffer.room - buffer.used < size:
-        room = buffer.room * 2 + size
-        data = PyMem_Realloc(buffer.data, room)
-        if data == NULL:
-            raise MemoryError
-        buffer.data = <char*>data
-        buffer.room = room
-    return 0
-
-
-cdef inline void put(Buffer* buffer, const char* data, Py_ssize_t size) noexcept:
-    memcpy(buffer.data + buffer.used, data, size)
-    buffer.used += size
-
-
-cdef inline void put_u16(Buffer* buffer, uint64_t value) noexcept:
-    cdef uint8_t* at = <uint8_t*>buffer.data + buffer.used
-    at[0] = (value >> 8) & 0xFF
-    at[1] = value & 0xFF
-    buffer.used += 2
-
-
-cdef inline void put_u32(Buffer* buffer, uint64_t value) noexcept:
-    put_u16(buffer, value >> 16)
-    put_u16(buffer, value)
-
-
-cdef inline void put_u64(Buffer* buffer, uint64_t value) noexcept:
-    put_u32(buffer, value >> 32)
-    put_u32(buffer, value)
-
-
-cdef inline void put_byte(Buffer* buffer, int value) noexcept:
-    buffer.data[buffer.used] = <char>value
-    buffer.used += 1
-
-
 cdef inline bint fits(object value, int64_t limit, int64_t* number) except -1:
-    """Whether an int is -limit to limit."""
+    """Whether an int is from -limit to limit; stores it in *number*."""
     cdef int overflow = 0
     number[0] = PyLong_AsLongLongAndOverflow(value, &overflow)
     return not overflow and -limit <= number[0] <= limit
-
-
-cdef int64_t day_number(int year, int month, int day) noexcept:
-    cdef int64_t before = year - 1
-    cdef bint leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    cdef int64_t days = before * 365 + before // 4 - before // 100 + before // 400 + DAYS_BEFORE[month] + day
-    return days + (leap and month > 2) - DAY_ZERO
 
 
 cdef int put_fraction(Buffer* buffer, int64_t microseconds, int64_t step) noexcept:
@@ -149,7 +84,7 @@ cdef int put_fraction(Buffer* buffer, int64_t microseconds, int64_t step) noexce
 
 
 cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_t size) except -1:
-    """A number as it is written, in base 100; False when something is in the way.
+    """A number in decimal notation -> base 100; False if it needs the reference.
 
     The rest of the entry: 2 scale · 2 size · head byte · pairs · pad to even.
     """
@@ -238,10 +173,10 @@ cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_
 @cython.final
 @cython.no_gc_clear
 cdef class Encoder:
-    """An EncodeRun, as `aioifx.codecs.param_codegen` has it.
+    """An EncodeRun of `aioifx.codecs.param_codegen`.
 
-    Args:     parameters: for each one its PackRules. codec, errors: of the code set.
-              head, tail: what every execution begins and ends with.
+    Args:     parameters: the PackRules of each. codec, errors: of the code set.
+              head, tail: bytes before and after each execution.
     """
 
     cdef PackRules* _parameters
@@ -303,7 +238,7 @@ cdef class Encoder:
         cdef object row, left = None
         buffer.used = 0
         buffer.room = 4096
-        buffer.data = <char*>PyMem_Malloc(buffer.room)
+        buffer.data = <uint8_t*>PyMem_Malloc(buffer.room)
         if buffer.data == NULL:
             raise MemoryError
         try:
@@ -326,17 +261,17 @@ cdef class Encoder:
     cdef bint _put_row(self, Buffer* buffer, object row) except -1:
         cdef Py_ssize_t index, before
         cdef object value
-        cdef bint is_tuple = aioifx_is_tuple(row)
-        if not is_tuple and type(row) is not list:
+        cdef bint is_row_tuple = is_tuple(row)
+        if not is_row_tuple and type(row) is not list:
             return False
-        if (PyTuple_GET_SIZE(row) if is_tuple else PyList_GET_SIZE(row)) != self._count:
+        if (PyTuple_GET_SIZE(row) if is_row_tuple else PyList_GET_SIZE(row)) != self._count:
             return False
         reserve(buffer, PyBytes_GET_SIZE(self._head))
         put(buffer, PyBytes_AS_STRING(self._head), PyBytes_GET_SIZE(self._head))
         for index in range(self._count):
-            if is_tuple:
+            if is_row_tuple:
                 value = <object>PyTuple_GET_ITEM(row, index)
-            elif PyList_GET_SIZE(row) == self._count:  # it may change while a value of it is asked for its text
+            elif PyList_GET_SIZE(row) == self._count:  # str(value) may run code that changes it
                 value = <object>PyList_GET_ITEM(row, index)
             else:
                 return False
@@ -350,7 +285,7 @@ cdef class Encoder:
         return True
 
     cdef bint _put_value(self, Buffer* buffer, PackRules* rules, object value) except -1:
-        """A value of a usual class; False, and perhaps some bytes, for any other and when something is in the way."""
+        """A value of a common class. False, perhaps after some bytes, for any other and if it needs the reference."""
         cdef PackRule* rule
         cdef PyTypeObject* kind = Py_TYPE(value)
         cdef Py_ssize_t place = rules.last
@@ -494,7 +429,7 @@ cdef class Encoder:
         return put_number(buffer, rule, <const char*>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text))
 
     cdef bint _put_other(self, Buffer* buffer, PackRules* rules, object value) except -1:
-        """By the reference; False for what it refuses."""
+        """Encode by the reference; False for what it refuses."""
         cdef object entry
         try:
             entry = (<object>rules.bind)(value)

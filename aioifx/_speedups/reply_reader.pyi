@@ -4,7 +4,7 @@ from typing import Any, Generic, TypeVar
 _Reply = TypeVar("_Reply")
 
 class FastReplyReader(Generic[_Reply]):
-    """Takes whole replies ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT`` of one kind."""
+    """Reads whole replies ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT`` of one kind."""
 
     def __init__(
         self,
@@ -20,4 +20,4 @@ class FastReplyReader(Generic[_Reply]):
         /,
     ) -> None: ...
     def take(self, inbox: object, /) -> _Reply | None:
-        """The reply that is next in the *inbox*, consumed; None, and nothing is, if it is left to others."""
+        """Consume and return the next reply of the *inbox*; None, without consuming, if it is of another form."""

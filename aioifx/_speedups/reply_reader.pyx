@@ -1,33 +1,26 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 # cython: freethreading_compatible=True
-"""A whole reply of the usual form -> Reply, natively. Never: a row's values, an error's words; aioifx's modules.
+"""A whole reply of the common form -> Reply, natively. Never: a row's values, an error's words; aioifx's modules.
 
 Invariants:
-1. Native code never explains. What is not wholly here, or is of any other form, is left to aioifx.wire.replies, with
-   nothing consumed.
-2. Bytes of the network are never trusted: each message is framed within the buffer before it is looked at.
-3. The end is found first, by sizes alone, so that rows are decoded once; then the buffer is let go, and the shared
-   function decodes them.
+1. Native code never explains. It consumes nothing of a reply that is incomplete or of another form, which
+   aioifx.wire.replies reads.
+2. Bytes from the network are never trusted: each message is framed within the buffer before it is read.
+3. The end is found first, by sizes alone, so that rows are decoded once. Then the buffer is released, and the function
+   for rows decodes them.
 """
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-cdef enum:  # aioifx.wire.opcodes.Op
-    CLOSE = 10
-    EOT = 12
-    TUPLE = 14
-    DONE = 15
-    COST = 55
-    INSERTDONE = 94
-    XACTSTAT = 99
+from aioifx._speedups.common cimport (
+    CLOSE, COST, DONE, EOT, INSERTDONE, MAX_TEXT, TUPLE, TUPLE_HEAD, XACTSTAT, i16, i32, i64, u16, u32,
+)
 
 cdef enum:
-    TUPLE_HEAD = 8
     COST_SIZE = 10
     XACTSTAT_SIZE = 8
-    MAX_TEXT = 67_108_864  # aioifx.wire.opcodes.MAX_TEXT
 
 cdef extern from "Python.h":
     ctypedef struct PyObject
@@ -41,42 +34,22 @@ cdef extern from "Python.h":
 
 
 cdef object owned(PyObject* made):
-    """The object of a new reference."""
+    """The object of a new reference, which is given up."""
     value = <object>made
     Py_DECREF(made)
     return value
 
 
 cdef PyObject* new_tuple(object cls, Py_ssize_t size) except NULL:
-    """Of a subclass of tuple that adds nothing but names; its items are still to be set."""
+    """An instance of a subclass of tuple that adds only names; its items are not set yet."""
     cdef PyTypeObject* made = <PyTypeObject*><PyObject*>cls
     return made.tp_alloc(made, size)
 
 
 cdef object new_object(object cls):
-    """Without __init__."""
+    """An instance, made without __init__."""
     cdef PyTypeObject* made = <PyTypeObject*><PyObject*>cls
     return owned(made.tp_new(made, <PyObject*>(), NULL))
-
-
-cdef inline uint16_t u16(const uint8_t* p) noexcept nogil:
-    return <uint16_t>(p[0] << 8 | p[1])
-
-
-cdef inline int i16(const uint8_t* p) noexcept nogil:
-    return <signed char>p[0] * 256 + p[1]
-
-
-cdef inline uint32_t u32(const uint8_t* p) noexcept nogil:
-    return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | <uint32_t>p[3]
-
-
-cdef inline int32_t i32(const uint8_t* p) noexcept nogil:
-    return <int32_t>u32(p)
-
-
-cdef inline int64_t i64(const uint8_t* p) noexcept nogil:
-    return <int64_t>(<uint64_t>u32(p) << 32 | u32(p + 4))
 
 
 cdef struct Ending:  # ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``: what is in it
@@ -100,7 +73,7 @@ cdef struct Ending:  # ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``:
 
 @cython.final
 cdef class FastReplyReader:
-    """Takes replies of one kind; `take` is a TryReadReply of aioifx.wire.replies."""
+    """Reads replies of one kind; `take` is a TryReadReply of aioifx.wire.replies."""
 
     cdef object decode
     cdef Py_ssize_t limit
@@ -126,19 +99,19 @@ cdef class FastReplyReader:
         self.transaction = transaction
 
     def take(self, inbox):
-        """The reply that is next in the *inbox*, consumed; None, and nothing is, if it is left to others."""
+        """Consume and return the next reply of the *inbox*; None, without consuming, if it is of another form."""
         cdef Ending ending
         cdef Py_buffer buffer
         cdef Py_ssize_t pos = inbox.pos
-        cdef bint is_usual
+        cdef bint is_common
         cdef list rows = []
         data = inbox.data
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
-        is_usual = 0 <= pos <= buffer.len and self._find(
+        is_common = 0 <= pos <= buffer.len and self._find(
             <const uint8_t*>buffer.buf + pos, buffer.len - pos, &ending
         )
         PyBuffer_Release(&buffer)
-        if not is_usual or ending.size > self.limit:
+        if not is_common or ending.size > self.limit:
             return None
         if ending.tuples:
             if self.decode is None:
@@ -146,13 +119,13 @@ cdef class FastReplyReader:
             try:
                 if self.decode(data, pos, pos + ending.tuples, rows) != pos + ending.tuples:
                     return None
-            except Exception:  # the reference will raise it again, and say what is to be done
+            except Exception:  # the reference raises it again
                 return None
         inbox.pos = pos + ending.size
         return self._reply(&ending, rows)
 
     cdef bint _find(self, const uint8_t* p, Py_ssize_t rest, Ending* ending) noexcept nogil:
-        """Whether a usual reply is here, of which *rest* bytes are; then *ending* is filled."""
+        """Whether the *rest* bytes at *p* begin with a reply of the common form; then *ending* is filled in."""
         cdef const uint8_t* begin = p
         cdef Py_ssize_t size
         if rest < 2 or u16(p + rest - 2) != EOT:  # part of a long one, most likely
@@ -209,7 +182,7 @@ cdef class FastReplyReader:
         cdef PyObject* made
         reply = new_object(self.reply)
         made = new_tuple(self.done, 4)
-        done = owned(made)  # from here on it is seen to, also if an item cannot be made
+        done = owned(made)  # released from here on, even if an item cannot be made
         PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.warnings))
         PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.rows))
         PyTuple_SET_ITEM(made, 2, PyLong_FromLongLong(ending.rowid))

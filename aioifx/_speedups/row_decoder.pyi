@@ -24,7 +24,7 @@ class _CodeSet(Protocol):
     def decode(self, data: bytes, /) -> str: ...
 
 class Decoder:
-    """Decodes the rows of one shape into instances of *row_type*; stops at what raises one of *fallback_errors*."""
+    """Decodes the rows of one shape into instances of *row_type*; stops before a row that raises one of *fallback_errors*."""
 
     def __init__(
         self,
@@ -35,4 +35,4 @@ class Decoder:
         /,
     ) -> None: ...
     def run(self, data: bytes | bytearray, pos: int, end: int, rows: list[tuple[object, ...]], /) -> int:
-        """Whole SQ_TUPLE messages from *pos* on -> the position after the last that was decoded."""
+        """Decode whole SQ_TUPLE messages from *pos* on; returns the position after the last one."""

@@ -4,15 +4,16 @@
 
 Invariants:
 1. Native code never explains. It stops at a row that it does not handle, and returns its position. The
-   reference decodes that row or raises. So what is unusual is left out here on purpose, and no error is made twice.
-2. Bytes of the network are never trusted: a row is framed within the buffer, all that is certain to come (fixed
-   fields, heads) is summed up once and must fit the frame, and what a variable field takes comes out of the rest. The
-   rest must be used up. Each length is read once, so not even a buffer that changes meanwhile can lead astray.
-3. The buffer is exported while a run goes on: it cannot be resized under us by Python code that we call. Not longer.
-4. Nothing in here changes once a decoder is made, but for two caches that the interpreter's lock guards; without that
-   lock there are no caches.
+   reference decodes that row or raises. Unusual values are left out on purpose: each error is made in one place.
+2. Bytes from the network are never trusted. A row is framed within the buffer. The minimum sizes of its fields are
+   summed once and must fit the frame; variable fields take from the rest, which must be used up. Each length is read
+   once, so a buffer that changes meanwhile does no harm.
+3. The buffer is exported during a run, and no longer: Python code that is called meanwhile cannot resize it.
+4. A decoder never changes. The module has two caches, which the interpreter's lock guards. Without that lock there are
+   no caches.
 
-Functions give a new reference; NULL without an exception says "fallback_errors", NULL with one that Python raised.
+Functions return a new reference. NULL without an exception means that the row needs the reference. NULL with an
+exception means that Python raised it.
 """
 
 cimport cython
@@ -22,6 +23,12 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
+
+from aioifx._speedups.common cimport (
+    BIGINT, BOOLEAN, CHAR, DATE, DATETIME, DECIMAL, ENVELOPE_HEAD, FIRST_DAY, FLOAT, INT8, INTEGER, INTEGRAL, INTERVAL,
+    IS_NUMBER, LAST_DAY, LVARCHAR, MAX_PAIRS, NOT_A_NUMBER, NULL_NUMBER, Number, SMALLFLOAT, SMALLINT, TUPLE, TUPLE_HEAD,
+    Unpacked, VARCHAR, VARCHAR_HEAD, i16, i32, u32, u64, unpack,
+)
 
 from decimal import MAX_EMAX, MIN_EMIN, Context
 
@@ -74,7 +81,7 @@ cdef extern from *:
     #else
     #define AIOIFX_REMEMBERS 1
     #endif
-    /* Tuples remember their hash since 3.14; zeroed memory would be taken for one. */
+    /* Since 3.14 a tuple stores its hash; zeroed memory would be taken for one. */
     #if PY_VERSION_HEX >= 0x030E0000
     #define AIOIFX_FORGET_HASH(row) (((PyTupleObject *)(row))->ob_hash = -1)
     #else
@@ -87,27 +94,9 @@ cdef extern from *:
 import_datetime()
 
 
-# --- what a field is ------------------------------------------------------------------------------------------------
+# --- fields ---------------------------------------------------------------------------------------------------------
 
-cdef enum Kind:  # aioifx.codecs.base.Kind, number by number
-    OTHER_KIND = 0
-    SMALLINT = 1
-    INTEGER = 2
-    BIGINT = 3
-    INT8 = 4
-    SMALLFLOAT = 5
-    FLOAT = 6
-    DECIMAL = 7
-    DATE = 8
-    DATETIME = 9
-    INTERVAL = 10
-    BOOLEAN = 11
-    CHAR = 12
-    VARCHAR = 13
-    LVARCHAR = 14
-    INTEGRAL = 15
-
-cdef enum Way:  # how a field is decoded: kinds, and what becomes of the others
+cdef enum Way:  # how a field is decoded: a Kind, or one of these
     WAY_OF_MOMENT = 20  # DATETIME with a year and an hour: datetime
     WAY_OF_DAY  # YEAR TO DAY: date
     WAY_OF_CLOCK  # from HOUR to MINUTE or further: time
@@ -124,26 +113,21 @@ cdef enum Unit:  # aioifx.sqltypes.Unit
     FRACTION = 12
 
 cdef enum Text:
-    LATIN1  # every byte is its character
+    LATIN1  # each byte is one character
     UTF8  # and strict
-    ASCII_FIRST  # bytes below 80 are ASCII wherever they begin a character
+    ASCII_FIRST  # bytes below 0x80 are ASCII where they begin a character
     FOREIGN
 
 cdef enum:
-    TUPLE = 14
-    TUPLE_HEAD = 8
-    VARCHAR_HEAD = 1
-    ENVELOPE_HEAD = 5
     DEFAULT_SCALE = 255  # of DECIMAL(p): the point floats
     WRITTEN_OUT = 32  # digits up to which whole numbers of DECIMAL(p) have no exponent
-    MAX_PAIRS = 20  # base-100 fields that are longer are left to Python
-    MAX_TEXT = 448  # of a Decimal: sign, 126 digits, point, 254 digits, and some
+    MAX_SPELLED = 448  # characters of a Decimal: sign, 126 digits, point, 254 digits, and some
 
 cdef struct Field:
     int way
-    int head  # bytes that tell the size of the rest; 0 for a fixed width
+    int head  # bytes that give the size of the rest; 0 for a fixed width
     int64_t width  # of a fixed field
-    bint strip  # CHAR: without its trailing blanks
+    bint strip  # CHAR: trailing blanks are removed
     int scale  # DECIMAL: digits after the point, or DEFAULT_SCALE
     int highest  # base 100: pairs before the point
     int lead  # INTERVAL: pairs of the first unit
@@ -152,26 +136,9 @@ cdef struct Field:
     int fraction  # pairs after the point
     PyObject* decode  # the codec's; a reference that the decoder holds
 
-cdef struct Number:  # 0.pairs times 100 to the exponent
-    bint negative
-    int exponent
-    int used  # pairs up to the last one that is not zero
-    uint8_t pairs[MAX_PAIRS]
 
 
-# --- bytes ----------------------------------------------------------------------------------------------------------
-
-cdef inline int16_t i16(const uint8_t* p) noexcept nogil:
-    return <int16_t>(<int>p[0] << 8 | p[1])
-
-
-cdef inline uint32_t u32(const uint8_t* p) noexcept nogil:
-    return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | <uint32_t>p[3]
-
-
-cdef inline uint64_t u64(const uint8_t* p) noexcept nogil:
-    return <uint64_t>u32(p) << 32 | u32(p + 4)
-
+# --- objects --------------------------------------------------------------------------------------------------------
 
 cdef inline PyObject* none() noexcept:
     Py_INCREF(Py_None)
@@ -194,7 +161,7 @@ cdef inline PyObject* int8_of(const uint8_t* p) noexcept:
 
 
 cdef inline PyObject* single_of(const uint8_t* p) noexcept:
-    """Only the pattern of all ones is NULL; any other NaN is a value, with the bits that Python would give it."""
+    """The pattern of all ones is NULL. Any other NaN is a value; its bits are those that Python makes of it."""
     cdef uint32_t bits = u32(p)
     cdef float value
     if bits == 0xFFFFFFFF:
@@ -230,39 +197,6 @@ cdef inline PyObject* boolean_of(const uint8_t* p, int64_t size) noexcept:
 
 # --- base 100: DECIMAL, MONEY, DATETIME, INTERVAL -------------------------------------------------------------------
 
-cdef enum Spelling:
-    NO_NUMBER
-    NULL_NUMBER
-    SPELT
-
-cdef inline Spelling spell(const uint8_t* p, int64_t width, Number* number) noexcept nogil:
-    """Head and pairs -> number, as base100.unpack has it; *width* is at most MAX_PAIRS + 1."""
-    cdef int count = <int>width - 1
-    cdef int head = p[0]
-    cdef int used = count
-    cdef int index
-    while used and not p[used]:
-        used -= 1
-    number.used = used
-    number.negative = not head & 0x80
-    if not number.negative:
-        number.exponent = head - 0xC0
-        for index in range(used):
-            number.pairs[index] = p[1 + index]
-            if p[1 + index] > 99:
-                return NO_NUMBER
-        return SPELT
-    if not used:
-        return NO_NUMBER if head else NULL_NUMBER
-    number.exponent = (head ^ 0x7F) - 64
-    for index in range(used):
-        if p[1 + index] > 99:
-            return NO_NUMBER
-        number.pairs[index] = 99 - p[1 + index]
-    number.pairs[used - 1] += 1
-    return SPELT
-
-
 cdef char DIGITS[200]  # pair -> its two digits
 for _pair in range(100):
     DIGITS[2 * _pair] = 48 + _pair // 10
@@ -273,54 +207,54 @@ cdef PyObject* number_from = <PyObject*>_number_from
 
 
 cdef enum:
-    SHORT = 3  # pairs of a number that is worth remembering: zeros, prices, rates
+    SHORT = 3  # pairs of a number that is cached: zeros, prices, rates
     KNOWN_NUMBERS = 1_024
 
 cdef struct KnownNumber:
     uint64_t key
     PyObject* value
 
-cdef KnownNumber known_numbers[KNOWN_NUMBERS]  # rule 4
+cdef KnownNumber known_numbers[KNOWN_NUMBERS]  # invariant 4
 
 
 cdef inline uint64_t key_of(const Number* number, int scale) noexcept nogil:
-    """All that a short number's Decimal depends on."""
+    """All that the Decimal of a short number depends on."""
     cdef uint64_t key = <uint64_t>scale << 16 | <uint64_t>(number.exponent + 64) << 8 | number.negative
     cdef int index
     for index in range(SHORT):
-        key = key << 8 | (number.pairs[index] if index < number.used else 0)
+        key = key << 8 | (number.pairs[index] if index < number.count else 0)
     return key
 
 
 cdef PyObject* decimal_of(const Field* field, const uint8_t* p) noexcept:
-    """A Decimal; many rows share a short one. Digits beyond the column's scale: falls back to the reference."""
+    """A Decimal; short ones are shared. Digits beyond the column's scale need the reference."""
     cdef Number number
     cdef KnownNumber* known
     cdef uint64_t key
     cdef int scale
     cdef PyObject* value
-    cdef Spelling spelling = spell(p, field.width, &number)
-    if spelling == NULL_NUMBER:
+    cdef Unpacked unpacked = unpack(p, field.width, &number)
+    if unpacked == NULL_NUMBER:
         return none()
-    if spelling == NO_NUMBER:
+    if unpacked == NOT_A_NUMBER:
         return NULL
-    scale = 2 * number.used - 2 * number.exponent
-    if number.used and number.pairs[number.used - 1] % 10 == 0:
+    scale = 2 * number.count - 2 * number.exponent
+    if number.count and number.pairs[number.count - 1] % 10 == 0:
         scale -= 1
     if field.scale != DEFAULT_SCALE:
-        if number.used and scale > field.scale:
+        if number.count and scale > field.scale:
             return NULL
         scale = field.scale
-    elif not number.used:
+    elif not number.count:
         number.exponent = scale = 0
     elif number.exponent >= field.width and 2 * number.exponent > WRITTEN_OUT:
         return NULL
     elif scale < 0:
         scale = 0
-    if not REMEMBERS or number.used > SHORT:
+    if not REMEMBERS or number.count > SHORT:
         return new_decimal(&number, scale)
     key = key_of(&number, field.scale)
-    known = &known_numbers[key * <uint64_t>0x9E3779B97F4A7C15 >> 54]  # multiplied, all bits of the key tell
+    known = &known_numbers[key * <uint64_t>0x9E3779B97F4A7C15 >> 54]  # every bit of the key counts
     if known.value == NULL or known.key != key:
         value = new_decimal(&number, scale)
         if value == NULL:
@@ -338,25 +272,25 @@ cdef enum:
 
 
 cdef inline PyObject* integral_of(const Field* field, const uint8_t* p) noexcept:
-    """A DECIMAL of scale 0 as int; long ones are left to Python, and so is what has digits after the point."""
+    """A DECIMAL of scale 0 as int. Long ones are decoded in Python; digits after the point need the reference."""
     cdef Number number
     cdef int64_t amount = 0
     cdef int index
-    cdef Spelling spelling = spell(p, field.width, &number)
-    if spelling == NULL_NUMBER:
+    cdef Unpacked unpacked = unpack(p, field.width, &number)
+    if unpacked == NULL_NUMBER:
         return none()
-    if spelling == NO_NUMBER or (number.used and number.used > number.exponent):
+    if unpacked == NOT_A_NUMBER or (number.count and number.count > number.exponent):
         return NULL
-    if number.used and number.exponent > LONG_PAIRS:
+    if number.count and number.exponent > LONG_PAIRS:
         return by_python(field.decode, p, field.width)
-    for index in range(number.exponent if number.used else 0):
-        amount = amount * 100 + (number.pairs[index] if index < number.used else 0)
+    for index in range(number.exponent if number.count else 0):
+        amount = amount * 100 + (number.pairs[index] if index < number.count else 0)
     return PyLong_FromLongLong(-amount if number.negative else amount)
 
 
 cdef PyObject* new_decimal(const Number* number, int scale) noexcept:
-    """By way of its text; *scale* is the number of digits after the point."""
-    cdef char text[MAX_TEXT]
+    """A Decimal, from its text; *scale* is the number of digits after the point."""
+    cdef char text[MAX_SPELLED]
     cdef char* to = text
     cdef int index, place
     if number.negative:
@@ -366,14 +300,14 @@ cdef PyObject* new_decimal(const Number* number, int scale) noexcept:
         to[0] = c"0"
         to += 1
     for index in range(number.exponent):
-        memcpy(to, DIGITS + 2 * (number.pairs[index] if index < number.used else 0), 2)
+        memcpy(to, DIGITS + 2 * (number.pairs[index] if index < number.count else 0), 2)
         to += 2
     if scale:
         to[0] = c"."
         to += 1
         for index in range((scale + 1) // 2):
             place = number.exponent + index
-            memcpy(to, DIGITS + 2 * (number.pairs[place] if 0 <= place < number.used else 0), 2)
+            memcpy(to, DIGITS + 2 * (number.pairs[place] if 0 <= place < number.count else 0), 2)
             to += 2
         to -= scale & 1
     return decimal_from(text, to - text)
@@ -387,26 +321,26 @@ cdef inline PyObject* decimal_from(const char* text, Py_ssize_t size) noexcept:
     memcpy(PyUnicode_DATA(spelt), text, size)
     value = PyObject_CallOneArg(number_from, spelt)
     Py_DECREF(spelt)
-    if value != NULL and PyObject_IS_GC(value):  # since 3.13, for the sake of its class; see Decoder._new_row
+    if value != NULL and PyObject_IS_GC(value):  # since 3.13, as it refers to its class; see Decoder._new_row
         PyObject_GC_UnTrack(value)
     return value
 
 
-cdef inline Spelling spread(const Field* field, const uint8_t* p, bint* negative, uint8_t* pairs) noexcept nogil:
-    """Every pair of a qualifier, those restored that the sender left out; *pairs* holds MAX_PAIRS of them."""
+cdef inline Unpacked spread(const Field* field, const uint8_t* p, bint* negative, uint8_t* pairs) noexcept nogil:
+    """All pairs of a qualifier, with those that the sender left out; *pairs* has room for MAX_PAIRS."""
     cdef Number number
     cdef int lead
-    cdef Spelling spelling = spell(p, field.width, &number)
-    if spelling != SPELT:
-        return spelling
+    cdef Unpacked unpacked = unpack(p, field.width, &number)
+    if unpacked != IS_NUMBER:
+        return unpacked
     lead = field.highest - number.exponent
-    if number.used and (lead < 0 or lead + number.used > field.width - 1):
-        return NO_NUMBER
+    if number.count and (lead < 0 or lead + number.count > field.width - 1):
+        return NOT_A_NUMBER
     memset(pairs, 0, MAX_PAIRS)
-    if number.used:
-        memcpy(pairs + lead, number.pairs, number.used)
+    if number.count:
+        memcpy(pairs + lead, number.pairs, number.count)
     negative[0] = number.negative
-    return SPELT
+    return IS_NUMBER
 
 
 cdef inline int microseconds(const uint8_t* pairs, int count) noexcept nogil:
@@ -424,10 +358,10 @@ cdef PyObject* moment_of(const Field* field, const uint8_t* p) noexcept:
     """DATETIME; an invalid date or time raises ValueError, on which the caller falls back to the reference."""
     cdef uint8_t pairs[MAX_PAIRS]
     cdef bint negative = False
-    cdef Spelling spelling = spread(field, p, &negative, pairs)
-    if spelling == NULL_NUMBER:
+    cdef Unpacked unpacked = spread(field, p, &negative, pairs)
+    if unpacked == NULL_NUMBER:
         return none()
-    if spelling == NO_NUMBER or negative:
+    if unpacked == NOT_A_NUMBER or negative:
         return NULL
     if field.way == WAY_OF_CLOCK:
         return PyTime_FromTime(pairs[0], pairs[1], pairs[2], microseconds(pairs + 3, field.fraction))
@@ -448,15 +382,15 @@ cdef inline int64_t seconds_in(int unit) noexcept nogil:
 
 
 cdef PyObject* span_of(const Field* field, const uint8_t* p) noexcept:
-    """INTERVAL: seconds and microseconds, 10**10 of the first unit at most, so 64 bits hold them."""
+    """INTERVAL in seconds and microseconds; 64 bits suffice for 10**10 of its first unit."""
     cdef uint8_t pairs[MAX_PAIRS]
     cdef bint negative = False
     cdef int64_t amount = 0, total, days
     cdef int index, unit, micro, place = field.lead
-    cdef Spelling spelling = spread(field, p, &negative, pairs)
-    if spelling == NULL_NUMBER:
+    cdef Unpacked unpacked = spread(field, p, &negative, pairs)
+    if unpacked == NULL_NUMBER:
         return none()
-    if spelling == NO_NUMBER:
+    if unpacked == NOT_A_NUMBER:
         return NULL
     for index in range(field.lead):
         amount = amount * 100 + pairs[index]
@@ -479,8 +413,6 @@ cdef PyObject* span_of(const Field* field, const uint8_t* p) noexcept:
 # --- DATE -----------------------------------------------------------------------------------------------------------
 
 cdef enum:
-    FIRST_DAY = -693_594  # 0001-01-01; day 0 is 1899-12-31
-    LAST_DAY = 2_958_464  # 9999-12-31
     NULL_DAY = -2_147_483_648
     KNOWN_DAYS = 4_096
 
@@ -488,14 +420,14 @@ cdef struct KnownDay:
     int32_t day
     PyObject* date
 
-cdef KnownDay known_days[KNOWN_DAYS]  # eleven years, each day at its own place; rule 4
+cdef KnownDay known_days[KNOWN_DAYS]  # eleven years, each day at its own place; invariant 4
 
 cdef int BEFORE_MONTH[13]  # days of a year before each month, the year beginning with March
 BEFORE_MONTH[:] = [0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337, 367]
 
 
 cdef PyObject* date_of(int32_t day) noexcept:
-    """A day number's date; many rows share one, which a DATE never notices."""
+    """The date of a day number; rows share it, since dates are immutable."""
     cdef KnownDay* known = &known_days[day & (KNOWN_DAYS - 1)]
     cdef PyObject* date
     if day == NULL_DAY:
@@ -516,7 +448,7 @@ cdef PyObject* date_of(int32_t day) noexcept:
 
 
 cdef PyObject* new_date(int32_t day) noexcept:
-    """The calendar's arithmetic, in years that begin with March, so that a leap day is the last one."""
+    """The date of a day number, by years that begin with March, so that a leap day is the last one."""
     cdef int rest = day - FIRST_DAY + 306  # days since 0000-03-01
     cdef int year = rest // 146_097 * 400
     cdef int centuries, fours, ones, month
@@ -547,7 +479,7 @@ cdef inline bint is_ascii(const uint8_t* p, int64_t size) noexcept nogil:
 
 
 cdef inline PyObject* by_python(PyObject* decode, const uint8_t* p, int64_t size) noexcept:
-    """The shared function, given a copy of the field."""
+    """A field decoded by a function of Python, which gets a copy."""
     cdef PyObject* data = PyBytes_FromStringAndSize(<const char*>p, <Py_ssize_t>size)
     cdef PyObject* value
     if data == NULL:
@@ -596,7 +528,7 @@ cdef class Decoder:
         PyMem_Free(self.fields)
 
     def run(self, data, Py_ssize_t pos, Py_ssize_t end, list rows not None):
-        """Whole SQ_TUPLE messages from *pos* on -> the position after the last that was decoded."""
+        """Decode whole SQ_TUPLE messages from *pos* on; returns the position after the last one."""
         cdef Py_buffer buffer
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
         try:
@@ -611,7 +543,7 @@ cdef class Decoder:
         cdef PyObject* row
         cdef int failed
         while end - pos >= TUPLE_HEAD:
-            size = <int32_t>u32(data + pos + 4)
+            size = i32(data + pos + 4)
             if i16(data + pos) != TUPLE or size < self.least or size + (size & 1) > end - pos - TUPLE_HEAD:
                 break
             row = self._row(data + pos + TUPLE_HEAD, size - self.least)
@@ -631,9 +563,9 @@ cdef class Decoder:
     cdef inline PyObject* _new_row(self) noexcept:
         """An empty row that the cycle collector does not see, now or later.
 
-        Values are scalars: they refer to their class and to nothing else, so no row can be part of a cycle, and a
-        collector that looks at 100,000 of them would only lose time. A value that it may want to see, which only
-        Python's functions could make, has `_row` show the row after all.
+        Values are scalars, which refer to their class only. So a row cannot be part of a cycle, and a collector that
+        visits 100,000 of them only loses time. A function of Python may return a value that can be part of a cycle;
+        then `_row` makes the row visible.
         """
         cdef PyObject* row
         cdef PyTypeObject* row_type
@@ -649,7 +581,7 @@ cdef class Decoder:
         return row
 
     cdef PyObject* _row(self, const uint8_t* p, int64_t spare) noexcept:
-        """A row from its payload; *spare* is what the frame holds beyond self.least."""
+        """A row from its payload; *spare* is the number of bytes beyond self.least."""
         cdef PyObject* row = self._new_row()
         cdef PyObject* value
         cdef const Field* field
@@ -668,10 +600,10 @@ cdef class Decoder:
                     break
                 spare -= size
             if field.way == INTEGER:
-                if <int32_t>u32(p) == NULL_DAY:
+                if i32(p) == NULL_DAY:
                     value = none()
                 else:
-                    value = PyLong_FromLong(<int32_t>u32(p))
+                    value = PyLong_FromLong(i32(p))
             elif field.way == BIGINT:
                 if u64(p) == <uint64_t>1 << 63:
                     value = none()
@@ -685,7 +617,7 @@ cdef class Decoder:
             elif field.way == FLOAT:
                 value = double_of(p)
             elif field.way == DATE:
-                value = date_of(<int32_t>u32(p))
+                value = date_of(i32(p))
             elif field.way == CHAR:
                 value = self._char(field, p)
             elif field.way == DECIMAL:
@@ -733,7 +665,7 @@ cdef class Decoder:
         return by_python(<PyObject*>self.in_code_set, p, size)
 
     cdef inline PyObject* _char(self, const Field* field, const uint8_t* p) noexcept:
-        """CHAR: NULL begins with NUL; a blank is one byte of 20 in each of our code sets but foreign ones."""
+        """CHAR: NULL begins with NUL. A blank is the byte 0x20 in every code set but foreign ones."""
         cdef int64_t size = field.width
         if size and not p[0]:
             return none()
@@ -756,7 +688,7 @@ cdef Text _text_of(code_set) except *:
 
 
 cdef int _check_row_type(row_type) except -1:
-    """Rows are filled without a call of the class, so it may add nothing to tuple's memory or making."""
+    """Raise TypeError unless instances can be made without calling the class: it may add only methods to tuple."""
     cdef PyTypeObject* made
     if not isinstance(row_type, type) or not issubclass(row_type, tuple):
         raise TypeError("a row's class must be tuple or a subclass")
@@ -773,7 +705,7 @@ cdef int _check_row_type(row_type) except -1:
 
 
 cdef int _plan(Field* field, codec) except -1:
-    """What `_row` knows of a field; a width that its way would not read exactly is Python's."""
+    """Fill in *field* for `_row`. A field whose width is not the one that its way reads is decoded in Python."""
     cdef int kind = codec.kind
     field.head = codec.head
     field.width = codec.head or codec.width
@@ -810,7 +742,7 @@ cdef int _plan_qualified(Field* field, int kind, int encoded) except -1:
     field.first = first
     field.last = last if last <= SECOND else FRACTION
     field.fraction = (last - SECOND + 1) // 2 if last > SECOND else 0
-    leading = digits - (last - first)  # of the first unit; unless that is FRACTION, which has none in front
+    leading = digits - (last - first)  # digits of the first unit, unless that is FRACTION
     if first == FRACTION or first % 2 or leading < 1:
         return 0
     field.lead = (leading + 1) // 2

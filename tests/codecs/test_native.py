@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
+import importlib
 import importlib.util
 import os
 import random
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -15,6 +17,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -658,3 +661,47 @@ def test_rows_of_very_many_columns_are_the_same_from_each(monkeypatch: pytest.Mo
     monkeypatch.setattr("aioifx.codecs.rows.make_decoder", native.pure_decoder)
     assert RowDecoder(columns, UTF8)(bytearray(whole), 0, len(whole), rows) == len(whole)
     assert rows == [row] * 4
+
+
+# --- numbers that are written in Cython, too ------------------------------------------------------------------------
+
+SPEEDUPS = Path(native.__file__).parents[1] / "_speedups"
+from_source = pytest.mark.skipif(
+    not (SPEEDUPS / "common.pxd").is_file(), reason="sources are in a clone only"
+)
+
+
+def named(name: str) -> Any:
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@from_source
+@pytest.mark.parametrize(
+    ("source", "enum", "prefix"),
+    [
+        ("common.pxd", "aioifx.codecs.base.Kind", ""),
+        ("common.pxd", "aioifx.wire.opcodes.Op", ""),
+        ("param_encoder.pyx", "aioifx.codecs.param_plan.PackOp", ""),
+        ("column_decoder.pyx", "aioifx.codecs.arrow_layout.Layout", "AS_"),
+    ],
+)
+def test_the_kernels_enums_are_those_of_python(source: str, enum: str, prefix: str) -> None:
+    text = (SPEEDUPS / source).read_text("utf-8")
+    (block,) = re.findall(rf"cdef enum[^#\n]*# {re.escape(enum)}\n((?:    .+\n)+)", text)
+    members: dict[str, int] = {}
+    number = -1
+    for name, value in re.findall(r"\b([A-Z]\w+)(?: = (\d+))?", block):
+        number = members[name.removeprefix(prefix)] = int(value) if value else number + 1
+    known = {member.name: member.value for member in named(enum)}
+    assert len(members) > 5
+    assert members.items() <= known.items()
+
+
+@from_source
+def test_the_kernels_constants_are_those_of_python() -> None:
+    text = (SPEEDUPS / "common.pxd").read_text("utf-8")
+    constants = re.findall(r"^    ([A-Z_]+) = ([-\d_]+)  # (aioifx\.[\w.]+)$", text, re.MULTILINE)
+    assert {name for name, _, _ in constants} >= {"DAY_ZERO", "FIRST_DAY", "LAST_DAY", "MAX_TEXT"}
+    for name, value, path in constants:
+        assert int(value) == named(path), name
