@@ -9,7 +9,8 @@ from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.api.retry import Retry
 from aioifx.client.api.transaction import Transaction
 from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat
-from aioifx.client.config.options import ConnectOptions, parse_dsn
+from aioifx.client.config.options import ConnectOptions
+from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect.connect import connect
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.stream import Stream

@@ -26,7 +26,8 @@ else:
     except ImportError as error:
         raise ImportError("aioifx.dask needs Dask: pip install 'aioifx[dask]'", name="dask") from error
 
-from aioifx.client.config.options import AllOptionFields, resolve
+from aioifx.client.config.options import AllOptionFields
+from aioifx.client.config.resolve import resolve
 from aioifx.client.connect.connect import connect
 from aioifx.errors import InterfaceError
 from aioifx.partitions import Partition, Source, cut_at, plan

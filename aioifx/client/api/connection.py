@@ -12,11 +12,11 @@ from aioifx.client.api.cursor import Cursor
 from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.api.queries import Queries
 from aioifx.client.api.transaction import Transaction, commit_work, rollback_work
-from aioifx.client.config.checks import check_flag, check_row_factory
+from aioifx.client.config.checks import check_flag, check_row_factory, check_wait
 from aioifx.client.config.isolation import Isolation
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.execution.stream import Stream
-from aioifx.client.session.dispatcher import Stats, check_wait
+from aioifx.client.session.dispatcher import Stats
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import LogMode, Session
 from aioifx.client.sql.placeholders import named_statement

@@ -12,7 +12,7 @@ from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, o
 from aioifx.client.bulk.temporal_text import ISO_DATES, check_dbdate
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
-from aioifx.client.config.checks import check_flag
+from aioifx.client.config.checks import check_flag, check_timeout
 from aioifx.client.execution.execute import (
     RECORDS,
     TUPLES,
@@ -31,7 +31,6 @@ from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.statement_cache import Action, StatementCache
 from aioifx.client.execution.stream import Stream
-from aioifx.client.session.dispatcher import check_timeout
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
 from aioifx.errors import InterfaceError

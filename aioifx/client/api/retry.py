@@ -16,6 +16,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeGuard, TypeVar, cast, overload
 
+from aioifx.client.config.checks import check_seconds, check_whole
 from aioifx.errors import DatabaseError, InterfaceError
 
 P = ParamSpec("P")
@@ -58,9 +59,9 @@ class Retry:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        _check_attempts(attempts)
-        _check_seconds("delay", delay)
-        _check_seconds("max_delay", max_delay)
+        check_whole("attempts", attempts, 1)
+        check_seconds("delay", delay, zero=True)
+        check_seconds("max_delay", max_delay, zero=True)
         if not isinstance(jitter, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InterfaceError("jitter: expected True or False")
         self.attempts = attempts
@@ -151,17 +152,3 @@ def _is_exception_class(one: object) -> TypeGuard[type[BaseException]]:
 
 def _leaves_doubt(error: Exception) -> bool:
     return isinstance(error, DatabaseError) and error.outcome_unknown
-
-
-def _check_attempts(attempts: object) -> None:
-    if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1:
-        raise InterfaceError("attempts: expected a whole number above 0")
-
-
-def _check_seconds(name: str, seconds: object) -> None:
-    if (
-        not isinstance(seconds, (int, float))
-        or isinstance(seconds, bool)
-        or not 0 <= seconds <= sys.float_info.max
-    ):
-        raise InterfaceError(f"{name}: expected a number of seconds")

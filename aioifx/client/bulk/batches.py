@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from aioifx.client.bulk.sources import SourceReader
+from aioifx.client.config.checks import check_whole
 from aioifx.client.execution.insert_cursor import MAX_ROWS, InsertCursor
-from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Row
 
 BATCH_SIZE: Final = 128 * 1024
@@ -33,10 +33,8 @@ class Batch:
 
 def check_block(block: object) -> None:
     """Raise InterfaceError unless the option *block* is a valid number of rows for SQ_PUT."""
-    if block is None:
-        return
-    if not isinstance(block, int) or not 1 <= block <= MAX_ROWS:
-        raise InterfaceError(f"block: expected 1 to {MAX_ROWS} rows, got {block!r:.40}")
+    if block is not None:
+        check_whole("block", block, 1, MAX_ROWS)
 
 
 class Batches:

@@ -16,7 +16,7 @@ Role: TypeAlias = Literal["any", "primary", "secondary"]
 ROLES: Final = get_args(Role)
 
 _DIGITS: Final = re.compile(r"[0-9]{1,5}")
-_MAX_PORT: Final = 65535
+MAX_PORT: Final = 65535
 _NO_HOST: Final = frozenset("@/,[]|=?#'\"\\<>{}")
 """Characters that no host name or address has, and that a quoting mistake may put there."""
 
@@ -52,15 +52,15 @@ def addresses(hosts: str, port: int, servers: str) -> tuple[Address, ...]:
               servers: one name for all hosts, or one for each.
     Raises:   InterfaceError: the message begins with the option and shows none of its text.
     """
-    places = _places(hosts)
+    found = _split_hosts(hosts)
     names = names_in("server", servers)
     if len(names) == 1:
-        names *= len(places)
-    if len(names) != len(places):
+        names *= len(found)
+    if len(names) != len(found):
         raise InterfaceError(
-            f"server: expected one name or {len(places)}, one for each host, got {len(names)}"
+            f"server: expected one name or {len(found)}, one for each host, got {len(names)}"
         )
-    return tuple(Address(host, own or port, name) for (host, own), name in zip(places, names, strict=True))
+    return tuple(Address(host, own or port, name) for (host, own), name in zip(found, names, strict=True))
 
 
 def names_in(option: str, text: str) -> tuple[str, ...]:
@@ -74,23 +74,27 @@ def names_in(option: str, text: str) -> tuple[str, ...]:
     return names
 
 
-def _places(hosts: str) -> tuple[tuple[str, int | None], ...]:
+def _split_hosts(hosts: str) -> tuple[tuple[str, int | None], ...]:
     if hosts.count(":") > 1 and "," not in hosts and not hosts.startswith("["):
         return ((_host(hosts), None),)  # a bare IPv6 address
-    return tuple(_place(part) for part in names_in("host", hosts))
+    parts = map(split_host, names_in("host", hosts))
+    return tuple((_host(host), _port(port) if port else None) for host, port in parts)
 
 
-def _place(text: str) -> tuple[str, int | None]:
+def split_host(text: str) -> tuple[str, str]:
+    """Host and port of ``host``, ``host:port``, ``[v6]`` or ``[v6]:port``; a missing one is empty.
+
+    Raises:   InterfaceError: brackets do not match, or a colon is outside them.
+    """
     if text.startswith("["):
         host, bracket, port = text[1:].partition("]")
         if not bracket or port[:1] not in ("", ":"):
             raise InterfaceError("host: expected [address] or [address]:port for an IPv6 address in brackets")
-        port = port.removeprefix(":")
-    else:
-        host, _, port = text.partition(":")
-        if ":" in port:
-            raise InterfaceError("host: expected an IPv6 address among several hosts in brackets")
-    return _host(host), _port(port) if port else None
+        return host, port.removeprefix(":")
+    host, _, port = text.partition(":")
+    if ":" in port:
+        raise InterfaceError("host: expected an IPv6 address in brackets")
+    return host, port
 
 
 def _host(text: str) -> str:
@@ -102,8 +106,8 @@ def _host(text: str) -> str:
 
 
 def _port(text: str) -> int:
-    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= _MAX_PORT:
-        raise InterfaceError(f"port: expected a whole number from 1 to {_MAX_PORT}")
+    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= MAX_PORT:
+        raise InterfaceError(f"port: expected a whole number from 1 to {MAX_PORT}")
     return int(text)
 
 
@@ -123,9 +127,9 @@ def redirect_target(text: str) -> Address | None:
         parts = text.rpartition("=")[2].split("|")
     if len(parts) != 3 or not parts[0].strip():
         return None
-    server, *place = parts
+    server, host, port = parts
     try:
-        return Address(_host(place[0].strip()), _port(place[1].strip()), server.strip())
+        return Address(_host(host.strip()), _port(port.strip()), server.strip())
     except InterfaceError:
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar, cast
@@ -93,14 +94,43 @@ def check_locale(name: str, locale: object, errors: object) -> None:
         raise InterfaceError(f"{name}: {error}") from None
 
 
-def check_whole(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InterfaceError(f"{name}: expected a whole number from {low} to {high}")
+def check_whole(name: str, value: object, low: int, high: int | None = None, *, show: bool = True) -> None:
+    """Raise InterfaceError unless *value* is an int from *low* to *high*; None: no upper limit.
+
+    Args:     show: False keeps a number out of the message, since it may be a piece of a badly quoted password.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        found = f", got {type(value).__name__}"
+    elif value < low or (high is not None and value > high):
+        found = f", got {value!r:.40}" if show else ""
+    else:
+        return
+    limits = f"{low} or more" if high is None else f"from {low} to {high}"
+    raise InterfaceError(f"{name}: expected a whole number{',' if high is None else ''} {limits}{found}")
 
 
-def check_seconds(name: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= sys.float_info.max:
-        raise InterfaceError(f"{name}: expected a number of seconds above 0")
+def check_seconds(name: str, value: object, *, zero: bool = False) -> None:
+    """Raise InterfaceError unless *value* is a finite number above 0, or also 0 with *zero*."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        found = type(value).__name__
+    elif 0 < value <= sys.float_info.max or (zero and value == 0):
+        return
+    else:
+        found = f"{value!r:.40}"
+    limit = ", 0 or more" if zero else " above 0"
+    raise InterfaceError(f"{name}: expected a number of seconds{limit}, got {found}")
+
+
+def check_timeout(timeout: object) -> None:
+    """Raise InterfaceError unless *timeout* is None or a valid time limit of a call, in seconds."""
+    if timeout is not None:
+        check_seconds("timeout", timeout)
+
+
+def check_wait(timeout: object) -> None:
+    """Raise InterfaceError unless *timeout* is None or a number of seconds to wait; 0 does not wait."""
+    if timeout is not None and timeout != math.inf:
+        check_seconds("timeout", timeout, zero=True)
 
 
 def check_keepalive(value: object) -> None:
@@ -124,7 +154,7 @@ def check_keepalive(value: object) -> None:
 
 def check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise InterfaceError(f"{name}: expected True or False")
+        raise InterfaceError(f"{name}: expected True or False, got {type(value).__name__}")
 
 
 def check_tls(ssl: object, ca: str, cert: str, key: str) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from aioifx.client.config.addresses import split_host
 from aioifx.errors import InterfaceError
 
 _URL: Final = "informix://"
@@ -187,15 +188,7 @@ def _put_address(parts: Parts, address: str) -> None:
     if "," in address:
         parts.put("host", _unquoted("host", address))
         return
-    if address.startswith("["):
-        host, bracket, port = address[1:].partition("]")
-        if not bracket or port[:1] not in ("", ":"):
-            raise InterfaceError("host: expected [address] or [address]:port for an IPv6 address in brackets")
-        port = port.removeprefix(":")
-    else:
-        host, _, port = address.partition(":")
-        if ":" in port:
-            raise InterfaceError("host: expected an IPv6 address in brackets")
+    host, port = split_host(address)
     if host:
         parts.put("host", _unquoted("host", host))
     if port:

@@ -1,23 +1,19 @@
-"""ConnectOptions from keywords, DSN and environment, with checks. Never: a socket.
+"""ConnectOptions: every option of a connection with its default and its checks. Never: where a value comes from.
 
 Invariants:
-1. Precedence: keywords, then the DSN, then the process environment, then the defaults.
-2. Every error is found here, before a socket opens, and its message begins with the option's name.
-3. A message shows a value only where it cannot be a piece of a badly quoted password.
+1. Every error is found here, before a socket opens, and its message begins with the option's name.
+2. A message shows a value only where it cannot be a piece of a badly quoted password.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import ssl as tls
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from types import NoneType
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
-from aioifx.client.config.addresses import ROLES, Role, addresses, names_in
+from aioifx.client.config.addresses import MAX_PORT, ROLES, Role, addresses, names_in
 from aioifx.client.config.checks import (
     DEFAULT_LOCALE,
     check_flag,
@@ -30,12 +26,10 @@ from aioifx.client.config.checks import (
     check_whole,
     check_words,
 )
-from aioifx.client.config.dsn import split_dsn
-from aioifx.client.config.environment import OPTION_OF, checked_variables, login_pairs, session_pairs
+from aioifx.client.config.environment import checked_variables, login_pairs, session_pairs
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.tls import context_of
-from aioifx.client.sql.suggest import did_you_mean
 from aioifx.codecs.conversions import (
     PLAIN,
     Conversions,
@@ -127,7 +121,7 @@ class ConnectOptions:
     port: int = DEFAULT_PORT
     """Port of hosts given without one."""
     user: str = ""
-    """Required here; `resolve` defaults to the user of the operating system."""
+    """Required here; in `connect`, it defaults to the user of the operating system."""
     password: Password | None = field(default=None, repr=False)
     """A text is stored as a `Secret`, which repr, `asdict` and pickle do not show."""
     database: str = ""
@@ -188,7 +182,7 @@ class ConnectOptions:
     statement_cache_size: int = 100
     """Statements that stay prepared at the server between calls; 0: none, for no hidden state."""
     pipelining: bool = False
-    """Whether deferred cleanup (CLOSE, RELEASE) is sent together with the next request; see "What is sent"."""
+    """Whether deferred cleanup (CLOSE, RELEASE) is sent together with the next request; see the page Protocol flow."""
     keepalive: bool | tuple[int, int, int] = True
     """Whether TCP detects that the server's machine is gone. Three numbers: idle seconds before the first probe,
     seconds between probes, and unanswered probes until the connection is dropped."""
@@ -223,7 +217,7 @@ class ConnectOptions:
         if not (self.password is None or isinstance(self.password, Secret) or callable(self.password)):
             check_text("password", self.password, code_set)
             object.__setattr__(self, "password", Secret(self.password))
-        check_whole("port", self.port, 1, 65535)
+        check_whole("port", self.port, 1, MAX_PORT, show=False)
         if self.host:
             addresses(self.host, self.port, self.server)
         self._check_cluster(code_set)
@@ -237,8 +231,7 @@ class ConnectOptions:
         check_tls(self.ssl, self.ssl_ca, self.ssl_cert, self.ssl_key)
         if self.command_timeout is not None:
             check_seconds("command_timeout", self.command_timeout)
-        if self.cancel_timeout != 0:
-            check_seconds("cancel_timeout", self.cancel_timeout)
+        check_seconds("cancel_timeout", self.cancel_timeout, zero=True)
         for name in ("autocommit", "read_only"):
             check_flag(name, getattr(self, name))
         isolation_clause(self.isolation)
@@ -367,206 +360,3 @@ def _session_variables(
         # JDBC, the only client recorded with such fetches, announces them here (observed: session.json).
         variables.setdefault("FET_BUF_SIZE", str(fetch_size))
     return session_pairs(variables)
-
-
-# -- sources of values ------------------------------------------------------------------------------------------------
-
-
-def resolve(
-    dsn: str | None,
-    options: AllOptionFields,
-    environ: Mapping[str, str] = os.environ,
-    *,
-    also: Collection[str] = (),
-) -> ConnectOptions:
-    """Merge keywords, DSN, process environment and defaults.
-
-    Args:     also: further keywords of the calling function, for hints.
-    Raises:   InterfaceError: an option is unknown, missing, invalid, or contradicts another.
-    """
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    for name in options:
-        _check_known(name, also)
-    variables = dict(checked_variables(given.pop("environment", {})))
-    if dsn is not None:
-        if not isinstance(dsn, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError(f"dsn: expected a str, got {type(dsn).__name__}")
-        from_dsn = split_dsn(dsn)
-        variables = {**checked_variables(from_dsn.environment), **variables}
-        for name, text in from_dsn.options.items():
-            if name == "service":  # ODBC's option for the port, by service name
-                given.setdefault("port", _port_of(text))
-                continue
-            _check_known(name)
-            given.setdefault(name, _from_text(name, text))
-    _add_environ(given, variables, environ)
-    if "fetch_size" not in given and (size := variables.get("FET_BUF_SIZE")) is not None:
-        # As in JDBC: the variable sets the buffer, and less than 4096 is ignored (observed: select.json).
-        given["fetch_size"] = max(_whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
-    if not given.get("user"):
-        given["user"] = _operating_system_user(environ)
-    # The types of keyword values are not checked here; ConnectOptions checks them.
-    return ConnectOptions(environment=variables, **given)
-
-
-_PLAIN: Final = (str, int, float, bool, NoneType)
-"""Types whose values are fully described by equality."""
-_MAX_KNOWN: Final = 16
-_known: Final[dict[object, tuple[ConnectOptions, dict[str, str | None]]]] = {}
-"""Result by arguments, with the environment variables that it depends on."""
-
-
-class _Noted(Mapping[str, str]):
-    """The process environment; records which variables were read."""
-
-    def __init__(self) -> None:
-        self.asked: dict[str, str | None] = {}
-
-    def __getitem__(self, name: str) -> str:
-        self.asked[name] = os.environ.get(name)
-        return os.environ[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(os.environ)
-
-    def __len__(self) -> int:
-        return len(os.environ)
-
-
-def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
-    """`resolve`, cached by its arguments. The result must not be modified."""
-    values = tuple(options.values())
-    kinds = tuple(map(type, values))  # True is 1 for a dict
-    if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
-        return resolve(dsn, options)
-    said = (dsn, tuple(options), values, kinds)
-    found = _known.get(said)
-    if found is not None and all(os.environ.get(name) == value for name, value in found[1].items()):
-        return found[0]
-    noted = _Noted()
-    resolved = resolve(dsn, options, noted)
-    if len(_known) >= _MAX_KNOWN:
-        _known.clear()
-    _known[said] = resolved, noted.asked
-    return resolved
-
-
-def parse_dsn(dsn: str) -> ConnectOptions:
-    """The options that ``connect(dsn)`` would use if the process environment were empty.
-
-    *dsn* is ``informix://user:password@host:port/database?server=name&option=value&VARIABLE=value``, a JDBC URL
-    (``jdbc:informix-sqli:`` or ``jdbc:informix:``) or an ODBC connection string (``HOST=...;SERVER=...``).
-    """
-    return resolve(dsn, {}, {})
-
-
-def _add_environ(given: dict[str, Any], variables: dict[str, str], environ: Mapping[str, str]) -> None:
-    """Add options from the process environment that neither keywords nor DSN set."""
-    for variable, name in OPTION_OF.items():
-        if name not in given and environ.get(variable):
-            given[name] = _from_text(name, environ[variable])
-    if environ.get("DBDATE") and not variables.keys() & {"DBDATE", "GL_DATE"}:
-        variables.update(checked_variables({"DBDATE": environ["DBDATE"]}))
-    if "sqlhosts" not in given and not given.get("host"):
-        if environ.get("INFORMIXSQLHOSTS"):
-            given["sqlhosts"] = environ["INFORMIXSQLHOSTS"]
-        elif environ.get("INFORMIXDIR"):
-            given["sqlhosts"] = os.path.join(environ["INFORMIXDIR"], "etc", "sqlhosts")
-    seconds = variables.get("INFORMIXCONTIME") or environ.get("INFORMIXCONTIME")
-    if "connect_timeout" not in given and seconds:
-        given["connect_timeout"] = float(_whole_from_text("INFORMIXCONTIME", seconds))
-        check_seconds("INFORMIXCONTIME", given["connect_timeout"])
-
-
-def _operating_system_user(environ: Mapping[str, str]) -> str:
-    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
-        if name := environ.get(variable):
-            return name
-    from getpass import getuser  # imported here because it is rarely needed
-
-    try:
-        return getuser()
-    except (OSError, KeyError, ImportError):
-        raise InterfaceError("user: missing, and the operating system does not provide one") from None
-
-
-_OTHERS_NAMES: Final = {
-    "timeout": "connect_timeout", "login_timeout": "connect_timeout", "username": "user", "passwd": "password",
-    "pwd": "password", "hostname": "host", "db": "database", "dbname": "database", "url": "dsn", "uri": "dsn",
-    "connection_string": "dsn", "encoding": "db_locale", "charset": "db_locale", "tls": "ssl", "minsize": "min_size",
-    "maxsize": "max_size", "pool_size": "max_size", "retries": "connect_retries", "query_timeout": "command_timeout",
-}  # fmt: skip
-"""Option names of other clients, with the names here."""
-
-
-def _check_known(name: str, also: Collection[str] = ()) -> None:
-    fields = AllOptionFields.__annotations__
-    if name in fields:
-        return
-    meant = _OTHERS_NAMES.get(name)
-    hint = f"; did you mean {meant!r}?" if meant else did_you_mean(name, ("dsn", *fields, *also))
-    if meant in ("min_size", "max_size") and meant not in also:
-        hint = f"; {meant} is an option of create_pool"
-    raise InterfaceError(f"{name}: unknown option{hint}")
-
-
-# -- text of a DSN to a value -----------------------------------------------------------------------------------------
-
-_FLAGS: Final = {
-    "1": True, "true": True, "yes": True, "on": True,
-    "0": False, "false": False, "no": False, "off": False,
-}  # fmt: skip
-
-
-def _from_text(name: str, text: str) -> object:
-    if name in ("port", "fetch_size", "statement_cache_size", "connect_retries"):
-        return _whole_from_text(name, text)
-    if name in ("connect_timeout", "command_timeout", "cancel_timeout", "stagger"):
-        try:
-            return float(text)
-        except ValueError:
-            raise InterfaceError(f"{name}: expected a number of seconds") from None
-    if name == "lock_wait":
-        return _lock_wait_from_text(text)
-    if name == "keepalive" and "," in text:
-        return tuple(_whole_from_text(name, part.strip()) for part in text.split(","))
-    if name in (
-        "ssl",
-        "keepalive",
-        "strip_char",
-        "integral_decimals",
-        "pipelining",
-        "autocommit",
-        "read_only",
-    ):
-        if text.lower() not in _FLAGS:
-            raise InterfaceError(f"{name}: expected true or false")
-        return _FLAGS[text.lower()]
-    if name in ("environment", "row_factory", "type_codecs", "adapters"):
-        raise InterfaceError(f"{name}: not supported in a DSN under this name")
-    if name.startswith("ssl_") and not text:
-        # An unset variable in an address must not turn TLS off silently.
-        raise InterfaceError(f"{name}: expected a path, got an empty text")
-    return text
-
-
-def _lock_wait_from_text(text: str) -> float:
-    if text in ("-1", "inf"):
-        return -1
-    return _whole_from_text("lock_wait", text)
-
-
-def _port_of(service: str) -> int:
-    """The port of a service, by number or by name in this machine's list of services."""
-    try:
-        return int(service) if service.isdecimal() else socket.getservbyname(service, "tcp")
-    except (OSError, ValueError, UnicodeError):
-        raise InterfaceError(
-            "SERVICE: expected a port or a name in this machine's list of services"
-        ) from None
-
-
-def _whole_from_text(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
-        raise InterfaceError(f"{name}: expected a whole number in digits")
-    return int(text)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 from aioifx.client.api.connection import Connection, no_attribute
 from aioifx.client.config.addresses import Address, addresses, names_in
 from aioifx.client.config.checks import check_text
-from aioifx.client.config.options import AllOptionFields, ConnectOptions, OptionFields, resolve_again
+from aioifx.client.config.options import AllOptionFields, ConnectOptions, OptionFields
+from aioifx.client.config.resolve import resolve_again
 from aioifx.client.config.secret import Secret
 from aioifx.client.config.sqlhosts import lookup
 from aioifx.client.connect.locales import log_in

@@ -9,10 +9,10 @@ from itertools import chain
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
-from aioifx.client.config.checks import check_flag
+from aioifx.client.config.checks import check_flag, check_timeout
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import Action, StatementCache
-from aioifx.client.session.dispatcher import InFlight, check_timeout
+from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.errors import InterfaceError

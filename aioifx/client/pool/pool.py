@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -10,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, ov
 
 from aioifx.client.api.connection import Connection, no_attribute
 from aioifx.client.api.queries import Queries
-from aioifx.client.config.checks import check_flag, check_whole
-from aioifx.client.config.options import OptionFields, resolve
+from aioifx.client.config.checks import check_flag, check_seconds, check_timeout, check_wait, check_whole
+from aioifx.client.config.options import OptionFields
+from aioifx.client.config.resolve import resolve
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import Action, StatementCache
 from aioifx.client.execution.stream import Stream, release_stream
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.state import Limits
-from aioifx.client.session.dispatcher import InFlight, check_timeout, check_wait
+from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.owner import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
@@ -425,8 +425,8 @@ def create_pool(
         "check_after_idle": check_after_idle,
         "slow_release": 0 if slow_release is None else slow_release,
     }.items():
-        _check_number(what, number)
-    check_whole("max_waiting", max_waiting, 0, 2**31 - 1)
+        check_seconds(what, number, zero=True)
+    check_whole("max_waiting", max_waiting, 0)
     if not (name is None or isinstance(name, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InterfaceError(f"name: expected a str, got {type(name).__name__}")
     check_flag("debug", debug)
@@ -445,15 +445,9 @@ def create_pool(
 _OWN_OPTIONS: Final = [name for name in create_pool.__annotations__ if name not in ("options", "return")]
 
 
-def check_sizes(min_size: object, max_size: object) -> None:
+def check_sizes(min_size: int, max_size: int) -> None:
     """Raise InterfaceError unless these are valid sizes of a pool."""
-    for name, size, least in (("min_size", min_size, 0), ("max_size", max_size, 1)):
-        if not isinstance(size, int) or isinstance(size, bool) or size < least:
-            raise InterfaceError(f"{name}: expected a whole number, {least} or more")
-    if isinstance(min_size, int) and isinstance(max_size, int) and min_size > max_size:
+    check_whole("min_size", min_size, 0)
+    check_whole("max_size", max_size, 1)
+    if min_size > max_size:
         raise InterfaceError(f"min_size: expected at most max_size ({max_size}), got {min_size}")
-
-
-def _check_number(name: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= sys.float_info.max:
-        raise InterfaceError(f"{name}: expected a number, 0 or more")

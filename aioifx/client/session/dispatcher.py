@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
-import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from aioifx.channel import Channel, PendingReply
+from aioifx.client.config.checks import check_timeout
 from aioifx.client.session.owner import Owner
 from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire import requests
@@ -51,30 +50,6 @@ class Stats:
     """Statements prepared, or executed without preparation."""
     rows: int = 0
     """Rows received."""
-
-
-def check_timeout(timeout: object) -> None:
-    """Raise InterfaceError unless *timeout* is None or a valid time limit of a call, in seconds."""
-    if timeout is None:
-        return
-    if (
-        not isinstance(timeout, (int, float))
-        or isinstance(timeout, bool)
-        or not 0 < timeout <= sys.float_info.max
-    ):
-        raise InterfaceError(f"timeout: expected a number of seconds above 0, got {timeout!r:.40}")
-
-
-def check_wait(timeout: object) -> None:
-    """Raise InterfaceError unless *timeout* is None or a number of seconds to wait; 0 does not wait."""
-    if timeout is None or timeout == math.inf:
-        return
-    if (
-        not isinstance(timeout, (int, float))
-        or isinstance(timeout, bool)
-        or not 0 <= timeout <= sys.float_info.max
-    ):
-        raise InterfaceError(f"timeout: expected a number of seconds, 0 or more, got {timeout!r:.40}")
 
 
 class InFlight(PendingReply[T]):

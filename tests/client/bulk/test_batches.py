@@ -82,7 +82,7 @@ async def test_a_block_of_stated_rows_may_be_as_large_as_it_gets() -> None:
 
 @pytest.mark.parametrize("rows", [0, -1, MAX_ROWS + 1])
 def test_a_block_has_as_many_rows_as_one_message_can_count(rows: int) -> None:
-    with pytest.raises(InterfaceError, match="block: expected 1 to 32767 rows"):
+    with pytest.raises(InterfaceError, match=f"block: expected a whole number from 1 to 32767, got {rows}"):
         check_block(rows)
 
 

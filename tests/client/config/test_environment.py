@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.config.options import ConnectOptions, parse_dsn
+from aioifx.client.config.options import ConnectOptions
+from aioifx.client.config.resolve import parse_dsn
 from aioifx.errors import InterfaceError
 
 VECTORS = Path(__file__).parents[2] / "vectors"

@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from aioifx.client.config.options import parse_dsn
+from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.config.secret import Secret
 from aioifx.errors import InterfaceError
 

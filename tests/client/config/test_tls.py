@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from aioifx.client.config.options import parse_dsn
+from aioifx.client.config.resolve import parse_dsn
 from aioifx.errors import InterfaceError
 
 URL = "informix://app:secret@db1:9088/shop?server=ol_shop"

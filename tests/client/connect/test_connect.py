@@ -20,7 +20,7 @@ import trustme
 import aioifx
 import aioifx.server
 from aioifx import Connection
-from aioifx.client.config.options import parse_dsn
+from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect.connect import open_connection
 from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
