@@ -332,7 +332,7 @@ async def test_all_strategies_agree_about_rows_and_checksum(tmp_path: Path) -> N
 
 
 @pytest.mark.exhaustive
-async def test_by_default_it_brings_its_own_server_and_tells_what_that_took(tmp_path: Path) -> None:
+async def test_by_default_it_starts_its_own_server_and_reports_the_time(tmp_path: Path) -> None:
     code, printed = await lab(
         "--rows", "300", "--runs", "1", "--strategies", "stream", "--out", str(tmp_path)
     )
@@ -454,7 +454,7 @@ def summary_of(*cells: Cell) -> Summary:
     )
 
 
-def test_the_readme_tells_every_field_of_the_artifacts() -> None:
+def test_the_readme_describes_every_field_of_the_artifacts() -> None:
     artifacts = README.read_text("utf-8").partition("## Files")[2]
     documented = set(re.findall(r"^\| `(\w+)`", artifacts, re.M))
     classes = (Run, Missing, Summary, Cell, Spread, Limits)

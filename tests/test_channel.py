@@ -118,7 +118,7 @@ async def test_without_a_socket_no_urgent_byte_is_sent(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(("inline", "seen"), [(False, b"beforebehind"), (True, b"before!behind")])
-async def test_an_urgent_byte_goes_beside_the_stream(
+async def test_an_urgent_byte_is_not_part_of_the_stream(
     inline: bool, seen: bytes, forgotten: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A peer that wants it inside of the stream finds it in its place; one that does not, reads the stream alone."""
@@ -366,7 +366,7 @@ async def test_an_error_for_a_cancelled_waiter_ends_the_channel_all_the_same(pai
     [(refusing, "^not SQLI$"), (broken, r"^a reply could not be read \(IndexError\)$")],
     ids=["protocol error", "defect"],
 )
-async def test_what_a_parser_raises_is_told_to_all_who_wait_and_all_who_come(
+async def test_what_a_parser_raises_is_raised_in_all_waiting_and_later_calls(
     pair: Pair, parser_of: Callable[[Inbox], Coroutine[Any, Any, bytes]], message: str
 ) -> None:
     channel, transport = pair
@@ -431,7 +431,7 @@ async def test_end_of_stream_in_the_middle_of_a_reply_is_connection_lost(pair: P
         await channel.expect(line(channel.inbox))
 
 
-async def test_a_peer_that_never_answers_the_login_is_told_as_such(pair: Pair) -> None:
+async def test_a_peer_that_never_answers_the_login_is_reported_as_such(pair: Pair) -> None:
     channel, _ = pair
     future = channel.expect(read_login_reply(channel.inbox))
     channel.eof_received()
@@ -571,7 +571,7 @@ async def test_closing_wakes_tasks_that_wait(pair: Pair, end: str) -> None:
     assert not channel.is_open and channel.pending == 0
 
 
-async def test_a_reason_given_to_abort_is_what_others_are_told(pair: Pair) -> None:
+async def test_a_reason_given_to_abort_is_raised_in_other_calls(pair: Pair) -> None:
     channel, _ = pair
     future = channel.expect(line(channel.inbox))
     channel.abort(ProtocolError("give up"))
@@ -626,7 +626,7 @@ async def test_a_channel_that_was_never_connected_can_be_asked_and_closed() -> N
     assert "closed" in repr(channel)
 
 
-async def test_the_repr_tells_what_is_expected_and_unread_and_no_content(pair: Pair) -> None:
+async def test_the_repr_has_counts_of_pending_and_unread_and_no_content(pair: Pair) -> None:
     channel, _ = pair
     _ = channel.expect(line(channel.inbox))
     channel.data_received(b"ab")

@@ -468,7 +468,7 @@ def test_control_characters_of_a_server_are_escaped(sqlcode: int) -> None:
         (-99999, 0, "a.b", None, None, None),
     ],
 )
-def test_an_error_tells_what_its_token_names(
+def test_an_error_has_what_its_token_names(
     sqlcode: int, isamcode: int, token: str, constraint: str | None, table: str | None, column: str | None
 ) -> None:
     error = from_server(sqlcode, isamcode, token=token)

@@ -71,7 +71,7 @@ def test_a_value_is_found_by_its_columns_name() -> None:
         PEN["nmae"]
 
 
-def test_get_tells_a_null_from_a_missing_column() -> None:
+def test_get_distinguishes_null_from_a_missing_column() -> None:
     assert PEN.get("name", "?") == "pen"
     assert PEN.get("price", "?") is None
     assert PEN.get("colour", "?") == "?"
@@ -195,7 +195,7 @@ def test_namedtuple_row_has_attributes() -> None:
         ([], ()),
     ],
 )
-def test_namedtuple_row_mends_names_that_python_cannot_spell(
+def test_namedtuple_row_changes_names_that_are_not_identifiers(
     names: list[str], fields: tuple[str, ...]
 ) -> None:
     assert namedtuple_row(columns(*names))(tuple(names))._fields == fields

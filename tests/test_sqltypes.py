@@ -109,7 +109,7 @@ def test_a_type_is_written_as_in_create_table(sqltype: SqlType, text: str, kind:
     assert sqltype.kind == kind
 
 
-def test_a_type_tells_its_sizes() -> None:
+def test_a_type_has_its_sizes() -> None:
     money = SqlType(TypeCode.MONEY, 0x1002)
     assert (money.precision, money.scale, money.size, money.qualifier) == (16, 2, None, None)
     floating = SqlType(TypeCode.DECIMAL, 0x20FF)
@@ -171,7 +171,7 @@ def test_a_datetime_becomes_one_of_pythons_with_the_fields_of_another() -> None:
         (Unit.MINUTE, Unit.SECOND, Datetime),
     ],
 )
-def test_a_qualifier_tells_the_class_of_its_values(first: Unit, last: Unit, expected: type) -> None:
+def test_a_qualifier_has_the_class_of_its_values(first: Unit, last: Unit, expected: type) -> None:
     assert datetime_qualifier(first, last).datetime_class is expected
 
 

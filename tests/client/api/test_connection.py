@@ -200,7 +200,7 @@ async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_n
 
 
 @pytest.mark.parametrize("reset", [True, False])
-async def test_a_server_that_dies_in_a_fetch_is_told_to_all_who_wait(reset: bool) -> None:
+async def test_a_server_that_dies_in_a_fetch_is_reported_to_all_waiting_tasks(reset: bool) -> None:
     async with connected(
         (PREPARE, described(2, C1)), (opening(2, freed=True), Disconnect(ints(1, 2)[:17], reset=reset))
     ) as (conn, _):
@@ -229,7 +229,7 @@ async def test_terminate_sends_nothing_and_does_not_wait() -> None:
         assert bytes(peer.received) == said
 
 
-async def test_terminating_tells_who_waits() -> None:
+async def test_terminate_raises_in_waiting_tasks() -> None:
     held = Delayed(described(2, C1))
     async with connected((PREPARE, held)) as (conn, _):
         waiting = asyncio.ensure_future(conn.fetch(QUERY))

@@ -134,7 +134,7 @@ async def test_the_description_is_pep_249s() -> None:
         assert list(cursor.columns) == list(columns)
 
 
-async def test_what_an_insert_did_is_told() -> None:
+async def test_the_result_of_an_insert_is_returned() -> None:
     answer = insert_done(0, 0) + done(1, serial=42) + EOT
     async with talking(insertion, ("Id(3) Bind(1) Execute", answer), release(3)) as (conn, _):
         cursor = await conn.cursor().execute(INSERT, (7,))
@@ -144,7 +144,7 @@ async def test_what_an_insert_did_is_told() -> None:
                 await fetch()
 
 
-async def test_executemany_tells_the_sum() -> None:
+async def test_executemany_returns_the_sum() -> None:
     row: Exchange = ("Id(3) Bind(1) Execute", done(2) + EOT)
     async with talking(insertion, BEGIN, row, row, COMMIT, release(3)) as (conn, _):
         cursor = await conn.cursor().executemany(INSERT, [[1], [2]])
@@ -218,7 +218,7 @@ async def test_parameters_that_are_no_sequence_are_refused_before_anything_is_se
 # -- which row comes next, and what the cursor is called ---------------------------------------------------------------
 
 
-async def test_the_number_of_the_next_row_is_told() -> None:
+async def test_rownumber_is_that_of_the_next_row() -> None:
     async with talking(ended) as (conn, _):
         cursor = conn.cursor()
         assert cursor.rownumber is None
@@ -234,7 +234,7 @@ async def test_the_number_of_the_next_row_is_told() -> None:
         assert cursor.rownumber is None
 
 
-async def test_the_name_is_told_while_the_cursor_is_open_at_the_server() -> None:
+async def test_the_name_is_set_while_the_cursor_is_open_at_the_server() -> None:
     async with talking(ended) as (conn, peer):
         cursor = conn.cursor()
         assert cursor.name is None
@@ -494,7 +494,7 @@ async def test_where_current_of_names_a_cursor(dsn: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["SERIAL", "SERIAL8", "BIGSERIAL"])
-async def test_the_serial_value_of_the_last_row_is_told(dsn: str, kind: str) -> None:
+async def test_the_serial_value_of_the_last_row_is_returned(dsn: str, kind: str) -> None:
     start = 7 if kind == "SERIAL" else 5_000_000_000
     async with aioifx.connect(dsn) as conn, conn.cursor() as cursor:
         await cursor.execute(f"CREATE TABLE s (id {kind}({start}), name VARCHAR(20))")
@@ -565,7 +565,7 @@ async def reader(conn: Connection[Any], number: int, size: int) -> Reader:
 @pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("log_mode", ["logged", "ansi", "unlogged"])
-async def test_fifty_cursors_and_streams_are_read_by_turns_while_others_write(
+async def test_fifty_cursors_and_streams_are_read_alternately_while_others_write(
     log_mode: str, seed: int
 ) -> None:
     chance = random.Random(seed)

@@ -162,7 +162,7 @@ async def test_an_insert_may_be_executed_again_after_an_error() -> None:
             assert (await statement.execute(2)).rowcount == 1
 
 
-async def test_two_tasks_take_turns_with_one_statement() -> None:
+async def test_two_tasks_use_one_statement_alternately() -> None:
     async with talking(prepared, block(1), block(2), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             one, other = await asyncio.gather(statement.fetch(), statement.fetch())
@@ -189,7 +189,7 @@ async def test_an_ansi_database_is_committed_after_each_execution() -> None:
 # -- cancellation -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_cancelled_fetch_gives_up_at_once_and_leaves_the_cursor_to_the_next_turn() -> None:
+async def test_a_cancelled_fetch_returns_at_once_and_leaves_the_cursor_to_the_next_call() -> None:
     """It must not wait for a server that may never answer: that is what the caller's timeout is for."""
     held = Delayed(ints(1) + EOT)
     async with talking(prepared, (opening(2), held), close(2), block(2), release(2)) as (conn, peer):

@@ -416,7 +416,7 @@ async def test_a_pools_stream_that_is_closed_by_another_task(server: Server) -> 
 # -- what a connection tells, and what can be changed -----------------------------------------------------------------
 
 
-async def test_a_connection_tells_about_its_session(server: Server) -> None:
+async def test_a_connection_describes_its_session(server: Server) -> None:
     async with aioifx.connect(server.dsn, user="ada") as conn:
         assert (conn.user, conn.log_mode, conn.is_ansi) == ("ada", "logged", False)
         assert conn.server_name == aioifx.parse_dsn(server.dsn).server
@@ -430,7 +430,7 @@ async def test_a_connection_tells_about_its_session(server: Server) -> None:
 
 
 @pytest.mark.parametrize("mode", list(LogMode))
-async def test_a_connection_tells_its_databases_log_mode(mode: LogMode) -> None:
+async def test_a_connection_has_its_databases_log_mode(mode: LogMode) -> None:
     options = ServerOptions(databases=("d",), log_mode=mode)
     async with serve(options) as server, aioifx.connect(server.dsn) as conn:
         assert conn.log_mode == mode.value

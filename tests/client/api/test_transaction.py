@@ -193,7 +193,7 @@ async def test_a_commit_that_fails_leaves_no_transaction_open() -> None:
             pass
 
 
-async def test_a_commit_without_a_transaction_tells_us_that_there_is_none() -> None:
+async def test_a_commit_without_a_transaction_shows_that_none_is_open() -> None:
     nothing = error(-255) + EOT
     async with talking(BEGIN, ("Commit", nothing), ("Rollback", nothing), BEGIN, COMMIT) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
@@ -446,7 +446,7 @@ async def test_the_lock_mode_is_set_as_jdbc_sets_it() -> None:
 @pytest.mark.parametrize(
     ("warnings", "default"), [(0x15, "committed read"), (ANSI, "repeatable read")], ids=["logged", "ANSI"]
 )
-async def test_settings_hold_for_the_block_and_are_put_back_by_the_next_turn(
+async def test_settings_hold_for_the_block_and_are_restored_by_the_next_call(
     warnings: int, default: str
 ) -> None:
     begin = [] if warnings == ANSI else [BEGIN]
@@ -597,7 +597,7 @@ async def test_when_the_database_is_closed_nothing_is_put_back() -> None:
         await conn.execute(DELETE)
 
 
-async def test_another_database_is_told_what_was_set() -> None:
+async def test_settings_are_sent_again_for_another_database() -> None:
     database = [
         (PREPARE, described(2, kind=StatementType.DATABASE, row_size=0)),
         ("Id(2) Execute", done(warnings=0x15) + EOT),
@@ -1207,7 +1207,9 @@ async def test_an_error_whose_rollback_takes_too_long_is_the_one_that_is_raised(
         await conn.execute(DELETE)
 
 
-async def test_an_error_whose_rollback_never_gets_its_turn_is_raised_and_the_rollback_put_down() -> None:
+async def test_an_error_whose_rollback_cannot_acquire_the_session_is_raised_and_the_rollback_deferred() -> (
+    None
+):
     held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, (COMMAND, held), ROLLBACK, command_timeout=0.2) as (conn, _):
         transaction = conn.transaction()
@@ -1256,7 +1258,7 @@ async def test_a_commit_whose_connection_breaks_says_that_its_outcome_is_unknown
 
 
 @pytest.mark.parametrize("end", ["block", "commit", "rollback"])
-async def test_an_end_cancelled_before_its_turn_came_is_put_down(end: str) -> None:
+async def test_an_end_cancelled_while_it_waits_for_the_session_is_deferred(end: str) -> None:
     held = Delayed(executed(9, StatementType.DELETE, 1))
     behind = [COMMIT] if end == "commit" else [ROLLBACK]
     async with talking(BEGIN, (COMMAND, held), behind, deleted) as (conn, _):

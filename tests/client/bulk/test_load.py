@@ -509,7 +509,7 @@ async def test_where_there_are_no_savepoints_the_load_goes_on_without() -> None:
     ]
 
 
-async def test_an_error_that_does_not_come_again_is_told_all_the_same() -> None:
+async def test_an_error_that_does_not_recur_is_still_raised() -> None:
     locked = error(-271, -107) + EOT
     search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, one_done)]
     async with talking(opened, BEGIN, (PUT, locked), search, ROLLBACK, release(2)) as (conn, _):
@@ -567,7 +567,7 @@ async def test_a_block_whose_commit_fails_is_not_counted_as_kept() -> None:
     assert caught.value.__notes__ == ["2 rows of earlier blocks are in the table"]
 
 
-async def test_a_server_that_goes_away_in_the_middle_is_told_as_such() -> None:
+async def test_a_server_that_goes_away_in_the_middle_is_reported_as_such() -> None:
     async with talking(opened, BEGIN, (PUT, Disconnect())) as (conn, _):
         with pytest.raises(ConnectionLost):
             await conn.load("t", rows(1))
@@ -588,7 +588,7 @@ async def test_what_progress_raises_undoes_everything() -> None:
         await conn.execute("delete from t")
 
 
-async def test_progress_tells_how_many_rows_the_server_has() -> None:
+async def test_progress_gets_the_number_of_rows_that_the_server_has() -> None:
     counts: list[int] = []
     async with talking(opened, BEGIN, put(2), MARK, put(1), COMMIT, release(2)) as (conn, _):
         await conn.load("t", rows(3), block=2, progress=counts.append)
@@ -679,7 +679,7 @@ async def test_a_slow_source_of_rows_is_not_the_servers_time(monkeypatch: pytest
         assert (await conn.load("t", slow(), block=1)).rowcount == 2
 
 
-async def test_a_time_out_while_a_row_is_looked_for_tells_the_first_error_too() -> None:
+async def test_a_timeout_of_the_search_for_a_row_has_the_first_error_too() -> None:
     held = Delayed(one_done)
     search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, held)]
     script: Script = [opened, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2), deleted]
@@ -819,7 +819,7 @@ async def test_columns_may_be_some_of_the_tables_in_any_order() -> None:
         assert [tuple(row) for row in rows] == [(1, "a", 7), (2, "b", 7)]
 
 
-async def test_a_table_that_is_not_there_is_told_before_a_transaction_begins() -> None:
+async def test_a_missing_table_is_reported_before_a_transaction_begins() -> None:
     async with table(FIXED) as conn:
         with pytest.raises(UndefinedTable):
             await conn.load("nowhere", [(1, 2)])
@@ -828,7 +828,7 @@ async def test_a_table_that_is_not_there_is_told_before_a_transaction_begins() -
         assert not conn.is_in_transaction()
 
 
-async def test_several_tasks_load_by_turns() -> None:
+async def test_loads_of_several_tasks_are_served_in_order() -> None:
     async with table(FIXED) as conn:
         async with asyncio.TaskGroup() as tasks:
             for first in range(0, 500, 100):

@@ -133,7 +133,7 @@ async def test_a_file_that_cannot_be_written_leaves_the_connection_usable(tmp_pa
 # -- how it looks -----------------------------------------------------------------------------------------------------
 
 
-async def test_parameters_delimiter_and_dates_are_as_told() -> None:
+async def test_parameters_delimiter_and_dates_are_as_requested() -> None:
     out = io.StringIO()
     async with table(10) as conn:
         count = await conn.unload("select id, day from t where id > ?", out, 8, delimiter=";", dbdate="DMY4.")

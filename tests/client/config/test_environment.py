@@ -149,12 +149,12 @@ def test_the_vectors_are_all_there() -> None:
     "properties",
     sorted(p for p in PROPERTIES if p not in REFUSED_VALUES and name_of(p) not in REFUSED | SENT_HERE_ONLY),
 )
-def test_the_server_is_told_what_jdbc_tells_it(properties: str) -> None:
+def test_the_server_is_sent_what_jdbc_sends(properties: str) -> None:
     expected = expected_pairs(PROPERTIES[properties])
     assert sent_as(parse_dsn(as_jdbc(properties)), expected) == expected
 
 
-def test_unless_told_otherwise_the_server_may_close_cursors_as_with_jdbcs_optofc() -> None:
+def test_by_default_the_server_may_close_cursors_as_with_jdbcs_optofc() -> None:
     expected = expected_pairs(PROPERTIES["OPTOFC=1"])
     assert sent_as(parse_dsn(jdbc("")), expected) == expected
     assert sent_as(parse_dsn(jdbc("OPTOFC=1")), expected) == expected
@@ -181,7 +181,7 @@ def test_a_variable_that_only_other_clients_send_comes_after_jdbcs(properties: s
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case["name"])
-def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
+def test_a_plain_login_sends_what_jdbcs_sends(case: dict[str, Any]) -> None:
     expected = expected_pairs(case)
     assert sent_as(parse_dsn(as_jdbc("")), expected) == expected
 
@@ -194,7 +194,7 @@ def test_a_plain_login_tells_what_jdbcs_tells(case: dict[str, Any]) -> None:
         ("utf8_client_only", {"client_locale": "en_US.utf8"}),
     ],
 )
-def test_locales_are_sent_as_jdbc_tells_them(name: str, locales: dict[str, str]) -> None:
+def test_locales_are_sent_as_jdbc_sends_them(name: str, locales: dict[str, str]) -> None:
     case = next(case for case in cases("login.json") + cases("session.json") if case["name"] == name)
     expected = expected_pairs(case)
     assert sent_as(options(**locales, environment={"OPTOFC": "0"}), expected) == expected
@@ -209,7 +209,7 @@ def test_locales_are_sent_as_jdbc_tells_them(name: str, locales: dict[str, str])
         ("both_utf8_dbdate", {"client_locale": "en_US.utf8"}),
     ],
 )
-def test_what_is_in_force_is_always_sent_as_jdbc_tells_it(name: str, locales: dict[str, str]) -> None:
+def test_settings_in_force_are_always_sent_as_jdbc_sends_them(name: str, locales: dict[str, str]) -> None:
     case = next(case for case in cases("locales.json") if case["name"] == name)
     assert sent_pairs(options(**locales, environment={"OPTOFC": "0"})) == expected_pairs(case)
 
@@ -232,7 +232,7 @@ def test_many_variables_stand_in_the_order_that_each_has_alone() -> None:
     assert b" ".join(name for name, _ in session).decode() == "PDQPRIORITY DBTEMP OPTOFC SUBQCACHESZ OPT_GOAL"
 
 
-def test_dbdate_of_the_caller_is_told_with_any_locale() -> None:
+def test_dbdate_of_the_caller_is_sent_with_any_locale() -> None:
     login, _ = sent_pairs(options(client_locale="en_US.utf8", environment={"DBDATE": "DMY4."}))
     assert (b"DBDATE", b"DMY4.") in login
     login, _ = sent_pairs(options(client_locale="en_US.utf8"))

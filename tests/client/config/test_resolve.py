@@ -52,7 +52,7 @@ def test_jdbc_and_odbc_forms_give_the_same_as_the_url() -> None:
 
 
 @pytest.mark.parametrize(("text", "found"), [("0", 0), ("17", 17), ("32767", 32767), ("-1", -1), ("inf", -1)])
-def test_what_a_session_is_told_may_stand_in_a_dsn(text: str, found: int) -> None:
+def test_session_options_may_be_in_a_dsn(text: str, found: int) -> None:
     url = parse_dsn(f"{URL}&isolation=last_committed&lock_wait={text}&autocommit=off&read_only=1")
     assert (url.isolation, url.lock_wait, url.autocommit, url.read_only) == (
         "last_committed",

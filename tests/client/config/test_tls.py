@@ -14,7 +14,7 @@ from aioifx.errors import InterfaceError
 URL = "informix://app:secret@db1:9088/shop?server=ol_shop"
 
 
-def test_files_of_tls_turn_it_on(tmp_path: Path) -> None:
+def test_tls_files_turn_tls_on(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     own = authority.issue_cert("client.example")

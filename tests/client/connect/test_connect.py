@@ -202,7 +202,7 @@ async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
     peer.check()
 
 
-async def test_the_servers_leave_to_close_cursors_is_told_as_jdbc_tells_it() -> None:
+async def test_optofc_is_sent_as_jdbc_sends_it() -> None:
     info = played("session", "opt_OPTOFC_1")[1][0]
     peer = Peer([*login()[:2], (info, EOT), *login()[3:], GOODBYE], with_login=True)
     async with listening(peer) as listener:
@@ -490,7 +490,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("closes", [True, False])
 @pytest.mark.parametrize("stranger", STRANGERS)
-async def test_a_port_of_something_else_is_told_apart(stranger: str, closes: bool) -> None:
+async def test_a_port_of_another_service_is_recognised(stranger: str, closes: bool) -> None:
     answer = STRANGERS[stranger]
     refused = await failing(Peer([(None, Disconnect(answer) if closes else answer)], with_login=True))
     assert type(refused) is ConnectError
@@ -498,7 +498,7 @@ async def test_a_port_of_something_else_is_told_apart(stranger: str, closes: boo
     assert ("option: ssl" in str(refused)) == (stranger == "TLS alert")
 
 
-async def test_a_peer_that_speaks_first_is_told_apart_too() -> None:
+async def test_a_peer_that_sends_first_is_recognised_too() -> None:
     peer = Peer([(None, NO_REPLY)], with_login=True, greeting=b"220 mail.example.com ESMTP\r\n")
     assert "not an SQLI port" in str(await failing(peer))
 
@@ -640,7 +640,7 @@ async def test_a_certificate_of_another_host_is_refused(authority: trustme.CA) -
         assert peer.received == b""
 
 
-async def test_a_plain_client_at_a_tls_port_is_told_to_try_tls(authority: trustme.CA) -> None:
+async def test_the_error_of_a_plain_client_at_a_tls_port_suggests_tls(authority: trustme.CA) -> None:
     async with tls_peer(authority, "127.0.0.1") as (listener, peer):
         with pytest.raises(ConnectError, match="TLS port") as caught:
             await _connect(listener.port, connect_timeout=2)
@@ -651,7 +651,7 @@ async def test_a_plain_client_at_a_tls_port_is_told_to_try_tls(authority: trustm
 @pytest.mark.parametrize(
     "answer", [NO_REPLY, b"HTTP/1.1 400 Bad Request\r\n\r\n", Disconnect()], ids=["silence", "text", "closes"]
 )
-async def test_a_tls_client_at_a_plain_port_is_told_to_try_without(
+async def test_the_error_of_a_tls_client_at_a_plain_port_suggests_a_plain_connection(
     authority: trustme.CA, answer: Any
 ) -> None:
     peer = Peer([(None, answer)], framed=False)
@@ -714,7 +714,7 @@ def keepalive_of(sock: Any) -> list[int]:
         (False, None),
     ],
 )
-async def test_tcp_is_told_when_to_give_the_server_up(keepalive: Any, found: list[int] | None) -> None:
+async def test_the_socket_options_of_keepalive_are_set(keepalive: Any, found: list[int] | None) -> None:
     peer = Peer([*login(), GOODBYE], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, keepalive=keepalive)) as conn:
@@ -873,7 +873,7 @@ async def test_what_one_server_says_of_the_password_is_final(sqlcode: int) -> No
     assert second.received == b""
 
 
-async def test_the_error_tells_what_happened_at_each_server() -> None:
+async def test_the_error_has_a_note_for_each_server() -> None:
     async with ports(None, rejecting(-761), silent(), Peer([(None, Disconnect())], with_login=True)) as found:
         with pytest.raises(ConnectError, match="all 4 servers failed") as caught:
             await aioifx.connect(**to_all(found, connect_timeout=1.5))
@@ -899,7 +899,7 @@ async def test_what_all_servers_agree_on_is_the_error() -> None:
             await aioifx.connect(**to_all(found))
 
 
-async def test_when_time_is_up_the_error_tells_how_far_each_came(authority: trustme.CA) -> None:
+async def test_a_timeout_has_a_note_with_the_progress_at_each_server(authority: trustme.CA) -> None:
     quiet = [Peer([(None, NO_REPLY)], framed=False) for _ in range(2)]
     async with ports(*quiet) as found:
         options = to_all(found, ssl=trusting(authority), connect_timeout=0.4)
@@ -952,7 +952,7 @@ async def test_a_server_of_another_role_is_passed_over(role: str, taken: int) ->
             assert f"127.0.0.1:{found[taken]}" in repr(conn)
 
 
-async def test_when_no_server_has_the_role_each_is_told_about() -> None:
+async def test_when_no_server_has_the_role_there_is_a_note_for_each() -> None:
     async with ports(answering(warnings=SECONDARY), answering(warnings=SECONDARY)) as found:
         with pytest.raises(
             ConnectError, match="role: expected a primary server, got a secondary one"

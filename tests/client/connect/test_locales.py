@@ -112,7 +112,7 @@ async def test_a_date_in_text_is_the_same_with_and_without_a_locale(
         (LATIN_1, UTF_8, (LATIN_1, UTF_8)),
     ],
 )
-async def test_both_locales_are_told_whatever_is_given(
+async def test_both_locales_are_sent_whatever_is_given(
     client: str | None, database: str | None, sent: tuple[str, str]
 ) -> None:
     peer = Peer([*login(), GOODBYE], with_login=True)
@@ -224,7 +224,9 @@ async def test_an_ignored_locale_of_the_same_code_set_does_no_harm(monkeypatch: 
     assert await found("de_DE.819", monkeypatch, Peer(IGNORED, with_login=True)) == "latin-1"
 
 
-async def test_an_ignored_locale_is_mended_where_it_may_be_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_ignored_locale_is_corrected_where_it_can_be_queried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     peers = Peer(IGNORED[:-1], with_login=True), Peer([*login(), GOODBYE], with_login=True)
     codec = await found("el_GR.57372", monkeypatch, *peers, locale="auto", db_locale="en_US.819")
     assert codec == "utf-8"

@@ -122,7 +122,7 @@ async def test_a_redirect_that_is_not_understood_is_shown_in_part(text: bytes) -
     assert len(str(caught.value)) < 500
 
 
-async def test_a_target_that_refuses_or_keeps_silent_is_told_with_the_way_there() -> None:
+async def test_a_redirect_target_that_rejects_or_does_not_answer_is_reported_with_its_path() -> None:
     refusing = Peer([(None, accepted(type=LoginType.REJECT, sqlcode=-951))], with_login=True)
     async with leading_to(refusing) as (port, _):
         with pytest.raises(AuthenticationError, match=f", redirected from 127.0.0.1:{port}: "):
@@ -186,7 +186,7 @@ async def test_a_target_with_another_hosts_certificate_gets_no_password(authorit
     assert target.received == b""
 
 
-async def test_a_target_without_tls_gets_no_password_from_those_who_want_tls(authority: trustme.CA) -> None:
+async def test_a_redirect_target_without_tls_gets_no_password_if_tls_is_on(authority: trustme.CA) -> None:
     target = Peer([(None, NO_REPLY)], framed=False)
     async with listening(target) as behind:
         first = redirecting(f"g=ol_1|localhost|{behind.port}".encode())

@@ -158,7 +158,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[int, tuple[An
 V4, V6 = socket.AF_INET, socket.AF_INET6
 
 
-async def test_a_name_is_looked_up_anew_each_time_and_its_addresses_are_tried_in_turn(known: Any) -> None:
+async def test_a_name_is_looked_up_each_time_and_its_addresses_are_tried_in_order(known: Any) -> None:
     async with listening(Peer(), Peer()) as listener:
         port = listener.port
         known["db.example"] = [(V4, ("127.0.0.2", port)), (V4, ("127.0.0.1", port))]
@@ -171,7 +171,7 @@ async def test_a_name_is_looked_up_anew_each_time_and_its_addresses_are_tried_in
     assert known["asked"].count("db.example") == 2
 
 
-async def test_the_families_of_a_name_take_turns(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_address_families_of_a_name_alternate(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     async def refuse(address: Address, ip: str, context: object, hint: str) -> None:

@@ -86,7 +86,7 @@ async def test_a_statement_without_rows_and_parameters_is_one_round_trip(
         ("exec_391_stmt", "insert into exec_err_391 values(null)", NotNullViolation, -391),
     ],
 )
-async def test_what_fails_is_told_with_all_codes_and_not_followed_by_a_commit(
+async def test_a_failure_has_all_codes_and_is_not_followed_by_a_commit(
     case: str, sql: str, kind: type[UniqueViolation], sqlcode: int
 ) -> None:
     """A deliberate difference: JDBC commits after a failed statement in autocommit mode; no transaction can be open."""
@@ -190,7 +190,7 @@ async def test_warnings_come_with_the_result(bits: int, sqlstates: list[str]) ->
         assert all(str(warning) for warning in result.warnings)
 
 
-async def test_warnings_of_prepare_and_of_execution_are_both_told() -> None:
+async def test_warnings_of_prepare_and_of_execution_are_both_returned() -> None:
     async with talking(
         (PREPARE, described(2, kind=StatementType.DELETE_ALL, warnings=8)),
         ("Id(2) DescribeInput", takes(INTEGER)),
@@ -309,7 +309,7 @@ async def test_an_ansi_database_is_committed_after_a_failure_too() -> None:
             await conn.execute("insert into t values(?)", 1)
 
 
-async def test_a_cancelled_statement_of_an_ansi_database_is_committed_by_the_next_turn() -> None:
+async def test_a_cancelled_statement_of_an_ansi_database_is_committed_by_the_next_call() -> None:
     """It may have been done; a ROLLBACK of what comes next must not undo it."""
     held = Delayed(done(1) + EOT)
     async with talking((COMMAND, held), COMMIT, ROLLBACK, warnings=ANSI) as (conn, _):
@@ -499,7 +499,7 @@ async def test_a_value_of_a_list_that_does_not_fit_names_its_parameter() -> None
         lambda conn: conn.prepare("select c1 from t"),
     ],
 )
-async def test_a_time_out_tells_its_statement(call: Any) -> None:
+async def test_a_timeout_has_its_statement(call: Any) -> None:
     async with talking((None, NO_REPLY), command_timeout=0.01, cancel_timeout=0.01) as (conn, _):
         with pytest.raises(aioifx.QueryTimeout) as caught:
             await call(conn)

@@ -147,7 +147,7 @@ async def test_a_row_of_another_length_is_named() -> None:
                 cursor.encode([(1, "a"), bad], 10)
 
 
-async def test_types_are_told_once_and_only_where_rows_have_many_sizes() -> None:
+async def test_types_are_sent_once_and_only_where_rows_have_many_sizes() -> None:
     types = "Id(2) CurName Open RetType(2) Put(6)"
     twice: tuple[Exchange, ...] = ((types, done(1) + EOT), ("Id(2) CurName Open Put(6)", done(1) + EOT))
     async with inserting(C1, NAME, script=(*twice, close(2))) as cursor:

@@ -424,7 +424,7 @@ async def test_a_commit_that_fails_is_raised_though_errors_are_collected() -> No
         assert caught.value.sqlcode == -691
 
 
-async def test_a_connection_that_breaks_is_told_though_errors_are_collected() -> None:
+async def test_a_connection_that_breaks_is_reported_even_if_errors_are_collected() -> None:
     async with talking(opened, BEGIN, (ROW, Disconnect())) as (conn, _):
         with pytest.raises(ConnectionLost):
             await conn.executemany(INSERT, rows(1), on_error="collect")
@@ -630,7 +630,7 @@ async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said
         assert not conn._session.dispatcher.interrupt_unconfirmed
 
 
-async def test_one_that_takes_too_long_is_rolled_back_and_told() -> None:
+async def test_one_that_takes_too_long_is_rolled_back_and_raises() -> None:
     held = Delayed(one_done)
     async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=0.2) as (
         conn,
@@ -676,7 +676,7 @@ async def test_one_cancelled_while_it_waits_for_its_rows_leaves_no_task() -> Non
     [(Disconnect(), ConnectionLost), (b"\x66\x66", ProtocolError), (b"\0\x38", ConnectionLost)],
 )
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
-async def test_a_connection_that_breaks_in_the_middle_is_told_once(
+async def test_a_connection_that_breaks_in_the_middle_is_reported_once(
     answer: Answer, kind: type[Exception], chunks: Chunking
 ) -> None:
     count = 3 * (-(-pipeline.FLUSH // ROW_SIZE))

@@ -63,7 +63,7 @@ VERY_MANY = tuple(range(32_768))
         ),
     ],
 )
-async def test_more_parameters_than_a_count_can_tell_are_refused(
+async def test_more_parameters_than_a_count_can_hold_are_rejected(
     call: Callable[[Connection], Awaitable[object]],
 ) -> None:
     async with talking() as (conn, _):
@@ -71,7 +71,7 @@ async def test_more_parameters_than_a_count_can_tell_are_refused(
             await call(conn)
 
 
-async def test_as_many_parameters_as_a_count_can_tell_are_sent() -> None:
+async def test_as_many_parameters_as_a_count_can_hold_are_sent() -> None:
     sql = f"delete from t where c1 in ({MARKS[3:]})"
     async with talking(
         (PREPARE, described(0, kind=StatementType.DELETE)),

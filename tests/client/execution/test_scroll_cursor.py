@@ -666,7 +666,7 @@ async def test_what_another_task_has_closed_is_not_scrolled_in() -> None:
 # -- on the embedded server --------------------------------------------------------------------------------------------
 
 
-async def test_one_statement_scrolls_and_goes_forward_by_turns(dsn: str) -> None:
+async def test_one_statement_scrolls_and_reads_forward_alternately(dsn: str) -> None:
     sql = "SELECT id, name, odd FROM item ORDER BY id"
     every = [(n, f"item {n}", bool(n % 2)) for n in range(1, 8)]
     async with aioifx.connect(dsn) as conn:

@@ -406,7 +406,7 @@ async def test_streams_and_cursors_too() -> None:
             assert await call(conn) == [(8,)]
 
 
-async def test_it_is_tried_once_more_and_not_for_ever() -> None:
+async def test_it_is_retried_once_and_not_for_ever() -> None:
     stale = error(-710) + EOT
     async with talking(
         first_use(2, 1),
@@ -486,7 +486,7 @@ async def test_a_batch_is_not_tried_twice_since_its_rows_come_but_once() -> None
         assert (caught.value.sqlcode, caught.value.row_index) == (-710, 0)
 
 
-async def test_in_an_ansi_database_what_the_failure_began_is_committed_once_more() -> None:
+async def test_in_an_ansi_database_the_transaction_of_a_failed_attempt_is_committed_too() -> None:
     async with talking(
         first_use(2, 1)[:-1], (fetching(2), EOT), close(2), COMMIT, (opening(2), error(-710) + EOT),
         first_use(3, 8)[:-1], (fetching(3), EOT),

@@ -239,7 +239,7 @@ async def test_a_close_that_may_not_wait_drops_acquired_connections(server: Serv
     assert_shut(pool)
 
 
-async def test_waiters_are_told_that_the_pool_is_closed(server: Server) -> None:
+async def test_waiters_raise_when_the_pool_is_closed(server: Server) -> None:
     pool = await create_pool(server.dsn, max_size=1)
     conn = await pool.acquire()
     waiting = asyncio.create_task(pool.fetchval("select 1 from log"))
@@ -251,7 +251,7 @@ async def test_waiters_are_told_that_the_pool_is_closed(server: Server) -> None:
     await closing
 
 
-async def test_a_close_gives_up_what_is_being_opened(server: Server) -> None:
+async def test_a_close_stops_connections_that_are_being_opened(server: Server) -> None:
     began = asyncio.Event()
 
     async def init(_: Connection) -> None:

@@ -66,7 +66,7 @@ async def test_a_pool_may_be_awaited(server: Server) -> None:
     assert_shut(pool)
 
 
-async def test_a_wrong_password_is_told_by_the_start(server: Server) -> None:
+async def test_a_wrong_password_is_raised_by_the_start(server: Server) -> None:
     pool = create_pool(server.dsn, password="wrong", min_size=2, max_size=2)
     with pytest.raises(AuthenticationError):
         _ = await pool
@@ -238,7 +238,7 @@ async def test_one_is_opened_for_each_that_waits_while_there_is_room(server: Ser
             await pool.release(conn)
 
 
-async def test_who_waits_too_long_is_told(server: Server) -> None:
+async def test_a_waiter_that_waits_too_long_raises(server: Server) -> None:
     async with pooled(server) as pool, pool.acquire():
         with pytest.raises(PoolTimeout, match="no connection within 0 s") as caught:
             await pool.acquire(timeout=0)

@@ -93,7 +93,7 @@ def test_a_waiter_that_has_gone_is_passed_over() -> None:
     assert assigned(pool.release(pooled, 1, healthy=True)) == {3: "a"}
 
 
-def test_an_unsound_connection_is_closed_and_replaced_for_who_waits() -> None:
+def test_an_unsound_connection_is_closed_and_replaced_for_a_waiter() -> None:
     pool = state_with(max_size=1)
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 0))
@@ -183,7 +183,7 @@ def test_a_server_that_is_down_is_tried_again_later_and_later() -> None:
     assert delays[-1] == BACKOFF_MAX
 
 
-def test_who_waits_for_a_server_that_is_down_goes_on_waiting_and_has_it_tried_soon() -> None:
+def test_a_waiter_for_a_server_that_is_down_keeps_waiting_and_the_server_is_tried_soon() -> None:
     pool = state_with()
     now, actions = 0.0, pool.enqueue(1, 0)
     for _ in range(4 * FAILURES_UNTIL_DOWN):
@@ -231,7 +231,7 @@ def test_a_server_that_is_back_is_used_within_a_second(
     assert tries <= 2 + outage / (PROBE_DELAY / 2) + 10, "the server is not stormed"
 
 
-def test_a_failure_that_another_try_does_not_mend_is_told_to_all_who_come() -> None:
+def test_a_failure_that_a_retry_cannot_fix_is_raised_in_each_acquire() -> None:
     pool = state_with()
     pool.enqueue(1, 0)
     assert rejected(pool.on_open_failed(OSError("wrong password"), 0, permanent=True)) == {
@@ -249,7 +249,7 @@ def test_a_delay_that_is_over_when_the_timer_is_set_is_not_forgotten() -> None:
     assert pool.next_deadline(5) is None
 
 
-def test_a_hopeless_failure_is_told_at_once() -> None:
+def test_a_permanent_failure_is_raised_at_once() -> None:
     pool = state_with()
     pool.enqueue(1, 0)
     actions = pool.on_open_failed(PermissionError("wrong password"), 0, permanent=True)
@@ -316,7 +316,7 @@ def test_a_server_may_be_down_for_days() -> None:
     assert assigned(pool.enqueue(1, now)) == {1: "a"}
 
 
-def test_who_waits_is_told_when_the_last_connection_to_a_server_that_is_down_goes() -> None:
+def test_a_waiter_raises_when_the_last_connection_to_a_server_that_is_down_ends() -> None:
     pool = state_with(max_size=2)
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 0))
@@ -328,7 +328,7 @@ def test_who_waits_is_told_when_the_last_connection_to_a_server_that_is_down_goe
     assert rejected(pool.requeue_first(3, 0)) == {3: "the server cannot be reached"}
 
 
-def test_those_who_wait_for_a_new_connection_are_not_too_many() -> None:
+def test_tasks_that_wait_for_a_new_connection_do_not_count_as_too_many() -> None:
     pool = state_with(max_size=3, max_waiting=1)
     assert [pool.enqueue(waiter, 0) for waiter in range(3)] == [[Open()]] * 3
     assert rejected(pool.enqueue(3, 0)) == {3: "max_waiting: 1 tasks are already waiting"}

@@ -84,7 +84,7 @@ async def test_a_reply_that_is_no_longer_awaited_is_observed_and_passed_to_its_c
     assert finished == orphans
 
 
-async def test_the_turn_is_given_back_whatever_happens_in_it() -> None:
+async def test_the_session_is_released_whatever_happens() -> None:
     async with conversing(("Commit", done() + EOT)) as (conversation, _):
         with pytest.raises(ZeroDivisionError):
             async with conversation.locked():

@@ -157,7 +157,7 @@ Rigged = Callable[..., Rig]
 # -- turns ------------------------------------------------------------------------------------------------------------
 
 
-async def test_turns_are_taken_first_come_first_served(rigged: Rigged) -> None:
+async def test_acquires_are_served_in_order(rigged: Rigged) -> None:
     rig = rigged()
     tasks = [asyncio.ensure_future(rig.call(name)) for name in "abcd"]
     for n in range(4):
@@ -177,7 +177,7 @@ async def test_a_task_that_has_acquired_the_session_cannot_acquire_it_again(rigg
         pass
 
 
-async def test_a_turn_that_was_taken_at_once_is_refused_to_its_own_task_when_it_was_signed(
+async def test_a_second_acquire_by_the_noted_holder_is_rejected(
     rigged: Rigged,
 ) -> None:
     rig = rigged()
@@ -191,7 +191,7 @@ async def test_a_turn_that_was_taken_at_once_is_refused_to_its_own_task_when_it_
         pass
 
 
-async def test_an_answer_that_is_awaited_without_a_coroutine_is_abandoned_with_the_turn(
+async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release(
     rigged: Rigged,
 ) -> None:
     rig = rigged()
@@ -239,7 +239,7 @@ async def test_a_waiter_that_is_cancelled_sends_nothing_and_delays_no_other(rigg
     await third
 
 
-async def test_a_turn_begins_when_every_answer_is_in(rigged: Rigged) -> None:
+async def test_an_acquire_waits_for_all_replies(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
@@ -298,7 +298,7 @@ async def test_it_is_idle_when_nothing_is_in_flight_and_no_task_has_or_wants_it(
     assert not rig.dispatcher.is_idle
 
 
-async def test_everybody_who_waits_is_told_of_the_end(rigged: Rigged) -> None:
+async def test_all_waiting_tasks_get_the_error_of_the_end(rigged: Rigged) -> None:
     rig = rigged()
     tasks = [asyncio.ensure_future(rig.call(name)) for name in "abc"]
     await settle()
@@ -717,7 +717,7 @@ async def test_so_is_one_that_does_not_answer_the_cleanup_after_it(rigged: Rigge
     assert not rig.dispatcher.is_open
 
 
-async def test_an_answer_in_time_stops_that_clock(rigged: Rigged) -> None:
+async def test_a_reply_in_time_stops_that_timer(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.01)
     await cancelled(await rig.begin("a"))
     rig.answer(HIT)
@@ -753,7 +753,7 @@ async def test_a_reply_that_is_not_awaited_but_may_end_by_itself_has_no_timer(ri
 # -- command_timeout --------------------------------------------------------------------------------------------------
 
 
-async def test_a_call_that_does_not_get_its_turn_in_time_has_sent_nothing(rigged: Rigged) -> None:
+async def test_a_call_that_does_not_acquire_the_session_in_time_has_sent_nothing(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     async with rig.turn():
         waiting = asyncio.ensure_future(rig.call("b"))
@@ -786,7 +786,7 @@ async def test_one_whose_answer_does_not_come_in_time_is_interrupted(rigged: Rig
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
-async def test_one_that_runs_no_statement_only_gives_up(rigged: Rigged) -> None:
+async def test_a_timeout_without_a_running_statement_sends_no_interrupt(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     with pytest.raises(QueryTimeout, match=r"no answer within 0\.01 s$"):
         await rig.call("prepare", interruptible=False)
@@ -794,7 +794,7 @@ async def test_one_that_runs_no_statement_only_gives_up(rigged: Rigged) -> None:
     rig.answer()
 
 
-async def test_one_whose_request_the_server_does_not_read_in_time_gives_up_too(rigged: Rigged) -> None:
+async def test_a_call_whose_request_the_server_does_not_read_in_time_times_out_too(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     async with rig.turn():
         in_flight = rig.send("a")
@@ -810,7 +810,7 @@ async def test_one_whose_request_the_server_does_not_read_in_time_gives_up_too(r
     rig.answer(HIT)
 
 
-async def test_one_that_waits_without_the_turn_has_a_clock_of_its_own(rigged: Rigged) -> None:
+async def test_a_wait_without_the_session_has_its_own_timer(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     ahead = rig.send("ahead")
     with pytest.raises(QueryTimeout, match="interrupted"):
@@ -820,7 +820,7 @@ async def test_one_that_waits_without_the_turn_has_a_clock_of_its_own(rigged: Ri
     assert rig.dispatcher.is_idle
 
 
-async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> None:
+async def test_the_timer_restarts_when_bytes_have_arrived(rigged: Rigged) -> None:
     rig = rigged(command_timeout=60.0)
     begun = asyncio.get_running_loop().time()
     deadlines: list[float] = []
@@ -839,7 +839,7 @@ async def test_the_clock_begins_anew_when_something_has_come(rigged: Rigged) -> 
     assert first == same < later
 
 
-async def test_one_clock_serves_many_calls_and_each_has_its_whole_time(rigged: Rigged) -> None:
+async def test_one_timer_serves_many_calls_and_each_has_its_whole_time(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.02)
     loop = asyncio.get_running_loop()
     for name in "abc":
@@ -896,7 +896,7 @@ async def test_a_users_own_timeout_is_raised_unchanged(rigged: Rigged) -> None:
     assert rig.sent == ["a", "!"]
 
 
-async def test_a_timeout_takes_no_turn_along(rigged: Rigged) -> None:
+async def test_a_timeout_does_not_affect_the_next_call(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     with contextlib.suppress(QueryTimeout):
         await rig.call("a")

@@ -237,7 +237,7 @@ async def turns_of(server: Server, fetch_size: int) -> int:
         return server.stats.turns - before
 
 
-async def test_larger_buffers_are_fewer_turns() -> None:
+async def test_larger_buffers_mean_fewer_round_trips() -> None:
     async with wide_table() as server:
         small, large = await turns_of(server, 32767), await turns_of(server, 4 * 1024 * 1024)
     assert small > 35, "1,270,000 bytes of rows"

@@ -76,14 +76,14 @@ deleted = executed(9, StatementType.DELETE, 1)
 # -- turns ------------------------------------------------------------------------------------------------------------
 
 
-async def test_calls_from_several_tasks_take_their_turns_first_come_first_served() -> None:
+async def test_calls_from_several_tasks_are_served_in_order() -> None:
     async with talking(*(select_ints(n, n) for n in range(5))) as (conn, peer):
         results = await asyncio.gather(*(conn.fetch(f"select c1 from t{n}") for n in range(5)))
         assert results == [[(n,)] for n in range(5)]
         assert peer.statements == [f"select c1 from t{n}".encode() for n in range(5)]
 
 
-async def test_a_turn_is_not_given_to_the_task_that_holds_it() -> None:
+async def test_a_task_that_has_acquired_the_session_cannot_wait_for_it() -> None:
     async with talking() as (conn, _):
         session = conn._session
         async with session:
@@ -236,7 +236,7 @@ async def test_a_call_does_not_wait_for_its_own_cleanup_and_the_next_one_does() 
         assert (await after).rowcount == 1
 
 
-async def test_a_turn_cancelled_while_it_clears_debris_leaves_the_rest_of_it_to_the_next() -> None:
+async def test_an_acquire_cancelled_during_cleanup_leaves_the_rest_to_the_next() -> None:
     fetch, at_close = Delayed(ints(1) + EOT), Delayed(EOT)
     async with talking(
         (PREPARE, described(2, C1)),
@@ -252,7 +252,7 @@ async def test_a_turn_cancelled_while_it_clears_debris_leaves_the_rest_of_it_to_
         await conn.execute(DELETE)
 
 
-async def test_a_cancelled_call_whose_reply_has_come_in_the_same_moment_leaves_its_debris_too() -> None:
+async def test_a_cancelled_call_leaves_its_cleanup_even_if_its_reply_arrives_at_the_same_time() -> None:
     held = Delayed(described(5, C1))
     async with talking((PREPARE, held), release(5), (COMMAND, deleted)) as (conn, _):
         task = asyncio.ensure_future(conn.fetch(QUERY))
@@ -266,7 +266,7 @@ async def test_a_cancelled_call_whose_reply_has_come_in_the_same_moment_leaves_i
         await conn.execute(DELETE)
 
 
-async def test_debris_is_cleared_before_anything_else_and_errors_in_that_are_nobodys() -> None:
+async def test_cleanup_is_sent_first_and_its_errors_fail_no_call() -> None:
     held = Delayed(ints(1) + EOT)
     async with talking(
         (PREPARE, described(2, C1)),
@@ -314,7 +314,7 @@ async def test_garbage_in_the_reply_to_a_cancelled_call_is_raised_by_the_next_ca
 # -- abandoned transactions -------------------------------------------------------------------------------------------
 
 
-async def test_an_abandoned_transaction_is_rolled_back_by_the_next_turn_even_if_its_begin_is_unanswered() -> (
+async def test_an_abandoned_transaction_is_rolled_back_before_the_next_call_even_if_its_begin_is_unanswered() -> (
     None
 ):
     held = Delayed(done() + EOT)
@@ -440,7 +440,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
-async def test_garbage_ends_the_connection_for_everybody_who_waits(garbage: bytes, chunks: Chunking) -> None:
+async def test_garbage_closes_the_connection_for_all_waiting_tasks(garbage: bytes, chunks: Chunking) -> None:
     async with talking((PREPARE, garbage), chunks=chunks) as (conn, peer):
         first, *others = await three_waiters(conn)
         assert isinstance(first, ProtocolError) and not first.connection_usable
@@ -459,7 +459,7 @@ async def test_a_reply_of_messages_without_end_is_cut_off() -> None:
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("at", [0, 1, 2, 7, 12, 20])
-async def test_a_server_that_dies_in_the_middle_of_a_fetch_is_told_to_all_who_wait(
+async def test_a_server_that_dies_in_the_middle_of_a_fetch_is_reported_to_all_waiting_tasks(
     at: int, reset: bool, chunks: Chunking
 ) -> None:
     answer = (ints(1, 2, 3) + done(3))[:at]

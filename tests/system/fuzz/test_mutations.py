@@ -101,7 +101,7 @@ def memory_for(target: Target, data: bytes) -> int:
 
 
 @pytest.mark.parametrize("target", STARTS, ids=name_of)
-def test_no_single_spoilt_byte_or_number_costs_memory_or_raises_anything_else(
+def test_no_single_wrong_byte_or_number_costs_memory_or_raises_anything_else(
     target: Target, record_property: Callable[[str, object], None], is_exhaustive: bool
 ) -> None:
     starts = STARTS[target]()

@@ -177,7 +177,7 @@ async def test_rows_of_many_fetches_arrive_once_and_in_order(ask: Ask, conn: str
     assert rows == [[str(k), f"row {k}"] for k in range(1000)]
 
 
-async def test_two_result_sets_are_read_in_turn(ask: Ask, conn: str) -> None:
+async def test_two_result_sets_are_read_alternately(ask: Ask, conn: str) -> None:
     await ask("update", conn, "CREATE TABLE t (k INTEGER)")
     for k in (1, 2):
         await ask("update", conn, f"INSERT INTO t VALUES ({k})")
@@ -358,7 +358,7 @@ async def test_a_failed_row_of_a_batch_leaves_the_others(ask: Ask, conn: str) ->
     assert cells(await ask("query", conn, "SELECT k FROM t ORDER BY k")) == [["1"], ["2"]]
 
 
-async def test_a_wrong_password_and_an_unknown_database_are_told_apart(ask: Ask) -> None:
+async def test_a_wrong_password_and_an_unknown_database_have_different_errors(ask: Ask) -> None:
     async with aioifx.server.running(user="app", password="right") as dsn:
         with pytest.raises(JdbcError) as caught:
             await ask("connect", "x", url_of(dsn))

@@ -155,7 +155,9 @@ async def test_errors_have_codes_and_leave_the_connection_usable(
     assert await conn.fetchval("SELECT COUNT(*) FROM live") == 0
 
 
-async def test_a_wrong_password_an_unknown_database_and_server_are_told_apart(informix_dsn: str) -> None:
+async def test_a_wrong_password_and_an_unknown_database_or_server_have_different_errors(
+    informix_dsn: str,
+) -> None:
     options = aioifx.parse_dsn(informix_dsn)
     with pytest.raises(aioifx.AuthenticationError):
         await aioifx.connect(informix_dsn, password="certainly not this one")

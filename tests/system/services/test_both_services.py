@@ -186,7 +186,9 @@ async def test_fifty_requests_at_once_share_five_connections(
     assert (stats.acquired, stats.failed, stats.rejected, stats.timed_out) == (50, 0, 0, 0)
 
 
-async def test_who_waits_too_long_for_a_connection_is_told_to_come_again(start: Start, shop: Server) -> None:
+async def test_a_request_that_waits_too_long_for_a_connection_gets_retry_after(
+    start: Start, shop: Server
+) -> None:
     async with start(shop.dsn, max_size=1, acquire_timeout=0.05) as service, service.client() as client:
         async with service.pool.acquire():
             answer = await client.get("/items/1")
@@ -241,7 +243,7 @@ async def test_a_statement_whose_client_hangs_up_is_interrupted(
     assert (await client.post("/transfers", json=transfer(1, 10))).status_code == 201
 
 
-async def test_who_hangs_up_while_waiting_for_a_connection_leaves_the_queue(
+async def test_a_client_that_hangs_up_while_waiting_for_a_connection_leaves_the_queue(
     service: Running, client: httpx.AsyncClient
 ) -> None:
     held = [await service.pool.acquire() for _ in range(5)]

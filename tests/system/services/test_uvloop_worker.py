@@ -99,7 +99,7 @@ async def test_every_job_is_done_once(pool: aioifx.Pool, conn: aioifx.Connection
     assert (pool.stats.in_use, pool.stats.waiting) == (0, 0)
 
 
-async def test_as_many_jobs_run_at_a_time_as_it_is_told(pool: aioifx.Pool, conn: aioifx.Connection) -> None:
+async def test_as_many_jobs_run_at_a_time_as_configured(pool: aioifx.Pool, conn: aioifx.Connection) -> None:
     await add_orders(conn, 5)
     gate = Gate()
     async with working(pool, gate, tasks=3, drain=True):
@@ -136,7 +136,7 @@ async def test_what_a_failed_job_has_done_is_rolled_back(pool: aioifx.Pool, conn
     assert await pieces(conn) == 100
 
 
-async def test_told_to_stop_it_finishes_what_runs_and_begins_nothing(
+async def test_at_a_stop_signal_it_finishes_running_jobs_and_begins_none(
     pool: aioifx.Pool, conn: aioifx.Connection
 ) -> None:
     await add_orders(conn, 6)
