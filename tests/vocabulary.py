@@ -57,6 +57,7 @@ ALLOWED = (
     r"behind (?:a|the|one|its) (?:firewall|load balancer|proxy|NAT|VPN)",
     r"(?:leaves?|left|leaving)(?: \w+)? behind",
     r"\d+ bytes? (?:behind|in front of)",
+    r"[Bb]orrowed references?",  # of CPython's API
     r"FLOOR|\0floor\0|\| roof",  # a function of SQL, and a place
 )
 
