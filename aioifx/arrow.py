@@ -16,7 +16,8 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.stream import Stream
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
-from aioifx.codecs.arrow_layout import MOST_DIGITS, Block, Field, Floating, Layout
+from aioifx.codecs.arrow_layout import MOST_DIGITS, Field, Floating, Layout
+from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Value

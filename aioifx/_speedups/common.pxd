@@ -49,7 +49,7 @@ cdef enum Op:  # aioifx.wire.opcodes.Op
     XACTSTAT = 99
 
 cdef enum:
-    TUPLE_HEAD = 8  # aioifx.codecs.row_codegen.TUPLE_HEAD
+    TUPLE_HEAD = 8  # aioifx.codecs.tuple_frames.TUPLE_HEAD
     VARCHAR_HEAD = 1  # aioifx.codecs.base.VARCHAR_HEAD
     ENVELOPE_HEAD = 5  # aioifx.codecs.base.ENVELOPE_HEAD
     MAX_TEXT = 67_108_864  # aioifx.wire.opcodes.MAX_TEXT

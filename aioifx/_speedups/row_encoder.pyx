@@ -24,7 +24,7 @@ from aioifx._speedups.common cimport (
     day_number, is_tuple, reserve, store_u16, store_u32, store_u64,
 )
 
-# Borrowed references: values belong to their row, which is held.
+# References are not counted: a row owns its values, and is held while they are encoded.
 cdef extern from "Python.h":
     PyObject* Py_None
     PyObject* PyTuple_GET_ITEM(object row, Py_ssize_t index)

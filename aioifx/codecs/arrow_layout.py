@@ -10,36 +10,27 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
 from enum import IntEnum
-from itertools import accumulate
 from struct import Struct, pack
 from struct import error as StructError
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.numbers import digits_of
 from aioifx.codecs.registry import codecs_for
-from aioifx.codecs.row_codegen import FALLBACK_ERRORS, TUPLE_HEAD, make_decoder
 from aioifx.codecs.temporal import highest_pair, pair_count, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
-from aioifx.sqltypes import Column, Qualifier, Row, SqlType, TypeCode, Unit, Value
+from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, Value
 
 Floating: TypeAlias = Literal["float", "text"] | int
 """What becomes of DECIMAL(p), whose point floats: the nearest double, its text, or so many digits after the point."""
 
-Buffer: TypeAlias = Any
-"""Bytes, or anything else that has the buffer protocol; before Python 3.12 no type says so."""
-
 MOST_DIGITS: Final = 38
 """What a decimal128 holds."""
-
-MOST_BYTES: Final = 2**31 - 1
-"""What the offsets of one text or binary column reach."""
 
 
 class Layout(IntEnum):
@@ -123,51 +114,6 @@ class Field:
             weights,
             self.stored,
         )
-
-
-class Chunk(NamedTuple):
-    """One column of a block, as buffers."""
-
-    nulls: int
-    validity: Buffer | None
-    """None when nothing is NULL."""
-    values: Buffer
-    """Values, a bitmap, or offsets."""
-    data: Buffer | None
-    """What the offsets lead into."""
-
-
-class Block(NamedTuple):
-    """Some rows of a result, column by column."""
-
-    rows: int
-    chunks: tuple[Chunk, ...]
-
-
-class Columns(Protocol):
-    """Columns that grow by whole tuples."""
-
-    @property
-    def rows(self) -> int:
-        """Rows that they have by now."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that they have by now."""
-        ...
-
-    def decode(self, data: bytearray, pos: int, end: int) -> int:
-        """Take in whole tuples from *pos* on; return where the first one stands that is not taken in."""
-        ...
-
-    def append(self, row: tuple[bytes | None, ...], /) -> bool:
-        """Append one row of stored values; False when there is no room for it."""
-        ...
-
-    def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
-        """How many rows, and what belongs into the Chunk of each column; the columns are empty afterwards."""
-        ...
 
 
 _WIDTHS: Final = {
@@ -423,140 +369,3 @@ def _moment_field(column: Column, codec: Codec, qualifier: Qualifier) -> Field:
     if standard is dt.time:
         return _counted_field(column, Layout.CLOCK, codec, _since_midnight(scale), scale)
     return Field(column, Layout.UTF8, codec, _literal)
-
-
-# --- columns that grow ----------------------------------------------------------------------------------------------
-
-_TEXTS: Final = frozenset({Kind.CHAR, Kind.VARCHAR, Kind.LVARCHAR})
-"""Codecs whose values are str."""
-
-_AS_DIGITS: Final = bytes.maketrans(b"\0\1", b"01")
-
-
-def _bitmap(flags: bytes | bytearray) -> bytes:
-    """One byte for each row, 0 or 1 -> one bit."""
-    if not flags:
-        return b""
-    return int(flags[::-1].translate(_AS_DIGITS), 2).to_bytes((len(flags) + 7) // 8, "little")
-
-
-class _Growing:
-    """One column that grows."""
-
-    __slots__ = ("_is_text", "data", "field", "offsets", "valid", "zero")
-
-    def __init__(self, field: Field) -> None:
-        self.field = field
-        self._is_text = field.layout == Layout.UTF8 and field.codec.kind in _TEXTS
-        self.zero = b"" if field.layout >= Layout.UTF8 else bytes(field.width or 1)
-        self.clear()
-
-    def clear(self) -> None:
-        self.valid = bytearray()
-        self.data = bytearray()
-        self.offsets = array("i", (0,)) if self.field.layout >= Layout.UTF8 else None
-
-    def stored(self, values: Sequence[Value], has_nulls: bool) -> tuple[bytes, Iterable[int]]:
-        """The bytes of some values, and their sizes where they need offsets."""
-        store, number, letter, zero = self.field.store, self.field.number, self.field.letter, self.zero
-        if self._is_text:
-            texts = [value or "" for value in values] if has_nulls else values
-            if (text := "".join(texts)).isascii():
-                return text.encode(), map(len, texts)
-        if self.offsets is not None or not letter:
-            parts = [zero if value is None else store(value) for value in values]
-            return b"".join(parts), map(len, parts)
-        if number is None:
-            numbers = [0 if value is None else value for value in values] if has_nulls else values
-        else:
-            numbers = [0 if value is None else number(value) for value in values]
-        return pack(f"={len(values)}{letter}", *numbers), ()
-
-    def add(self, data: bytes, sizes: Iterable[int], valid: bytes) -> None:
-        if self.offsets is not None:
-            self.offsets.extend(accumulate(sizes, initial=self.offsets.pop()))
-        self.data += data
-        self.valid += valid
-
-    def chunk(self) -> tuple[int, bytes | None, bytes, bytes | None]:
-        nulls = self.valid.count(0)
-        validity = _bitmap(self.valid) if nulls else None
-        if self.offsets is not None:
-            return nulls, validity, self.offsets.tobytes(), bytes(self.data)
-        values = _bitmap(self.data) if self.field.layout == Layout.BOOL else bytes(self.data)
-        return nulls, validity, values, None
-
-
-class PureColumns:
-    """Columns that grow by what the row decoder makes of tuples; `_speedups.column_decoder.Columns` in Python.
-
-    Args:     most_bytes: of one column's text or bytes.
-    """
-
-    def __init__(self, fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> None:
-        self.rows = 0
-        self._columns = [_Growing(field) for field in fields]
-        self._run = make_decoder(tuple(field.codec for field in fields), code_set)
-        self._most_bytes = most_bytes
-
-    @property
-    def nbytes(self) -> int:
-        """See `Columns`."""
-        return sum(
-            len(column.data) + (4 * self.rows if column.offsets is not None else 0)
-            for column in self._columns
-        )
-
-    def decode(self, data: bytearray, pos: int, end: int) -> int:
-        """See `Columns`."""
-        run: list[Row] = []
-        after = self._run(data, pos, end, run)
-        if self._extend(run):
-            return after
-        for row in run:  # up to the one that cannot be stored
-            if not self._extend([row]):
-                break
-            size = int.from_bytes(data[pos + 4 : pos + 8], "big")
-            pos += TUPLE_HEAD + size + (size & 1)
-        return pos
-
-    def _extend(self, run: list[Row]) -> bool:
-        """Append these rows, or none of them."""
-        try:
-            found: list[tuple[bytes, Iterable[int], bytes]] = []
-            for column, values in zip(self._columns, zip(*run, strict=True), strict=False):
-                valid = bytes([value is not None for value in values])
-                found.append((*column.stored(values, 0 in valid), valid))
-        except FALLBACK_ERRORS:
-            return False
-        if not self._has_room([data for data, _, _ in found]):
-            return False
-        for column, (data, sizes, valid) in zip(self._columns, found, strict=False):
-            column.add(data, sizes, valid)
-        self.rows += len(run)
-        return True
-
-    def append(self, row: tuple[bytes | None, ...], /) -> bool:
-        """See `Columns`."""
-        parts = [value or column.zero for value, column in zip(row, self._columns, strict=True)]
-        if not self._has_room(parts):
-            return False
-        for column, value, part in zip(self._columns, row, parts, strict=True):
-            column.add(part, (len(part),), b"\0" if value is None else b"\1")
-        self.rows += 1
-        return True
-
-    def _has_room(self, parts: Iterable[bytes]) -> bool:
-        """Whether no column with offsets would get longer than they reach; an empty one takes a value of any size."""
-        return all(
-            column.offsets is None or len(column.data) + len(part) <= self._most_bytes
-            for column, part in zip(self._columns, parts, strict=False)
-        )
-
-    def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
-        """See `Columns`."""
-        rows, chunks = self.rows, [column.chunk() for column in self._columns]
-        self.rows = 0
-        for column in self._columns:
-            column.clear()
-        return rows, chunks

@@ -9,18 +9,15 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from struct import Struct
-from typing import Final
 
-from aioifx.codecs.arrow_layout import MOST_BYTES, Block, Chunk, Field, Floating, fields_for
+from aioifx.codecs.arrow_layout import Field, Floating, fields_for
+from aioifx.codecs.column_buffers import MOST_BYTES, Block, Chunk
 from aioifx.codecs.native import make_columns
-from aioifx.codecs.row_codegen import TUPLE, TUPLE_HEAD
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet
-from aioifx.errors import DataError, ProtocolError
+from aioifx.codecs.tuple_frames import framed_size, whole_payload
+from aioifx.errors import DataError
 from aioifx.sqltypes import Column, Row
-
-_HEAD: Final = Struct(">hhi")
 
 
 class ColumnDecoder:
@@ -77,12 +74,12 @@ class ColumnDecoder:
             before = columns.rows
             pos = columns.decode(data, pos, end)
             rows.extend([()] * (columns.rows - before))
-            payload = _whole_payload(data, pos, end)
+            payload = whole_payload(data, pos, end)
             if payload is None:
                 return pos
             self._append(payload)
             rows.append(())
-            pos += TUPLE_HEAD + len(payload) + (len(payload) & 1)
+            pos += framed_size(payload)
 
     def _append(self, payload: bytes) -> None:
         """One row by the reference."""
@@ -119,16 +116,3 @@ def _stored(field: Field, value: object) -> bytes:
         return field.store(value)
     except DataError as error:
         raise DataError(f"column {field.column.name!r}: {error}", column=field.column.name) from None
-
-
-def _whole_payload(data: bytearray, pos: int, end: int) -> bytes | None:
-    """What the SQ_TUPLE at *pos* frames; None when there is none, or not all of it."""
-    if end - pos < TUPLE_HEAD:
-        return None
-    tag, _, size = _HEAD.unpack_from(data, pos)
-    if tag != TUPLE:
-        return None
-    if size < 0:
-        raise ProtocolError(f"SQ_TUPLE of {size} bytes")
-    start = pos + TUPLE_HEAD
-    return bytes(data[start : start + size]) if start + size + (size & 1) <= end else None

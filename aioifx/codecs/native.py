@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from aioifx.codecs import row_codegen
-from aioifx.codecs.arrow_layout import MOST_BYTES, Columns, Field, PureColumns
+from aioifx.codecs.arrow_layout import Field
 from aioifx.codecs.base import Codec
+from aioifx.codecs.column_buffers import MOST_BYTES, Columns, PureColumns
 from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.param_codegen import EncodeResult, EncodeRun, GeneratedParamEncoder
 from aioifx.codecs.param_plan import rules_for
-from aioifx.codecs.row_codegen import FALLBACK_ERRORS, DecodeRun, Frame
+from aioifx.codecs.row_codegen import FALLBACK_ERRORS, DecodeRun
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.tuple_frames import Frame
 from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import Cost, Done, Serials, TransactionState

@@ -13,12 +13,13 @@ import datetime as dt
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
 from aioifx.codecs.numbers import FLOAT, INT8, SMALLFLOAT
 from aioifx.codecs.temporal import DATE, date_of, datetime_decoder, highest_pair
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.tuple_frames import TUPLE, TUPLE_FRAME, TUPLE_HEAD, Frame, whole_size
 from aioifx.errors import DataError
 from aioifx.sqltypes import Qualifier, Row, SqlType, TypeCode, Unit, Value, datetime_qualifier
 
@@ -33,21 +34,6 @@ DecodeWindow: TypeAlias = Callable[..., int]
 
 EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
 """Rows -> pieces of them, frames included; the callable encodes rows that it does not handle."""
-
-TUPLE: Final = 14
-TUPLE_HEAD: Final = 8
-"""Tag, warnings, size (observed: gbase8s_messages.json)."""
-_HEAD: Final = struct.Struct(">hxxi")
-
-
-class Frame(NamedTuple):
-    """What precedes a row: its size in four bytes, and these around that."""
-
-    prefix: bytes
-    suffix: bytes
-
-
-TUPLE_FRAME: Final = Frame(struct.pack(">hh", TUPLE, 0), b"")
 
 FALLBACK_ERRORS: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
 
@@ -408,9 +394,8 @@ class _Encoder:
 
 
 def _compiled(source: str, names: dict[str, Any]) -> Callable[..., Any]:
-    exec(
-        compile(source, "<aioifx rows>", "exec"), names
-    )  # from our own tables; nothing of the server's is in it
+    # The source comes from our own tables; nothing of the server's is in it.
+    exec(compile(source, "<aioifx rows>", "exec"), names)
     run: Callable[..., Any] = names["run"]
     return run
 
@@ -433,22 +418,13 @@ def make_decoder(codecs: tuple[Codec, ...], code_set: CodeSet, row_type: type[Ro
             if taken:
                 pos += taken
                 window = min(window * 4, _WIDEST_WINDOW)
-            elif window < (whole := _message_size(data, pos, end)):
+            elif window < (whole := whole_size(data, pos, end)):
                 window = whole
             else:
                 break
         return pos
 
     return run
-
-
-def _message_size(data: bytearray, pos: int, end: int) -> int:
-    """The bytes of the message at *pos* if it is whole, and an SQ_TUPLE; else 0."""
-    if end - pos < TUPLE_HEAD:
-        return 0
-    tag, size = _HEAD.unpack_from(data, pos)
-    whole: int = TUPLE_HEAD + size + (size & 1)
-    return whole if tag == TUPLE and pos + whole <= end else 0
 
 
 @lru_cache(maxsize=512)

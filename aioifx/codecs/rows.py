@@ -15,19 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from struct import Struct
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.conversions import PLAIN, STANDARD, Adapter, Adapters, Conversions
 from aioifx.codecs.native import EncodeRows, make_decoder, make_row_encoder
 from aioifx.codecs.registry import codecs_for
-from aioifx.codecs.row_codegen import TUPLE, TUPLE_FRAME, TUPLE_HEAD, DecodeRun, Frame
+from aioifx.codecs.row_codegen import DecodeRun
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.tuple_frames import TUPLE, TUPLE_FRAME, TUPLE_HEAD, Frame, framed_size, whole_payload
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import Column, Row, Value
-
-_HEAD: Final = Struct(">hhi")
 
 
 class FieldPlan(NamedTuple):
@@ -97,17 +95,6 @@ def _decode_fields(payload: bytes, plans: Sequence[FieldPlan]) -> Row:
     return tuple(plan.decode(field) for plan, field in zip(plans, fields, strict=True))
 
 
-def decode_row(
-    payload: bytes, columns: Sequence[Column], code_set: CodeSet, *, strip_char: bool = False
-) -> Row:
-    """One row from the bytes that SQ_TUPLE frames, by the codec of each column.
-
-    Raises:   ProtocolError: the fields do not fill the payload exactly.
-              DataError: a value means nothing; names the column.
-    """
-    return _decode_fields(payload, field_plans(columns, code_set, strip_char=strip_char))
-
-
 class RowDecoder:
     """Decodes the rows of one result; made once for its columns.
 
@@ -150,11 +137,11 @@ class RowDecoder:
             pos = run(data, pos, end, rows)
             if end - pos < TUPLE_HEAD or data[pos + 1] != TUPLE:
                 return pos
-            size = _whole_tuple(data, pos, end)
-            if not size:
+            payload = whole_payload(data, pos, end)
+            if payload is None:
                 return pos
-            rows.append(self.decode_payload(_payload(data[pos : pos + size])))
-            pos += size
+            rows.append(self.decode_payload(payload))
+            pos += framed_size(payload)
 
     def fast_run(self) -> DecodeRun:
         """Decodes common rows, and stops before any other."""
@@ -166,24 +153,6 @@ class RowDecoder:
         """One row from the bytes that SQ_TUPLE frames."""
         row = _decode_fields(payload, self.fields)
         return row if self.row_type is tuple else self.row_type(row)
-
-
-def _whole_tuple(data: bytearray, pos: int, end: int) -> int:
-    """The bytes of the whole SQ_TUPLE message at *pos*; 0 when there is none."""
-    if end - pos < TUPLE_HEAD:
-        return 0
-    tag, _, size = _HEAD.unpack_from(data, pos)
-    if tag != TUPLE:
-        return 0
-    if size < 0:
-        raise ProtocolError(f"SQ_TUPLE of {size} bytes")
-    whole: int = TUPLE_HEAD + size + (size & 1)
-    return whole if pos + whole <= end else 0
-
-
-def _payload(message: bytearray) -> bytes:
-    size = _HEAD.unpack_from(message)[2]
-    return bytes(message[TUPLE_HEAD : TUPLE_HEAD + size])
 
 
 class RowEncoder:

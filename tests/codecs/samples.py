@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
+from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.sqltypes import (
     FLOATING_SCALE,
@@ -17,6 +19,7 @@ from aioifx.sqltypes import (
     Datetime,
     IntervalYM,
     Qualifier,
+    Row,
     SqlType,
     TypeCode,
     Unit,
@@ -61,6 +64,13 @@ def described(description: dict[str, Any]) -> SqlType:
 
 def columns_of(*types: SqlType) -> tuple[Column, ...]:
     return tuple(Column(f"c{index}", sql_type) for index, sql_type in enumerate(types))
+
+
+def decode_row(
+    payload: bytes, columns: Sequence[Column], code_set: CodeSet, *, strip_char: bool = False
+) -> Row:
+    """One row from the bytes that SQ_TUPLE frames, by the reference."""
+    return RowDecoder(columns, code_set, strip_char=strip_char).decode_payload(payload)
 
 
 def decimal_type(precision: int, scale: int = FLOATING_SCALE, code: int = TypeCode.DECIMAL) -> SqlType:

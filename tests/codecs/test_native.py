@@ -26,9 +26,10 @@ from aioifx.codecs import native
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.conversions import Conversions, TypeCodec
 from aioifx.codecs.registry import codecs_for
-from aioifx.codecs.row_codegen import TUPLE_FRAME, DecodeRun, Frame
+from aioifx.codecs.row_codegen import DecodeRun
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame
 from aioifx.errors import DataError
 from aioifx.rows import Record, record_maker
 from aioifx.sqltypes import Column, Datetime, IntervalYM, Row, SqlType, TypeCode, Unit, datetime_qualifier

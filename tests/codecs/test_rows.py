@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aioifx.codecs import native
 from aioifx.codecs.registry import codec_for
-from aioifx.codecs.rows import RowDecoder, RowEncoder, decode_row
+from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import DataError, NotSupportedError, ProtocolError
 from aioifx.sqltypes import (
@@ -37,6 +37,7 @@ from tests.codecs.samples import (
     UTF8,
     columns_of,
     decimal_type,
+    decode_row,
     described,
     tables,
     vectors,

@@ -18,8 +18,8 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.session import Session
-from aioifx.codecs.row_codegen import Frame
 from aioifx.codecs.rows import RowEncoder
+from aioifx.codecs.tuple_frames import Frame
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Row, TypeCode
 from aioifx.wire import requests

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from datetime import date
 from typing import Final, TypeAlias
 
 from aioifx.server.catalog import systables
 from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.runtime.dates import days_of
 from aioifx.server.sqlite.databases import Databases, LogMode
 
 _Rows: TypeAlias = list[tuple[Stored, ...]]
 
-_DAY_ZERO: Final = date(1899, 12, 31)
 _FIRST_PARTNUM: Final = (
     0x100000  # a part number starts with the number of its dbspace; 1 is the root (documented)
 )
@@ -38,7 +37,7 @@ def _sysdatabases(databases: Databases, registry: SessionRegistry) -> _Rows:
             database.name,
             _FIRST_PARTNUM + number,
             database.owner,
-            (database.created - _DAY_ZERO).days,
+            days_of(database.created),
             int(database.log_mode is not LogMode.UNLOGGED),
             0,  # is_buff_log
             int(database.log_mode is LogMode.ANSI),

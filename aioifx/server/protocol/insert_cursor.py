@@ -6,8 +6,8 @@ from itertools import chain
 from struct import Struct
 from typing import Final
 
-from aioifx.codecs.row_codegen import TUPLE
 from aioifx.codecs.rows import RowDecoder
+from aioifx.codecs.tuple_frames import TUPLE
 from aioifx.errors import DataError
 from aioifx.sqltypes import Row
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from aioifx.client.execution.insert_cursor import InsertCursor
 from aioifx.client.execution.prepare import prepare
-from aioifx.codecs.rows import decode_row
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode
@@ -20,6 +19,7 @@ from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import StatementType
+from tests.codecs.samples import decode_row
 from tests.scripted import (
     C1,
     EOT,

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from aioifx.codecs.base import Codec
 from aioifx.codecs.native import EncodeRows, native_row_encoder, pure_row_encoder
-from aioifx.codecs.row_codegen import TUPLE_FRAME, Frame
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import CodeSet
+from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame
 from aioifx.errors import Error, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType
 from tests.system.fuzz.differential_params import CODE_SETS, MAKERS, TYPES, Source, go_on

@@ -8,12 +8,9 @@ from datetime import date
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from aioifx.codecs.temporal import DAY_ZERO, FIRST_DAY, LAST_DAY
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
-
-_DAY_ZERO: Final = date(1899, 12, 31).toordinal()
-FIRST_DAY: Final = date.min.toordinal() - _DAY_ZERO
-LAST_DAY: Final = date.max.toordinal() - _DAY_ZERO
 
 _DBDATE: Final = re.compile(r"(?=.{4,5}$)((?:Y[24]|[MD])(?:Y[24]|[MD])(?:Y[24]|[MD]))([-/.0]?)")
 _ANY_SEPARATOR: Final = re.compile(r"[-/. ]")
@@ -40,13 +37,13 @@ def date_format(dbdate: str) -> DateFormat:
 
 def days_of(day: date) -> int:
     """The stored form of a date."""
-    return day.toordinal() - _DAY_ZERO
+    return day.toordinal() - DAY_ZERO
 
 
 def date_of(days: int) -> date:
     """The date of a stored form; -1210 outside the years 1 to 9999."""
     if FIRST_DAY <= days <= LAST_DAY:
-        return date.fromordinal(days + _DAY_ZERO)
+        return date.fromordinal(days + DAY_ZERO)
     raise SqlError(-1210)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx.codecs.temporal import FIRST_DAY, LAST_DAY
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.runtime import dates
 from tests.server.sql import kinds
@@ -33,8 +34,8 @@ def test_day_zero_is_the_last_of_1899(day: date, days: int) -> None:
 
 def test_days_beyond_the_calendar_are_refused() -> None:
     for call in (dates.date_of, dates.checked_days):
-        assert error_of(call, dates.FIRST_DAY - 1) == -1210
-        assert error_of(call, dates.LAST_DAY + 1) == -1210
+        assert error_of(call, FIRST_DAY - 1) == -1210
+        assert error_of(call, LAST_DAY + 1) == -1210
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_any_text_is_a_date_or_an_error(text: str) -> None:
     except SqlError as error:
         assert error.sqlcode in (-1204, -1205, -1206, -1218)
     else:
-        assert dates.FIRST_DAY <= days <= dates.LAST_DAY
+        assert FIRST_DAY <= days <= LAST_DAY
 
 
 @pytest.mark.parametrize(
