@@ -28,7 +28,8 @@ class Batch:
     """0-based index of the first row."""
     rows: list[Row]
     """Kept until the server has accepted the batch, to find a row that it rejects."""
-    messages: bytes | bytearray
+    messages: list[bytes | bytearray]
+    """In pieces, since each copy of a batch takes time."""
 
 
 def check_block(block: object) -> None:
@@ -56,17 +57,19 @@ class Batches:
 
         Raises:   DataError: a value does not fit; names the row. Any exception of the source.
         """
-        first, rows, data = self._count, list[Row](), bytearray()
-        while wanted := self._wanted(len(rows), len(data)):
+        first, rows, size = self._count, list[Row](), 0
+        pieces: list[bytes | bytearray] = []
+        while wanted := self._wanted(len(rows), size):
             read = await self._reader.read(wanted)
             encoded = self._cursor.encode(read, self._count, self._reader.place)
             self._count += len(read)
             self._width = len(encoded) // len(read) + 1 if read else self._width
             rows += read
-            data += encoded
+            pieces.append(encoded)
+            size += len(encoded)
             if len(read) < wanted:
                 break
-        return Batch(first, rows, self._cursor.messages(data, len(rows))) if rows else None
+        return Batch(first, rows, self._cursor.messages(pieces, len(rows))) if rows else None
 
     def _wanted(self, rows: int, size: int) -> int:
         """Number of rows to read next; 0 if the batch is full."""

@@ -14,7 +14,8 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Final, TypeAlias, cast
+from operator import countOf
+from typing import Any, TypeAlias, cast
 
 from aioifx.client.bulk.field_text import FieldParser, field_parser
 from aioifx.client.bulk.temporal_text import ISO_DATES
@@ -37,9 +38,6 @@ from aioifx.sqltypes import Column, Row, Value
 
 RowSource: TypeAlias = ParamRows | TextSource | AsyncIterable[Chunk]
 """Rows; or with a format, a path, an open file, or chunks of text or bytes."""
-
-
-_TUPLES: Final = frozenset((tuple,))
 
 
 def open_mappings(rows: MappingRows, columns: Sequence[str] | None) -> SourceReader:
@@ -160,7 +158,7 @@ class _Rows(_Values):
             source = islice(self._source, count)
         else:
             source = self._list[self.count : self.count + count]
-            if _TUPLES.issuperset(map(type, source)):  # three times as fast as checking each row
+            if countOf(map(type, source), tuple) == len(source):  # three times as fast as checking each row
                 self.count += len(source)
                 return source
         rows: list[Row] = [

@@ -101,13 +101,13 @@ class InsertCursor:
                     f"{place(index)}, {error}", row_index=index, column=error.column, sql=self.statement.sql
                 ) from error.__cause__
 
-    def messages(self, data: bytes | bytearray, count: int) -> bytes | bytearray:
-        """SQ_PUT for *count* encoded rows, at most MAX_ROWS."""
-        return _PUT.pack(Op.PUT, self._row_size, count) + data if self.fixed_width else data
+    def messages(self, encoded: list[bytes | bytearray], count: int) -> list[bytes | bytearray]:
+        """SQ_PUT for *count* encoded rows, at most MAX_ROWS, in pieces."""
+        return [_PUT.pack(Op.PUT, self._row_size, count), *encoded] if self.fixed_width else encoded
 
     # -- sending ------------------------------------------------------------------------------------------------------
 
-    def send(self, messages: bytes | bytearray) -> InFlight[Reply]:
+    def send(self, messages: Sequence[bytes | bytearray]) -> InFlight[Reply]:
         """Open the cursor and send rows, without waiting.
 
         Source:   observed: JDBC opens the cursor again for each batch, after a COMMIT. That OPEN closes an open cursor
@@ -119,7 +119,8 @@ class InsertCursor:
         if not self._are_types_known:
             requests.put_ret_type(outbox, self._session.capabilities, self._types, direction=0)
             self._are_types_known = True
-        outbox.raw(messages)
+        for piece in messages:
+            outbox.raw(piece)
         self.statement.state = ON_OPEN[self.statement.state]
         requests.put_eot(outbox)
         # The outbox's own buffer: `take` would copy the block again.

@@ -29,8 +29,8 @@ class Widths:
         self.firsts.append(first)
         return bytearray(sum(row[0] for row in rows))
 
-    def messages(self, data: bytearray, count: int) -> bytearray:
-        return data + count.to_bytes(4, "big")
+    def messages(self, encoded: list[bytearray], count: int) -> list[bytearray]:
+        return [*encoded, bytearray(count.to_bytes(4, "big"))]
 
 
 async def all_batches(widths: Sequence[int], rows: int | None = None) -> list[Batch]:
@@ -53,8 +53,8 @@ def test_every_row_is_in_one_block_and_the_blocks_follow_each_other(
     first = 0
     for batch in made:
         assert batch.first == first
-        assert len(batch.messages) == sum(row[0] for row in batch.rows) + 4
-        assert int.from_bytes(batch.messages[-4:], "big") == len(batch.rows)
+        assert sum(map(len, batch.messages)) == sum(row[0] for row in batch.rows) + 4
+        assert int.from_bytes(batch.messages[-1], "big") == len(batch.rows)
         first += len(batch.rows)
     if rows is not None:
         assert all(len(batch.rows) == rows for batch in made[:-1])
@@ -71,7 +71,7 @@ async def test_blocks_are_about_as_large_as_they_should_be(width: int) -> None:
 
 async def test_rows_that_grow_all_at_once_make_no_huge_block() -> None:
     made = await all_batches([8] * 1000 + [batches.BATCH_SIZE] * 300)
-    assert max(len(batch.messages) for batch in made) <= 257 * batches.BATCH_SIZE
+    assert max(sum(map(len, batch.messages)) for batch in made) <= 257 * batches.BATCH_SIZE
     assert all(len(batch.rows) == 1 for batch in made[-20:])
 
 

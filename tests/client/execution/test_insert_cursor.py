@@ -73,17 +73,17 @@ def puts(messages: bytes | bytearray) -> list[requests.Put]:
 async def test_rows_of_one_size_go_into_one_message() -> None:
     async with inserting(C1, CODE) as cursor:
         assert cursor.fixed_width
-        data = cursor.encode([(1, "a"), (2, None)], 0) + cursor.encode([(3, "abc")], 2)
-        (put,) = puts(cursor.messages(data, 3))
+        data = [cursor.encode([(1, "a"), (2, None)], 0), cursor.encode([(3, "abc")], 2)]
+        (put,) = puts(b"".join(cursor.messages(data, 3)))
     assert put == requests.Put(7, (b"\0\0\0\1a  ", b"\0\0\0\2\0  ", b"\0\0\0\3abc"))
 
 
 async def test_rows_of_many_sizes_have_a_message_each() -> None:
     async with inserting(C1, NAME) as cursor:
         assert not cursor.fixed_width
-        data = cursor.encode([(1, "a"), (2, None)], 0) + cursor.encode([(3, "")], 2)
+        data = [cursor.encode([(1, "a"), (2, None)], 0), cursor.encode([(3, "")], 2)]
         assert cursor.messages(data, 3) == data
-    assert puts(data) == [
+    assert puts(b"".join(data)) == [
         requests.Put(6, (b"\0\0\0\1\1a",)),
         requests.Put(6, (b"\0\0\0\2\1\0",)),
         requests.Put(5, (b"\0\0\0\3\0",)),
@@ -115,7 +115,7 @@ def test_what_is_put_reads_as_the_rows_it_was(data: st.DataObject) -> None:
 
     async def encoded() -> bytes | bytearray:
         async with inserting(*columns) as cursor:
-            return cursor.messages(cursor.encode(rows, 0), len(rows))
+            return b"".join(cursor.messages([cursor.encode(rows, 0)], len(rows)))
 
     payloads = [payload for put in puts(asyncio.run(encoded())) for payload in put.rows]
     latin = code_set_of("en_US.8859-1")
@@ -151,7 +151,7 @@ async def test_types_are_sent_once_and_only_where_rows_have_many_sizes() -> None
     types = "Id(2) CurName Open RetType(2) Put(6)"
     twice: tuple[Exchange, ...] = ((types, done(1) + EOT), ("Id(2) CurName Open Put(6)", done(1) + EOT))
     async with inserting(C1, NAME, script=(*twice, close(2))) as cursor:
-        messages = cursor.messages(cursor.encode([(1, "a")], 0), 1)
+        messages = cursor.messages([cursor.encode([(1, "a")], 0)], 1)
         for _ in range(2):
             reply = await cursor.statement.session.dispatcher.reply(cursor.send(messages))
             assert reply.done is not None and reply.done.rows == 1
@@ -167,7 +167,7 @@ async def test_after_rows_of_one_size_the_id_is_sent_alone() -> None:
     )
     async with inserting(C1, script=script) as cursor:
         await cursor.statement.session.dispatcher.reply(
-            cursor.send(cursor.messages(cursor.encode([(1,)], 0), 1))
+            cursor.send(cursor.messages([cursor.encode([(1,)], 0)], 1))
         )
         wrong = await cursor.finish_block()
         assert wrong is not None and wrong.sqlcode == -268
@@ -182,7 +182,7 @@ async def test_an_error_in_reply_to_close_is_ignored() -> None:
     )
     async with inserting(C1, script=script) as cursor:
         await cursor.statement.session.dispatcher.reply(
-            cursor.send(cursor.messages(cursor.encode([(1,)], 0), 1))
+            cursor.send(cursor.messages([cursor.encode([(1,)], 0)], 1))
         )
         await cursor.close()
 
