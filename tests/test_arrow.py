@@ -153,7 +153,7 @@ async def test_a_name_that_stands_twice_is_numbered(conn: aioifx.Connection) -> 
     assert table.column_names == ["n", "n_3", "n_2", "n_4"]
 
 
-async def test_a_floating_decimal_is_what_was_asked_for(conn: aioifx.Connection) -> None:
+async def test_a_floating_decimal_is_what_was_requested(conn: aioifx.Connection) -> None:
     await conn.execute("CREATE TABLE measured (m DECIMAL(16))")
     await conn.execute("INSERT INTO measured VALUES (?)", Decimal("0.125"))
     found = {
@@ -292,7 +292,7 @@ async def test_an_error_of_the_server_is_the_server_s_error(conn: aioifx.Connect
         await fetch_arrow(conn, "SELECT * FROM gone")
 
 
-async def test_a_table_that_has_changed_since_is_prepared_anew(dsn: str) -> None:
+async def test_a_table_that_has_changed_since_is_prepared_again(dsn: str) -> None:
     async with aioifx.connect(dsn) as conn, aioifx.connect(dsn) as other:
         await conn.execute("CREATE TABLE shifting (n INTEGER)")
         await conn.execute("INSERT INTO shifting VALUES (1)")

@@ -204,7 +204,7 @@ async def test_an_error_keeps_its_class_and_numbers_on_its_way_from_a_process(se
     st.integers(1, 4),
     st.integers(0, 3),
 )
-async def test_what_was_read_and_what_is_missing_are_all_there_is(
+async def test_the_rows_read_and_the_missing_ranges_are_complete(
     failures: list[int], width: int, retries: int
 ) -> None:
     left, begun, running = Counter(dict(enumerate(failures))), Counter[int](), 0

@@ -166,7 +166,7 @@ async def test_the_close_callback_is_called_once_and_after_waiting_tasks(pair: P
     assert not channel.is_open
 
 
-async def test_what_the_system_has_not_taken_yet_is_counted(pair: Pair) -> None:
+async def test_bytes_not_yet_sent_by_the_system_are_counted(pair: Pair) -> None:
     channel, transport = pair
     assert Channel().unsent == 0
     transport.get_write_buffer_size = lambda: 7  # type: ignore[method-assign]
@@ -301,7 +301,7 @@ async def test_asyncio_makes_no_more_room_than_the_allocator_has_at_hand() -> No
     assert not hasattr(without, "max_size")
 
 
-async def test_what_a_large_reply_has_taken_is_given_back_when_it_is_complete(pair: Pair) -> None:
+async def test_the_memory_of_a_large_reply_is_freed_when_it_is_complete(pair: Pair) -> None:
     channel, _ = pair
 
     async def skip_a_lot(inbox: Inbox) -> None:
@@ -467,7 +467,7 @@ async def test_the_first_reason_is_kept(pair: Pair) -> None:
     assert isinstance(channel.failure, ProtocolError)
 
 
-async def test_more_unasked_bytes_than_anybody_sends_end_the_channel(
+async def test_too_many_unsolicited_bytes_close_the_channel(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel, transport = pair
@@ -633,7 +633,7 @@ async def test_the_repr_has_counts_of_pending_and_unread_and_no_content(pair: Pa
     assert repr(channel) == "<Channel open, 1 replies expected, 2 bytes unread>"
 
 
-def test_a_channel_knows_that_its_loop_is_gone() -> None:
+def test_a_channel_notices_that_its_loop_is_closed() -> None:
     assert Channel().loop_is_closed()
 
     async def connect() -> Channel:

@@ -89,7 +89,7 @@ async def test_workers_read_a_query_with_parameters(server: Server, rows: list[R
     assert sorted(await computed(bag, cluster), key=str) == sorted(expected, key=str)
 
 
-async def test_the_rest_of_dask_goes_on_from_there(server: Server, rows: list[Row], cluster: Any) -> None:
+async def test_dasks_other_methods_work_on_the_result(server: Server, rows: list[Row], cluster: Any) -> None:
     bag = await bag_of(server, partitions=4, columns=["id", "price"])
     total = bag.pluck("price").sum()
     assert await asyncio.to_thread(lambda: cluster.compute(total).result(timeout=40)) == sum(
@@ -225,7 +225,7 @@ async def test_it_works_where_an_event_loop_runs_already(server: Server, rows: l
         ({"partitions": 2, "fetch_size": 1}, "fetch_size: "),
     ],
 )
-async def test_what_cannot_be_meant_is_refused_at_once(
+async def test_nonsensical_arguments_are_rejected_at_once(
     server: Server, arguments: dict[str, Any], message: str
 ) -> None:
     before = server.stats.logins

@@ -162,7 +162,7 @@ DECIDING: dict[int, type[DatabaseError]] = {
 }
 
 
-def test_every_code_gives_the_class_that_was_asked_for() -> None:
+def test_every_code_gives_the_class_that_was_requested() -> None:
     wrong = {
         code: class_for(code).__name__
         for expected, codes in ASKED_FOR
@@ -240,7 +240,7 @@ def test_every_lock_error_is_worth_another_try_and_nothing_else_but_a_few() -> N
 
 
 @pytest.mark.parametrize("sqlcode", [-458, -268, -201, -457, -951, 0])
-def test_what_will_fail_again_is_not_retryable(sqlcode: int) -> None:
+def test_errors_that_recur_are_not_retryable(sqlcode: int) -> None:
     assert not from_server(sqlcode).retryable
 
 

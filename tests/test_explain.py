@@ -50,7 +50,7 @@ def test_no_two_entries_say_the_same() -> None:
     assert len(set(texts)) == len(texts)
 
 
-def test_what_was_seen_from_servers_is_in_the_book() -> None:
+def test_codes_observed_from_servers_have_an_explanation() -> None:
     assert set(CODES) >= explaining._SEEN
 
 
@@ -95,7 +95,7 @@ def test_an_isam_code_by_itself_leaves_the_class_open_where_it_decides_nothing()
 @pytest.mark.parametrize(
     ("sqlcode", "isamcode"), [(0, 0), (-31337, 0), (-244, -31337), (-31337, -154), (0, -244), (-154, 0)]
 )
-def test_what_is_not_known_is_not_explained(sqlcode: int, isamcode: int) -> None:
+def test_unknown_codes_are_not_explained(sqlcode: int, isamcode: int) -> None:
     assert explain(sqlcode, isamcode) is None
 
 

@@ -75,7 +75,7 @@ def test_the_query_of_a_partition() -> None:
         (lambda: split(9, 1, 2), "high: "),
     ],
 )
-def test_what_cannot_be_meant_is_refused(make: Any, message: str) -> None:
+def test_nonsensical_arguments_are_rejected(make: Any, message: str) -> None:
     with pytest.raises(aioifx.InterfaceError, match=message):
         make()
 

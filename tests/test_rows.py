@@ -143,7 +143,7 @@ def test_the_shape_is_made_once_for_the_same_names() -> None:
 
 # Law: a record is its tuple, whatever the columns are called.
 @given(st.lists(st.tuples(st.text(), st.integers())))
-def test_a_record_loses_nothing_of_its_tuple(cells: list[tuple[str, int]]) -> None:
+def test_a_record_behaves_like_its_tuple(cells: list[tuple[str, int]]) -> None:
     names, row = [name for name, _ in cells], tuple(value for _, value in cells)
     made = record_maker(columns(*names))(row)
     assert made == row and hash(made) == hash(row)
@@ -155,7 +155,7 @@ def test_a_record_loses_nothing_of_its_tuple(cells: list[tuple[str, int]]) -> No
 # -- factories --------------------------------------------------------------------------------------------------------
 
 
-def test_tuple_row_hands_on_the_very_tuple() -> None:
+def test_tuple_row_returns_the_same_tuple() -> None:
     row = (1, "pen")
     assert tuple_row(columns("id", "name"))(row) is row
 

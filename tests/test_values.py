@@ -225,7 +225,7 @@ async def test_a_codec_that_is_set_holds_at_once_for_cached_statements(conn: aio
         conn.set_type_codec("VARCHAR", decoder="str")  # type: ignore[arg-type]
 
 
-async def test_a_stream_that_is_open_when_a_codec_is_set_goes_on_as_it_is(dsn: str) -> None:
+async def test_a_stream_that_is_open_when_a_codec_is_set_does_not_use_it(dsn: str) -> None:
     async with aioifx.connect(dsn, fetch_size=4096) as conn:
         await conn.execute("CREATE TABLE t (v VARCHAR(200))")
         await conn.executemany("INSERT INTO t VALUES (?)", [("x" * 200,)] * 100)

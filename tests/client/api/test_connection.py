@@ -267,7 +267,7 @@ async def test_closing_a_connection_whose_server_is_gone_raises_nothing() -> Non
         await conn.close()
 
 
-async def test_one_that_is_forgotten_is_dropped_with_a_warning() -> None:
+async def test_one_that_is_leaked_is_dropped_with_a_warning() -> None:
     async with connected() as (conn, peer):
         copies = [conn._session]
         forgotten = aioifx.Connection(copies[0], address="127.0.0.1:1", server_version="")

@@ -79,7 +79,7 @@ async def test_every_way_to_run_it_closes_the_cursor_and_keeps_the_statement() -
             assert conn.stats.statements == 1
 
 
-async def test_rows_take_the_form_that_is_asked_for() -> None:
+async def test_rows_take_the_form_that_is_requested() -> None:
     async with talking(
         prepared, block(1), block(2, size=4096), block(3), block(4, hold=True), release(2)
     ) as (conn, _):
@@ -301,7 +301,7 @@ async def test_inside_of_a_transaction_it_is_prepared_again_and_the_error_says_t
             assert await statement.fetch() == [(1,)]
 
 
-async def test_what_a_stale_one_names_may_be_gone() -> None:
+async def test_a_table_of_a_stale_statement_may_be_gone() -> None:
     async with talking(
         prepared,
         (opening(2), error(-710) + EOT),

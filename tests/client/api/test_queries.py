@@ -547,7 +547,7 @@ async def test_cancel_drops_a_connection_whose_server_does_not_end_the_statement
         assert conn.is_closed()
 
 
-async def test_cancel_of_a_connection_that_was_given_back_is_refused(server: Server) -> None:
+async def test_cancel_of_a_connection_that_was_released_is_rejected(server: Server) -> None:
     async with pooled(server) as pool:
         conn = await pool.acquire()
         await pool.release(conn)

@@ -116,7 +116,7 @@ async def test_the_last_error_is_raised_and_says_how_many_attempts_there_were() 
     assert len(slept) == 2
 
 
-async def test_what_is_not_worth_another_try_is_raised_at_once() -> None:
+async def test_an_error_that_is_not_retryable_is_raised_at_once() -> None:
     again, slept = retry()
     for error in (from_server(-268, -100), ValueError(), InterfaceError(), asyncio.CancelledError()):
         failing = Failing(error)
@@ -163,7 +163,7 @@ async def test_an_error_that_has_undone_everything_is_repeated_if_wanted(kind: t
     [UniqueViolation, (KeyError, UniqueViolation), lambda error: error.sqlcode == -268],
     ids=["class", "classes", "function"],
 )
-async def test_what_is_worth_another_try_may_be_said(on: Any) -> None:
+async def test_other_errors_may_be_retried_with_on(on: Any) -> None:
     again, _ = retry(on=on)
     failing = Failing(from_server(-268, -100))
     await again(failing)

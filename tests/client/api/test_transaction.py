@@ -120,7 +120,7 @@ async def test_a_failure_in_a_transaction_is_rolled_back_as_jdbc_does_it() -> No
         assert not conn.is_in_transaction()
 
 
-async def test_any_exception_rolls_back_and_goes_on() -> None:
+async def test_any_exception_rolls_back_and_propagates() -> None:
     async with talking(BEGIN, deleted, ROLLBACK) as (conn, _):
         with pytest.raises(ZeroDivisionError):
             async with conn.transaction():
@@ -218,7 +218,7 @@ async def test_the_error_of_the_block_is_not_hidden_by_the_one_of_the_rollback()
             pass
 
 
-async def test_a_rollback_asked_for_says_what_went_wrong() -> None:
+async def test_a_requested_rollback_raises_its_error() -> None:
     async with talking(BEGIN, ("Rollback", error(-255) + EOT)) as (conn, _):
         transaction = conn.transaction()
         await transaction.start()
@@ -298,7 +298,7 @@ async def test_blocks_nest_as_deep_as_you_like_and_a_name_is_used_again() -> Non
                 pass
 
 
-async def test_what_fails_inside_is_rolled_back_to_the_savepoint_and_the_outer_one_goes_on() -> None:
+async def test_a_failed_inner_block_is_rolled_back_to_its_savepoint_and_the_outer_one_goes_on() -> None:
     async with talking(BEGIN, savepoint("set"), deleted, savepoint("rollback"), deleted, COMMIT) as (conn, _):
         async with conn.transaction():
             with pytest.raises(ZeroDivisionError):
@@ -382,7 +382,7 @@ async def test_a_block_around_which_the_transaction_has_ended_cannot_end_well() 
                 await outer.rollback()
 
 
-async def test_what_cannot_change_inside_is_refused_by_name() -> None:
+async def test_options_that_cannot_change_inside_are_rejected_by_name() -> None:
     async with talking(BEGIN, COMMIT) as (conn, peer):
         async with conn.transaction():
             wishes: tuple[dict[str, Any], ...] = ({"isolation": "dirty_read"}, {"read_only": True})
@@ -489,7 +489,7 @@ async def test_the_next_block_that_wants_the_same_sends_nothing_for_it() -> None
 
 
 @pytest.mark.parametrize("name", ["last_committed", "committed_read_last_committed"])
-async def test_what_is_in_force_already_is_not_set(name: Any) -> None:
+async def test_a_setting_already_in_force_is_not_sent(name: Any) -> None:
     async with talking(
         command("set isolation to committed read last committed"), BEGIN, COMMIT, BEGIN, COMMIT
     ) as (conn, _):
@@ -504,7 +504,7 @@ async def test_the_defaults_of_the_database_cost_nothing() -> None:
             pass
 
 
-async def test_what_the_user_has_set_is_what_is_put_back() -> None:
+async def test_after_a_block_the_users_own_setting_is_restored() -> None:
     mine, lock_mode = (
         "SET ISOLATION TO Committed Read\n LAST COMMITTED RETAIN UPDATE LOCKS",
         "set lock mode to wait",
@@ -527,7 +527,7 @@ async def test_what_the_user_has_set_is_what_is_put_back() -> None:
         await conn.execute(DELETE)
 
 
-async def test_what_the_user_sets_inside_of_a_block_wins_and_stays() -> None:
+async def test_a_users_own_setting_inside_a_block_overrides_and_stays() -> None:
     async with talking(
         command("set isolation to dirty read"),
         BEGIN,
@@ -553,7 +553,7 @@ async def test_a_lock_mode_may_hold_for_an_inner_block_alone() -> None:
             await conn.execute(DELETE)
 
 
-async def test_a_setting_that_is_refused_begins_nothing_and_what_was_set_is_put_back() -> None:
+async def test_a_setting_that_is_refused_begins_nothing_and_what_was_set_is_restored() -> None:
     async with talking(
         command("set lock mode to wait 3"),
         command("set isolation to dirty read", error(-201) + EOT),
@@ -585,7 +585,7 @@ async def test_restoring_a_setting_is_tried_again_after_an_error_and_calls_go_on
         await conn.execute(DELETE)
 
 
-async def test_when_the_database_is_closed_nothing_is_put_back() -> None:
+async def test_when_the_database_is_closed_nothing_is_restored() -> None:
     closed = [
         (PREPARE, described(2, kind=StatementType.CLOSE_DATABASE, row_size=0)),
         ("Id(2) Execute", done() + EOT),
@@ -909,7 +909,7 @@ async def test_autocommit_off_is_refused_at_connect_where_there_are_no_transacti
         assert caught.value.sqlcode == -256
 
 
-async def test_what_an_option_says_is_what_a_block_is_put_back_to() -> None:
+async def test_after_a_block_the_option_holds_again() -> None:
     script = [
         *login(),
         command("set lock mode to wait 5"),
@@ -1019,7 +1019,7 @@ async def test_without_autocommit_work_that_the_server_has_undone_must_be_rolled
     ],
     ids=["undoes itself", "never ran", "still open", "no change", "ANSI"],
 )
-async def test_what_may_mean_something_else_is_not_believed(answer: bytes, warnings: int) -> None:
+async def test_an_ambiguous_reply_does_not_end_the_transaction(answer: bytes, warnings: int) -> None:
     begin = [] if warnings == ANSI else [BEGIN]
     async with talking(begin, (COMMAND, answer), deleted, COMMIT, warnings=warnings) as (conn, _):
         async with conn.transaction():
@@ -1227,7 +1227,7 @@ async def test_an_error_whose_rollback_cannot_acquire_the_session_is_raised_and_
         assert not conn.is_in_transaction()
 
 
-async def test_an_error_whose_rollback_is_cancelled_in_the_queue_is_put_down() -> None:
+async def test_a_rollback_cancelled_in_the_queue_is_deferred() -> None:
     held = Delayed(executed(9, StatementType.DELETE, 1))
     async with talking(BEGIN, (COMMAND, held), ROLLBACK) as (conn, _):
         transaction = conn.transaction()
@@ -1333,7 +1333,7 @@ async def test_a_rollback_without_autocommit_that_is_cancelled_in_the_queue_happ
         assert not conn.is_in_transaction()
 
 
-async def test_a_begin_cancelled_without_autocommit_is_taken_back() -> None:
+async def test_a_begin_cancelled_without_autocommit_is_rolled_back() -> None:
     held = Delayed(done() + EOT)
     async with talking(("Begin", held), ROLLBACK, BEGIN, deleted, COMMIT, autocommit=False) as (conn, _):
         await cancel_at(held, conn.execute(DELETE))

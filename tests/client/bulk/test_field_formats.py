@@ -49,6 +49,6 @@ def test_a_format_of_the_callers_own_says_all_by_itself(more: dict[str, Any]) ->
         ("csv", {"encoding": "klingon"}, "encoding"),
     ],
 )
-def test_what_a_format_cannot_have_is_refused(name: str, more: dict[str, Any], message: str) -> None:
+def test_an_impossible_format_is_rejected(name: str, more: dict[str, Any], message: str) -> None:
     with pytest.raises(InterfaceError, match=message):
         format_of(name, LATIN, **more)

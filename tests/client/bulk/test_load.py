@@ -173,7 +173,7 @@ async def test_columns_are_listed_when_they_are_named() -> None:
         assert peer.statements == [b"insert into stock@here:owner.t (c1) values(?)"]
 
 
-async def test_extended_types_are_put_as_a_client_asks_for_them() -> None:
+async def test_extended_types_are_put_as_a_client_requests_them() -> None:
     text = column("text", TypeCode.UDTVAR, 2048, extended_id=1, owner="informix", extended_name="lvarchar")
     prepared = described(2, text, kind=StatementType.INSERT)
     group = (
@@ -291,7 +291,7 @@ async def test_rows_may_come_from_anything_that_can_be_iterated(kind: str) -> No
         ({"format": "xml"}, "format: expected"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_before_anything_is_sent(
+async def test_arguments_that_make_no_sense_are_rejected_before_anything_is_sent(
     call: dict[str, Any], message: str
 ) -> None:
     async with talking() as (conn, peer):
@@ -531,7 +531,7 @@ async def test_another_error_the_second_time_does_not_hide_the_first() -> None:
     assert "row 1 failed otherwise (SQLCODE -268)" in caught.value.__notes__[0]
 
 
-async def test_what_cannot_be_gone_back_to_does_not_hide_the_error() -> None:
+async def test_a_failed_rollback_to_a_savepoint_does_not_hide_the_error() -> None:
     full = error(-458) + EOT
     lost: list[Exchange] = [CLOSE, ("RollbackSavepoint", error(-256) + EOT)]
     async with talking(opened, BEGIN, put(1), MARK, (PUT, full), lost, ROLLBACK, release(2)) as (conn, _):

@@ -132,7 +132,7 @@ async def test_dates_are_written_as_dbdate_says() -> None:
     assert day.isoformat() == "2026-01-31"
 
 
-async def test_a_row_is_taken_as_it_is_when_it_comes() -> None:
+async def test_a_row_is_copied_when_it_is_read() -> None:
     def reused() -> Iterator[list[int]]:
         row = [0]
         for row[0] in range(3):
@@ -159,13 +159,13 @@ def test_a_file_needs_a_format(source: Any) -> None:
 
 
 @pytest.mark.parametrize("source", ["text", b"text", {"a": 1}, 5])
-def test_what_holds_no_rows_is_refused(source: Any) -> None:
+def test_a_source_without_rows_is_rejected(source: Any) -> None:
     with pytest.raises(InterfaceError, match="rows: expected an iterable"):
         open_source(source, None)
 
 
 @pytest.mark.parametrize("source", ["1|\n", 5])
-async def test_what_holds_no_text_is_refused(source: Any) -> None:
+async def test_a_source_without_text_is_rejected(source: Any) -> None:
     with pytest.raises(InterfaceError):
         await open_source(source, UNLOAD).peek_width()
 

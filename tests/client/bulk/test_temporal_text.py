@@ -79,7 +79,7 @@ def test_text_that_is_not_a_date_is_rejected(text: str) -> None:
 
 
 @pytest.mark.parametrize("dbdate", ["", "Y2MD-", "DMY2.", "YMD", "Y4MDY4", "MD-", "MY4D/", "Y4MD*", "Y4MD--"])
-def test_a_dbdate_that_is_none_or_knows_no_century_is_refused(dbdate: str) -> None:
+def test_a_dbdate_that_is_invalid_or_has_no_century_is_rejected(dbdate: str) -> None:
     for make in (date_parser, date_formatter):
         with pytest.raises(InterfaceError, match="dbdate: expected a form like"):
             make(DATE, dbdate)

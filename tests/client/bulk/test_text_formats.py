@@ -169,7 +169,7 @@ def test_null_in_quotes_is_null_when_one_says_so() -> None:
     assert read('"1","","NULL",NULL\n', CsvFormat(null="NULL")) == [["1", "", "NULL", None]]
 
 
-def test_what_could_not_be_read_back_is_not_written() -> None:
+def test_text_that_could_not_be_read_back_is_not_written() -> None:
     with pytest.raises(DataError, match="a single NULL would be an empty line"):
         CSV.join([None])
     with pytest.raises(DataError, match="a field equals the text of NULL"):
@@ -228,7 +228,7 @@ def test_records_come_from_a_path_an_open_file_and_chunks(tmp_path: Path) -> Non
     assert list(records(io.StringIO("".join(lines)), UNLOAD)) == expected
 
 
-def test_a_file_is_read_only_as_far_as_records_are_asked_for(tmp_path: Path) -> None:
+def test_a_file_is_read_only_as_far_as_records_are_requested(tmp_path: Path) -> None:
     path = tmp_path / "items.unl"
     path.write_text("1|\n" * 100_000)
     with open(path, "rb") as file:

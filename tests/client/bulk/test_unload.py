@@ -96,7 +96,7 @@ async def test_files_are_written_in_another_thread() -> None:
 
 
 @pytest.mark.parametrize("out", ["t.unl", b"t.unl", 5, None])
-async def test_what_takes_no_text_is_refused_before_anything_is_sent(out: Any) -> None:
+async def test_a_target_that_accepts_no_text_is_rejected_before_anything_is_sent(out: Any) -> None:
     async with talking() as (conn, peer):
         with pytest.raises(InterfaceError, match="out: expected"):
             await conn.unload("select 1 from t", out)
@@ -196,7 +196,7 @@ async def test_what_progress_raises_ends_the_unload_and_closes_the_file(tmp_path
         assert await conn.fetchval("select count(*) from t") == 2000
 
 
-async def test_rows_are_written_before_the_next_but_one_block_is_asked_for() -> None:
+async def test_rows_are_written_before_the_next_but_one_block_is_requested() -> None:
     """Three blocks: the first is written while the second is on its way, and before the third is asked for."""
     written: list[bytes] = []
     script = [
@@ -302,7 +302,7 @@ async def insert_a_row_that_fails(conn: aioifx.Connection, path: Path) -> None:
 @pytest.mark.parametrize(
     "call", [read_file, write_file, insert_rows, insert_rows_into_a_transaction, insert_a_row_that_fails]
 )
-async def test_a_cancellation_at_any_await_leaves_the_connection_sound(
+async def test_a_cancellation_at_any_await_leaves_the_connection_usable(
     call: Any, manner: Manner, tmp_path: Path
 ) -> None:
     path = tmp_path / "t.unl"

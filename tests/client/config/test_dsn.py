@@ -80,12 +80,12 @@ def test_a_jdbc_url_is_taken_apart(dsn: str, options: dict[str, str]) -> None:
     assert split_dsn(dsn) == (options, {})
 
 
-def test_what_only_steers_the_jdbc_driver_is_dropped_and_the_rest_is_the_servers() -> None:
+def test_settings_of_the_jdbc_driver_itself_are_dropped_and_the_others_are_sent() -> None:
     parts = split_dsn("jdbc:informix-sqli://h/d:INFORMIXSERVER=ol;IFX_USEPUT=1;OPTCOMPIND=0;lobcache=4096")
     assert parts.environment == {"OPTCOMPIND": "0"}
 
 
-def test_what_jdbc_makes_statements_of_are_options() -> None:
+def test_variables_for_which_jdbc_sends_statements_are_options() -> None:
     parts = split_dsn("jdbc:informix-sqli://h/d:ifx_isolation_level=2;IFX_LOCK_MODE_WAIT=17")
     assert parts.options == {"host": "h", "database": "d", "isolation": "committed_read", "lock_wait": "17"}
     for level in ("0", "1U", "5", "8", "x"):

@@ -240,7 +240,7 @@ def test_dbdate_of_the_caller_is_sent_with_any_locale() -> None:
 
 
 @pytest.mark.parametrize("name", ["LOCKDOWN", "SINGLELEVEL", "SKALL", "SKINHIBIT", "SKSHOW", "SQLMODE"])
-def test_what_servers_were_seen_to_take_from_other_clients_goes_into_the_login(name: str) -> None:
+def test_variables_observed_from_other_clients_go_into_the_login(name: str) -> None:
     login, session = sent_pairs(options(environment={name: "x"}))
     assert login[-1] == (name.encode(), b"x")
     assert name.encode() not in dict(session)

@@ -129,7 +129,7 @@ def test_the_user_is_the_operating_systems_when_none_is_given() -> None:
     assert resolve("informix://db1?server=s", {}, {"USER": "bob"}).user == "bob"
 
 
-def test_a_user_that_even_the_operating_system_does_not_know_is_asked_for(
+def test_a_user_is_required_if_the_operating_system_has_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nobody() -> str:
@@ -166,7 +166,7 @@ def test_without_a_host_the_servers_file_is_that_of_the_environment() -> None:
         resolve("informix:///shop?server=ol", {}, {})
 
 
-def test_a_port_that_is_known_to_have_tls_or_none_decides_over_what_is_not_said() -> None:
+def test_a_port_with_known_tls_or_none_decides_if_ssl_is_not_given() -> None:
     found = options()
     assert found.ssl_context() is None
     context = found.ssl_context(True)
@@ -232,7 +232,7 @@ def test_a_name_of_another_pool_gets_a_hint(name: str, meant: str) -> None:
     assert str(caught.value) == f"{name}: unknown option; did you mean {meant!r}?"
 
 
-def test_what_was_resolved_is_found_again_unless_something_else_is_said(
+def test_resolved_options_are_reused_unless_overridden(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("USER", "one")

@@ -86,7 +86,7 @@ def test_a_server_is_found_with_what_its_line_says(path: str) -> None:
     assert lookup(path, "ol_pam")[0].port == 9094
 
 
-def test_a_service_may_be_a_name_that_the_machine_knows(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_may_be_a_name_known_to_the_machine(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "socket.getservbyname", lambda name, protocol: {("sqlexec", "tcp"): 1526}[name, protocol]
     )

@@ -211,7 +211,7 @@ async def test_optofc_is_sent_as_jdbc_sends_it() -> None:
     peer.check()
 
 
-async def test_what_we_say_of_ourselves_is_true() -> None:
+async def test_what_the_login_sends_about_the_client_is_true() -> None:
     peer = Peer([*login(), GOODBYE], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, application_name="stock taking")):
@@ -279,7 +279,7 @@ async def password_later() -> str:
     ("password", "sent"),
     [("x", b"x"), (None, b""), (lambda: "called", b"called"), (password_later, b"later")],
 )
-async def test_the_password_may_be_asked_for(password: Any, sent: bytes) -> None:
+async def test_the_password_may_be_a_function(password: Any, sent: bytes) -> None:
     peer = Peer([*login(), GOODBYE], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, password=password)):
@@ -418,7 +418,7 @@ async def test_jdbcs_transcript_of_an_unknown_database_says_so(monkeypatch: pyte
     assert refused.sqlcode == -329
 
 
-async def test_a_server_that_asks_for_pam_is_refused() -> None:
+async def test_a_server_that_requires_pam_is_rejected() -> None:
     mask = "bdbe9ffe7fbfffeff8"  # byte 5 with bit 44
     refused = await failing(Peer([(None, accepted()), ("Protocols", agreed(mask))], with_login=True))
     assert type(refused) is NotSupportedError and "PAM" in str(refused)
@@ -842,7 +842,7 @@ async def test_a_server_that_comes_back_is_found_by_a_retry() -> None:
     second.check()
 
 
-async def test_a_server_that_keeps_silent_is_given_up_for_a_retry() -> None:
+async def test_an_attempt_at_a_server_that_does_not_answer_ends_early_for_a_retry() -> None:
     quiet, second = silent(), answering()
     async with listening(quiet, second) as listener:
         async with aioifx.connect(**options_for(listener.port, connect_retries=9, connect_timeout=3)):
@@ -864,7 +864,7 @@ async def test_after_a_server_that_accepts_no_logins_the_next_is_tried(sqlcode: 
 
 
 @pytest.mark.parametrize("sqlcode", [-951, -952, 0])
-async def test_what_one_server_says_of_the_password_is_final(sqlcode: int) -> None:
+async def test_a_rejected_password_ends_the_search(sqlcode: int) -> None:
     second = answering()
     async with ports(rejecting(sqlcode), second) as found:
         with pytest.raises(AuthenticationError, match=f"127.0.0.1:{found[0]}") as caught:
@@ -919,7 +919,7 @@ async def test_a_password_that_does_not_come_in_time_is_named() -> None:
         await _connect(1, password=never, connect_timeout=0.1)
 
 
-async def test_the_password_is_asked_for_once_however_many_servers_are_tried() -> None:
+async def test_the_password_function_is_called_once_however_many_servers_are_tried() -> None:
     answers = iter(["pwd"])
     async with ports(rejecting(-761), answering()) as found:
         async with aioifx.connect(**to_all(found, password=lambda: next(answers))):

@@ -167,7 +167,7 @@ async def test_a_pool_asks_once(greek: Server) -> None:
         assert logins(greek) == 4
 
 
-async def test_a_locale_that_holds_no_longer_is_asked_for_again(greek: Server) -> None:
+async def test_a_locale_that_no_longer_holds_is_queried_again(greek: Server) -> None:
     dsn = bare(greek.dsn)
     async with aioifx.connect(dsn, locale="auto"):
         pass

@@ -89,7 +89,7 @@ async def test_of_two_that_have_come_the_first_in_order_is_taken_and_the_other_i
     assert await runs.race.next() is None
 
 
-async def test_what_came_and_was_not_taken_is_discarded() -> None:
+async def test_a_result_that_arrived_and_was_not_taken_is_discarded() -> None:
     runs = Runs(2, AT_ONCE)
     next_one = asyncio.ensure_future(runs.race.next())
     await runs.until_begun(2)

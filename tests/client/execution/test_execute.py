@@ -211,7 +211,7 @@ async def test_comments_in_front_do_not_hide_what_it_is(sql: str) -> None:
 @pytest.mark.parametrize(
     "sql", ["execute procedure p()", "database stores", "update statistics", "begin work"]
 )
-async def test_what_is_not_known_to_return_nothing_is_prepared(sql: str) -> None:
+async def test_a_statement_that_may_return_rows_is_prepared(sql: str) -> None:
     script: list[Exchange] = [
         (PREPARE, described(0, kind=StatementType.EXECUTE_ROUTINE)),
         ("Id(0) Execute", done() + EOT),

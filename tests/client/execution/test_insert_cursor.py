@@ -106,7 +106,7 @@ VALUES = {
 
 
 @given(st.data())
-def test_what_is_put_reads_as_the_rows_it_was(data: st.DataObject) -> None:
+def test_rows_that_were_put_are_read_back(data: st.DataObject) -> None:
     import asyncio
 
     columns = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=5))
@@ -194,7 +194,7 @@ async def test_a_type_that_cannot_be_put_is_refused_by_name(code: int) -> None:
             raise AssertionError("it must not come so far")
 
 
-async def test_booleans_are_binary_as_a_client_asks_for_them() -> None:
+async def test_booleans_are_binary_as_a_client_requests_them() -> None:
     async with inserting(FLAG) as cursor:
         rows = [
             payload for put in puts(cursor.encode([(True,), (False,), (None,)], 0)) for payload in put.rows

@@ -606,7 +606,7 @@ async def test_one_cancelled_while_it_commits_is_committed_or_not_but_never_left
         assert not conn.is_in_transaction()
 
 
-async def test_every_row_under_way_is_interrupted_once_the_one_in_front_has_said_so() -> None:
+async def test_every_row_in_flight_is_interrupted_after_the_reply_to_the_one_before_it() -> None:
     """The statement is one, its executions are many: each -213 makes room for the next urgent byte."""
     interrupted = error(-213) + EOT
     first, rest = Delayed(interrupted), [Delayed(interrupted) for _ in range(2)]

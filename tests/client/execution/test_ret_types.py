@@ -34,7 +34,7 @@ def ret_type_in(data: bytes) -> bytes:
     return data[data.index(b"\0\x2d") : data.index(b"\0\x11\0\0", 60)]
 
 
-async def test_a_boolean_is_asked_for_as_jdbc_asks_for_it() -> None:
+async def test_a_boolean_is_requested_as_jdbc_requests_it() -> None:
     frame = next(f for f in frames("put") if f.side == "C" and b"boolean" in f.data and b"\0\x64" in f.data)
     wanted = ret_type_in(frame.data)
     assert wanted == bytes.fromhex("002d 0000 0007 626f6f6c65616e 00 00000001")
@@ -50,7 +50,7 @@ async def test_a_boolean_is_asked_for_as_jdbc_asks_for_it() -> None:
         assert wanted + b"\0\x09" in peer.groups[1]
 
 
-async def test_an_lvarchar_is_asked_for_as_43_without_a_name_and_the_other_columns_as_they_are() -> None:
+async def test_an_lvarchar_is_requested_as_43_without_a_name_and_the_other_columns_as_they_are() -> None:
     row = b"\0\0\0\7" + b"\0\0\0\0\3abc"
     async with talking(
         (PREPARE, described(2, C1, TEXT)),
@@ -63,7 +63,7 @@ async def test_an_lvarchar_is_asked_for_as_43_without_a_name_and_the_other_colum
 
 
 @pytest.mark.parametrize("case", ["ret_type_owner", "ret_type_no_owner"])
-def test_the_forms_that_are_asked_for_name_the_owners_that_were_described(case: str) -> None:
+def test_the_forms_that_are_requested_name_the_owners_that_were_described(case: str) -> None:
     _, prepared, _, _, asked, *_ = [frame.data for frame in frames("owners15") if frame.case == case]
     described, _ = feed(lambda inbox: read_reply(inbox, Capabilities()), [prepared])
     assert described.description is not None
@@ -72,7 +72,7 @@ def test_the_forms_that_are_asked_for_name_the_owners_that_were_described(case: 
     assert outbox.take() == asked[4:].removesuffix(b"\0\x09\0\0\x20\0\0\0" + EOT)
 
 
-def test_nothing_is_asked_for_where_a_column_is_a_row_or_a_collection() -> None:
+def test_nothing_is_requested_where_a_column_is_a_row_or_a_collection() -> None:
     """Without any SQ_RET_TYPE they come as text (observed: 12.10, 14.10 and 15)."""
     assert [form.code for form in ret_types_of([C1, FLAG])] == [TypeCode.INTEGER, TypeCode.BOOLEAN]
     for kind in (TypeCode.ROW, TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION):

@@ -352,7 +352,7 @@ def test_moves_lead_where_they_lead_in_a_list(count: int, walk: list[tuple[str, 
 
 
 @given(st.integers(0, 20))
-def test_going_forward_asks_for_each_row_once_and_once_for_the_end(count: int) -> None:
+def test_going_forward_requests_each_row_once_and_once_for_the_end(count: int) -> None:
     server = Rows(count)
     scrolling = ScrollCursor(server.fetch)
     assert [ran(scrolling.next()) for _ in range(count)] == [(n,) for n in range(1, count + 1)]
@@ -364,7 +364,7 @@ def test_going_forward_asks_for_each_row_once_and_once_for_the_end(count: int) -
     )  # by now it is known which
 
 
-def test_a_number_that_no_row_can_have_is_not_asked_for() -> None:
+def test_a_number_that_no_row_can_have_is_not_requested() -> None:
     server = Rows(3)
     scrolling = ScrollCursor(server.fetch)
     for number in (0, 2**31, 10**30):
@@ -483,7 +483,7 @@ async def test_a_scroll_cursor_without_a_result_has_no_rows_to_move_in() -> None
 
 
 @any_chunks
-async def test_the_form_of_the_columns_is_asked_for_with_every_row(chunks: Chunking) -> None:
+async def test_the_form_of_the_columns_is_requested_with_every_row(chunks: Chunking) -> None:
     fetching = f"Id(2) RetType(2) ScrollFetch({Orientation.ABSOLUTE:d})"
     script: list[Exchange] = [(PREPARE, described(2, TEXT, FLAG)), (OPENING, EOT)]
     for number in (1, 5):
@@ -561,7 +561,7 @@ async def test_of_several_rows_the_last_has_the_number_and_the_cursor_stands_the
     ],
     ids=["another row", "no row has this number", "without a number", "two rows", "not among them"],
 )
-async def test_a_row_that_was_not_asked_for_ends_the_connection(answer: bytes, message: str) -> None:
+async def test_a_row_that_was_not_requested_ends_the_connection(answer: bytes, message: str) -> None:
     async with talking(started, moving(Orientation.ABSOLUTE, 1, answer), warnings=UNLOGGED) as (conn, _):
         cursor = await conn.cursor(scroll=True).execute(QUERY)
         with pytest.raises(ProtocolError, match=message):
@@ -647,7 +647,7 @@ async def test_tasks_that_share_a_scroll_cursor_get_each_row_once() -> None:
             assert got == [(1,), (2,), (3,), (4,), None, None]
 
 
-async def test_what_another_task_has_closed_is_not_scrolled_in() -> None:
+async def test_a_cursor_closed_by_another_task_cannot_scroll() -> None:
     held = Delayed(here(1))
     async with talking(started, moving(Orientation.NEXT, 1, held), closing(2), warnings=UNLOGGED) as (
         conn,

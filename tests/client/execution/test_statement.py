@@ -558,7 +558,7 @@ async def test_a_cursor_that_the_server_closed_gets_no_close() -> None:
         assert await conn.fetch("select c1 from t") == [(1,)]
 
 
-async def test_the_first_row_asks_for_the_least_buffer_and_for_no_more_than_one_block() -> None:
+async def test_the_first_row_requests_the_least_buffer_and_no_more_than_one_block() -> None:
     async with talking(
         (PREPARE, described(0, C1)),
         (opening(0, 4096), ints(7, 8, 9) + EOT),

@@ -301,7 +301,7 @@ async def test_a_statement_that_is_not_prepared_is_not_kept() -> None:
         assert await conn.fetch(QUERY) == [(1,)]
 
 
-async def test_a_cancelled_one_is_put_down() -> None:
+async def test_a_cancelled_one_is_released() -> None:
     held = Delayed(ints(1) + error(-213) + EOT)
     async with talking(
         prepared(2), (opening(2), held), closing(2), first_use(2, 1), used(2, 1), statement_cache_size=10
@@ -312,7 +312,7 @@ async def test_a_cancelled_one_is_put_down() -> None:
         assert await conn.fetch(QUERY) == [(1,)]
 
 
-async def test_one_that_took_too_long_is_put_down() -> None:
+async def test_one_that_took_too_long_is_released() -> None:
     held = Delayed(ints(1) + error(-213) + EOT)
     async with talking(
         prepared(2),
@@ -329,7 +329,7 @@ async def test_one_that_took_too_long_is_put_down() -> None:
         assert await conn.fetch(QUERY) == [(1,)]
 
 
-async def test_one_that_is_given_back_twice_is_kept_once() -> None:
+async def test_one_that_is_released_twice_is_kept_once() -> None:
     async with talking(first_use(2, 1), used(2, 1), statement_cache_size=10) as (conn, _):
         await conn.fetch(QUERY)
         async with conn._session:
@@ -549,7 +549,7 @@ async def test_one_that_fails_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("sql", ["create table u (a int)", "delete from t where c1 = 1", "grant dba to u"])
-async def test_what_changes_no_table_leaves_them_alone(sql: str) -> None:
+async def test_a_statement_that_changes_no_table_keeps_the_cache(sql: str) -> None:
     async with talking(
         first_use(2, 1), (COMMAND, executed(9, StatementType.DELETE)), used(2, 1), statement_cache_size=10
     ) as (

@@ -75,7 +75,7 @@ async def test_blocks_begin_with_what_is_left_of_the_block_at_hand() -> None:
         assert [block async for block in stream.blocks()] == [[{"c1": 2}], [{"c1": 3}]]
 
 
-async def test_nothing_is_sent_before_the_first_row_is_asked_for() -> None:
+async def test_nothing_is_sent_before_the_first_row_is_requested() -> None:
     async with talking() as (conn, peer):
         stream = conn.stream(QUERY)
         assert stream.columns == ()
@@ -274,7 +274,7 @@ async def test_a_stream_inside_of_a_transaction_ends_with_it() -> None:
             assert [row async for row in conn.stream(QUERY)] == [(1,), (2,)]
 
 
-async def test_a_stream_of_an_unlogged_database_asks_for_nothing() -> None:
+async def test_a_stream_of_an_unlogged_database_requests_nothing() -> None:
     async with talking(select_ints(2, 1, 2), warnings=UNLOGGED) as (conn, _):
         assert [row async for row in conn.stream(QUERY)] == [(1,), (2,)]
 
@@ -372,7 +372,7 @@ async def test_closing_the_prepared_statement_ends_its_stream_with_an_error_rath
 # -- what is asked for ahead ------------------------------------------------------------------------------------------
 
 
-async def test_the_next_block_is_asked_for_while_one_is_consumed() -> None:
+async def test_the_next_block_is_requested_while_one_is_consumed() -> None:
     async with talking(ended) as (conn, peer):
         stream = conn.stream(QUERY)
         assert await anext(stream) == (1,)
@@ -381,7 +381,7 @@ async def test_the_next_block_is_asked_for_while_one_is_consumed() -> None:
         assert conn.stats.rows == 3
 
 
-async def test_without_prefetch_it_is_asked_for_with_its_first_row() -> None:
+async def test_without_prefetch_it_is_requested_with_its_first_row() -> None:
     async with talking(ended) as (conn, peer):
         stream = conn.stream(QUERY, prefetch=False)
         assert [await anext(stream), await anext(stream)] == [(1,), (2,)]

@@ -217,7 +217,7 @@ async def test_hooks_and_the_pools_own_tasks_do_not_see_the_context_of_an_acquir
 # -- health -----------------------------------------------------------------------------------------------------------
 
 
-async def test_only_what_was_idle_for_long_is_asked_for_a_sign_of_life(server: Server) -> None:
+async def test_only_connections_idle_for_long_are_checked(server: Server) -> None:
     async with pooled(server, check_after_idle=30) as pool:
         async with pool.acquire() as conn:
             before = conn.stats.round_trips
@@ -263,7 +263,7 @@ async def _with_a_setting(conn: Connection) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("leave", [_in_transaction, _streamed, _prepared, _with_a_setting])
 @pytest.mark.parametrize("pipelining", [False, True])
-async def test_what_is_left_open_is_cleared_up_with_pipelining_too(
+async def test_what_is_left_open_is_cleaned_up_with_pipelining_too(
     server: Server, pipelining: bool, leave: Callable[[Connection], Awaitable[None]]
 ) -> None:
     async with pooled(server, pipelining=pipelining) as pool:

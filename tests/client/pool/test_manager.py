@@ -45,7 +45,7 @@ async def server(tidy: None) -> AsyncIterator[Server]:
 # -- health -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_connection_that_dies_while_it_is_idle_is_replaced_before_anybody_asks(
+async def test_a_connection_that_ends_while_it_is_idle_is_replaced_before_the_next_acquire(
     server: Server,
 ) -> None:
     async with pooled(server, min_size=2, max_size=3) as pool:
@@ -351,7 +351,7 @@ def place(text: str) -> bool:
 
 
 @pytest.mark.parametrize("how", ["awaited", "in another thread", "closed", "dead"])
-async def test_a_forgotten_connection_warns_and_frees_its_place(server: Server, how: str) -> None:
+async def test_a_leaked_connection_warns_and_frees_its_place(server: Server, how: str) -> None:
     async with pooled(server, debug=True) as pool:
         conn = await pool.acquire()
         if how == "closed":
@@ -377,7 +377,7 @@ async def test_a_forgotten_connection_warns_and_frees_its_place(server: Server, 
         assert pool.stats.opened == 2
 
 
-async def test_a_forgotten_connection_frees_its_place_even_where_warnings_are_errors(
+async def test_a_leaked_connection_frees_its_place_even_where_warnings_are_errors(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raised: list[Any] = []

@@ -263,7 +263,7 @@ async def test_a_connection_is_back_when_release_returns_awaited_or_not(server: 
                 _ = pool.release(conn)
 
 
-async def test_a_forgotten_await_is_said(server: Server) -> None:
+async def test_a_missing_await_is_named_in_the_error(server: Server) -> None:
     async with pooled(server) as pool:
         for pending in (pool.acquire(), aioifx.connect(server.dsn)):
             forgotten: Any = pending
@@ -593,7 +593,7 @@ async def test_a_connection_costs_nothing_more_when_nothing_was_changed(server: 
             assert pool.stats.idle == 1, "it is there at once"
 
 
-async def test_an_isolation_of_a_blocks_is_put_back_with_the_next_call(server: Server) -> None:
+async def test_a_blocks_isolation_is_restored_with_the_next_call(server: Server) -> None:
     async with pooled(server, isolation="cursor_stability", lock_wait=3) as pool:
         async with pool.acquire() as conn:
             await conn.fetchval("select count(*) from log")

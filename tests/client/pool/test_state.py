@@ -240,7 +240,7 @@ def test_a_failure_that_a_retry_cannot_fix_is_raised_in_each_acquire() -> None:
     assert rejected(pool.enqueue(2, 0.01)) == {2: "the server cannot be reached"}
 
 
-def test_a_delay_that_is_over_when_the_timer_is_set_is_not_forgotten() -> None:
+def test_a_delay_that_is_over_when_the_timer_is_set_still_takes_effect() -> None:
     pool = state_with()
     pool.enqueue(1, 0)
     assert pool.on_open_failed(OSError("down"), 0) == []
@@ -344,7 +344,7 @@ def test_a_connection_that_ended_by_itself_is_replaced() -> None:
     assert pool.on_closed("a", 1) == []
 
 
-def test_one_that_ends_before_anybody_has_had_it_is_replaced_a_little_later() -> None:
+def test_one_that_ends_before_its_first_acquire_is_replaced_after_a_delay() -> None:
     pool = state_with(min_size=1)
     with_idle(pool, "a")
     actions = pool.on_closed("a", 1)

@@ -97,7 +97,7 @@ async def test_the_session_is_released_whatever_happens() -> None:
     ("cursor", "released", "script"),
     [(True, True, [close(7), release(7)]), (True, False, [close(7)]), (False, True, [release(7)])],
 )
-async def test_a_statement_is_put_down_without_waiting_and_its_errors_are_ignored(
+async def test_a_statement_is_released_without_waiting_and_its_errors_are_ignored(
     cursor: bool, released: bool, script: list[Exchange]
 ) -> None:
     answered: list[Exchange] = [(request, error(-267) + EOT) for request, _ in script]
@@ -117,7 +117,7 @@ async def test_no_two_cursors_have_one_name_and_each_looks_like_jdbcs() -> None:
 @pytest.mark.parametrize(
     ("answer", "kind"), [(EXIT, ConnectionLost), (b"\x7f\xff", ProtocolError)], ids=["good-bye", "not SQLI"]
 )
-async def test_what_ends_the_session_is_raised_here_and_ever_after(
+async def test_an_error_that_ends_the_session_is_raised_in_this_call_and_in_later_ones(
     answer: bytes, kind: type[ConnectionLost | ProtocolError]
 ) -> None:
     async with conversing(("Commit", answer)) as (conversation, _):

@@ -380,7 +380,7 @@ async def test_orphaned_is_called_only_if_no_task_waits_for_the_reply(rigged: Ri
     assert shown == ["b", "c"]
 
 
-async def test_what_is_shown_may_end_the_connection_and_says_why(rigged: Rigged) -> None:
+async def test_a_reply_callback_may_close_the_connection_with_a_reason(rigged: Rigged) -> None:
     rig = rigged()
     reason = ConnectionLost("could not be rolled back")
     rig.dispatcher.defer(rig.cleanup("rollback", on_reply=lambda _: rig.channel.abort(reason)))
@@ -620,7 +620,7 @@ async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sen
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
-async def test_what_is_not_abandoned_is_never_interrupted(rigged: Rigged) -> None:
+async def test_a_request_that_is_not_abandoned_is_never_interrupted(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
         one, two = rig.send("a"), rig.send("b")

@@ -65,7 +65,7 @@ def test_an_error_with_a_reason_of_its_own_does_not(sqlcode: int, isamcode: int)
     assert buffer.refused(LARGE, failed(REFUSED)), "nothing was learnt from it"
 
 
-def test_what_was_granted_once_is_not_doubted_again() -> None:
+def test_a_size_that_was_accepted_once_is_not_checked_again() -> None:
     buffer = FetchBuffer(LARGE)
     assert not buffer.refused(LARGE, Reply(rows=[(1,)]))
     assert not buffer.refused(LARGE, failed(REFUSED))
@@ -164,7 +164,7 @@ async def test_an_error_with_a_reason_of_its_own_is_raised_at_once(
             await conn.fetch("select c1 from t")
 
 
-async def test_a_routine_is_not_run_twice_but_what_follows_asks_for_less() -> None:
+async def test_a_routine_is_not_run_twice_but_what_follows_requests_less() -> None:
     async with talking(
         (PREPARE, described(2, C1, kind=StatementType.EXECUTE_ROUTINE)),
         (opening(2, LARGE), error(-408) + EOT),
@@ -197,7 +197,7 @@ async def test_a_statement_goes_with_its_cursor_only_when_it_need_not_be_opened_
         assert await conn.fetch("select c1 from t") == [(2,)]
 
 
-async def test_the_first_row_is_asked_for_with_the_least_buffer_and_proves_nothing() -> None:
+async def test_the_first_row_is_requested_with_the_least_buffer_and_proves_nothing() -> None:
     async with talking(
         (PREPARE, described(2, C1)),
         (opening(2, 4096), ints(1) + EOT),
@@ -249,6 +249,6 @@ async def test_a_server_that_sends_less_is_asked_more_often() -> None:
         assert await turns_of(server, 4 * 1024 * 1024) > 35
 
 
-async def test_a_server_that_refuses_is_asked_for_less() -> None:
+async def test_after_a_server_rejects_a_size_smaller_blocks_are_requested() -> None:
     async with wide_table(fetch_limit=32767, fetch_refusal=REFUSED) as server:
         assert await turns_of(server, 4 * 1024 * 1024) > 35

@@ -293,7 +293,7 @@ async def test_a_timeout_around_a_call_is_a_cancellation_like_any_other() -> Non
         await conn.execute(DELETE)
 
 
-async def test_a_cancelled_call_on_a_connection_that_then_breaks_is_not_reported_as_forgotten() -> None:
+async def test_a_cancelled_call_on_a_connection_that_then_breaks_is_not_logged_by_asyncio() -> None:
     held = Delayed(ints(1)[:-1])
     async with talking((PREPARE, described(2, C1)), (opening(2), held)) as (conn, peer):
         await cancel_at(held, conn.fetch(QUERY))
@@ -474,7 +474,7 @@ async def test_a_server_that_dies_in_the_middle_of_a_fetch_is_reported_to_all_wa
         assert conn.is_closed()
 
 
-async def test_a_server_that_dies_while_nothing_is_asked_is_noticed_at_once() -> None:
+async def test_a_server_that_ends_while_no_call_runs_is_noticed_at_once() -> None:
     async with talking() as (conn, peer):
         peer.hang_up()
         await until(conn.is_closed)
@@ -793,7 +793,7 @@ async def test_a_lost_reply_says_whether_the_outcome_is_known(
         assert not hasattr(behind.value, "__notes__")
 
 
-async def test_what_was_never_sent_has_an_outcome() -> None:
+async def test_the_outcome_of_what_was_never_sent_is_known() -> None:
     async with talking(BEGIN, (COMMAND, deleted)) as (conn, _):
         with pytest.raises(ConnectionLost, match="the connection was closed") as caught:
             async with conn.transaction():

@@ -45,7 +45,7 @@ def test_each_kind_of_database_has_its_default(kind: dict[str, bool], default: s
     assert settled(settings) == [f"set isolation to {default}"]
 
 
-def test_what_an_option_says_is_set_even_if_it_is_the_default_and_lock_mode_first() -> None:
+def test_an_option_is_set_even_if_it_is_the_default_and_lock_mode_first() -> None:
     settings = SessionSettings("committed read", "not wait")
     assert not settings.pending, "no database is open yet"
     settings.on_database_opened(is_logged=True, is_ansi=False)
@@ -78,7 +78,7 @@ def test_the_innermost_block_wins_and_where_it_says_nothing_the_one_around_it() 
         ("SET LOCK MODE TO WAIT 17", "set lock mode to wait 17"),
     ],
 )
-def test_what_the_user_sets_is_what_is_put_back(sql: str, wanted: str) -> None:
+def test_after_a_block_the_users_own_statement_is_restored(sql: str, wanted: str) -> None:
     settings = SessionSettings()
     settings.on_user_set(sql)
     assert not settings.pending
@@ -108,7 +108,7 @@ def test_any_other_set_changes_nothing_here(sql: str) -> None:
     assert settled(settings) == ["set lock mode to not wait", "set isolation to committed read"]
 
 
-def test_what_the_user_sets_inside_of_blocks_wins_over_all_of_them() -> None:
+def test_a_users_own_setting_inside_blocks_overrides_all_of_them() -> None:
     settings = SessionSettings()
     settings.push("dirty read", "")
     inner = settings.push("cursor stability", "wait 1")

@@ -51,7 +51,7 @@ def test_a_name_with_owner_database_and_server_is_taken_as_it_is(name: str) -> N
         "x" * 401,
     ],
 )
-def test_whatever_could_be_more_than_a_name_is_refused(name: str) -> None:
+def test_text_that_could_be_more_than_a_name_is_rejected(name: str) -> None:
     with pytest.raises(InterfaceError, match=r"^table: "):
         object_name(name, "table")
 
@@ -68,7 +68,7 @@ def test_a_column_is_nothing_else(name: object) -> None:
 
 
 @given(st.text(alphabet="ab1$_.:@'\" ;-(){}?/*\n", max_size=12))
-def test_what_is_taken_leaves_the_statement_around_it_as_it_is(name: str) -> None:
+def test_a_table_name_that_is_accepted_does_not_change_the_rest_of_the_statement(name: str) -> None:
     try:
         object_name(name, "table")
     except InterfaceError:

@@ -105,7 +105,7 @@ def test_names_and_numbers_go_together_in_a_mapping() -> None:
         (b"f(:1)", ("x",), r"sql: expected a str, got bytes"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_together_is_refused_by_name(sql: Any, values: Any, message: str) -> None:
+def test_values_that_do_not_match_the_names_are_rejected_by_name(sql: Any, values: Any, message: str) -> None:
     with pytest.raises(InterfaceError, match=message):
         bind_named(sql, values)
 
@@ -176,7 +176,7 @@ QUIET = st.one_of(
 
 # Law: strings, identifiers and comments are not touched, and every parameter between them is found.
 @given(st.lists(QUIET | st.sampled_from([("a", ":a"), ("1", ":1")]), max_size=12))
-def test_what_stands_in_strings_and_comments_is_not_touched(parts: list[str | tuple[str, str]]) -> None:
+def test_strings_and_comments_are_not_changed(parts: list[str | tuple[str, str]]) -> None:
     sql = " ".join(part if isinstance(part, str) else part[1] for part in parts)
     placed = " ".join(part if isinstance(part, str) else "?" for part in parts)
     assert named_statement(sql) == (placed, tuple(part[0] for part in parts if not isinstance(part, str)))

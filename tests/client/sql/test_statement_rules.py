@@ -30,7 +30,7 @@ from aioifx.wire.opcodes import StatementType
         ("rename table a to b", True),
     ],
 )
-def test_what_ends_or_begins_a_transaction_or_has_none_does_not_belong_into_one(
+def test_statements_that_end_or_begin_a_transaction_or_need_none_do_not_begin_one(
     sql: str, belongs: bool
 ) -> None:
     assert needs_transaction(sql) is belongs
@@ -79,7 +79,7 @@ def test_everything_else_is_refused_by_text_and_by_type(sql: str, kind: int) -> 
         assert (caught.value.sqlcode, caught.value.sql) == (-878, sql)
 
 
-def test_what_the_server_calls_something_else_is_refused_though_its_text_looks_like_a_query() -> None:
+def test_a_statement_of_another_type_is_rejected_even_if_its_text_looks_like_a_query() -> None:
     check_read_only_text("select a from t into temp x")
     with pytest.raises(ProgrammingError):
         check_read_only_type(StatementType.SELECT_INTO_TEMP, "select a from t into temp x")

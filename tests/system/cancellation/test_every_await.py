@@ -268,7 +268,7 @@ async def is_cancelled(
 
 @pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
-async def test_a_call_cancelled_at_any_await_leaves_its_connection_sound(
+async def test_a_call_cancelled_at_any_await_leaves_its_connection_usable(
     place: Place, call: Callable[[Connection], Any], manner: Manner
 ) -> None:
     loop = asyncio.get_running_loop()

@@ -75,7 +75,7 @@ async def cancel(task: asyncio.Task[Any]) -> None:
         await task
 
 
-async def test_a_cancelled_query_ends_at_the_server_and_its_connection_goes_on(place: Place) -> None:
+async def test_a_cancelled_query_ends_at_the_server_and_its_connection_stays_usable(place: Place) -> None:
     async with place.connect() as conn:
         task = asyncio.ensure_future(conn.fetchval(SLOW))
         await place.runs()

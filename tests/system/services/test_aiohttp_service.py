@@ -75,7 +75,7 @@ async def test_an_error_in_the_middle_of_a_stream_breaks_the_response_off(
             pass
 
 
-async def test_what_is_wrong_before_the_first_row_has_a_status_of_its_own(client: Client) -> None:
+async def test_an_error_before_the_first_row_has_its_own_status(client: Client) -> None:
     pool_of(client).terminate()
     answer = await client.get("/movements")
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")

@@ -199,7 +199,7 @@ async def test_an_empty_queue_is_looked_at_again(
     assert await states(conn) == "DDD"
 
 
-async def test_a_job_of_a_dead_worker_is_free_again_after_its_lease(
+async def test_a_job_of_a_killed_worker_is_free_again_after_its_lease(
     pool: aioifx.Pool, conn: aioifx.Connection
 ) -> None:
     await add_orders(conn, 2)
