@@ -42,7 +42,7 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class Warning(Exception):  # the name is PEP 249's
@@ -90,7 +90,7 @@ class DatabaseError(Error):
         column:     the column that the server's message names, or that a value does not fit; None elsewhere.
         outcome_unknown: what was sent may have taken effect, and its reply was lost. It is False where that is certain:
                     nothing was sent, nothing was to change, or the transaction has ended undone.
-        retryable:  the same transaction may succeed when it is run again.
+        retryable:  the same transaction may succeed when it is run again; for a ConnectError, the same connect.
         connection_usable: False when the connection ended with this error; a caller that knows more than class
                     and SQLCODE passes it.
     """
@@ -137,7 +137,15 @@ class OperationalError(DatabaseError):
 
 
 class ConnectError(OperationalError):
-    """No session was opened."""
+    """No session was opened. *retryable* is True if the server could not be reached or did not answer in time."""
+
+    def __init__(self, message: str = "", *, unreachable: bool = False, **codes: Any) -> None:
+        super().__init__(message, **codes)
+        self._unreachable = unreachable
+
+    @property
+    def retryable(self) -> bool:
+        return self._unreachable or super().retryable
 
 
 class AuthenticationError(ConnectError):

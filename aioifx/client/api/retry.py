@@ -26,7 +26,7 @@ On: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable
 
 
 def is_retryable(error: Exception) -> bool:
-    """The default of `Retry`'s *on*: whether the server reported a lock conflict."""
+    """The default of `Retry`'s *on*: whether the error has *retryable* set."""
     return isinstance(error, DatabaseError) and error.retryable
 
 

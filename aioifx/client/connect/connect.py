@@ -242,13 +242,15 @@ class _Connector:
         if len(failures) == 1:
             return last
         agreed = len({failure.sqlcode for failure in failures}) == 1
+        codes: dict[str, Any] = {
+            "sqlcode": last.sqlcode if agreed else 0,
+            "isamcode": last.isamcode if agreed else 0,
+            "sqlstate": last.sqlstate if agreed else "08001",
+        }
         kind = type(last) if len({type(failure) for failure in failures}) == 1 else ConnectError
-        summary = kind(
-            f"all {len(failures)} servers failed; the last one: {last}",
-            sqlcode=last.sqlcode if agreed else 0,
-            isamcode=last.isamcode if agreed else 0,
-            sqlstate=last.sqlstate if agreed else "08001",
-        )
+        if issubclass(kind, ConnectError):
+            codes["unreachable"] = any(failure.retryable for failure in failures)
+        summary = kind(f"all {len(failures)} servers failed; the last one: {last}", **codes)
         for failure in failures:
             for line in (str(failure), *getattr(failure, "__notes__", ())):
                 summary.add_note(line)

@@ -141,10 +141,13 @@ class LoginAttempt:
     def timeout_error(self, seconds: float) -> ConnectError:
         """The error of an attempt that timed out."""
         if not self.phase:
-            return ConnectError(f"{self.where}: not tried before the timeout", sqlstate="08001")
+            return ConnectError(
+                f"{self.where}: not tried before the timeout", sqlstate="08001", unreachable=True
+            )
         return ConnectError(
             f"{self.where}: no answer within {round(seconds, 2):g} s while {self.phase}{self.hint}",
             sqlstate="08001",
+            unreachable=True,
         )
 
     # -- steps --------------------------------------------------------------------------------------------------------
@@ -192,7 +195,11 @@ class LoginAttempt:
                 f"{self.where} is not an SQLI port: {error}{self.hint if is_tls else ''}", sqlstate="08001"
             ) from error
         except DatabaseError as error:
-            raise ConnectError(f"{self.where}: {error}{self.hint}", sqlstate="08001") from error
+            raise ConnectError(
+                f"{self.where}: {error}{self.hint}",
+                sqlstate="08001",
+                unreachable=isinstance(error, ConnectionLost),
+            ) from error
         self.hint = ""
         self._capabilities = Capabilities(encoding=self.options.code_set.codec)
         return reply
@@ -409,4 +416,5 @@ class LoginAttempt:
             isamcode=error.isamcode,
             sqlstate=error.sqlstate,
             token=error.token,
+            unreachable=isinstance(error, ConnectionLost),
         )

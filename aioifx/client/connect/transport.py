@@ -103,7 +103,11 @@ async def open_channel(
     try:
         ips = await _resolve(address)
     except (OSError, UnicodeError) as error:  # a host name that cannot be encoded raises UnicodeError
-        raise ConnectError(f"could not connect to {address}: {_reason(error)}", sqlstate="08001") from error
+        raise ConnectError(
+            f"could not connect to {address}: {_reason(error)}",
+            sqlstate="08001",
+            unreachable=isinstance(error, OSError) and error.errno == socket.EAI_AGAIN,
+        ) from error
     if not ips:
         raise ConnectError(f"could not connect to {address}: the name has no address", sqlstate="08001")
     if len(ips) == 1:
@@ -197,13 +201,17 @@ async def _connect(address: Address, ip: str, context: ssl.SSLContext | None, hi
         )
         where = address if ip == address.host else f"{address} ({ip})"
         raise ConnectError(
-            f"could not connect to {where}: {_reason(error)}{hint if answered else ''}", sqlstate="08001"
+            f"could not connect to {where}: {_reason(error)}{hint if answered else ''}",
+            sqlstate="08001",
+            unreachable=not isinstance(error, (ssl.SSLError, UnicodeError)),
         ) from error
     if (
         not channel.is_open
     ):  # reset meanwhile, or closed in the handshake, which asyncio may report as success
         raise ConnectError(
-            f"could not connect to {address}: it closed the connection immediately", sqlstate="08001"
+            f"could not connect to {address}: it closed the connection immediately",
+            sqlstate="08001",
+            unreachable=True,
         )
     return channel
 

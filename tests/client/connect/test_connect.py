@@ -366,7 +366,7 @@ async def test_jdbcs_reject_is_an_authentication_error() -> None:
 async def test_a_wrong_password_is_an_authentication_error(sqlcode: int) -> None:
     refused = await failing(Peer([(None, accepted(type=LoginType.REJECT, sqlcode=sqlcode))], with_login=True))
     assert type(refused) is AuthenticationError
-    assert refused.sqlcode == sqlcode and not refused.connection_usable
+    assert refused.sqlcode == sqlcode and not refused.connection_usable and not refused.retryable
 
 
 async def test_a_wrong_password_may_show_at_the_second_message() -> None:
@@ -628,8 +628,9 @@ async def test_a_certificate_of_an_unknown_authority_is_refused(
     authority: trustme.CA, names: tuple[str, ...]
 ) -> None:
     async with tls_peer(authority, *names) as (listener, peer):
-        with pytest.raises(ConnectError, match="certificate was rejected"):
+        with pytest.raises(ConnectError, match="certificate was rejected") as caught:
             await _connect(listener.port, ssl=True)
+        assert not caught.value.retryable
         assert peer.received == b""  # no password has left
 
 
@@ -883,7 +884,7 @@ async def test_the_error_has_a_note_for_each_server() -> None:
     for note, port, what in zip(notes, found, expected, strict=True):
         assert f"127.0.0.1:{port}" in note and what in note
     assert "without an answer" in str(caught.value)
-    assert (caught.value.sqlcode, caught.value.sqlstate) == (0, "08001")
+    assert (caught.value.sqlcode, caught.value.sqlstate, caught.value.retryable) == (0, "08001", True)
     text = "".join(traceback.format_exception(caught.value))
     assert "pwd" not in text.replace("test_connect.py", "")
 
@@ -894,6 +895,7 @@ async def test_what_all_servers_agree_on_is_the_error() -> None:
         with pytest.raises(ConnectError) as caught:
             await aioifx.connect(**to_all(found))
     assert (caught.value.sqlcode, caught.value.isamcode, caught.value.sqlstate) == (-329, -111, "3D000")
+    assert not caught.value.retryable
     async with ports(rejecting(-23197), rejecting(-23197)) as found:
         with pytest.raises(LocaleError):
             await aioifx.connect(**to_all(found))
@@ -908,6 +910,7 @@ async def test_a_timeout_has_a_note_with_the_progress_at_each_server(authority: 
         for peer in quiet:
             await asyncio.wait_for(peer.gone.wait(), 10)
     assert all("while connecting and negotiating TLS" in note for note in caught.value.__notes__)
+    assert caught.value.retryable
 
 
 async def test_a_password_that_does_not_come_in_time_is_named() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import pickle
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -194,8 +195,12 @@ async def test_address_families_of_a_name_alternate(known: Any, monkeypatch: pyt
 async def test_an_address_is_not_looked_up(known: Any) -> None:
     async with listening() as listener:
         port = listener.port
-    with pytest.raises(ConnectError, match=f"^could not connect to 127.0.0.1:{port}: Connection refused$"):
+    with pytest.raises(
+        ConnectError, match=f"^could not connect to 127.0.0.1:{port}: Connection refused$"
+    ) as caught:
         await open_channel(Address("127.0.0.1", port))
+    assert caught.value.retryable
+    assert pickle.loads(pickle.dumps(caught.value)).retryable
     assert known["asked"] == []
 
 
@@ -206,8 +211,19 @@ async def test_a_name_without_an_address_says_so(known: Any) -> None:
 
 
 async def test_an_unknown_host_name_is_reported_as_such(known: Any) -> None:
-    with pytest.raises(ConnectError, match=r"^could not connect to db9\.example:1: .*not known"):
+    with pytest.raises(ConnectError, match=r"^could not connect to db9\.example:1: .*not known") as caught:
         await open_channel(Address("db9.example", 1))
+    assert not caught.value.retryable
+
+
+async def test_a_name_lookup_that_failed_temporarily_is_retryable(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*args: object, **options: object) -> None:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", fail, raising=False)
+    with pytest.raises(ConnectError, match="Temporary failure") as caught:
+        await open_channel(Address("db.example", 1))
+    assert caught.value.retryable
 
 
 # -- peers that reset -------------------------------------------------------------------------------------------------
@@ -237,5 +253,8 @@ async def test_a_connection_that_has_ended_already_is_none(
         return None, channel
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", create_connection)
-    with pytest.raises(ConnectError, match=r"^could not connect to 127\.0\.0\.1:1: it closed the connection"):
+    with pytest.raises(
+        ConnectError, match=r"^could not connect to 127\.0\.0\.1:1: it closed the connection"
+    ) as caught:
         await open_channel(Address("127.0.0.1", 1))
+    assert caught.value.retryable
