@@ -1,7 +1,7 @@
 """Sentences of documentation that are too long to read in one go: pages in Markdown, and docstrings of aioifx.
 
-`tests.vocabulary` counts and records them. Tables, code, headings and directives are not sentences. A code span is one
-word, and so is a list of code spans. Names between ` · ` are apart.
+`tests.vocabulary` counts and records them. Tables, code, headings, directives, and evidence with its sources are not
+sentences. A code span is one word, and so is a list of code spans. Names between ` · ` are apart.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _END = re.compile(
 )
 _WORD = re.compile(r"\S*[\w\0]\S*")
 
-_SECTION = re.compile(r"(?:Args|Returns|Raises|Yields|Source|Never|Attributes):\s")
-_LAYOUT = re.compile(r"(?:Wire|Example):")
-_START = re.compile(rf"{_ITEM.pattern}|\s*(?:{_SECTION.pattern}|{_LAYOUT.pattern})")
+_SECTION = re.compile(r"(?:Args|Returns|Raises|Yields|Never|Attributes):\s")
+_NO_TEXT = re.compile(r"(?:Wire|Source|Evidence|Example):")
+_EVIDENCE = re.compile(r"\s*\((?:documented|observed|assumed)\b[^()]*\)")
+_START = re.compile(rf"{_ITEM.pattern}|\s*(?:{_SECTION.pattern}|{_NO_TEXT.pattern})")
 
 
 def paragraphs(page: str) -> Iterator[Paragraph]:
@@ -55,14 +56,14 @@ def paragraphs(page: str) -> Iterator[Paragraph]:
 
 
 def docstrings(source: str) -> Iterator[Paragraph]:
-    """The paragraphs of the docstrings of a module, attributes included; a section with a layout is not prose."""
+    """The paragraphs of the docstrings of a module, attributes included, without layouts and citations."""
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             continue
         if isinstance(node.value.value, str):
             for start, text in paragraphs(_without_code(node.value.value)):
                 line = node.lineno + start - 1
-                if not _LAYOUT.match(text):
+                if not _NO_TEXT.match(text):
                     yield Paragraph(line, _SECTION.sub("", text, count=1).strip())
 
 
@@ -79,7 +80,7 @@ def _without_code(docstring: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    text = _IMAGE_OR_LINK.sub(r"\1", _CODE.sub("\0", text).replace("\\", ""))
+    text = _EVIDENCE.sub("", _IMAGE_OR_LINK.sub(r"\1", _CODE.sub("\0", text).replace("\\", "")))
     return _END.sub("\n", _CODES.sub("\0", text).replace(" · ", "\n")).split("\n")
 
 
