@@ -110,8 +110,8 @@ async def fetch_batches(
     Nothing is sent before the first batch is asked for, and none comes without rows. An iteration that is left early
     is closed by `contextlib.aclosing`, or when it is garbage. A pool's connection stays acquired until then.
 
-    Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to so many rows, or to 16 MB;
-              1: every block is a batch.
+    Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to so many rows, or to 16 MB.
+              With 1, every block is a batch.
               prefetch: False asks for a block only when it is wanted, not while a batch is consumed.
 
     The other arguments, and what is raised: see `fetch_arrow`.

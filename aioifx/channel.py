@@ -27,9 +27,9 @@ MAX_UNSOLICITED: Final = 16 * 1024 * 1024
 RECV_BUFFER_SIZE: Final = 64 * 1024
 """Bytes for which asyncio makes room before it asks the system for what came.
 
-asyncio's own 256 KiB are above the size from which glibc maps memory anew and unmaps it after each use: three system
-calls and a page fault for every reply, unless the process happens to have freed a larger block before. That costs more
-than all that we do for a small query.
+asyncio's own 256 KiB are above glibc's threshold for mapping memory. So glibc maps and unmaps it for each use, unless
+the process has freed a larger block before. The three system calls and the page fault for every reply cost more than
+everything else in a small query.
 """
 
 

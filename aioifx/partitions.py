@@ -1,8 +1,8 @@
 """A table or query cut into ranges of an integer key, each row in exactly one. Never: who reads them, where.
 
 Invariants:
-1. The ranges cover every key there can be, not only those that were there when the ends were asked for: the first has
-   no lower end, the last no upper one.
+1. The ranges cover every possible key, not only those that existed when the ends were queried. The first range has no
+   lower end, and the last no upper one.
 2. Rows whose key is NULL belong to the first range.
 3. Ranges are equally long, so they hold equally many rows only if the keys lie evenly. Gaps cost nothing but balance.
 """

@@ -227,7 +227,7 @@ def hits_in(path: Path) -> Iterator[Hit]:
 
 def has_sentences(path: Path) -> bool:
     first = path.relative_to(ROOT).parts[0]
-    return path.suffix == ".md" and first in ("docs", "README.md")
+    return (path.suffix, first) in ((".md", "docs"), (".md", "README.md"), (".py", "aioifx"))
 
 
 def files() -> Iterator[Path]:

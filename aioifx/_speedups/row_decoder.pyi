@@ -24,7 +24,10 @@ class _CodeSet(Protocol):
     def decode(self, data: bytes, /) -> str: ...
 
 class Decoder:
-    """Decodes the rows of one shape into instances of *row_type*; stops before a row that raises one of *fallback_errors*."""
+    """Decodes the rows of one shape into instances of *row_type*.
+
+    It stops before a row that raises one of *fallback_errors*.
+    """
 
     def __init__(
         self,

@@ -9,8 +9,8 @@ Invariants:
 1. A value that does not fit is refused here; servers cut text and store NULL for the NULL pattern without a word.
 2. A refusal names Python types and column types, never the value.
 3. A str is sent as text whatever the target is: the server converts it.
-4. Fraction digits that DECIMAL(p,s) has not are rounded by the server, as for a literal in SQL; what a DATETIME's
-   qualifier has not is cut off a datetime or time, as JDBC cuts it, and refused of anything else.
+4. Fraction digits beyond the scale of DECIMAL(p,s) are rounded by the server, as for a literal in SQL. Fields beyond a
+   DATETIME's qualifier are cut off a datetime or time, as JDBC cuts them, and rejected in other classes.
 """
 
 from __future__ import annotations
@@ -295,8 +295,8 @@ _BY_LENGTH: Final[Mapping[int, Callable[[SqlType], Binder]]] = {
 
 _CHARACTER: Final = (TypeCode.CHAR, TypeCode.NCHAR, TypeCode.VARCHAR, TypeCode.NVARCHAR)
 _SHORT_TEXT_TARGETS: Final = frozenset(range(TypeCode.INT8 + 1)) | {TypeCode.SERIAL8, TypeCode.BOOLEAN}
-"""Targets that JDBC sends text for as type 0; LVARCHAR's form goes to the others: observed for
-BIGINT, LVARCHAR, ROW, SET and JSON, assumed for BIGSERIAL and other named types."""
+"""Targets for which JDBC sends text as type 0. The others get LVARCHAR's form: observed for BIGINT, LVARCHAR, ROW, SET
+and JSON, assumed for BIGSERIAL and other named types."""
 
 
 def binder_for(sql_type: SqlType | None, code_set: CodeSet, adapt: Adapter = STANDARD) -> Binder:

@@ -1,7 +1,7 @@
 """A run of tuples -> columns in Arrow's layout, whichever kernel there is. Never: pyarrow, what becomes of the columns.
 
 Invariants:
-1. A row that the kernel does not handle is decoded by the reference, value by value; both kernels give the same columns
+1. A row that the kernel does not handle is decoded by the reference, value by value. Both kernels give the same columns
    and raise the same errors (tested).
 2. A column whose text would get longer than its offsets reach ends the block; the row goes into the next one.
 """

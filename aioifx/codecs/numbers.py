@@ -1,7 +1,7 @@
 """SMALLINT ... DECIMAL, MONEY, SERIAL, FLOAT, BOOLEAN. Never: text, dates.
 
-NULL is a pattern of each type (documented: ESQL/C's risnull; observed: native_values_14_10.json, tuples.json): the most
-negative integer, the sign 0 of an INT8, all bits set in a float, all bytes zero in a decimal.
+NULL is a pattern of each type (documented: ESQL/C's risnull; observed: native_values_14_10.json, tuples.json). It is
+the most negative integer, the sign 0 of an INT8, all bits set in a float, and all bytes zero in a decimal.
 """
 
 from __future__ import annotations
@@ -249,8 +249,8 @@ def decimal_width(length: int) -> int:
 def decimal(sql_type: SqlType) -> Codec:
     """The codec of DECIMAL(p,s), DECIMAL(p) and MONEY.
 
-    A value with more digits is rounded half up, as JDBC rounds what it reads (observed: tuples.json); that a server
-    does so too is assumed, an INSERT of 1.005 into DECIMAL(10,2) would prove it.
+    A value with more digits is rounded half up, as JDBC rounds what it reads (observed: tuples.json). That a server
+    does so too is assumed; an INSERT of 1.005 into DECIMAL(10,2) would prove it.
     """
     length, name = sql_type.length, str(sql_type)
     precision, scale, width = length >> 8, length & 0xFF, decimal_width(length)

@@ -3,9 +3,9 @@
 Invariants:
 1. Generated code never explains. It stops at a row that it does not handle and returns that row; codecs/params.py, the
    reference, encodes it or raises. The two agree on every row (tested).
-2. A shape is the classes of a row's values. All of a row that has one field of variable size at most is one struct
-   call; what never changes is in it as bytes, so a NULL costs nothing. Runs are made of one shape; single rows of
-   others may stand in between.
+2. A shape is the classes of a row's values. A row with at most one field of variable size is one struct call. Its
+   constant parts are bytes in that call, so a NULL costs nothing. Runs are made of one shape; single rows of others
+   may be in between.
 3. A row is in the buffer as a whole, or not at all.
 """
 
@@ -32,7 +32,7 @@ EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]
 """How many rows were encoded, and the next one if the reference must encode it."""
 
 EncodeRun: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], EncodeResult]
-"""Rows become ``head · entries · tail`` in the buffer, one by one, until it has as many bytes as the limit, a row
+"""Rows become ``head · entries · tail`` in the buffer, one by one. It ends when the buffer has reached the limit, a row
 needs the reference, or there are no more. No row is read before there is room for it. The iterator's errors
 propagate."""
 

@@ -7,8 +7,8 @@ Invariants:
 1. A function made for the shape, native or generated, decodes common values; any other row is decoded by
    the reference, which decodes it or raises. All agree on every row (tested).
 2. A row whose fields do not end where its frame ends is a ProtocolError: nothing after it can be trusted.
-3. A value that means nothing is a DataError, and the stream is intact: the caller may go on from the position that
-   it had before the call, skipping whole messages by their sizes. Rows decoded before that one are in the list.
+3. A value that cannot be decoded is a DataError, and the stream is intact. The caller may go on from its position
+   before the call, skipping whole messages by their sizes. Rows decoded before that one are in the list.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DATE, DATETIME, INTERVAL and their qualifiers. Never: time zones, locales' date formats.
 
-The base-100 number of a DATETIME or INTERVAL has its point after SECOND, whichever fields there are: SECOND is pair 1
-before it, MINUTE 2, HOUR 3, DAY 4, MONTH 5, YEAR 6 and 7; FRACTION follows it, padded on the right to whole
+The base-100 number of a DATETIME or INTERVAL has its point after SECOND, whichever fields there are. Before the point,
+SECOND is pair 1, MINUTE 2, HOUR 3, DAY 4, MONTH 5, YEAR 6 and 7. FRACTION follows it, padded on the right to whole
 pairs. Servers leave out leading zero pairs, clients may keep them (observed: native_values_14_10.json, binds.json).
 """
 

@@ -254,7 +254,7 @@ def opaque(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
     """Every other opaque type: text when the server gave text, else its bytes; BSON always as bytes.
 
     That text has no NUL is assumed. That a server sends the text form unless SQ_RET_TYPE asks otherwise was observed
-    for rows, collections and locators; a user-defined type at a real server would prove it for the rest.
+    for rows, collections and locators. A user-defined type on a real server would prove it for the rest.
     """
     name = sql_type.extended_name.lower()
     if name == "json":

@@ -1,7 +1,7 @@
 """Large-object and fast-path messages, both directions. Never: what a descriptor or locator points to, SQL.
 
-BYTE and TEXT values travel in pieces after the messages that name them by a descriptor; BLOB and CLOB values are read
-and written through a handle that a routine call gives out. Routines are called here without SQL, by a number.
+BYTE and TEXT values travel in pieces after the messages that name them by a descriptor. BLOB and CLOB values are read
+and written through a handle that a routine call returns. Routines are called here without SQL, by a number.
 
 Evidence: layouts are what JDBC sends and accepts (observed: lob.json); real servers took and sent the same with other
 clients, BYTE and TEXT on 12.10 to 15, SQ_LODATA and the fast path on 14.10 and 15.

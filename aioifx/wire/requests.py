@@ -1,7 +1,7 @@
 """Client -> server messages of statements, and a whole group. Never: which Python value a parameter had.
 
-A client puts messages one after the other and closes the group with `put_eot`; the server reads one group at a time as
-a list of messages. Order inside a group is the client's business (observed: JDBC: ID, CURNAME, BIND, SCROLL, HOLD,
+A client puts messages one after the other and closes the group with `put_eot`. The server reads one group at a time as
+a list of messages. The client decides the order inside a group (observed: JDBC: ID, CURNAME, BIND, SCROLL, HOLD,
 AUTOFREE, OPEN, ID, RET_TYPE, NFETCH).
 """
 

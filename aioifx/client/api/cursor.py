@@ -115,8 +115,8 @@ class Cursor(NotCopied, Generic[R]):
     def name(self) -> str | None:
         """Cursor name for WHERE CURRENT OF, while the cursor is open at the server; otherwise None.
 
-        A cursor is closed with its last block; one FOR UPDATE when a row after the last is asked for, unless OPTOFC is
-        on and the server has closed it.
+        A cursor is closed with its last block. A cursor FOR UPDATE is closed when a row after the last is requested,
+        unless OPTOFC is on and the server has closed it.
         """
         return self._statement.cursor_name if self._statement is not None else None
 

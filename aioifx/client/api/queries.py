@@ -305,7 +305,7 @@ class Queries(Generic[Item]):
 
         Args:     rows: the values of each execution's placeholders, ``?``. named: instead, a mapping for each
                   execution, with the values of ``:name``.
-                  on_error: "collect" goes on after rows that fail; those that succeed stay, and the result has an
+                  on_error: "collect" goes on after rows that fail, and rows that succeed stay. The result has an
                   error with its row_index for each of the others.
                   timeout: seconds from one reply to the next; None: command_timeout.
         Raises:   DatabaseError: of the first row that failed, with its row_index.

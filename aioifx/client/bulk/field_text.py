@@ -1,8 +1,8 @@
 """Conversion between field text and values, by column type. Never: delimiters, quotes, escapes, files.
 
 The forms are those of LOAD and UNLOAD (documented: Guide to SQL Syntax): DATE by DBDATE; DATETIME and INTERVAL as
-digits and separators, without keywords; numbers without currency; t and f; BYTE in hexadecimal; CHAR without trailing
-blanks.
+digits and separators, without keywords. Numbers are without currency, BOOLEAN is t or f, BYTE is in hexadecimal, and
+CHAR without trailing blanks.
 
 Invariants:
 1. Written values are read back unchanged, by this module and by LOAD.

@@ -1,7 +1,7 @@
 """Parsing of a DSN in its three forms: URL, JDBC URL, ODBC connection string. Never: what a value means.
 
 Invariants:
-1. A message shows nothing of the text but names left of a "=": after a quoting mistake, any other part may be a piece
+1. A message shows nothing of the text but names left of a "=". After a quoting mistake, any other part may be a piece
    of the password.
 2. A setting of another driver that changes results is rejected, never ignored. One that only tunes that driver's
    internals is ignored.

@@ -1,7 +1,7 @@
 """An open scroll cursor: its position, and the fetch for each move. Never: row factories.
 
 Rows are numbered from 1, as in SQ_TUPID. A scroll cursor keeps the rows that it has read in a temporary table
-(documented), so what is known of them stays valid and is not queried again.
+(documented). So what is known of them stays valid and is not queried again.
 
 Callers of this module's coroutines hold the session's lock.
 """

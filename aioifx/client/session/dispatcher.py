@@ -406,7 +406,7 @@ class Dispatcher:
     def _arm_timer(self, deadline: float) -> None:
         """Set the timer to fire no later than *deadline*; firing early is harmless.
 
-        One timer serves all waits and is not stopped when they end: creating and stopping one for each wait would cost
+        One timer serves all waits and is not stopped when they end. Creating and stopping one for each wait would cost
         more than the rest of the wait.
         """
         if self._timer is not None:

@@ -2,7 +2,7 @@
 
 Invariants:
 1. A colon starts a parameter only where it has no other meaning in SQL. After a letter, digit or quote it follows a
-   database name (db@server:table) or is part of a time (12:30); next to another colon it is a cast.
+   database name (db@server:table) or is part of a time (12:30). Next to another colon it is a cast.
 2. Strings, delimited identifiers and comments use the patterns of `scanner.scan`.
 3. No message shows a value.
 """

@@ -2,8 +2,8 @@
 
 A cursor reads from SQLite until another statement runs on its connection. Before that, the engine settles it: the
 remaining rows are read into a spool. So a cursor does not depend on other cursors, on later writes or on the end of
-the transaction, and does not keep an old snapshot alive. A result that is fetched without interruption is never
-held in memory.
+the transaction. It does not keep an old snapshot alive. A result that is fetched without interruption is never held
+in memory.
 """
 
 from __future__ import annotations

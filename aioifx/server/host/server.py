@@ -370,7 +370,7 @@ async def running(
 
     Args:     database: one name or several, each optionally with a locale, as in ``shop:en_US.utf8``; the DSN names
                   the first.
-              seed: SQL statements for the first database, each terminated by ``;``; or the path of a script in UTF-8.
+              seed: SQL statements for the first database, each terminated by ``;``. Or the path of a script in UTF-8.
               user, password: what a login must have; None accepts any.
               server_name: the DBSERVERNAME that a login must name; None accepts any.
               log_mode: of databases that are created; "logged", "unlogged" or "ansi".

@@ -232,7 +232,7 @@ _TWINS: Final[dict[int, int]] = {
 def put(context: SessionContext, message: requests.Put) -> None:
     """SQ_PUT: rows for an insert cursor; consecutive SQ_PUTs are inserted together.
 
-    Raises:   SqlError: -259, no cursor is open; -267, the end of a transaction closed it; -265, it is a hold cursor
+    Raises:   SqlError: -259, no cursor is open; -267, the end of a transaction closed it. Or -265, it is a hold cursor
               outside a transaction; -999, the INSERT has values other than its parameters.
     """
     prepared = context.current

@@ -72,8 +72,8 @@ class ServerStats:
     groups: int
     """Groups of messages answered."""
     turns: int
-    """Times that a client sent bytes after every earlier request had been answered: an upper bound of its round trips,
-    exact if each request is sent in one piece. The login does not count."""
+    """Times that a client sent bytes after every earlier request had been answered. It is an upper bound of its round
+    trips, and exact if each request is sent in one piece. The login does not count."""
     interrupts: int
     """Interrupts received, whether or not they ended a statement."""
     sessions: tuple[SessionStats, ...]

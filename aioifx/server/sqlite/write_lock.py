@@ -3,7 +3,7 @@
 SQLite lets one connection write. A session that meets another session's open transaction waits as SET LOCK MODE
 specifies. It waits here, on a condition that the owner notifies, not in SQLite's sleeping busy handler.
 
-A lock held for one statement outside a transaction is *brief*: others wait for its release even under NOT WAIT, as
+A lock held for one statement outside a transaction is *brief*. Others wait for its release even under NOT WAIT, as
 they would for a latch of the real server. So concurrent autocommit statements do not fail at random.
 """
 

@@ -12,7 +12,7 @@ Invariants:
        Called once per inserted row. The last number assigned is sent in the completion message.
 
 4. A plan is valid as long as its `PlanKey` is. A Definition must run under the write lock with the generations
-   that it was translated with; if the schema has changed in the meantime, translate again.
+   that it was translated with. If the schema has changed in the meantime, translate again.
 """
 
 from __future__ import annotations

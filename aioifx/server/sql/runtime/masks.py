@@ -1,8 +1,8 @@
 """TO_CHAR of numbers: a mask of ``* & # < , . - + ( ) $`` and the resulting text. Never: dates, other formats.
 
-A place holds a digit, or what its character stands for when no digit is left: ``*`` an asterisk, ``&`` a zero, ``#`` a
-blank, ``<`` nothing at all. ``$ - + (`` show a symbol at one place; several of one kind are places, too, and the symbol
-stands as far right as the digits let it. A comma without a digit before it counts as the character before it.
+A place holds a digit. When no digit is left, ``*`` stands for an asterisk, ``&`` for a zero, ``#`` for a blank, ``<``
+for nothing. ``$ - + (`` show a symbol at one place. Several of one kind are places, too, and the symbol is as far right
+as the digits allow. A comma without a digit before it counts as the character before it.
 
 Source:   the characters are documented (ESQL/C, numeric-formatting masks; the TO_CHAR function names them for numbers);
           where two kinds of symbols meet, and that halves round away from zero, is assumed.

@@ -589,7 +589,7 @@ class Insert(Node):
 class Assignment(Node):
     """``c = e``, ``(c, ..) = (e, ..)`` or ``* = (e, ..)``, for which `columns` is None.
 
-    A `Subquery` among the values of the last two forms gives as many values as it has columns, so the numbers
+    A `Subquery` among the values of the last two forms gives as many values as it has columns. So the numbers
     of columns and values are not compared here.
     """
 

@@ -1,7 +1,7 @@
 """Primary expressions: literals, columns, calls, CASE, subqueries. Never: operators between values.
 
 Invariants:
-1. A word is a keyword only in the right context: ``TODAY`` before ``.`` is a table, ``CASE`` before a comma is a
+1. A word is a keyword only in the right context. ``TODAY`` before ``.`` is a table, ``CASE`` before a comma is a
    column, ``INTERVAL(`` is a call unless a qualifier follows the parentheses.
 2. USER, TODAY, CURRENT and similar words take precedence over columns of the same name (documented: identifiers;
    a qualified name is a column).

@@ -1,6 +1,6 @@
 """FROM: tables, joins, old outer joins, derived tables, and their aliases. Never: whether a table exists.
 
-Invariant: a name is an alias unless it starts the next clause, which depends on the following token: ``LIMIT``
+Invariant: a name is an alias unless it starts the next clause, which depends on the following token. ``LIMIT``
 starts a clause before a number, and is an alias elsewhere.
 
 Source: the grammar is documented (Guide to SQL: Syntax, SELECT statement, FROM clause).

@@ -1,6 +1,6 @@
 """EXECUTE, DROP and calls in expressions of routines written in Python -> plans and SQLite text. Never: running them.
 
-assumed: a routine is resolved by name and number of arguments, so both are -674 when they do not fit; EXECUTE FUNCTION
+assumed: a routine is resolved by name and number of arguments, so both are -674 when they do not fit. EXECUTE FUNCTION
 of a procedure finds none either.
 """
 

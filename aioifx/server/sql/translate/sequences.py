@@ -2,8 +2,8 @@
 
 Invariants:
 1. A sequence is a `Table` of kind SEQUENCE: its name is one of the tables, views and synonyms (documented).
-2. The functions that the engine must register: ``ifx_nextval(tabid, mark)`` gives one number a row, however often the
-   row mentions the sequence: each mention has a mark of its own, and a mark that comes again begins the next row.
+2. The engine must register two functions. ``ifx_nextval(tabid, mark)`` gives one number a row, however often the row
+   mentions the sequence. Each mention has a mark of its own, and a mark that recurs begins the next row.
    ``ifx_currval(tabid)`` gives the number that the session got last.
 
 Source:   names, defaults and restrictions are documented (SQL Syntax, CREATE SEQUENCE, NEXTVAL and CURRVAL operators);

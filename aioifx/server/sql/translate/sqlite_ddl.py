@@ -2,7 +2,7 @@
 
 Invariants:
 1. Columns are declared with affinity and collation only. NOT NULL is enforced by `ifx_required` in the texts of
-   INSERT and UPDATE, so that the error has the column's name and ALTER TABLE need not rebuild the table.
+   INSERT and UPDATE. So the error has the column's name, and ALTER TABLE need not rebuild the table.
 2. Primary keys are unique indexes: SQLite's INTEGER PRIMARY KEY would be the rowid itself.
 3. CHECK is a pair of triggers, whose message encodes the error: ``ifx:-530:owner.name``.
 4. Foreign keys are SQLite's own, because it checks them at the end of a statement, as Informix does.
@@ -131,8 +131,8 @@ def creation_steps(table: Table, parents: Callable[[int], Table | None]) -> Iter
 def redeclaration_steps(table: Table, parents: Callable[[int], Table | None]) -> Iterator[Step]:
     """Declare the foreign keys of an existing table again, for which SQLite has no ALTER TABLE.
 
-    The text in sqlite_schema is replaced (the way that SQLite's documentation gives for changes which touch no
-    row); creating and dropping a table makes other connections read the schema again.
+    The text in sqlite_schema is replaced, as SQLite's documentation describes for changes that affect no row. Creating
+    and dropping a table makes other connections read the schema again.
     """
     text = create_table_text(table, parents).replace(f"{table.catalog}.", "", 1)
     mark = f'{table.catalog}."ifx_mark"'
