@@ -26,7 +26,7 @@ def test_an_error_of_a_special_code_has_a_layout_of_its_own(case: str, expected:
         assert feed(reading(), chunks)[0] == expected
 
 
-def test_text_that_is_no_text_does_not_cost_the_connection() -> None:
+def test_text_that_cannot_be_decoded_does_not_cost_the_connection() -> None:
     data = "000d fed5 0000 00000000 0002 ff20 000c"
     assert read(data, Capabilities(encoding="utf-8")).error == completion.ServerError(-299, 0, 0, "\ufffd ")
     assert read(data, Capabilities(encoding="latin-1")).error == completion.ServerError(-299, 0, 0, "ÿ ")

@@ -260,7 +260,7 @@ def taking(
 
 
 def said(found: Outcome) -> str:
-    """All that it says, types included: a Done is no mere tuple. An error in a value has no equal but its text."""
+    """All that it says, types included: a Done is more than a tuple. An error in a value has no equal but its text."""
     return repr(found)
 
 

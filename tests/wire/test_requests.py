@@ -161,7 +161,7 @@ def test_the_requests_of_gbase_are_read() -> None:
             assert len(messages) == 1
 
 
-def test_the_text_login_of_other_clients_is_no_request() -> None:
+def test_the_text_login_of_other_clients_is_not_a_request() -> None:
     for entry in load("csdk_text_login")["frames"]:
         assert outcome(reading(), [bytes.fromhex(entry["hex"])], eof=True).error is ProtocolError
 

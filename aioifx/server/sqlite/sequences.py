@@ -1,34 +1,23 @@
-"""The numbers that sequences generate. Never: the statement that needs one, the last number of a session.
-
-A counter is kept in memory, shared by all sessions of a database, so that ROLLBACK does not reset it. It is written
-to the database's file when a session closes the database.
-"""
+"""The numbers that sequences generate. Never: the statement that needs one, the last number of a session."""
 
 from __future__ import annotations
 
-import threading
 from sqlite3 import Connection
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.schema import Table
+from aioifx.server.sqlite.counters import Counters
 
 _PAST_MAXIMUM: Final = -8313
 _PAST_MINIMUM: Final = -8314
 
-_CREATE: Final = (
-    "CREATE TABLE IF NOT EXISTS main.ifx_sequences "
-    "(tabid INTEGER, epoch INTEGER, last INTEGER, PRIMARY KEY (tabid, epoch)) WITHOUT ROWID"
-)
 
-
-class Sequences:
+class Sequences(Counters[int]):
     """The counters of one database; thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._last: dict[tuple[int, int], int] = {}
-        self._unsaved: set[tuple[int, int]] = set()
+        super().__init__("ifx_sequences", "epoch INTEGER")
         self._is_loaded = False
 
     def load(self, connection: Connection) -> None:
@@ -37,10 +26,8 @@ class Sequences:
             if self._is_loaded:
                 return
             self._is_loaded = True
-            known = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = 'ifx_sequences'"
-            if connection.execute(known).fetchone():
-                for tabid, epoch, last in connection.execute("SELECT * FROM main.ifx_sequences"):
-                    self._last[tabid, epoch] = last
+            for tabid, epoch, last in self._saved(connection):
+                self._last[tabid, epoch] = last
 
     def take(self, table: Table) -> int:
         """The next number of a sequence.
@@ -64,24 +51,3 @@ class Sequences:
             self._last[key] = number
             self._unsaved.add(key)
         return number
-
-    def created(self, tabid: int) -> None:
-        """Called when a new sequence gets *tabid*, which a rolled back one may have used before."""
-        with self._lock:
-            for key in [key for key in self._last if key[0] == tabid]:
-                del self._last[key]
-                self._unsaved.discard(key)
-
-    @property
-    def unsaved(self) -> bool:
-        """Whether a counter has changed since it was saved."""
-        return bool(self._unsaved)
-
-    def save(self, connection: Connection) -> None:
-        """Write the changed counters to the database's file."""
-        with self._lock:
-            unsaved = [(*key, self._last[key]) for key in self._unsaved]
-            self._unsaved.clear()
-        if unsaved:
-            connection.execute(_CREATE)
-            connection.executemany("REPLACE INTO main.ifx_sequences VALUES (?, ?, ?)", unsaved)

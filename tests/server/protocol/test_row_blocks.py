@@ -130,7 +130,7 @@ def test_char_is_padded_in_the_code_set_of_the_client() -> None:
         made.encode([("Müllers",)])
 
 
-def test_text_that_is_too_long_for_its_type_is_told_from_text_that_is_no_text() -> None:
+def test_text_that_is_too_long_for_its_type_is_distinguished_from_text_that_cannot_be_decoded() -> None:
     with pytest.raises(SqlError) as raised:
         row_writer().take(source([(1, "x" * 300, None)]), 4096)
     assert raised.value.sqlcode == -881

@@ -268,7 +268,7 @@ async def test_the_environment_of_the_login_holds_for_the_session(server: Server
 @pytest.mark.parametrize(
     "noise", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", bytes(64), b"\xff" * 64]
 )
-async def test_what_is_no_login_ends_that_connection_only(server: Server, noise: bytes) -> None:
+async def test_what_is_not_a_login_ends_that_connection_only(server: Server, noise: bytes) -> None:
     async with calling(server) as caller:
         caller.send(noise)
         await caller.until_lost()

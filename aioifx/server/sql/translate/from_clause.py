@@ -26,7 +26,7 @@ _LONGEST_SIDE: Final = 100_000
 """Characters of SQLite text on the left side of a FULL JOIN."""
 
 
-class Queries(Subqueries, Protocol):
+class DerivedTables(Subqueries, Protocol):
     """Translates the queries in FROM."""
 
     def derived(self, query: nodes.Query, scope: Scope | None) -> Relation:
@@ -53,7 +53,7 @@ class FromClause:
 
     context: Context
     scope: Scope
-    queries: Queries
+    queries: DerivedTables
     filters: list[nodes.Expression] = field(default_factory=list[nodes.Expression])
     """The conditions of WHERE that are not part of an old outer join."""
 

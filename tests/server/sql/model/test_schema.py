@@ -21,7 +21,7 @@ def test_a_users_table_is_known_to_sqlite_by_its_number() -> None:
     assert TABLE.physical == "t100"
 
 
-def test_a_temporary_table_lives_in_the_temp_schema_and_is_no_catalog_table() -> None:
+def test_a_temporary_table_lives_in_the_temp_schema_and_is_not_a_catalog_table() -> None:
     temp = Table(1, "t", "ann", is_temp=True, catalog="temp")
     assert temp.source == 'temp."t1"'
     assert not temp.is_system

@@ -86,7 +86,7 @@ def test_any_separator_will_do(text: str) -> None:
         ("4/0/2026", -1206),
     ],
 )
-def test_a_text_that_is_no_date_says_why(text: str, sqlcode: int) -> None:
+def test_a_text_that_is_not_a_date_says_why(text: str, sqlcode: int) -> None:
     assert error_of(dates.parse_date, text, kinds.settings()) == sqlcode
 
 

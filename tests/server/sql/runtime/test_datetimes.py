@@ -68,7 +68,7 @@ def test_texts_are_read_by_their_qualifier(text: str, qualifier: Qualifier, stor
         ("2026-05-04x", DAY, -1264),
     ],
 )
-def test_a_text_that_is_no_datetime_says_why(text: str, qualifier: Qualifier, sqlcode: int) -> None:
+def test_a_text_that_is_not_a_datetime_says_why(text: str, qualifier: Qualifier, sqlcode: int) -> None:
     assert error_of(datetimes.parse_datetime, text, qualifier, kinds.settings()) == sqlcode
 
 

@@ -61,7 +61,7 @@ def test_texts_are_read_by_their_qualifier(text: str, sql_type: SqlType, amount:
         ("3 04:05:06.7", DAY_TO_SECOND, -1264),
     ],
 )
-def test_a_text_that_is_no_interval_says_why(text: str, sql_type: SqlType, sqlcode: int) -> None:
+def test_a_text_that_is_not_an_interval_says_why(text: str, sql_type: SqlType, sqlcode: int) -> None:
     assert error_of(parse_interval, text, interval_qualifier(sql_type)) == sqlcode
 
 

@@ -120,7 +120,7 @@ def test_division_by_zero(database: Database) -> None:
     assert database.error(f"ifx_div(1, 0, {DECIMAL})") == -1202
 
 
-def test_text_that_is_no_number(database: Database) -> None:
+def test_text_that_is_not_a_number(database: Database) -> None:
     assert database.error(f"ifx_cast('x', {n(char(1))}, {n(INTEGER)})") == -1213
 
 

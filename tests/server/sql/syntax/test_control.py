@@ -215,5 +215,5 @@ def test_session_statements(text: str, expected: str) -> None:
         ("^call p()", (-201, "")),
     ],
 )
-def test_what_is_no_session_statement_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_session_statement_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error

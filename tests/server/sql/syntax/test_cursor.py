@@ -42,7 +42,7 @@ def test_looking_reads_nothing() -> None:
     assert s.token.text == "group"
 
 
-def test_a_string_is_no_word() -> None:
+def test_a_string_is_not_a_word() -> None:
     s = stream("'group' by")
     assert not s.at("group")
     assert not s.at_any("group")

@@ -229,7 +229,7 @@ def test_objects(text: str, expected: str) -> None:
         ("rename table a to o^.b", (-201, "")),
     ],
 )
-def test_what_is_no_object_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_an_object_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 

@@ -163,7 +163,7 @@ def test_changes(text: str, expected: str) -> None:
         ("merge into t x using s on (x.a = s.a) when matched then update set t^.b = s.b", (-201, "")),
     ],
 )
-def test_what_is_no_change_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_change_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 

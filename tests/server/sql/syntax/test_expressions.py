@@ -98,7 +98,7 @@ def test_operators_bind_as_documented(text: str, expected: str) -> None:
         ("SELECT a and ^b FROM t", (-201, "")),
     ],
 )
-def test_a_condition_is_no_value(marked: str, error: tuple[int, str]) -> None:
+def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 
@@ -263,7 +263,7 @@ def test_conditions(text: str, expected: str) -> None:
         ("SELECT 1 FROM t WHERE (a^, b) in (select 1, 2 from t)", (-201, "")),
     ],
 )
-def test_what_is_no_condition_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_condition_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 

@@ -91,7 +91,7 @@ def test_an_old_outer_join_keeps_its_tables_apart() -> None:
         ("select a from t where b = ^#", (-202, "")),
     ],
 )
-def test_what_is_no_statement_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_statement_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 

@@ -288,5 +288,5 @@ def test_the_text_of_a_literal_is_kept_as_written() -> None:
     assert item.expression.text == "-5 - 3"
 
 
-def test_sysdate_says_that_it_is_no_current() -> None:
+def test_sysdate_says_that_it_is_not_current() -> None:
     assert value_shape("SYSDATE") == "Current(YEAR TO FRACTION(5), is_sysdate)"

@@ -254,7 +254,7 @@ def test_queries(text: str, expected: str) -> None:
         ("select {+ first_rows} a^ --+ hint", (-201, "")),
     ],
 )
-def test_what_is_no_query_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_query_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 

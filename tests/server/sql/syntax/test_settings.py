@@ -218,11 +218,11 @@ def test_settings(text: str, expected: str) -> None:
         ("set^", (-201, "")),
     ],
 )
-def test_what_is_no_setting_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_setting_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 
-def test_waiting_for_ever_is_no_number_of_seconds() -> None:
+def test_waiting_for_ever_is_not_a_number_of_seconds() -> None:
     seconds = [parse(f"SET LOCK MODE TO {mode}") for mode in ("NOT WAIT", "WAIT 7", "WAIT")]
     assert [each.seconds for each in seconds if isinstance(each, nodes.SetLockMode)] == [0, 7, None]
 

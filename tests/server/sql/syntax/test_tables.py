@@ -186,7 +186,7 @@ def test_tables(text: str, expected: str) -> None:
         ("alter table t add column c ^int", (-201, "")),
     ],
 )
-def test_what_is_no_table_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_table_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 
@@ -216,7 +216,7 @@ def test_a_serial_starts_where_it_says() -> None:
 @pytest.mark.parametrize(
     "default", ["b", "1 + 1", "f(1)", "?", "(SELECT 1 FROM t)", "s.nextval", "CASE WHEN a THEN 1 END"]
 )
-def test_an_expression_is_no_default(default: str) -> None:
+def test_an_expression_is_not_a_default(default: str) -> None:
     with pytest.raises(SqlError) as caught:
         parse(f"CREATE TABLE t (a INT DEFAULT {default})")
     assert caught.value.sqlcode == -201

@@ -48,7 +48,7 @@ def test_windows(text: str, expected: str) -> None:
         ("select lag(a) ^ignore nulls over (order by b) from t", (-999, "IGNORE NULLS")),
     ],
 )
-def test_what_is_no_window_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_what_is_not_a_window_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 

@@ -119,7 +119,7 @@ def test_updates_see_the_old_row_on_the_right_side() -> None:
     assert stores.error("UPDATE p SET (a, b) = ((SELECT tabid, tabid FROM systables))")[0] == -284
 
 
-def test_changed_rows_are_counted_and_none_is_no_error() -> None:
+def test_changed_rows_are_counted_and_none_is_not_an_error() -> None:
     stores = bench()
     for row in ("1, 1", "2, 1", "3, 2"):
         stores.run(f"INSERT INTO p VALUES ({row})")
