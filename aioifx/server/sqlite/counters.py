@@ -49,7 +49,7 @@ class Counters(Generic[K]):
             connection.execute(self._create)
             connection.executemany(f"REPLACE INTO main.{self._table} VALUES (?, ?, ?)", unsaved)
 
-    def _saved(self, connection: Connection) -> Iterator[tuple[int, K, int]]:
+    def _read(self, connection: Connection) -> Iterator[tuple[int, K, int]]:
         """The counters in the database's file."""
         known = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?"
         if connection.execute(known, (self._table,)).fetchone():

@@ -26,7 +26,7 @@ class Sequences(Counters[int]):
             if self._is_loaded:
                 return
             self._is_loaded = True
-            for tabid, epoch, last in self._saved(connection):
+            for tabid, epoch, last in self._read(connection):
                 self._last[tabid, epoch] = last
 
     def take(self, table: Table) -> int:

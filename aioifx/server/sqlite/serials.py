@@ -73,7 +73,7 @@ class Serials(Counters[str]):
         if table.is_temp:
             return 0
         key = table.tabid, column.name
-        return next((last for tabid, name, last in self._saved(connection) if (tabid, name) == key), 0)
+        return next((last for tabid, name, last in self._read(connection) if (tabid, name) == key), 0)
 
 
 def _greatest(connection: Connection, table: Table, column: ColumnDef) -> int:

@@ -24,14 +24,14 @@ def counters(**last: int) -> Counters[str]:
 
 def test_changed_counters_are_saved_once(connection: sqlite3.Connection) -> None:
     one = counters(a=5, b=6)
-    assert list(one._saved(connection)) == []
+    assert list(one._read(connection)) == []
     assert one.unsaved
     one.save(connection)
     assert not one.unsaved
-    assert sorted(one._saved(connection)) == [(7, "a", 5), (7, "b", 6)]
+    assert sorted(one._read(connection)) == [(7, "a", 5), (7, "b", 6)]
     other = counters(a=9)
     other.save(connection)
-    assert sorted(other._saved(connection)) == [(7, "a", 9), (7, "b", 6)]
+    assert sorted(other._read(connection)) == [(7, "a", 9), (7, "b", 6)]
 
 
 def test_nothing_is_written_without_a_change(connection: sqlite3.Connection) -> None:
@@ -46,4 +46,4 @@ def test_a_tabid_that_is_used_again_starts_anew(connection: sqlite3.Connection) 
     one.created(7)
     assert not one.unsaved
     one.save(connection)
-    assert list(one._saved(connection)) == []
+    assert list(one._read(connection)) == []
