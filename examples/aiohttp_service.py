@@ -52,7 +52,7 @@ routes = web.RouteTableDef()
 answer = partial(web.json_response, dumps=partial(json.dumps, default=str))
 
 
-# -- what comes -------------------------------------------------------------------------------------------------------
+# -- request bodies ---------------------------------------------------------------------------------------------------
 
 
 def price(text: object) -> Decimal:
@@ -119,7 +119,7 @@ def parsed(what: Callable[[T], R], given: T) -> R:
         raise web.HTTPUnprocessableEntity(text=f"{type(error).__name__}: {error}") from None
 
 
-# -- requests: each takes its connection where it needs it, and gives it back before it answers -----------------------
+# -- requests: each acquires a connection where it needs one, and releases it before the response ---------------------
 
 
 @routes.get("/health")
@@ -141,7 +141,7 @@ async def item(request: web.Request) -> web.Response:
 
 @routes.get("/items")
 async def items(request: web.Request) -> web.Response:
-    """Those that fit, page by page: the next one begins *after* the last id of this one."""
+    """The matching items, page by page: the next page begins *after* the last id of this one."""
     search = parsed(Search.of, request.query)
     where = " AND ".join(search.conditions)
     query = f"SELECT FIRST {search.limit} id, sku, name, price FROM item WHERE {where} ORDER BY id"
@@ -169,7 +169,7 @@ async def transfer(request: web.Request) -> web.Response:
 
 
 async def move(conn: aioifx.Connection, wanted: Transfer) -> int | None:
-    """The whole transaction, so that it can be run again from its beginning."""
+    """The whole transaction, so that it can be retried from its beginning."""
     add = "UPDATE stock SET pieces = pieces + ? WHERE item = ? AND place = ?"
     async with conn.transaction(lock_wait=3):
         for place, pieces in ((wanted.source, -wanted.pieces), (wanted.target, wanted.pieces)):
@@ -190,7 +190,7 @@ async def movements(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
     async with request.app[POOL].acquire() as conn, conn.stream(query, after, row_factory=dict_row) as stream:
         async for block in stream.blocks():
-            if not response.prepared:  # what is wrong with the query shows before there is a status
+            if not response.prepared:  # an error of the query occurs before the status is sent
                 await response.prepare(request)
             await response.write("".join(json.dumps(row, default=str) + "\n" for row in block).encode())
     if not response.prepared:
@@ -199,14 +199,14 @@ async def movements(request: web.Request) -> web.StreamResponse:
     return response
 
 
-# -- what goes wrong --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 STATUS: dict[type[Exception], int] = {
     aioifx.UniqueViolation: 409,
     aioifx.CheckViolation: 409,
     aioifx.DataError: 422,
     aioifx.LockError: 503,
-    aioifx.PoolTimeout: 503,  # too many wait for a connection, or for too long
+    aioifx.PoolTimeout: 503,  # too many requests wait for a connection, or one has waited too long
     aioifx.PoolClosed: 503,  # the service is being stopped
     aioifx.ConnectError: 503,
     aioifx.ConnectionLost: 503,
@@ -220,13 +220,13 @@ async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         return await handler(request)
     except tuple(STATUS) as error:
         if request.writer.output_size:
-            raise  # in the middle of a stream: its client must see that the end is missing
+            raise  # in the middle of a stream: the client must notice that the end is missing
         status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
         headers = {"Retry-After": "1"} if status == 503 else None
         return answer({"detail": str(error)}, status=status, headers=headers)
 
 
-# -- the whole --------------------------------------------------------------------------------------------------------
+# -- the application --------------------------------------------------------------------------------------------------
 
 
 def service(dsn: str | None = None, *, max_size: int = 10, acquire_timeout: float = 5) -> web.Application:

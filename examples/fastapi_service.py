@@ -47,7 +47,7 @@ INSERT INTO stock VALUES (2, 'depot', 20)
 """
 
 
-# -- what comes and goes ---------------------------------------------------------------------------------------------
+# -- bodies of requests and responses ---------------------------------------------------------------------------------
 
 
 class NewItem(BaseModel):
@@ -76,7 +76,7 @@ async def connection(request: Request) -> AsyncIterator[aioifx.Connection]:
         yield conn
 
 
-# Given back before the response is sent: a client that reads slowly holds nothing.
+# Released before the response is sent, so a client that reads slowly holds no connection.
 Connection = Annotated[aioifx.Connection, Depends(connection, scope="function")]
 # Released after the response, whose rows come from it.
 StreamingConnection = Annotated[aioifx.Connection, Depends(connection, scope="request")]
@@ -108,7 +108,7 @@ async def items(
     after: int = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> list[Item]:
-    """Those that fit, page by page: the next one begins *after* the last id of this one."""
+    """The matching items, page by page: the next page begins *after* the last id of this one."""
     wanted = {"id > ?": after, "price > ?": above, "price < ?": below, "name MATCHES ?": name}
     given = {condition: value for condition, value in wanted.items() if value is not None}
     query = f"SELECT FIRST {limit} id, sku, name, price FROM item WHERE {' AND '.join(given)} ORDER BY id"
@@ -129,7 +129,7 @@ async def transfer(wanted: Transfer, conn: Connection) -> dict[str, int]:
 
 
 async def move(conn: aioifx.Connection, wanted: Transfer) -> int:
-    """The whole transaction, so that it can be run again from its beginning."""
+    """The whole transaction, so that it can be retried from its beginning."""
     add = "UPDATE stock SET pieces = pieces + ? WHERE item = ? AND place = ?"
     async with conn.transaction(lock_wait=3):
         for place, pieces in ((wanted.source, -wanted.pieces), (wanted.target, wanted.pieces)):
@@ -156,14 +156,14 @@ async def json_lines(stream: aioifx.Stream[dict[str, Any]]) -> AsyncIterator[str
             yield "".join(json.dumps(row, default=str) + "\n" for row in block)
 
 
-# -- what goes wrong --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 STATUS: dict[type[Exception], int] = {
     aioifx.UniqueViolation: 409,
     aioifx.CheckViolation: 409,
     aioifx.DataError: 422,
     aioifx.LockError: 503,
-    aioifx.PoolTimeout: 503,  # too many wait for a connection, or for too long
+    aioifx.PoolTimeout: 503,  # too many requests wait for a connection, or one has waited too long
     aioifx.PoolClosed: 503,  # the service is being stopped
     aioifx.ConnectError: 503,
     aioifx.ConnectionLost: 503,
@@ -176,7 +176,7 @@ def answer_with(status: int) -> Callable[[Request, Exception], JSONResponse]:
     return lambda _, error: JSONResponse({"detail": str(error)}, status, headers)
 
 
-# -- the whole --------------------------------------------------------------------------------------------------------
+# -- the application --------------------------------------------------------------------------------------------------
 
 
 def service(dsn: str | None = None, *, max_size: int = 10, acquire_timeout: float = 5) -> FastAPI:

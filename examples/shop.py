@@ -55,7 +55,7 @@ def read(name: str, convert: Callable[[dict[str, str]], tuple[Any, ...]]) -> Ite
 
 
 class Report:
-    """How many rows, how fast, in how many round trips."""
+    """Print how many rows, how fast, and in how many round trips."""
 
     def __init__(self, conn: aioifx.Connection) -> None:
         self.conn = conn
@@ -71,7 +71,7 @@ class Report:
 
 
 async def load(conn: aioifx.Connection, report: Report) -> None:
-    """Bulk insert: all rows of a file on their way at once, all of them or none."""
+    """Bulk insert: all rows of a file, pipelined, all or nothing."""
     done = await conn.executemany("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?)", read("items", items))
     report.line("executemany: items", done.rowcount)
     insert = "INSERT INTO sale (receipt, sold_at, sku, quantity, amount) VALUES (?, ?, ?, ?, ?)"
@@ -108,7 +108,7 @@ async def stream(conn: aioifx.Connection, report: Report) -> None:
 
 
 async def fail(conn: aioifx.Connection) -> None:
-    """What goes wrong says where and why, and the connection goes on."""
+    """Errors say where and why, and the connection stays usable."""
     try:
         async with conn.transaction():
             await conn.execute("UPDATE item SET stock = 0")

@@ -1,4 +1,4 @@
-"""A queue worker: jobs from a table, several at a time, and none lost when the worker is told to stop.
+"""A queue worker: jobs from a table, several at a time, and none lost when the worker is stopped.
 
     python examples/uvloop_worker.py [--tasks 4] [--grace 10] [--drain]
 
@@ -52,9 +52,9 @@ READY, TAKEN, DONE, FAILED = "R", "T", "D", "F"
 LEASE = 300
 """Seconds after which a claimed job counts as lost; longer than any job takes."""
 TRIES = 3
-"""How often a job is begun before it is given up."""
+"""How often a job is started before it counts as failed."""
 PAUSE = 1.0
-"""Seconds between two looks at an empty queue."""
+"""Seconds between two queries of an empty queue."""
 
 _FREE = f"(state = '{READY}' OR state = '{TAKEN}' AND since < CURRENT YEAR TO SECOND - {LEASE} UNITS SECOND)"
 CANDIDATES = f"SELECT FIRST 20 id, payload, tries FROM job WHERE {_FREE} ORDER BY id"
@@ -74,7 +74,7 @@ class Job:
     id: int
     payload: str
     tries: int
-    """How often it was begun before."""
+    """How often it was started before."""
 
 
 class ClaimLost(Exception):
@@ -82,7 +82,7 @@ class ClaimLost(Exception):
 
 
 class Worker:
-    """Takes jobs off the queue, several at a time, until it is told to stop.
+    """Takes jobs off the queue, several at a time, until `stop` is called.
 
     Args:     perform: does a job; what it does with the connection is one transaction with the note that it is done.
               tasks: how many jobs run at a time. grace: seconds that they have after `stop`.
@@ -107,14 +107,14 @@ class Worker:
         self._hurrying = asyncio.Event()
 
     def stop(self) -> None:
-        """Claim no further job; called again, cancel those that run."""
+        """Claim no further jobs. A second call cancels those that run."""
         if self._stopping.is_set():
             self._hurrying.set()
         self._stopping.set()
         log.info("stopping")
 
     async def run(self) -> None:
-        """Work until `stop` is called and what runs then has ended."""
+        """Work until `stop` is called and the running jobs have ended."""
         me = f"{socket.gethostname()}/{os.getpid()}"
         async with asyncio.TaskGroup() as group:
             takers = [group.create_task(self._take_jobs(f"{me}/{number}")) for number in range(self.tasks)]
@@ -147,7 +147,7 @@ class Worker:
             await self._pause()
 
     async def _take_job(self, name: str) -> bool:
-        """Claim one and do it; False when there is none."""
+        """Claim a job and do it; False if there is none."""
         async with self.pool.acquire() as conn:
             try:
                 job = await self._claim(conn, name)
@@ -161,7 +161,7 @@ class Worker:
 
     async def _claim(self, conn: aioifx.Connection, name: str) -> Job | None:
         candidates = await conn.fetch(CANDIDATES, row_factory=class_row(Job))
-        random.shuffle(candidates)  # so that not all of us try the same one first
+        random.shuffle(candidates)  # so that workers do not all try the same one first
         for job in candidates:
             if (await conn.execute(CLAIM, name, job.id, job.tries)).rowcount:
                 return job
