@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import logging
+import time
 from collections.abc import Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
@@ -29,6 +31,8 @@ from aioifx.errors import AuthenticationError, ConnectError, DatabaseError, Inte
 from aioifx.rows import Item, Record, RowFactory
 
 R = TypeVar("R")
+
+logger: Final = logging.getLogger("aioifx.connect")
 
 _RETRYABLE_CODES: Final = (0, -908)
 """SQLCODEs of unreachable servers, which are worth a retry; other codes are not."""
@@ -96,6 +100,24 @@ async def open_connection(options: ConnectOptions) -> Connection[Any]:
 
     Raises:   InterfaceError: the sqlhosts file is not usable.
     """
+    if not logger.isEnabledFor(logging.DEBUG):
+        return await _open(options)
+    began = time.monotonic()
+    logger.debug("connecting to %s as %s", options.destination, options.user)
+    try:
+        connection = await _open(options)
+    except BaseException as error:
+        what = f"{type(error).__name__}: {error}"
+        logger.debug(
+            "not connected to %s after %.3f s: %s", options.destination, time.monotonic() - began, what
+        )
+        raise
+    server = connection.server_name, connection.server_version
+    logger.debug("%r opened in %.3f s, server %s, %s", connection, time.monotonic() - began, *server)
+    return connection
+
+
+async def _open(options: ConnectOptions) -> Connection[Any]:
     connector = _Connector(options)
     limit = asyncio.timeout(options.connect_timeout)
     try:
@@ -210,6 +232,7 @@ class _Connector:
             attempt.failure = error
         finally:
             attempt.drop_unless_done()
+        logger.debug("login failed: %s", attempt.failure)
         return None
 
     def _share(self) -> float | None:

@@ -7,6 +7,7 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from dataclasses import replace
@@ -39,6 +40,8 @@ from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, read_reply
+
+logger: Final = logging.getLogger("aioifx.connect")
 
 _UNKNOWN_SERVER: Final = -761
 _TLS_ALERT: Final = b"\x15\x03"
@@ -115,6 +118,7 @@ class LoginAttempt:
             )
         except ConnectError as error:
             self.failure = error
+            logger.debug("%s", error)
             raise
         return self
 
@@ -235,7 +239,9 @@ class LoginAttempt:
         elif len(self._hops) == MAX_REDIRECTS:
             refusal = f"after {MAX_REDIRECTS} redirects already"
         else:
+            logger.debug("%s redirects to %s, server %s", self.where, target, target.server)
             return replace(target, tls=self.address.tls, keepalive=self.address.keepalive)
+        logger.debug("%s redirects to %r, %s", self.where, text, refusal)
         raise ConnectError(f"{self.where} redirects to {text!r}, {refusal}", sqlstate="08001")
 
     async def _follow_redirect(self, target: Address) -> None:

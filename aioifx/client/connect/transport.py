@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import ipaddress
+import logging
 import os
 import socket
 import ssl
@@ -24,6 +25,8 @@ from aioifx.client.config.addresses import Address
 from aioifx.errors import ConnectError
 
 T = TypeVar("T")
+
+logger: Final = logging.getLogger("aioifx.connect")
 Start: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
 
 NEXT_ADDRESS_AFTER: Final = 0.25
@@ -116,7 +119,17 @@ async def open_channel(
         channel = await _first(address, ips, context, hint)
     if keepalive is not None:
         _keep_alive(channel, *keepalive)
+    if logger.isEnabledFor(logging.DEBUG):
+        _log_chosen(channel, address, ips)
     return channel
+
+
+def _log_chosen(channel: Channel, address: Address, ips: list[str]) -> None:
+    peer = channel.transport.get_extra_info("peername")
+    chosen = _ip_text(peer) if isinstance(peer, tuple) else "an unknown address"
+    found = "" if ips == [address.host] else f", found by name lookup: {', '.join(ips)}"
+    tls = channel.transport.get_extra_info("ssl_object")
+    logger.debug("%s: connected to %s%s%s", address, chosen, f" with {tls.version()}" if tls else "", found)
 
 
 async def _first(address: Address, ips: list[str], context: ssl.SSLContext | None, hint: str) -> Channel:

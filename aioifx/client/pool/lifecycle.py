@@ -22,6 +22,9 @@ logger: Final = logging.getLogger("aioifx.pool")
 
 Hook: TypeAlias = Callable[[Connection[Any]], Awaitable[object]]
 
+CLOSED: Final = "it was closed"
+"""Reason for replacing a connection."""
+
 _CHECK_TIME: Final = 5.0
 """Time limit in seconds for the check of an idle connection."""
 
@@ -93,16 +96,20 @@ class PooledSession:
         return session.dispatcher.is_idle and not session.in_transaction
 
     @property
-    def is_clean(self) -> bool:
-        """Whether the session is as good as new for another user, with its statements still prepared.
+    def unclean(self) -> str:
+        """Why the session is not as good as new for another user; empty if it is, with its statements still prepared.
 
-        False after settings that cannot be restored, temporary tables, a change of database, or an uncertain interrupt.
-        Also False if the options ask for a primary server and the server no longer is one.
+        Settings that cannot be restored, temporary tables, a change of database, or an uncertain interrupt. Also if the
+        options ask for a primary server and the server no longer is one.
         """
         session = self._session
-        return session.is_open and not (
-            session.is_tainted or session.lost_primary or session.dispatcher.interrupt_unconfirmed
-        )
+        if not session.is_open:
+            return CLOSED
+        if session.is_tainted:
+            return "its settings, temporary tables or database cannot be restored"
+        if session.lost_primary:
+            return "its server is no longer the primary"
+        return "an interrupt was not confirmed" if session.dispatcher.interrupt_unconfirmed else ""
 
     async def is_alive(self) -> bool:
         """Whether the server answers."""

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession
+from aioifx.client.pool.lifecycle import CLOSED, ConnectionLifecycle, PooledSession
 from aioifx.client.pool.state import Action, Assign, Close, Limits, Open, PooledConnection, PoolState, Reject
 from aioifx.client.session.owner import Owner
 from aioifx.errors import (
@@ -174,7 +174,7 @@ class PoolManager:
             future = waiter.future
             if future.done() and not future.cancelled() and future.exception() is None:
                 # Assigned just before the cancellation.
-                self._return(future.result().pooled, healthy=True, used=False)
+                self._return(future.result().pooled, used=False)
             raise
 
     async def _prepare(self, assigned: Assign[PooledSession, Waiter]) -> Connection[Any] | None:
@@ -183,11 +183,11 @@ class PoolManager:
         where = self._acquired_at()
         try:
             if not session.is_open or (assigned.check and not await session.is_alive()):
-                self._drop(pooled)
+                self._drop(pooled, "it does not answer")
                 return None
             conn = await self._lifecycle.check_out(session, partial(self._on_leaked, pooled, where))
         except BaseException:  # a reply is pending, or the setup hook ended half-way
-            self._drop(pooled)
+            self._drop(pooled, "its check or setup failed")
             raise
         self._leases[conn] = _Lease(pooled, self._now(), where)
         return conn
@@ -211,10 +211,10 @@ class PoolManager:
         self._warn_if_slow(lease)
         pooled, session = lease.pooled, lease.pooled.session
         session.check_in(conn)
-        if not session.is_clean:
-            self._return(pooled, healthy=False)
+        if unclean := session.unclean:
+            self._return(pooled, unclean)
         elif not self._lifecycle.needs_reset(session):
-            self._return(pooled, healthy=True)
+            self._return(pooled)
         else:
             task = self._spawn(self._lifecycle.clean_up(session, self), self._resetting)
             task.add_done_callback(partial(self._on_reset_done, pooled))
@@ -226,19 +226,22 @@ class PoolManager:
     def _on_reset_done(self, pooled: PooledConnection[PooledSession], task: asyncio.Task[None]) -> None:
         """Called when a reset has ended: the connection is clean or closed, or the task was cancelled."""
         if task.cancelled():
-            self._drop(pooled)
+            self._drop(pooled, "its reset was cancelled")
         else:
-            self._return(pooled, healthy=pooled.session.is_clean)
+            self._return(pooled, pooled.session.unclean)
 
-    def _return(self, pooled: PooledConnection[PooledSession], *, healthy: bool, used: bool = True) -> None:
+    def _return(
+        self, pooled: PooledConnection[PooledSession], unhealthy: str = "", *, used: bool = True
+    ) -> None:
         """Return a connection to the pool; an unhealthy one is closed."""
-        healthy = healthy and pooled.session.is_open
-        self._perform(self.state.release(pooled, self._now(), healthy=healthy, used=used))
+        if not pooled.session.is_open:
+            unhealthy = unhealthy or CLOSED
+        self._perform(self.state.release(pooled, self._now(), unhealthy=unhealthy, used=used))
 
-    def _drop(self, pooled: PooledConnection[PooledSession]) -> None:
+    def _drop(self, pooled: PooledConnection[PooledSession], reason: str) -> None:
         """Discard a connection that is dead or in an unknown state."""
         pooled.session.terminate()
-        self._return(pooled, healthy=False)
+        self._return(pooled, reason)
 
     def _on_leaked(self, pooled: PooledConnection[PooledSession], where: str) -> None:
         """Called in any thread when a connection is garbage-collected without being released."""
@@ -252,7 +255,7 @@ class PoolManager:
 
     def _reclaim_leaked(self, pooled: PooledConnection[PooledSession]) -> None:
         if pooled in self.state.in_use:
-            self._drop(pooled)
+            self._drop(pooled, "it was not released")
 
     def _on_closed(self, session: PooledSession) -> None:
         """Called when a connection has been closed by either side."""
@@ -339,13 +342,14 @@ class PoolManager:
             match action:
                 case Assign():
                     if action.waiter.future.done():  # cancelled just before
-                        self._return(action.pooled, healthy=True, used=False)
+                        self._return(action.pooled, used=False)
                     else:
                         action.waiter.future.set_result(action)
                 case Open():
                     task = self._spawn(self._open_in_background(), self._opening)
                     task.add_done_callback(self._on_open_done)
                 case Close():
+                    logger.debug("%r: closing %r: %s", self, action.pooled.session, action.reason)
                     self._close(action.pooled.session)
                 case Reject():
                     if not action.waiter.future.done():
@@ -368,6 +372,7 @@ class PoolManager:
             self._perform(self.state.on_open_failed(error, self._now(), permanent=permanent))
             raise
         session.on_close(partial(_notify_closed, weakref.ref(self), weakref.ref(session)))
+        logger.debug("%r: opened %r", self, session)
         self._perform(self.state.on_opened(session, self._now()))
 
     async def _open_in_background(self) -> None:

@@ -73,6 +73,8 @@ class Close(Generic[C]):
     """Close this connection, which no longer belongs to the pool."""
 
     pooled: PooledConnection[C]
+    reason: str
+    """For the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +186,17 @@ class PoolState(Generic[C, W]):
         self.waiting.pop(waiter, None)
 
     def release(
-        self, pooled: PooledConnection[C], now: float, *, healthy: bool, used: bool = True
+        self, pooled: PooledConnection[C], now: float, *, unhealthy: str = "", used: bool = True
     ) -> list[Action[C, W]]:
         """Return a connection to the pool; an unhealthy one is closed.
 
-        Args:     used: False if the waiter was cancelled before it got the connection.
+        Args:     unhealthy: why it cannot be used again; empty if it can.
+                  used: False if the waiter was cancelled before it got the connection.
         """
         self.in_use.remove(pooled)
-        if not healthy or self.closing or self._is_expired(pooled, now) or self.size >= self.limits.max_size:
-            return [self._close_action(pooled), *self.decide(now)]
+        reason = unhealthy or self._expiry(pooled, now) or self._surplus
+        if reason:
+            return [self._close_action(pooled, reason), *self.decide(now)]
         if used:
             pooled.idle_since = now
         self.idle.append(pooled)
@@ -207,7 +211,7 @@ class PoolState(Generic[C, W]):
         if not pooled.uses:  # back off if the server closes connections as soon as they open
             self._retry_at = max(self._retry_at, now + BACKOFF_MIN)
             self._probe_at = max(self._probe_at, now + BACKOFF_MIN)
-        return [self._close_action(pooled), *self.decide(now)]
+        return [self._close_action(pooled, "it ended while idle"), *self.decide(now)]
 
     # -- results of opening -------------------------------------------------------------------------------------------
 
@@ -221,8 +225,8 @@ class PoolState(Generic[C, W]):
         pooled = PooledConnection(
             session, now + lifetime if lifetime else float("inf"), self._generation, now
         )
-        if self.closing or self.size >= self.limits.max_size:
-            return [self._close_action(pooled), *self.decide(now)]
+        if self._surplus:
+            return [self._close_action(pooled, self._surplus), *self.decide(now)]
         self.idle.append(pooled)
         return self.decide(now)
 
@@ -253,7 +257,7 @@ class PoolState(Generic[C, W]):
         self.limits.min_size, self.limits.max_size = min_size, max_size
         surplus: list[Action[C, W]] = []
         while self.idle and self.size > max_size:
-            surplus.append(self._close_action(self.idle.popleft()))
+            surplus.append(self._close_action(self.idle.popleft(), "max_size"))
         return surplus + self.decide(now)
 
     def expire(self, now: float) -> list[Action[C, W]]:
@@ -268,7 +272,9 @@ class PoolState(Generic[C, W]):
             self._rejection(waiter, "the pool is closed") for waiter in self.waiting
         ]
         self.waiting.clear()
-        closed: list[Action[C, W]] = [self._close_action(pooled) for pooled in self.idle]
+        closed: list[Action[C, W]] = [
+            self._close_action(pooled, "the pool is closed") for pooled in self.idle
+        ]
         self.idle.clear()
         return rejected + closed
 
@@ -278,7 +284,7 @@ class PoolState(Generic[C, W]):
         """The actions due now; called after every change and at `next_deadline`."""
         if self.closing:
             return []
-        actions: list[Action[C, W]] = [self._close_action(pooled) for pooled in self._pop_surplus(now)]
+        actions: list[Action[C, W]] = [*self._close_overdue(now)]
         while self.waiting and self.idle:
             waiter, _ = self.waiting.popitem(last=False)
             actions.append(self._assign(waiter, self.idle.pop(), now))
@@ -288,20 +294,31 @@ class PoolState(Generic[C, W]):
         actions += self._due_openings(now)
         return actions
 
-    def _pop_surplus(self, now: float) -> list[PooledConnection[C]]:
-        """Remove and return the idle connections to close: expired ones, and surplus ones after max_idle."""
-        surplus = [pooled for pooled in self.idle if self._is_expired(pooled, now)]
-        for pooled in surplus:
+    def _close_overdue(self, now: float) -> list[Close[C]]:
+        """Close the idle connections that have expired, and surplus ones after max_idle."""
+        expired = [(pooled, reason) for pooled in self.idle if (reason := self._expiry(pooled, now))]
+        for pooled, _ in expired:
             self.idle.remove(pooled)
+        closed = [self._close_action(pooled, reason) for pooled, reason in expired]
         longest = self.limits.max_idle
         while longest and self.idle and self.size > self.limits.min_size:
             if now - self.idle[0].idle_since < longest:
                 break
-            surplus.append(self.idle.popleft())
-        return surplus
+            closed.append(self._close_action(self.idle.popleft(), "max_idle"))
+        return closed
 
-    def _is_expired(self, pooled: PooledConnection[C], now: float) -> bool:
-        return pooled.generation != self._generation or now >= pooled.expires_at
+    def _expiry(self, pooled: PooledConnection[C], now: float) -> str:
+        """Why the connection is too old to be assigned again; empty if it is not."""
+        if pooled.generation != self._generation:
+            return "the pool's connections were expired"
+        return "max_lifetime" if now >= pooled.expires_at else ""
+
+    @property
+    def _surplus(self) -> str:
+        """Why the pool has no place for another idle connection; empty if it has."""
+        if self.closing:
+            return "the pool is closed"
+        return "max_size" if self.size >= self.limits.max_size else ""
 
     def _assign(self, waiter: W, pooled: PooledConnection[C], now: float) -> Assign[C, W]:
         self.in_use.add(pooled)
@@ -341,9 +358,9 @@ class PoolState(Generic[C, W]):
             deadlines.append(max(now, self._next_attempt_at))
         return min((deadline for deadline in deadlines if deadline < float("inf")), default=None)
 
-    def _close_action(self, pooled: PooledConnection[C]) -> Close[C]:
+    def _close_action(self, pooled: PooledConnection[C], reason: str) -> Close[C]:
         self.counters.closed += 1
-        return Close(pooled)
+        return Close(pooled, reason)
 
     def _rejection(self, waiter: W, reason: str) -> Reject[W]:
         self.counters.rejected += 1

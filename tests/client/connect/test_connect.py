@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import logging
 import os
+import re
 import socket
 import ssl as tls
 import struct
@@ -758,6 +760,38 @@ async def ports(*peers: Peer | None) -> AsyncIterator[list[int]]:
 def to_all(found: list[int], **more: Any) -> dict[str, Any]:
     hosts = ",".join(f"127.0.0.1:{port}" for port in found)
     return options_for(1, host=hosts, **more)
+
+
+async def test_each_step_of_connecting_is_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.connect")
+    async with ports(rejecting(-761), answering(), None) as (wrong, right, down):
+        async with aioifx.connect(**to_all([down, wrong, right], password="s3cret")):
+            pass
+    log = [record.message for record in caplog.records]
+    expected = [
+        f"connecting to 127.0.0.1:{down}, 127.0.0.1:{wrong}, 127.0.0.1:{right} as ",
+        f"could not connect to 127.0.0.1:{down}: Connection refused",
+        f"127.0.0.1:{wrong}: connected to 127.0.0.1",
+        f"login failed: 127.0.0.1:{wrong}: ",
+        f"127.0.0.1:{right}: connected to 127.0.0.1",
+        "<Connection open stores at ",
+    ]
+    assert len(log) == len(expected)
+    assert all(message.startswith(start) for message, start in zip(log, expected, strict=True)), log
+    assert re.search(r" opened in \d\.\d{3} s, server ", log[-1])
+    assert "s3cret" not in caplog.text
+
+
+async def test_a_connect_that_fails_is_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.connect")
+    async with ports(rejecting(-951)) as found:
+        with pytest.raises(AuthenticationError):
+            await aioifx.connect(**to_all(found, password="s3cret"))
+    last = caplog.records[-1].message
+    assert re.match(
+        rf"not connected to 127\.0\.0\.1:{found[0]} after \d\.\d{{3}} s: AuthenticationError: ", last
+    )
+    assert "s3cret" not in caplog.text
 
 
 async def test_the_first_server_is_taken_and_the_others_do_not_hear_of_it() -> None:

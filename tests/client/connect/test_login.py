@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import re
 import ssl as tls
 from collections.abc import AsyncIterator
 from typing import Any
@@ -97,6 +99,21 @@ async def test_an_allowed_redirect_is_followed_with_the_name_that_it_gives(kind:
     assert (asked.server, redirected.server) == (b"g_shop", b"ol_1")
     assert asked.password == redirected.password == SECRET.encode()
     target.check()
+
+
+async def test_redirects_followed_and_refused_are_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.connect")
+    async with leading_to(answering()) as (port, _):
+        async with aioifx.connect(**options_for(port, allow_redirect_to="127.0.0.*")):
+            pass
+        followed = next(record.getMessage() for record in caplog.records if "redirects" in record.msg)
+    caplog.clear()
+    assert re.fullmatch(rf"127\.0\.0\.1:{port} redirects to 127\.0\.0\.1:\d+, server ol_1", followed)
+    async with leading_to(answering()) as (port, _):
+        with pytest.raises(ConnectError):
+            await aioifx.connect(**options_for(port))
+    assert f"127.0.0.1:{port} redirects to 'g=ol_1|" in caplog.text
+    assert "which is not allowed" in caplog.text and SECRET not in caplog.text
 
 
 async def test_three_redirects_are_followed_and_no_fourth() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import os
 import pickle
 import socket
@@ -170,6 +171,21 @@ async def test_a_name_is_looked_up_each_time_and_its_addresses_are_tried_in_orde
             channel.abort()
             await channel.wait_closed()
     assert known["asked"].count("db.example") == 2
+
+
+async def test_the_chosen_address_is_logged_at_debug(known: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.connect")
+    async with listening(Peer()) as listener:
+        port = listener.port
+        known["db.example"] = [(V4, ("127.0.0.2", port)), (V4, ("127.0.0.1", port))]
+        known["127.0.0.2"], known["127.0.0.1"] = [(V4, ("127.0.0.2", port))], [(V4, ("127.0.0.1", port))]
+        channel = await open_channel(Address("db.example", port))
+        channel.abort()
+        await channel.wait_closed()
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"db.example:{port}: connected to 127.0.0.1, found by name lookup: 127.0.0.2, 127.0.0.1"
+    )
 
 
 async def test_address_families_of_a_name_alternate(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:

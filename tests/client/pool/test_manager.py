@@ -347,7 +347,7 @@ def test_a_pool_whose_event_loop_is_gone_does_no_harm() -> None:
 
 
 def place(text: str) -> bool:
-    return __file__ in text and "test_a_forgotten" in text
+    return __file__ in text and "test_a_leaked" in text
 
 
 @pytest.mark.parametrize("how", ["awaited", "in another thread", "closed", "dead"])
@@ -429,8 +429,50 @@ async def test_a_late_release_is_logged_with_the_task_that_acquired(
         assert len(caplog.records) == 1
 
 
-async def test_a_pool_that_works_logs_nothing(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def pool_log(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.name == "aioifx.pool"]
+
+
+async def test_opened_and_closed_connections_are_logged_at_debug(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, "aioifx.pool")
+    async with pooled(server, min_size=0, name="web") as pool:
+        async with pool.acquire() as conn:
+            address = repr(conn).removeprefix("<Connection open ")
+            await conn.execute("create temp table scratch (a int)")
+        async with pool.acquire():
+            pool.expire()
+        async with pool.acquire():
+            pass
+    opened, closing = f": opened <Connection open {address}", f": closing <Connection open {address}: "
+    log = [message.partition(">")[2] for message in pool_log(caplog)]
+    assert log == [
+        opened,
+        closing + "its settings, temporary tables or database cannot be restored",
+        opened,
+        closing + "the pool's connections were expired",
+        opened,
+        closing + "the pool is closed",
+    ]
+    assert "secret" not in caplog.text
+
+
+async def test_a_connection_that_ended_while_idle_is_logged_at_debug(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.pool")
+    async with pooled(server) as pool:
+        for session in list(server._sessions.values()):
+            session.stop()
+        await eventually(lambda: pool.stats.closed == 1)
+        assert any(message.endswith(": it ended while idle") for message in pool_log(caplog))
+
+
+async def test_a_pool_that_works_logs_nothing_above_debug(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "aioifx.pool")
     async with pooled(server, min_size=2, max_size=3) as pool:
         async with pool.acquire() as conn:
             await conn.execute("begin work")

@@ -73,7 +73,7 @@ def test_no_acquire_overtakes_a_waiter() -> None:
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 0))
     assert pool.enqueue(2, 1) == pool.enqueue(3, 2) == []
-    assert assigned(pool.release(pooled, 3, healthy=True)) == {2: "a"}
+    assert assigned(pool.release(pooled, 3)) == {2: "a"}
 
 
 def test_one_is_opened_for_each_that_waits_and_no_more_than_fit() -> None:
@@ -90,7 +90,7 @@ def test_a_waiter_that_has_gone_is_passed_over() -> None:
     pool.enqueue(2, 0)
     pool.enqueue(3, 0)
     pool.cancel(2)
-    assert assigned(pool.release(pooled, 1, healthy=True)) == {3: "a"}
+    assert assigned(pool.release(pooled, 1)) == {3: "a"}
 
 
 def test_an_unsound_connection_is_closed_and_replaced_for_a_waiter() -> None:
@@ -98,7 +98,7 @@ def test_an_unsound_connection_is_closed_and_replaced_for_a_waiter() -> None:
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 0))
     pool.enqueue(2, 0)
-    actions = pool.release(pooled, 1, healthy=False)
+    actions = pool.release(pooled, 1, unhealthy="it is dead")
     assert closed(actions) == ["a"]
     assert Open() in actions
     assert assigned(pool.on_opened("b", 2)) == {2: "b"}
@@ -109,7 +109,7 @@ def test_one_that_has_been_idle_for_long_is_to_be_checked() -> None:
     with_idle(pool, "a")
     (fresh,) = pool.enqueue(1, 30)
     assert isinstance(fresh, Assign) and not fresh.check
-    pool.release(fresh.pooled, 40, healthy=True)
+    pool.release(fresh.pooled, 40)
     (stale,) = pool.enqueue(2, 71)
     assert isinstance(stale, Assign) and stale.check
 
@@ -119,7 +119,7 @@ def test_a_waiter_given_a_dead_connection_is_served_next() -> None:
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 100))
     pool.enqueue(2, 100)
-    pool.release(pooled, 100, healthy=False)
+    pool.release(pooled, 100, unhealthy="it is dead")
     pool.requeue_first(1, 100)
     assert assigned(pool.on_opened("b", 101)) == {1: "b"}
 
@@ -136,7 +136,7 @@ def test_an_acquired_connection_that_is_too_old_is_closed_on_release() -> None:
     pool = state_with(max_lifetime=60)
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 59))
-    assert closed(pool.release(pooled, 61, healthy=True)) == ["a"]
+    assert closed(pool.release(pooled, 61)) == ["a"]
 
 
 def test_lifetimes_differ_by_a_tenth_at_most() -> None:
@@ -263,7 +263,7 @@ def test_waiters_stay_while_an_acquired_connection_may_come_back() -> None:
     pooled = pooled_of(pool.enqueue(1, 0))
     pool.enqueue(2, 0)
     assert rejected(pool.on_open_failed(OSError("down"), 0, permanent=True)) == {}
-    assert assigned(pool.release(pooled, 1, healthy=True)) == {2: "a"}
+    assert assigned(pool.release(pooled, 1)) == {2: "a"}
 
 
 def test_expired_connections_are_closed_now_or_when_they_come_back() -> None:
@@ -271,7 +271,7 @@ def test_expired_connections_are_closed_now_or_when_they_come_back() -> None:
     with_idle(pool, "a", "b")
     pooled = pooled_of(pool.enqueue(1, 0))
     assert closed(pool.expire(1)) == ["a"]
-    assert closed(pool.release(pooled, 2, healthy=True)) == ["b"]
+    assert closed(pool.release(pooled, 2)) == ["b"]
 
 
 def test_a_smaller_pool_closes_what_is_idle_now_and_the_rest_as_it_comes_back() -> None:
@@ -280,8 +280,8 @@ def test_a_smaller_pool_closes_what_is_idle_now_and_the_rest_as_it_comes_back() 
     pooled = pooled_of(pool.enqueue(1, 0))
     other = pooled_of(pool.enqueue(2, 0))
     assert closed(pool.resize(0, 1, 1)) == ["a"]
-    assert closed(pool.release(pooled, 2, healthy=True)) == ["c"]
-    assert closed(pool.release(other, 2, healthy=True)) == []
+    assert closed(pool.release(pooled, 2)) == ["c"]
+    assert closed(pool.release(other, 2)) == []
 
 
 def test_nothing_is_acquired_from_a_closed_pool() -> None:
@@ -291,7 +291,7 @@ def test_nothing_is_acquired_from_a_closed_pool() -> None:
     pool.enqueue(2, 0)
     assert rejected(pool.close()) == {2: "the pool is closed"}
     assert rejected(pool.enqueue(3, 0)) == {3: "the pool is closed"}
-    assert closed(pool.release(pooled, 1, healthy=True)) == ["a"]
+    assert closed(pool.release(pooled, 1)) == ["a"]
     assert pool.next_deadline(1) is None
 
 
@@ -322,9 +322,9 @@ def test_a_waiter_raises_when_the_last_connection_to_a_server_that_is_down_ends(
     pooled = pooled_of(pool.enqueue(1, 0))
     pool.enqueue(2, 0)
     assert rejected(pool.on_open_failed(OSError("down"), 0, permanent=True)) == {}
-    assert rejected(pool.release(pooled, 0, healthy=False)) == {2: "the server cannot be reached"}
+    assert rejected(pool.release(pooled, 0, unhealthy="it is dead")) == {2: "the server cannot be reached"}
     pool.in_use.add(pooled)
-    pool.release(pooled, 0, healthy=False)
+    pool.release(pooled, 0, unhealthy="it is dead")
     assert rejected(pool.requeue_first(3, 0)) == {3: "the server cannot be reached"}
 
 
@@ -337,7 +337,7 @@ def test_tasks_that_wait_for_a_new_connection_do_not_count_as_too_many() -> None
 def test_a_connection_that_ended_by_itself_is_replaced() -> None:
     pool = state_with(min_size=1)
     with_idle(pool, "a")
-    pool.release(pooled_of(pool.enqueue(1, 0)), 0, healthy=True)
+    pool.release(pooled_of(pool.enqueue(1, 0)), 0)
     actions = pool.on_closed("a", 1)
     assert closed(actions) == ["a"]
     assert Open() in actions
@@ -359,14 +359,14 @@ def test_an_acquired_connection_that_ends_stays_acquired_until_its_release() -> 
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 0))
     assert pool.on_closed("a", 1) == []
-    assert closed(pool.release(pooled, 2, healthy=False)) == ["a"]
+    assert closed(pool.release(pooled, 2, unhealthy="it is dead")) == ["a"]
 
 
 def test_a_connection_never_used_was_idle_all_the_time() -> None:
     pool = state_with(check_after_idle=30)
     with_idle(pool, "a")
     pooled = pooled_of(pool.enqueue(1, 25))
-    pool.release(pooled, 25, healthy=True, used=False)
+    pool.release(pooled, 25, used=False)
     (action,) = pool.enqueue(2, 31)
     assert isinstance(action, Assign) and action.check
 
@@ -420,16 +420,16 @@ class Model(RuleBasedStateMachine):
         self.pool.cancel(waiter)
 
     @precondition(lambda self: self.held)
-    @rule(data=st.data(), healthy=st.booleans())
-    def release(self, data: st.DataObject, healthy: bool) -> None:
+    @rule(data=st.data(), unhealthy=st.sampled_from(["", "it is dead"]))
+    def release(self, data: st.DataObject, unhealthy: str) -> None:
         waiter = data.draw(st.sampled_from(sorted(self.held)))
-        self.perform(self.pool.release(self.held.pop(waiter), self.now, healthy=healthy))
+        self.perform(self.pool.release(self.held.pop(waiter), self.now, unhealthy=unhealthy))
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
     def find_it_dead(self, data: st.DataObject) -> None:
         waiter = data.draw(st.sampled_from(sorted(self.held)))
-        self.perform(self.pool.release(self.held.pop(waiter), self.now, healthy=False))
+        self.perform(self.pool.release(self.held.pop(waiter), self.now, unhealthy="it is dead"))
         self.queue.insert(0, waiter)
         self.perform(self.pool.requeue_first(waiter, self.now))
 
@@ -495,7 +495,7 @@ class Model(RuleBasedStateMachine):
         self.perform(self.pool.close())
         while self.held:
             _, pooled = self.held.popitem()
-            self.perform(self.pool.release(pooled, self.now, healthy=True))
+            self.perform(self.pool.release(pooled, self.now))
         assert not self.queue
         assert not self.open
 
