@@ -1,4 +1,4 @@
-"""What every test may ask for: an embedded server, or a real Informix when there is one."""
+"""Fixtures for every test: an embedded server, or a real Informix if there is one."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Manner(Enum):
 
 
 class Injection:
-    """One call, cancelled at its nth suspension; `reached` tells whether it had so many."""
+    """One call, cancelled at its nth suspension; `reached` is True if it had that many."""
 
     def __init__(self, manner: Manner, point: int) -> None:
         self.manner = manner

@@ -1,4 +1,4 @@
-"""The bulk-read lab of examples/: every strategy sees every row, and one that does not says so."""
+"""The bulk-read lab of examples/: every strategy reads every row, and one that does not reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The channel: replies in order, one wake-up for each, and everybody is told when it ends."""
+"""The channel: replies in order, one wake-up for each, and an error for each waiting task when it ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIALECT = Capabilities()
 
 
 class FakeTransport(asyncio.Transport):
-    """Keeps what is written, and closes when it is told to."""
+    """Keeps what is written, and closes on request."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ async def test_without_a_socket_no_urgent_byte_is_sent(pair: Pair) -> None:
 async def test_an_urgent_byte_is_not_part_of_the_stream(
     inline: bool, seen: bytes, forgotten: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A peer that wants it inside of the stream finds it in its place; one that does not, reads the stream alone."""
+    """A peer that reads it inline finds it in its place; another one reads the stream alone."""
     monkeypatch.delattr("os.dup")  # on Windows it takes no socket
     loop = asyncio.get_running_loop()
     listener = socket.create_server(("127.0.0.1", 0))

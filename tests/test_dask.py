@@ -191,7 +191,7 @@ async def test_two_bags_of_one_table_share_no_task(server: Server) -> None:
 
 @pytest.mark.exhaustive
 async def test_it_works_where_an_event_loop_runs_already(server: Server, rows: list[Row]) -> None:
-    # As in a notebook: called in the loop's own thread, which it blocks; so the server stands elsewhere.
+    # As in a notebook: called in the loop's own thread, which it blocks; so the server is in another one.
     program = (
         "import asyncio, sys; from aioifx.dask import read_bag\n"
         "async def main():\n"

@@ -1,4 +1,4 @@
-"""The documentation is complete, and what it shows works."""
+"""The documentation is complete, and its code runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ INTERNAL = {
     "aioifx.server.Routine": {"result"},
     "aioifx.server.ServerOptions": {"first_database"},
 }  # fmt: skip
-# Documented names that are neither functions nor properties: the page of their class tells what they are.
+# Documented names that are neither functions nor properties: the page of their class describes them.
 ATTRIBUTES = {
     "aioifx.Connection.server_version",
     "aioifx.Cursor.arraysize",

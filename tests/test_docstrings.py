@@ -1,4 +1,4 @@
-"""What `poe docs` makes of docstrings; the module stands beside the package, in .build."""
+"""What `poe docs` makes of docstrings; the module is in .build, outside the package."""
 
 from __future__ import annotations
 

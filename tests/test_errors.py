@@ -169,7 +169,7 @@ def test_every_code_gives_the_class_that_was_requested() -> None:
         for code in map(int, codes.split())
         if code not in SQLCODES or not issubclass(class_for(code), expected)
     }
-    # The list takes -267 for a defect of the client; but COMMIT closes cursors that their user still wants.
+    # In the list, -267 is a defect of the client; but COMMIT closes cursors that are still in use.
     assert wrong == {-267: "ProgrammingError"}
 
 
@@ -422,7 +422,7 @@ def test_the_caret_finds_its_character(lines: list[str], data: st.DataObject) ->
         assert line[len(caret) - 1 :][:1] == lines[number][column : column + 1]
 
 
-# Law: over any printable text the caret's indentation is as wide as what stands before the character.
+# Law: under any printable text the caret's indentation is as wide as the text before the character.
 @given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=45), st.data())
 def test_the_caret_counts_cells_not_characters(sql: str, data: st.DataObject) -> None:
     pos = data.draw(st.integers(0, len(sql) - 1))

@@ -1,4 +1,4 @@
-"""The error book: it has advice for every code that `errors` knows, and contradicts it nowhere."""
+"""Explanations: there is advice for every code of `errors`, without contradictions."""
 
 from __future__ import annotations
 

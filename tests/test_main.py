@@ -1,4 +1,4 @@
-"""python -m aioifx, as a shell sees it."""
+"""python -m aioifx: its output and exit codes."""
 
 from __future__ import annotations
 

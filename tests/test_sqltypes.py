@@ -1,4 +1,4 @@
-"""The nouns: qualifiers, types as they are described, and the values that Python lacks."""
+"""Qualifiers, described types, and the values that Python lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a value may be, from end to end: over the wire, through the embedded server, and back."""
+"""Values from end to end: over the wire, through the embedded server, and back."""
 
 from __future__ import annotations
 

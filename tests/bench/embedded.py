@@ -1,4 +1,4 @@
-"""An embedded server in a process of its own. Never: what is asked of it."""
+"""An embedded server in a process of its own. Never: its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No client at all: a request from a bare Protocol, and its answer. What a client takes beyond that is its own."""
+"""No client at all: a request from a bare Protocol, and its reply. Time beyond that is the client's own."""
 
 from __future__ import annotations
 

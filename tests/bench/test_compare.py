@@ -1,4 +1,4 @@
-"""The interleaved benchmark: it runs, prints ratios of neighbours, and excludes clients that read wrong rows."""
+"""The interleaved benchmark runs, prints ratios of neighbours, and excludes clients that read wrong rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting instructions: what valgrind says is understood, and a client's own are those beyond its ping-pong."""
+"""Counting instructions: valgrind's output is parsed, and a client's own are those beyond its ping-pong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What benches write into pages: only what stands between their marks."""
+"""What benches write into pages: only the text between their marks."""
 
 from __future__ import annotations
 

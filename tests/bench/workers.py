@@ -1,4 +1,4 @@
-"""One process for each client, which takes the samples it is told to take. Never: what a client's call is, statistics.
+"""One process for each client, which takes the requested samples. Never: what a client's call is, statistics.
 
     python -m tests.bench.workers PEER DSN asyncio|uvloop
 

@@ -1,4 +1,4 @@
-"""The client's tests run on asyncio's event loop and, where sockets are, on uvloop's; they leave nothing behind."""
+"""The client's tests run on asyncio's event loop and, with sockets, on uvloop's; they leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query methods that connections and pools share: values by name, lists, limits of time; the same with both."""
+"""The query methods that connections and pools share: values by name, lists, timeouts; the same with both."""
 
 from __future__ import annotations
 
@@ -413,7 +413,7 @@ async def test_a_pools_stream_that_is_closed_by_another_task(server: Server) -> 
         assert await pool.fetchval("select count(*) from item") == 3
 
 
-# -- what a connection tells, and what can be changed -----------------------------------------------------------------
+# -- properties of a connection ---------------------------------------------------------------------------------------
 
 
 async def test_a_connection_describes_its_session(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""Transactions as blocks: JDBC's messages, savepoints, settings, failures on the way in and out, cancellation."""
+"""Transactions as blocks: JDBC's messages, savepoints, settings, failures at both ends, cancellation."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def command(sql: str, answer: bytes = executed(9, SET_TYPE)) -> Exchange:
 
 
 def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Exchange:
-    """Set, release or roll back to the savepoint of a block that stands in *number* - 1 others of its kind."""
+    """Set, release or roll back to the savepoint of a block inside *number* - 1 others."""
     outbox = Outbox()
     put = getattr(requests, f"put_{verb}_savepoint")
     put(outbox, b"aioifx_%d" % number)
@@ -1219,7 +1219,7 @@ async def test_an_error_whose_rollback_cannot_acquire_the_session_is_raised_and_
         failure = ZeroDivisionError()
         await transaction.__aexit__(
             ZeroDivisionError, failure, None
-        )  # returns nothing, so the failure goes on
+        )  # returns nothing, so the failure propagates
         with pytest.raises(QueryTimeout):
             await other
         held.release()

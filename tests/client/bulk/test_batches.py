@@ -1,4 +1,4 @@
-"""Batches: how many rows go together, and that none is lost between two."""
+"""Batches: how many rows are in one, and that none is lost between two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""load: JDBC's messages, transactions, the row that failed, cancellation, and tables full of rows to show for it."""
+"""load: JDBC's messages, transactions, the row that failed, cancellation, and the rows in the tables."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def put(count: int) -> list[Exchange]:
 
 
 def named(count: int, *amounts: str) -> list[tuple[Any, ...]]:
-    """Rows as JDBC put them; the last amount goes on."""
+    """Rows as JDBC puts them; the last amount continues."""
     return [(n + 1, f"name{n}", Decimal(amounts[min(n, len(amounts) - 1)])) for n in range(count)]
 
 
@@ -135,7 +135,7 @@ async def test_a_second_block_opens_again_and_does_not_repeat_its_types() -> Non
 
 
 async def test_in_a_transaction_of_the_callers_a_savepoint_stands_in_front_and_the_cursor_is_closed() -> None:
-    """Two differences on purpose: the load is all or nothing, and JDBC leaves the cursor to the COMMIT."""
+    """Two deliberate differences: the load is all or nothing, and JDBC leaves the cursor to the COMMIT."""
     prepare, describe, begin, group, commit, drop = played("put", "ifx_useput_1_insert_tx")
     script: Script = [prepare, describe, begin, MARK, group, CLOSE, drop, commit]
     async with talking(*script, autocommit=False) as (conn, _):
@@ -144,7 +144,7 @@ async def test_in_a_transaction_of_the_callers_a_savepoint_stands_in_front_and_t
 
 
 async def test_after_an_error_the_rows_are_sent_one_by_one_and_everything_is_rolled_back() -> None:
-    """A difference on purpose: JDBC says neither which row it was nor what became of the others, and commits."""
+    """A deliberate difference: JDBC reports neither the row nor the outcome of the others, and commits."""
     prepare, describe, begin, group, *_ = played("put", "useput_error")
     search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, one_done), (ROW, duplicate), (ROW, one_done)]
     async with talking(prepare, describe, begin, group, search, ROLLBACK, release(2)) as (conn, _):

@@ -1,4 +1,4 @@
-"""Feeds: rows and records, few at a time, with an index for what is wrong."""
+"""Sources: rows and records, a few at a time, with the index of an invalid one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def arriving(*items: Any) -> AsyncIterator[Any]:
 
 
 async def all_of(reader: SourceReader, at_a_time: int = 2) -> list[Row]:
-    """Every row; each take but the last gives as many as it is asked for."""
+    """All rows; each read but the last returns as many as requested."""
     rows: list[Row] = []
     while taken := await reader.read(at_a_time):
         rows += taken

@@ -399,7 +399,7 @@ def test_python_reads_what_is_written_as_csv(written: list[TextRecord]) -> None:
     assert list(csv.reader(io.StringIO(text, newline=""), strict=True)) == expected
 
 
-# Law: linear. The suite's own limit tells.
+# Law: linear. The suite's own time limit shows it.
 @pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 1 << 20])
 @pytest.mark.parametrize(

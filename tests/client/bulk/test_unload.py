@@ -1,4 +1,4 @@
-"""unload: text in files and functions, block by block; what load reads from it is what there was."""
+"""unload: text for files and functions, block by block; load reads the same rows from it."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ async def test_what_progress_raises_ends_the_unload_and_closes_the_file(tmp_path
 
 
 async def test_rows_are_written_before_the_next_but_one_block_is_requested() -> None:
-    """Three blocks: the first is written while the second is on its way, and before the third is asked for."""
+    """Three blocks: the first is written while the second is in flight, and before the third is requested."""
     written: list[bytes] = []
     script = [
         (PREPARE, described(2, C1)),

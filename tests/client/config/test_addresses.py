@@ -1,4 +1,4 @@
-"""Lists of hosts, what a redirect says, and which redirects are followed."""
+"""Lists of hosts, the fields of a redirect, and which redirects are followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server is told of the environment, against what JDBC 15 told it."""
+"""The environment in the login, compared with that of JDBC 15."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ ALWAYS_SENT = (b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE")
 
 
 def sent_as(found: ConnectOptions, theirs: tuple[Pairs, Pairs]) -> tuple[Pairs, Pairs]:
-    """What is sent, without locales and the format of dates where JDBC leaves them unsaid: a difference on purpose."""
+    """What is sent, without locales and the format of dates where JDBC omits them: a deliberate difference."""
     login, session = sent_pairs(found)
     unsaid = {name for name in ALWAYS_SENT if name not in dict(theirs[0])}
     return [pair for pair in login if pair[0] not in unsaid], session
@@ -132,7 +132,7 @@ def jdbc(properties: str) -> str:
 
 
 def as_jdbc(properties: str) -> str:
-    """JDBC does not ask for OPTOFC unless it is told to; we do."""
+    """JDBC requests OPTOFC only if configured; we always do."""
     return jdbc(properties if name_of(properties) == "OPTOFC" else f"{properties};OPTOFC=0")
 
 

@@ -1,4 +1,4 @@
-"""ConnectOptions: what is rejected, and what the server is told of them."""
+"""ConnectOptions: what is rejected, and what is sent to the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS contexts out of files."""
+"""TLS contexts from files."""
 
 from __future__ import annotations
 

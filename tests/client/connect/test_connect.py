@@ -1,4 +1,4 @@
-"""From options to an open connection: JDBC's login, and every wrong server there is."""
+"""From options to an open connection: JDBC's login, and all kinds of wrong servers."""
 
 from __future__ import annotations
 
@@ -117,13 +117,13 @@ def test_every_login_of_jdbcs_is_written_again_byte_for_byte(name: str, data: by
 
 
 WITHOUT_OPTOFC = {"environment": {"OPTOFC": "0"}}
-"""JDBC does not ask for it unless it is told to; we do."""
+"""JDBC requests it only if configured; we always do."""
 
 
 class _AsJdbc:
     """Makes an attempt say of itself what JDBC's said: who asks is not part of the law, how it is asked is.
 
-    Locales and the format of dates are sent even where JDBC leaves them unsaid, on purpose; these are left out.
+    Locales and the format of dates are sent even where JDBC omits them, deliberately; these are left out here.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -187,7 +187,7 @@ async def test_a_whole_session_from_login_to_exit_is_jdbcs(
 async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
     file: str, case: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A difference on purpose: without DB_LOCALE JDBC asks systables for the database's code set, five round trips;
+    """A deliberate difference: without DB_LOCALE JDBC queries systables for the code set, five round trips;
     a DB_LOCALE is always sent here.
     """
     script = [*played(file, case)[:4], GOODBYE]

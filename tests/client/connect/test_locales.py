@@ -1,4 +1,4 @@
-"""Text arrives as it left, or is refused, whichever locales are named; and the database's is found by itself."""
+"""Text arrives unchanged or is rejected, whichever locales are given; and the database's locale is found."""
 
 from __future__ import annotations
 

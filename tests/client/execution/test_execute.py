@@ -1,4 +1,4 @@
-"""What a statement does for a call: COMMAND or PREPARE, rows counted or made, values found."""
+"""How a call executes a statement: COMMAND or PREPARE, rows counted or made, values found."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_no_rows_for_one_execution_does_not_end_an_executemany() -> None:
 async def test_that_there_are_no_more_rows_ends_a_fetch_and_keeps_its_rows(
     case: str, rows: list[tuple[int]]
 ) -> None:
-    """A difference on purpose: JDBC fetches once more. The server has said that nothing is left."""
+    """A deliberate difference: JDBC fetches once more. The server has already sent the end."""
     prepare, (_, answer), _, *rest = played("errors15", case)
     async with talking(
         [prepare, (opening(0, 4096), answer), *rest], fetch_size=4096, statement_cache_size=0
@@ -446,7 +446,7 @@ async def test_named_values_that_do_not_fit_are_not_sent(named: Any) -> None:
         assert conn.stats.round_trips == 0
 
 
-# -- what an error tells of its statement -----------------------------------------------------------------------------
+# -- the statement in an error ----------------------------------------------------------------------------------------
 
 DATES = "insert into born (name, day) values (?, ?)"
 NAMED_DATES = "insert into born (name, day) values (:who, :day)"

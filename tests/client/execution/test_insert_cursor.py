@@ -1,4 +1,4 @@
-"""The insert cursor: rows in the form of SQ_PUT, errors that name row and column, what is sent around them."""
+"""The insert cursor: rows in the form of SQ_PUT, errors that name row and column, and the requests around them."""
 
 from __future__ import annotations
 

@@ -536,7 +536,7 @@ async def test_no_more_than_the_window_is_ever_unanswered() -> None:
         )
         assert outstanding <= pipeline.WINDOW * (pipeline.FLUSH + ROW_SIZE)
         assert outstanding >= pipeline.WINDOW * pipeline.FLUSH  # the server is kept busy
-        assert pulled == outstanding // ROW_SIZE  # and no row is asked for before it can go
+        assert pulled == outstanding // ROW_SIZE  # and no row is read before it can be sent
         held.release()
         assert (await task).rowcount == count
 

@@ -1,4 +1,4 @@
-"""What an execution gave besides rows."""
+"""The result of an execution, besides rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types in which values are asked for, SQ_RET_TYPE."""
+"""The types in which values are requested, SQ_RET_TYPE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scroll cursors: JDBC's transcripts, a model of where a cursor stands, and what is not asked for twice."""
+"""Scroll cursors: JDBC's transcripts, a model of the position, and what is not requested twice."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def _next(cursor: Cursor[Any]) -> list[Any]:
 
 
 def _without_ret_type(script: list[Exchange]) -> list[Exchange]:
-    """A difference on purpose: JDBC sends RET_TYPE for a VARCHAR, too, where it changes nothing."""
+    """A deliberate difference: JDBC sends RET_TYPE for a VARCHAR, too, where it changes nothing."""
     return [
         (request[:4] + request[-14:] if request[4:6] == pack(">h", Op.RET_TYPE) else request, answer)
         for request, answer in cast(list[tuple[bytes, bytes]], script)
@@ -158,7 +158,7 @@ def _without_repeats(script: list[Exchange]) -> list[Exchange]:
 
 
 def _up_to_before_first(script: list[Exchange]) -> list[Exchange]:
-    """JDBC's program ended with an error: it fetched row 1, and then asked for it again as the "next" one."""
+    """JDBC's program ended with an error: it fetched row 1, and then requested it again as the "next" one."""
     return [*_without_repeats(script)[:-1], *closing(2)]
 
 
@@ -264,7 +264,7 @@ def test_every_recorded_case_is_played() -> None:
 
 
 class Rows:
-    """A server's part: the rows of one scroll cursor, each of which is its own number, and what was asked for."""
+    """A server's part: the rows of one scroll cursor, each with its own number, and the requests."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -532,7 +532,7 @@ async def test_a_failed_fetch_does_not_look_like_the_end_of_rows() -> None:
 
 
 async def test_of_several_rows_the_last_has_the_number_and_the_cursor_stands_there() -> None:
-    """A server may send more than was asked for."""
+    """A server may send more than was requested."""
     several = ints(1, 2, 3) + pack(">hi", Op.TUPID, 3) + done(1) + EOT
     ends = ints(8, 9) + pack(">hi", Op.TUPID, 9) + EOT
     script = [

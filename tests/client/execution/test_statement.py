@@ -1,4 +1,4 @@
-"""Statements against a scripted peer: JDBC's transcripts, the end of rows, addressing, cleaning up."""
+"""Statements against a scripted peer: JDBC's transcripts, the end of rows, statement ids, cleanup."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def _duplicate_twice(conn: Connection) -> None:
 
 
 def _holding(script: list[Exchange]) -> list[Exchange]:
-    """A difference on purpose: our streams outlive a COMMIT of another task; JDBC's are asked to (holdable_int)."""
+    """A deliberate difference: our streams outlive a COMMIT of another task; JDBC's do on request (holdable_int)."""
     return [
         (request.replace(b"\0\6\0\4", b"\0\x2b\0\6\0\4"), answer)
         for request, answer in script
@@ -456,7 +456,7 @@ CALLS = [
 
 
 def _once(script: list[Exchange]) -> list[Exchange]:
-    """A difference on purpose: an empty reply to the first fetch makes JDBC ask once more; nothing can follow it."""
+    """A deliberate difference: after an empty reply to the first fetch JDBC fetches again; nothing can follow it."""
     script = in_one_group(script)
     return script[:2] + script[3:]
 
@@ -477,7 +477,7 @@ async def test_what_we_send_is_what_jdbc_sent(call: Call, read_ahead: bool, chun
 
 
 async def test_ret_type_is_sent_with_the_first_fetch_only() -> None:
-    """As JDBC does: what a cursor was asked for holds for later executions of the same statement."""
+    """As in JDBC, the types requested of a cursor hold for later executions of the same statement."""
     answer = raw_row(b"\0\0\0\0\1\1") + done(1) + EOT
     async with (
         talking(

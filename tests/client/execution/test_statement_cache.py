@@ -1,4 +1,4 @@
-"""Statements that stay prepared: which are kept, which are not, and what happens when one has gone stale."""
+"""Statements that stay prepared: which are cached, which are not, and what happens when one is stale."""
 
 from __future__ import annotations
 
@@ -472,7 +472,7 @@ async def test_inside_of_a_transaction_nothing_is_tried_twice() -> None:
                 await conn.fetch(QUERY)
             assert caught.value.sqlcode == -710
             assert any("execute it again" in note for note in caught.value.__notes__)
-            assert await conn.fetch(QUERY) == [(8,)]  # it was put down, so the next call prepares it anew
+            assert await conn.fetch(QUERY) == [(8,)]  # it was released, so the next call prepares it again
 
 
 async def test_a_batch_is_not_tried_twice_since_its_rows_come_but_once() -> None:

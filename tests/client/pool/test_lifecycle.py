@@ -1,4 +1,4 @@
-"""What a pool does to one connection: hooks with their times, signs of life, clearing up."""
+"""What a pool does to one connection: hooks and their time limits, checks, cleanup."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ async def test_a_connection_that_does_not_answer_is_replaced_unnoticed(server: S
     async with pooled(server, min_size=2, max_size=2, check_after_idle=30) as pool:
         await pool.wait_ready(20)
         for one in pool._manager.state.idle:
-            one.session._session.dispatcher.on_close = None  # the pool is not told
+            one.session._session.dispatcher.on_close = None  # the pool is not notified
             one.session._session.channel.abort()
         assert await pool.fetchval("select count(*) from log") == 0
         await pool.wait_ready(20)

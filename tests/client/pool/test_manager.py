@@ -1,4 +1,4 @@
-"""Connections of a pool opened, replaced, forgotten and closed."""
+"""Connections of a pool: opened, replaced, leaked and closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool's decisions, as a pure state machine against a simple model of what must hold."""
+"""The pool's decisions: a pure state machine, compared with a simple model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line: whose turn it is, what leaves in which order, the urgent byte as a state machine, and its two clocks."""
+"""The dispatcher: order of tasks and requests, interrupts as a state machine, and both timers."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ async def test_an_acquire_waits_for_all_cleanup_even_if_deferred_at_the_last_mom
     after = asyncio.ensure_future(rig.call("b"))
     await settle()
     rig.answer()
-    # Now the waiting task is told, and before it wakes up, a finalizer puts something down.
+    # The waiting task's future is resolved. Before the task wakes up, a finalizer defers cleanup.
     asyncio.get_running_loop().call_soon(rig.dispatcher.defer, rig.cleanup("close"))
     await settle()
     assert rig.sent == ["a", "close"]
@@ -666,7 +666,9 @@ async def test_a_probe_that_was_not_hit_leaves_doubt_until_something_is(rigged: 
     await settle()
     rig.answer(FINE)
     await settle()
-    assert rig.dispatcher.interrupt_unconfirmed and rig.dispatcher.is_idle  # the caller may go on; it is told
+    assert (
+        rig.dispatcher.interrupt_unconfirmed and rig.dispatcher.is_idle
+    )  # the caller may go on and check it
     task = await rig.begin("b")
     assert rig.sent == ["a", "!", PROBE, "b"]
     rig.answer(HIT)
@@ -848,7 +850,7 @@ async def test_one_timer_serves_many_calls_and_each_has_its_whole_time(rigged: R
         await task
     passed = loop.create_future()
     loop.call_later(0.01, passed.set_result, None)
-    await passed  # the clock of the quick ones goes on
+    await passed  # the timer of the fast calls goes on
     begun = loop.time()
     with pytest.raises(QueryTimeout):
         await rig.call("slow")

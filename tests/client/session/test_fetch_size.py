@@ -1,4 +1,4 @@
-"""The fetch buffer: what is asked for, and what a session does when so much cannot be had."""
+"""The fetch buffer: which size is requested, and what a session does when it is rejected."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ async def wide_table(**options: Any) -> AsyncIterator[Server]:
 
 
 async def turns_of(server: Server, fetch_size: int) -> int:
-    """How often a client that wants all rows, in blocks of that size, waits for them."""
+    """How often a client that reads all rows in blocks of that size waits for them."""
     async with aioifx.connect(server.dsn, fetch_size=fetch_size, strip_char=True) as conn:
         await conn.fetchval("select count(*) from wide")
         before = server.stats.turns

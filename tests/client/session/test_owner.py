@@ -1,4 +1,4 @@
-"""A connection or pool in another event loop, thread or process is refused, and its owner notices nothing."""
+"""A connection or pool in another event loop, thread or process is rejected, without an effect on its owner."""
 
 from __future__ import annotations
 

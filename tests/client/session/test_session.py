@@ -1,4 +1,4 @@
-"""Turns, debris, cancellation, and what happens to everybody who waits when the conversation breaks."""
+"""Acquire and release, cleanup, cancellation, and the errors of all waiting tasks when the connection breaks."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ async def test_a_transaction_that_cannot_be_rolled_back_ends_the_connection() ->
 
 
 async def test_transaction_control_in_sql_is_followed() -> None:
-    """JDBC prepares these, too (transactions.json): only SQ_DESCRIBE tells for sure what a statement was."""
+    """JDBC prepares these, too (transactions.json): only SQ_DESCRIBE shows for sure what a statement was."""
 
     def control(statement_id: int, kind: StatementType) -> list[Any]:
         return [
@@ -802,7 +802,7 @@ async def test_the_outcome_of_what_was_never_sent_is_known() -> None:
         assert caught.value.outcome_unknown is False
         assert not hasattr(caught.value, "__notes__")
         with pytest.raises(ConnectionLost) as caught:
-            await conn._session.commit()  # as if the connection had been lost after the turn's beginning
+            await conn._session.commit()  # as if the connection had been lost after the acquire
         assert caught.value.outcome_unknown is False
         assert not hasattr(caught.value, "__notes__")
 

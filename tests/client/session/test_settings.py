@@ -11,7 +11,7 @@ from aioifx.client.session.settings import Override, SessionSettings
 
 
 def settled(settings: SessionSettings) -> list[str]:
-    """What the server is told, when everything that is due is set."""
+    """The statements sent when everything that is due is set."""
     sent: list[str] = []
     for setting in list(settings.pending_changes()):
         sent.append(setting.sql)

@@ -1,4 +1,4 @@
-"""One hint for each usual mistake with parameters, and none where there is none."""
+"""One hint for each usual mistake with parameters, and none without a mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client must know of a statement before it is sent."""
+"""What a client must know about a statement before it is sent."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_the_patterns_agree_with_a_plain_walk(sql: str) -> None:
     assert scan("x " + sql).placeholders == plain_walk("x " + sql)
 
 
-# Law: linear. Each of these takes a backtracking pattern minutes, and these milliseconds; the suite's own limit tells.
+# Law: linear. Each of these takes a backtracking pattern minutes, and these milliseconds; the suite's time limit shows it.
 @pytest.mark.parametrize(
     "sql",
     [

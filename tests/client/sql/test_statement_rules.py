@@ -1,4 +1,4 @@
-"""What a statement's text and type tell before it runs."""
+"""What a statement's text and type show before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls cost, by the connection's own count and by the server's, which knows nothing of the client's."""
+"""What calls cost, by the connection's own count and by the server's, which is independent of it."""
 
 from __future__ import annotations
 

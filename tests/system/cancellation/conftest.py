@@ -1,4 +1,4 @@
-"""Every test here runs on asyncio's event loop and on uvloop's: cancellation is the loop's business, too."""
+"""Every test here runs on asyncio's event loop and on uvloop's, since cancellation depends on the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The urgent byte, on a server that honours it: what is interrupted, what it costs, and whom a late byte hits."""
+"""The urgent byte, on a server that handles it: what is interrupted, what it costs, and what a late byte hits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public operation on one connection, with what it must bring when nothing goes wrong."""
+"""Every public operation on one connection, with its result when nothing goes wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A TCP proxy on the loopback interface that spoils what goes through it, at an exact byte, in either direction.
+"""A TCP proxy on the loopback interface that injects faults at an exact byte, in either direction.
 
 What a fault does depends on bytes alone, never on the clock: the nth byte since it was armed is the last that passes,
 or the one that is changed. TLS goes through as it is; the proxy sees records.

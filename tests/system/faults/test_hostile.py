@@ -1,4 +1,4 @@
-"""Every operation, each of its replies replaced by each reply that no server should send.
+"""Every operation, with each of its replies replaced by each reply that no server should send.
 
 The law: it ends within the bound with a result or one of our errors. Then the connection says that it is closed, or
 answers or fails within the bound, too. Where the reply was whole, no later answer is taken for another.

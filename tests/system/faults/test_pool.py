@@ -1,4 +1,4 @@
-"""A pool under faults: never more connections than it may have, no waiter forgotten, and it works again after them."""
+"""A pool under faults: never too many connections, no waiter left waiting, and it works again after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy itself: what it must pass on, it passes on as it came."""
+"""The proxy itself: it passes data on unchanged unless a fault says otherwise."""
 
 from __future__ import annotations
 

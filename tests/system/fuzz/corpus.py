@@ -1,4 +1,4 @@
-"""Recorded bytes to start from: what IBM's driver and the servers that it talked to really said."""
+"""Recorded bytes to start from: what IBM's driver and its servers really sent."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Case:
 
 
 def described(value: object) -> tuple[type[object], str, bytes]:
-    """A value so that what looks alike is told apart: 1 and True, 1.0 and 1.00, NaN and another NaN."""
+    """A value that distinguishes what compares equal: 1 and True, 1.0 and 1.00, NaN and another NaN."""
     bits = pack(">d", value) if isinstance(value, float) else b""
     return type(value), repr(value), bits
 

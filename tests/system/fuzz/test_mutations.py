@@ -1,4 +1,4 @@
-"""Recorded bytes with anything wrong in them: a value, or one of the errors for a peer's nonsense; no memory for it.
+"""Recorded bytes, mutated: the result is a value or an error for invalid bytes, and memory stays bounded.
 
 What `tests/wire` tests of any bytes is not repeated here: these are whole conversations, with rows that are decoded.
 """
@@ -32,7 +32,7 @@ SLACK = 512 * 1024
 """Bytes that reading may take whatever comes: the classes, caches and frames of a first time."""
 
 PER_BYTE = 64
-"""And for each byte that came: an object of Python's is so much bigger than what stands for it on the wire."""
+"""And for each byte received: a Python object is that much larger than its bytes on the wire."""
 
 EACH = 21
 """The default suite tries one mutation of so many: each byte has ten, so that in the end each kind comes."""

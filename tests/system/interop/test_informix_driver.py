@@ -1,4 +1,4 @@
-"""informix-driver against the embedded server: a second client that was proven on 12.10, 14.10 and 15."""
+"""informix-driver against the embedded server: a second client, proven on 12.10, 14.10 and 15."""
 
 from __future__ import annotations
 

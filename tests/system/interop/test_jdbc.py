@@ -1,4 +1,4 @@
-"""IBM's JDBC driver against the embedded server: what it says and what it accepts is the nearest thing to a referee."""
+"""IBM's JDBC driver against the embedded server: what it sends and accepts is the best reference there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a real Informix can settle: each test tries a fact that aioifx depends on, on a real server.
+"""What only a real Informix can prove: each test checks a fact that aioifx depends on, on a real server.
 
     AIOIFX_TEST_DSN='informix://informix:in4mix@127.0.0.1:9088/aioifx?server=informix' python -m pytest -m informix
 

@@ -1,4 +1,4 @@
-"""What is aiohttp's own about its service, with aiohttp's own client."""
+"""The parts of the aiohttp service that are specific to aiohttp, with its own client."""
 
 from __future__ import annotations
 

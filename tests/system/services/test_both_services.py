@@ -1,4 +1,4 @@
-"""What both services owe their clients, over sockets; and that nothing is left behind, whatever the clients do."""
+"""The common behaviour of both services, over sockets; nothing is left behind, whatever the clients do."""
 
 from __future__ import annotations
 

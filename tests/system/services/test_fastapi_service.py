@@ -1,4 +1,4 @@
-"""What is FastAPI's own about its service: lifespan, dependencies, and the request that ends with its client."""
+"""The parts of the FastAPI service that are specific to it: lifespan, dependencies, cancelled requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue worker: every job is done once, and none is lost when the worker is told to stop."""
+"""The queue worker: every job is done once, and none is lost when the worker is stopped."""
 
 from __future__ import annotations
 

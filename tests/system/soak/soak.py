@@ -151,7 +151,7 @@ async def use_side_by_side(pool: Pool, dice: random.Random) -> None:
 
 
 async def forget_in_the_middle(pool: Pool, dice: random.Random) -> None:
-    """A task that goes on with a connection that was given back."""
+    """A task that keeps using a connection after its release."""
     async with pool.acquire() as conn:
         stray = asyncio.create_task(conn.fetch("select id, text from wide"))
         stray.add_done_callback(lambda task: task.cancelled() or task.exception())

@@ -1,4 +1,4 @@
-"""The soak itself works: two seconds of it, always the same ones, leave nothing."""
+"""The soak itself works: two seconds of it, always the same ones, leave nothing behind."""
 
 from __future__ import annotations
 
