@@ -182,7 +182,7 @@ def test_strings_and_comments_are_not_changed(parts: list[str | tuple[str, str]]
     assert named_statement(sql) == (placed, tuple(part[0] for part in parts if not isinstance(part, str)))
 
 
-# Law: linear. Each of these takes a backtracking pattern minutes, and these milliseconds; the suite's time limit shows it.
+# Law: linear. A backtracking pattern would need minutes for each of these; the suite's time limit shows it.
 @pytest.mark.parametrize(
     "sql",
     [

@@ -148,7 +148,7 @@ def test_the_patterns_agree_with_a_plain_walk(sql: str) -> None:
     assert scan("x " + sql).placeholders == plain_walk("x " + sql)
 
 
-# Law: linear. Each of these takes a backtracking pattern minutes, and these milliseconds; the suite's time limit shows it.
+# Law: linear. A backtracking pattern would need minutes for each of these; the suite's time limit shows it.
 @pytest.mark.parametrize(
     "sql",
     [
