@@ -1,4 +1,4 @@
-"""python -m aioifx: one verb for each question that a shell may ask. Never: a connection, what an error means."""
+"""python -m aioifx: the verbs of the command line. Never: a connection, what an error means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioifx.explain import Explanation, explain, pairs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what a command line says; a wrong one ends the program, as argparse does.
+    """Run a command line. An invalid one exits, as in argparse.
 
     Returns:  the exit code: 0, or 1 where an answer is not known.
     """

@@ -55,16 +55,16 @@ async def fetch_arrow(
     named: NamedValues | None = None,
     floating_decimal: Floating = "float",
 ) -> Any:
-    """Run a query and return its rows as a `pyarrow.Table`; one without rows has its schema all the same.
+    """Run a query and return its rows as a `pyarrow.Table`. A table without rows has a schema, too.
 
     Whatever speaks Arrow's PyCapsule interface takes the table as it is: pandas, Polars, DuckDB. Blocks are fetched as
     by `Connection.stream`: other statements of the connection may run between two of them.
 
     Args:     source: a connection or a pool, followed by the query; or a prepared statement.
               args: the values of its placeholders. named: instead, those of its ``:name``.
-              floating_decimal: DECIMAL(p), whose point floats, as "float" (float64), as exact "text", or as a
-              decimal128 with so many digits after the point, rounded half up.
-    Raises:   DataError: a value cannot be decoded, or Arrow's type cannot hold it; names the column.
+              floating_decimal: DECIMAL(p), a floating-point number, as "float" (float64), as exact "text", or as a
+              decimal128 with that many decimal places, rounded half up.
+    Raises:   DataError: a value cannot be decoded, or Arrow's type cannot hold it; the message names the column.
               NotSupportedError: a column's type cannot be fetched. InterfaceError: the statement returns no rows.
     """
     receiver = _Receiver(_TABLE_ROWS, _TABLE_BYTES, floating_decimal)
@@ -112,7 +112,7 @@ async def fetch_batches(
 
     Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to so many rows, or to 16 MB.
               With 1, every block is a batch.
-              prefetch: False asks for a block only when it is wanted, not while a batch is consumed.
+              prefetch: False requests a block only when it is needed, not while a batch is consumed.
 
     The other arguments, and what is raised: see `fetch_arrow`.
     """
@@ -242,7 +242,7 @@ def _schema_of(columns: Sequence[Column], fields: Sequence[Field]) -> Any:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """A second column of one name becomes ``name_2``: most readers of Arrow take each name once."""
+    """The second column with the same name becomes ``name_2``: most readers of Arrow accept each name only once."""
     unique: list[str] = []
     taken = set(names)
     for name in names:

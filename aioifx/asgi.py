@@ -1,7 +1,7 @@
 """ASGI middleware that cancels a request whose client has gone. Never: a connection, a pool, a web framework.
 
 ASGI leaves that to the application; Starlette and FastAPI cancel streaming responses only. Without it, statements of
-clients that hung up go on, and keep a pool's connections.
+clients that hung up continue, and keep a pool's connections.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class CancelWhenGone:
-    """Cancels an HTTP request whose client disconnects before the answer is complete.
+    """Cancels an HTTP request whose client disconnects before the response is complete.
 
-    The statement that the request runs is interrupted at the server, and its connection goes back to its pool. What
-    the application has not read of a large body delays this: ASGI servers tell of the disconnect after the body.
+    The statement that the request runs is interrupted at the server, and its connection returns to the pool. The
+    unread part of a large body delays this: ASGI servers report the disconnect after the body.
 
     Args:     app: the ASGI application.
     """

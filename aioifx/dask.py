@@ -56,8 +56,8 @@ def read_bag(
     Nothing is read before the bag is computed, but for the least and the greatest key, unless *bounds* are given.
 
     Args:     dsn: as for `connect`.
-              relation: a table's name, or a SELECT in full.
-              column: whole numbers, with an index if it is to be quick.
+              relation: a table's name, or a complete SELECT.
+              column: holds whole numbers, and should have an index.
               partitions: how many. bounds: instead of that, the keys at which a new partition begins.
               columns: names of the columns to read; None: all.
               params: the query's own parameters.
@@ -96,7 +96,7 @@ def read_dataframe(
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a task does, wherever it runs: a partition, on a connection of its own."""
+    """The work of a task: read a partition, on a connection of its own."""
 
     dsn: str | None = field(repr=False)
     source: Source
@@ -150,7 +150,7 @@ async def _frame_of(conn: Any, sql: str, params: Sequence[Value]) -> Any:
 def _planned(
     read: _Read, count: int | None, bounds: Sequence[int] | None
 ) -> tuple[tuple[Partition, ...], Any]:
-    """The partitions and the shape, asked for on one connection; on none if nothing has to be asked."""
+    """The partitions and the shape, queried on one connection; without a connection if neither needs a query."""
     resolve(read.dsn, read.options)  # what is wrong with the options is found here, not by a worker
     if (count is None) == (bounds is None):
         raise InterfaceError("partitions: give either these or bounds")

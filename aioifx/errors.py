@@ -2,27 +2,27 @@
 
     Warning
     Error
-    ├─ InterfaceError             the caller misused us; raised before anything is sent
+    ├─ InterfaceError             a wrong call; raised before anything is sent
     │  └─ PoolClosed              the pool is closed, or is closing
     └─ DatabaseError              .sqlcode .isamcode .sqlstate .offset .token .sql .row_index
        ├─ OperationalError        network, login, locks, resources
-       │  ├─ ConnectError         no session came about
+       │  ├─ ConnectError         no session was opened
        │  │  ├─ AuthenticationError
        │  │  └─ LocaleError
-       │  ├─ ConnectionLost       the session ended under us
+       │  ├─ ConnectionLost       the session ended while in use
        │  ├─ QueryCanceled        SQLCODE -213
        │  ├─ QueryTimeout         longer than command_timeout; a TimeoutError, too
-       │  ├─ PoolTimeout          a pool gave no connection in time; a TimeoutError, too
-       │  └─ LockError            worth another try
-       │     ├─ RowLocked         another session holds it and we do not wait
-       │     ├─ LockTimeout       we waited as long as SET LOCK MODE says
+       │  ├─ PoolTimeout          no connection of a pool in time; a TimeoutError, too
+       │  └─ LockError            retryable
+       │     ├─ RowLocked         another session has the lock, and this one does not wait
+       │     ├─ LockTimeout       still locked after the time of SET LOCK MODE
        │     └─ Deadlock
        ├─ IntegrityError
        │  ├─ UniqueViolation
        │  ├─ ForeignKeyViolation
        │  ├─ NotNullViolation
        │  └─ CheckViolation
-       ├─ DataError               a value does not fit, here or at the server
+       ├─ DataError               a value does not fit, in the client or at the server
        ├─ ProgrammingError
        │  ├─ SQLSyntaxError
        │  ├─ UndefinedTable
@@ -34,7 +34,7 @@
        └─ NotSupportedError
 
 Invariants:
-1. The ISAM code says why, the SQLCODE what: the ISAM code is asked first.
+1. The SQLCODE says what failed, and the ISAM code why. The ISAM code is used first.
 2. An unknown code is a plain DatabaseError, never a guess.
 3. No message, note, repr or field holds a parameter's value or a password; `sql` and the note are the statement's
    own text, with its placeholders.
@@ -46,10 +46,10 @@ from typing import Any, Final, NamedTuple
 
 
 class Warning(Exception):  # the name is PEP 249's
-    """Something that the caller should know of and that stopped nothing; never raised.
+    """A warning of the server about a statement that succeeded; never raised.
 
-    `ExecuteResult` has those of its statement: the server's own, and those of routines in C. Those of queries are not
-    kept.
+    `ExecuteResult` has the warnings of its statement: the server's own, and those of routines in C. Warnings of queries
+    are not kept.
 
     Attributes:
         sqlstate: five characters, class 01.
@@ -61,11 +61,11 @@ class Warning(Exception):  # the name is PEP 249's
 
 
 class Error(Exception):
-    """The root of every error that this package raises."""
+    """The base class of all errors of this package."""
 
 
 class InterfaceError(Error):
-    """A call was wrong; nothing was sent, and the connection is as it was."""
+    """A call was wrong. Nothing was sent, and the connection is unchanged."""
 
 
 class PoolClosed(InterfaceError):
@@ -73,26 +73,25 @@ class PoolClosed(InterfaceError):
 
 
 class DatabaseError(Error):
-    """What the server answered, or what kept it from answering.
+    """An error of the server, or of the way to it.
 
     Attributes:
-        sqlcode:    Informix's SQLCODE, negative; 0 when no server spoke.
-        isamcode:   the reason for it, or 0.
+        sqlcode:    Informix's SQLCODE, negative; 0 if the error is not from a server.
+        isamcode:   the ISAM code, which gives the reason; or 0.
         sqlstate:   five characters; derived from the codes, unless a routine in C gave one (-937).
-        offset:     character position in the SQL text, from 1; 0 when the server names none.
-        token:      what the server put into its message: a table, a column, a constraint ("owner.name").
-        sql:        the statement, when it is known.
-        row_index:  which row of an executemany failed, from 0; None elsewhere.
-        parameter:  which parameter has a value that does not fit, from 1; None elsewhere. With
-                    named= the message has its name.
-        constraint: the constraint that the server's message names, without its owner; None elsewhere.
-        table:      the table that the server's message names, without its owner; None elsewhere.
-        column:     the column that the server's message names, or that a value does not fit; None elsewhere.
-        outcome_unknown: what was sent may have taken effect, and its reply was lost. It is False where that is certain:
-                    nothing was sent, nothing was to change, or the transaction has ended undone.
+        offset:     character position in the SQL text, from 1; 0 if the server gives none.
+        token:      the name in the server's message: a table, a column, a constraint ("owner.name").
+        sql:        the statement, if it is known.
+        row_index:  which row of an executemany or load failed, from 0; otherwise None.
+        parameter:  which parameter has a value that does not fit, from 1; otherwise None. With named= the message has
+                    its name.
+        constraint: the constraint in the server's message, without its owner; otherwise None.
+        table:      the table in the server's message, without its owner; otherwise None.
+        column:     the column in the server's message, or whose type a value does not fit; otherwise None.
+        outcome_unknown: the request was sent and its reply was lost, so it may have taken effect. False if the outcome
+                    is certain: nothing was sent, nothing was to change, or the transaction was rolled back.
         retryable:  the same transaction may succeed when it is run again; for a ConnectError, the same connect.
-        connection_usable: False when the connection ended with this error; a caller that knows more than class
-                    and SQLCODE passes it.
+        connection_usable: False if the connection ended with this error. By default the class and the SQLCODE decide.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class DatabaseError(Error):
 
 
 class OperationalError(DatabaseError):
-    """The database could not do it now: network, login, locks, resources."""
+    """The operation failed for a reason outside of the statement: network, login, locks, resources."""
 
 
 class ConnectError(OperationalError):
@@ -149,18 +148,18 @@ class ConnectError(OperationalError):
 
 
 class AuthenticationError(ConnectError):
-    """The server refused the user or the password (SQLCODE -951, -952 and their like)."""
+    """The server rejected the user or the password (SQLCODE -951, -952 and similar)."""
 
 
 class LocaleError(ConnectError):
-    """The server has no conversion between the client's locale and the database's (SQLCODE -23197 and its like).
+    """The server has no conversion between the client's locale and the database's (SQLCODE -23197 and similar).
 
-    Also: the database has another locale than *db_locale* says.
+    Or *db_locale* is not the database's locale.
     """
 
 
 class ConnectionLost(OperationalError):
-    """The session ended while it was still needed, or before. Every later call on the connection raises it."""
+    """The session ended during the call, or before it. Every later call on the connection raises it."""
 
 
 class QueryCanceled(OperationalError):
@@ -168,18 +167,18 @@ class QueryCanceled(OperationalError):
 
 
 class QueryTimeout(OperationalError, TimeoutError):
-    """The reply did not come within the call's timeout. It is a `TimeoutError`, too."""
+    """The reply did not arrive within the call's timeout. It is a `TimeoutError`, too."""
 
 
 class PoolTimeout(OperationalError, TimeoutError):
-    """No connection was free in time, too many tasks wait already, or the server cannot be reached; see ``__cause__``.
+    """No connection was free in time, too many tasks are waiting, or the server cannot be reached; see ``__cause__``.
 
     Nothing was sent. It is a `TimeoutError`, too.
     """
 
 
 class LockError(OperationalError):
-    """Another session holds what this statement needs. When the server says so, *retryable* is True."""
+    """Another session has a lock that this statement needs. *retryable* is True if the codes say so."""
 
 
 class RowLocked(LockError):
@@ -195,11 +194,11 @@ class Deadlock(LockError):
 
 
 class IntegrityError(DatabaseError):
-    """A constraint does not hold."""
+    """A constraint is violated."""
 
 
 class UniqueViolation(IntegrityError):
-    """A unique index, unique constraint or primary key has the value already.
+    """A unique index, unique constraint or primary key already has the value.
 
     SQLCODE -239, -268, -371; ISAM -100.
     """
@@ -210,16 +209,15 @@ class ForeignKeyViolation(IntegrityError):
 
 
 class NotNullViolation(IntegrityError):
-    """NULL for a column that takes none (SQLCODE -391, -292, -703)."""
+    """NULL for a column that is NOT NULL (SQLCODE -391, -292, -703)."""
 
 
 class CheckViolation(IntegrityError):
-    """A check constraint does not hold (SQLCODE -530)."""
+    """A check constraint is violated (SQLCODE -530)."""
 
 
 class DataError(DatabaseError):
-    """A value does not fit its type: on this side, where sqlcode is 0 and the message names the parameter, or on the
-    server's."""
+    """A value does not fit its type. In an error of the client, *sqlcode* is 0 and the message names the parameter."""
 
 
 class ProgrammingError(DatabaseError):
@@ -227,7 +225,7 @@ class ProgrammingError(DatabaseError):
 
 
 class SQLSyntaxError(ProgrammingError):
-    """The statement's text is not SQL as the server knows it (SQLCODE -201 and its like)."""
+    """The statement's text is not valid SQL (SQLCODE -201 and similar)."""
 
 
 class UndefinedTable(ProgrammingError):
@@ -243,11 +241,11 @@ class UndefinedRoutine(ProgrammingError):
 
 
 class PermissionDenied(ProgrammingError):
-    """The user may not do this (SQLCODE -272 to -275 and their like)."""
+    """The user lacks a privilege (SQLCODE -272 to -275 and similar)."""
 
 
 class InternalError(DatabaseError):
-    """The server, or this client, is broken."""
+    """A defect of the server, or of this client."""
 
 
 class ProtocolError(InternalError):

@@ -26,12 +26,12 @@ MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The keys from *low* on and below *end*; ``str()`` gives words."""
+    """The keys from *low* on and below *end*; ``str()`` describes them."""
 
     number: int
     """Its place, from 0."""
     low: int | None
-    """None: there is no lower end, and the rows without a key are here, too."""
+    """None: there is no lower end, and rows whose key is NULL are included."""
     end: int | None
     """None: there is no upper end."""
 
@@ -43,13 +43,13 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is read in partitions: a table, or a query, and the integer column that it is cut by.
+    """What is read in partitions: a table or query, and the integer column by which it is divided.
 
-    Args:     relation: a table's name (``sale``, ``owner.sale``, ``shop:sale``), or a SELECT in full.
-              column: the integer column that it is cut by; of a query, one of its columns.
+    Args:     relation: a table's name (``sale``, ``owner.sale``, ``shop:sale``), or a complete SELECT.
+              column: the integer column by which it is divided; of a query, one of its columns.
               columns: names of the columns to read; None: all.
               params: the query's own parameters.
-    Raises:   InterfaceError: a name is not a name, or *params* are given with a table.
+    Raises:   InterfaceError: an invalid name, or *params* are given with a table.
     """
 
     relation: str
@@ -111,9 +111,9 @@ class Source:
 
 
 def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
-    """Cut the keys from *low* to *high* into *count* ranges of the same length, or fewer if there are fewer keys.
+    """Divide the keys from *low* to *high* into *count* ranges of the same length, or fewer if there are fewer keys.
 
-    Raises:   InterfaceError: no such number of partitions, or *high* is below *low*.
+    Raises:   InterfaceError: *count* is out of range, or *high* is below *low*.
     """
     _check_count(count)
     if high < low:
@@ -124,7 +124,7 @@ def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
 
 
 def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
-    """The ranges between *bounds*, the keys at which a new one begins; one more than there are bounds.
+    """The ranges between *bounds*, the keys at which a new range begins; one more than there are bounds.
 
     Raises:   InterfaceError: they are not whole numbers, do not rise, or are too many.
     """
@@ -140,11 +140,11 @@ def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
 
 
 async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Partition, ...]:
-    """Cut *source* into *count* ranges between its least and its greatest key; one query.
+    """Divide *source* into *count* ranges between its least and its greatest key, with one query.
 
     The ranges are equally long; there are fewer if there are fewer keys. A source without a key is a single partition.
 
-    Raises:   InterfaceError: the column holds no whole numbers. DatabaseError: as the server says.
+    Raises:   InterfaceError: the column does not hold whole numbers. DatabaseError: the query failed.
     """
     _check_count(count)
     row = await conn.fetchrow(source.ends(), *source.params, row_factory=tuple_row)
