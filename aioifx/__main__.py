@@ -90,8 +90,8 @@ def lines_of(found: Explanation, width: int) -> Iterator[str]:
         "retryable": "yes: the same transaction may succeed when it is run again"
         if found.retryable
         else "no",
-        "connection": "goes on" if found.connection_usable else "has ended, or never came about",
-        "evidence": "seen from a server" if found.seen else "documented",
+        "connection": "stays usable" if found.connection_usable else "ended, or never opened",
+        "evidence": "observed on a server" if found.seen else "documented",
         "cause": found.advice.cause,
         "remedy": found.advice.remedy,
     }

@@ -22,8 +22,8 @@ ISAM -154: lock was not free in time
   class       LockTimeout (LockError, OperationalError)
   SQLSTATE    40001
   retryable   yes: the same transaction may succeed when it is run again
-  connection  goes on
-  evidence    seen from a server
+  connection  stays usable
+  evidence    observed on a server
   cause       The lock was not free within the time of SET LOCK MODE TO WAIT, or of DEADLOCK_TIMEOUT
               among several servers.
   remedy      Run the transaction again, or wait longer. onstat -k and onstat -u show who holds it;
@@ -70,7 +70,7 @@ def test_several_errors_are_explained_one_after_the_other(capsys: pytest.Capture
     assert "\n  class       UndefinedTable (ProgrammingError)\n" in second
     assert "\n  retryable   no\n" in second
     assert third.startswith("SQLCODE -951: ")
-    assert "\n  connection  has ended, or never came about\n" in third
+    assert "\n  connection  ended, or never opened\n" in third
 
 
 def test_an_isam_code_that_decides_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
