@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any, Final, overload
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.prepared import PreparedStatement
+from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.stream import Stream
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
 from aioifx.codecs.arrow_layout import MOST_DIGITS, Field, Floating, Layout
@@ -21,7 +22,7 @@ from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Value
-from aioifx.wire.tuples import RowReader, read_in_runs
+from aioifx.wire.tuples import read_in_runs
 
 try:
     pa: Any = import_module("pyarrow")  # type checkers know nothing of it
@@ -67,13 +68,13 @@ async def fetch_arrow(
     Raises:   DataError: a value cannot be decoded, or Arrow's type cannot hold it; the message names the column.
               NotSupportedError: a column's type cannot be fetched. InterfaceError: the statement returns no rows.
     """
-    receiver = _Receiver(_TABLE_ROWS, _TABLE_BYTES, floating_decimal)
+    builder = _BatchBuilder(_TABLE_ROWS, _TABLE_BYTES, floating_decimal)
     batches: list[Any] = []
-    async with _stream_of(source, args, named, prefetch=True) as stream:
-        async for _ in stream.send_blocks(receiver):
-            pass
-        batches += receiver.batches()
-    return pa.Table.from_batches(batches, schema=receiver.schema)
+    async with _reader_of(source, args, named, builder, prefetch=True) as reader:
+        async for _ in reader:
+            batches += builder.batches()
+        batches += builder.batches(is_end=True)
+    return pa.Table.from_batches(batches, schema=builder.schema)
 
 
 @overload
@@ -118,30 +119,31 @@ async def fetch_batches(
     """
     if batch_rows < 1:
         raise InterfaceError(f"batch_rows: expected 1 or more, got {batch_rows}")
-    receiver = _Receiver(batch_rows, _BATCH_BYTES, floating_decimal)
-    async with (
-        _stream_of(source, args, named, prefetch=prefetch) as stream,
-        aclosing(stream.send_blocks(receiver)) as blocks,
-    ):
-        async for _ in blocks:
-            for batch in receiver.batches():
+    builder = _BatchBuilder(batch_rows, _BATCH_BYTES, floating_decimal)
+    async with _reader_of(source, args, named, builder, prefetch=prefetch) as reader:
+        async for _ in reader:
+            for batch in builder.batches(is_end=reader.is_closed):
                 yield batch
-        for batch in receiver.batches():
+        for batch in builder.batches(is_end=True):
             yield batch
 
 
 @asynccontextmanager
-async def _stream_of(
+async def _reader_of(
     source: Connection[Any] | Pool[Any] | PreparedStatement[Any],
     args: tuple[Value, ...],
     named: NamedValues | None,
+    builder: _BatchBuilder,
     *,
     prefetch: bool,
-) -> AsyncGenerator[Stream[Any], None]:
-    """A stream that has not begun; a pool's connection is acquired for it."""
+) -> AsyncGenerator[BlockReader, None]:
+    """A reader whose blocks go to *builder*; a pool's connection is acquired for it."""
     if isinstance(source, Pool):
-        async with source.acquire() as conn, _stream_of(conn, args, named, prefetch=prefetch) as stream:
-            yield stream
+        async with (
+            source.acquire() as conn,
+            _reader_of(conn, args, named, builder, prefetch=prefetch) as reader,
+        ):
+            yield reader
         return
     if isinstance(source, PreparedStatement):
         if named is not None:
@@ -152,12 +154,17 @@ async def _stream_of(
         if not isinstance(sql, str):
             raise InterfaceError(f"query: expected str, got {type(sql).__name__}")
         stream = source.stream(sql, *values, named=named, prefetch=prefetch)
-    async with stream:
-        yield stream
+    reader = stream.reader
+    reader.plan = builder.plan
+    async with reader:
+        yield reader
 
 
-class _Receiver:
-    """Collects the blocks of one stream in columns, and cuts batches from them."""
+class _BatchBuilder:
+    """Decodes the tuples of one query into columns, and cuts record batches from them.
+
+    Args:     rows, size: rows and bytes at which a batch ends.
+    """
 
     def __init__(self, rows: int, size: int, floating: Floating) -> None:
         if floating not in ("float", "text", *range(MOST_DIGITS + 1)) or isinstance(floating, bool):
@@ -168,13 +175,11 @@ class _Receiver:
         self._size = size
         self._floating: Floating = floating
         self._decoder: ColumnDecoder | None = None
-        self._blocks: list[Block] = []
         self.schema: Any = None
 
-    def opening(self, statement: Statement) -> RowReader:
-        """Make the columns for this statement; what came of an earlier attempt is dropped."""
+    def plan(self, statement: Statement) -> RowPlan:
+        """New columns for this statement; those of an earlier attempt are dropped."""
         session = statement.session
-        self._blocks = []
         self._decoder = ColumnDecoder(
             statement.columns,
             session.code_set,
@@ -182,19 +187,14 @@ class _Receiver:
             floating=self._floating,
         )
         self.schema = _schema_of(statement.columns, self._decoder.fields)
-        return read_in_runs(self._decoder)
+        return RowPlan(read_in_runs(self._decoder))
 
-    def on_block(self, statement: Statement) -> None:
-        """Cut a batch if there is enough for it, or no more to come."""
+    def batches(self, *, is_end: bool = False) -> list[Any]:
+        """The batches that are full, and at the end also the rest."""
         decoder = self._decoder
-        assert decoder is not None
-        if statement.is_exhausted or decoder.rows >= self._rows or decoder.nbytes >= self._size:
-            self._blocks += decoder.take()
-
-    def batches(self) -> list[Any]:
-        """The batches that are ready; each is given once."""
-        blocks, self._blocks = self._blocks, []
-        return [_batch(block, self.schema) for block in blocks]
+        if decoder is None or not (is_end or decoder.rows >= self._rows or decoder.nbytes >= self._size):
+            return []
+        return [_batch(block, self.schema) for block in decoder.take()]
 
 
 # --- what pyarrow makes of it ---------------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ INTERNAL = {
     "aioifx.Connection": {"statements"},
     "aioifx.CsvFormat": {"continues", "join", "names", "split"},
     "aioifx.Retry": {"pause", "run"},
-    "aioifx.Stream": {"send_blocks"},
     "aioifx.Transaction": {"invalidate"},
     "aioifx.UnloadFormat": {"continues", "join", "split"},
     "aioifx.partitions.Source": {"is_query"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
@@ -14,8 +14,11 @@ from aioifx.client.api.queries import Queries
 from aioifx.client.api.transaction import Transaction, commit_work, rollback_work
 from aioifx.client.config.checks import check_flag, check_row_factory, check_wait
 from aioifx.client.config.isolation import Isolation
+from aioifx.client.execution.block_reader import BlockReader
+from aioifx.client.execution.execute import Action, call
+from aioifx.client.execution.row_plan import RowPlan
+from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.execution.stream import Stream
 from aioifx.client.session.dispatcher import Stats
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import LogMode, Session
@@ -25,7 +28,9 @@ from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory
 from aioifx.sqltypes import Value
 
+A = TypeVar("A")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 1"
 
@@ -58,7 +63,7 @@ class Connection(Queries[Item], NotCopied):
         """
         self._session = session
         self._statements = StatementCache(session, statement_cache_size) if statements is None else statements
-        super().__init__(self._statements, row_factory)
+        super().__init__(row_factory)
         self._stack: list[Transaction] = []
         self._on_leak = on_leak
         self._is_pooled = statements is not None
@@ -110,15 +115,28 @@ class Connection(Queries[Item], NotCopied):
         """Counters of this connection: round trips, statements, rows."""
         return self._session.stats
 
-    def _stream(
+    def _call(
         self,
         sql: str,
-        args: Sequence[Value],
-        factory: RowFactory[Any],
+        params: Sequence[Value],
+        action: Action[A, T],
+        argument: A,
+        timeout: float | None,
+    ) -> Awaitable[T]:
+        return call(self._statements, sql, params, action, argument, timeout)
+
+    def _run(self, function: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
+        return function(self._statements)
+
+    def _block_reader(
+        self,
+        sql: str,
+        params: Sequence[Value],
+        plan: Callable[[Statement], RowPlan],
         prefetch: bool,
         timeout: float | None,
-    ) -> Stream[Any]:
-        return Stream(self._statements, sql, args, factory, prefetch=prefetch, timeout=timeout)
+    ) -> BlockReader:
+        return BlockReader(self._statements, sql, params, plan, prefetch=prefetch, timeout=timeout)
 
     # -- statements ---------------------------------------------------------------------------------------------------
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from aioifx.client.config.checks import check_row_factory, row_maker
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     OnError,
     by_position,
     check_on_error,
     execute_statement,
-    executemany_text,
+    executemany,
     rows_by_position,
+    start,
 )
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
@@ -32,8 +35,6 @@ from aioifx.sqltypes import Column, Row, SqlType, Value
 
 R = TypeVar("R")
 T = TypeVar("T")
-
-"""A false match, for example in a comment, only keeps a cursor open a little longer."""
 
 ColumnDescription: TypeAlias = tuple[
     str, SqlType, int | None, int | None, int | None, int | None, bool | None
@@ -56,14 +57,15 @@ class Cursor(NotCopied, Generic[R]):
         self._factory = factory
         self._scrolls = scroll
         self._hold = hold
+        self._blocks: BlockReader | None = None
         self._statement: Statement | None = None
-        self._make: Callable[[Row], R] | None = None
+        """The statement of a scroll cursor, or one that returns no rows."""
+        self._convert: Callable[[Row], R] | None = None
         self._rows: Iterator[Row] = iter(())
         self._fetched = 0
         self._scrolling: ScrollCursor | None = None
         self._result: ExecuteResult | None = None
         self._columns: tuple[Column, ...] | None = None
-        self._fetching = False
         self._closed = False
         self.arraysize = 100
         """Default size of `fetchmany`, in rows."""
@@ -73,7 +75,8 @@ class Cursor(NotCopied, Generic[R]):
         return self._statements.session
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "fetching" if self._fetching else "idle"
+        is_fetching = self._scrolling is not None or not (self._blocks is None or self._blocks.is_closed)
+        state = "closed" if self._closed else "fetching" if is_fetching else "idle"
         return f"<Cursor {state}>"
 
     # -- attributes of PEP 249 ----------------------------------------------------------------------------------------
@@ -107,7 +110,7 @@ class Cursor(NotCopied, Generic[R]):
     @property
     def rownumber(self) -> int | None:
         """0-based number of the next row; None without a result, or if unknown."""
-        if self._make is None:
+        if self._convert is None:
             return None
         return self._fetched if self._scrolling is None else self._scrolling.index
 
@@ -118,7 +121,8 @@ class Cursor(NotCopied, Generic[R]):
         A cursor is closed with its last block. A cursor FOR UPDATE is closed when a row after the last is requested,
         unless OPTOFC is on and the server has closed it.
         """
-        return self._statement.cursor_name if self._statement is not None else None
+        statement = self._statement if self._blocks is None else self._blocks.statement
+        return statement.cursor_name if statement is not None else None
 
     # -- execute ------------------------------------------------------------------------------------------------------
 
@@ -153,11 +157,13 @@ class Cursor(NotCopied, Generic[R]):
             sql, params = by_position(sql, params, named)
         self._reset()
         async with self._session.turn(timeout):
-            self._statement, _ = await self._statements.begin(sql, params, self._begin)
-            if self._statement.is_exhausted:
-                returns_rows = self._statement.returns_rows
-                self._finish()
-                if not returns_rows:
+            statement, _ = await start(self._statements, sql, params, self._begin)
+            if self._blocks is not None:
+                self._blocks.finish_if_exhausted()
+            else:
+                self._statement = statement
+                if not statement.returns_rows:
+                    self._finish()
                     await self._session.autocommit()
         return self
 
@@ -166,17 +172,17 @@ class Cursor(NotCopied, Generic[R]):
         if not statement.returns_rows:
             self._result = await execute_statement(statement, params)
             return
-        hold = self._session.needs_hold_cursor or (self._hold and self._session.is_logged)
-        make: Callable[[Row], R]
+        convert: Callable[[Row], R]
         if self._scrolls:
-            make = row_maker(self._factory, statement.columns)
+            convert = row_maker(self._factory, statement.columns)
+            hold = self._session.needs_hold_cursor or (self._hold and self._session.is_logged)
             self._scrolling = await open_scroll_cursor(statement, params, hold=hold)
         else:
-            row_plan = statement.row_plan(self._factory)
-            make = row_plan.make or identity
-            self._rows = iter(await statement.open(params, hold=hold, read_rows=row_plan.read_rows))
-        self._columns, self._make = statement.columns, make
-        self._fetching = True
+            plan = partial(Statement.row_plan, factory=self._factory)
+            blocks = BlockReader(self._statements, statement.sql, params, plan, hold=self._hold)
+            self._rows = iter(await blocks.open(statement, params))
+            self._blocks, convert = blocks, blocks.convert or identity
+        self._columns, self._convert = statement.columns, convert
 
     async def executemany(
         self,
@@ -191,26 +197,26 @@ class Cursor(NotCopied, Generic[R]):
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
         self._reset()
-        self._result = await executemany_text(self._statements, sql, source, collect=collect, timeout=timeout)
+        self._result = await executemany(self._statements, sql, source, collect=collect, timeout=timeout)
         return self
 
     # -- fetch --------------------------------------------------------------------------------------------------------
 
     async def fetchone(self) -> R | None:
         """The next row, or None."""
-        make = self._check_result()
+        convert = self._check_result()
         ended = False
         while True:
             for row in self._rows:
                 self._fetched += 1
-                return make(row)
+                return convert(row)
             if ended:
                 return None
             ended = not await self._more()
 
     async def fetchmany(self, size: int | None = None) -> list[R]:
         """The next *size* rows, fewer at the end; without a size, `arraysize`."""
-        make = self._check_result()
+        convert = self._check_result()
         wanted = self.arraysize if size is None else size
         _check_number("size", wanted)
         if wanted < 0:
@@ -220,16 +226,16 @@ class Cursor(NotCopied, Generic[R]):
         while len(rows) < wanted and await self._more():
             rows += islice(self._rows, wanted - len(rows))
         self._fetched += len(rows)
-        return _map_rows(rows, make)
+        return _map_rows(rows, convert)
 
     async def fetchall(self) -> list[R]:
         """All remaining rows."""
-        make = self._check_result()
+        convert = self._check_result()
         rows = list(self._rows)
         while await self._more():
             rows += self._rows
         self._fetched += len(rows)
-        return _map_rows(rows, make)
+        return _map_rows(rows, convert)
 
     def __aiter__(self) -> AsyncIterator[R]:
         return self
@@ -313,37 +319,26 @@ class Cursor(NotCopied, Generic[R]):
     def _check_result(self) -> Callable[[Row], R]:
         if self._closed:
             raise InterfaceError("the cursor is closed")
-        if self._make is None:
+        if self._convert is None:
             raise InterfaceError("the cursor has no result: no query was executed, or a fetch failed")
-        return self._make
+        return self._convert
 
     async def _more(self) -> bool:
         """Fetch another block; False at the end."""
-        if not self._fetching:
-            return False
         if self._scrolling is not None:
             row = await self._scroll(lambda rows: rows.next())
             self._rows = chain(self._rows, () if row is None else (row,))
             return row is not None
-        async with self._session:
-            statement = self._statement
-            if statement is None:  # another task has reached the end meanwhile
-                return False
-            rows = await self._checked(statement, statement.fetch_block())
-            if statement.is_exhausted:
-                self._finish()
+        if self._blocks is None:
+            return False
+        try:
+            rows = await self._blocks.next_block()
+        except BaseException:
+            self._blocks, self._convert = None, None  # so that a failure cannot pass for the end of the rows
+            raise
         # Another task may have fetched a block while this one waited for the lock.
         self._rows = chain(self._rows, rows)
         return bool(rows)
-
-    async def _checked(self, statement: Statement, fetch: Awaitable[T]) -> T:
-        """Await a fetch. On failure the result is discarded, so that it cannot pass for the end of the rows."""
-        try:
-            return await fetch
-        except BaseException as error:
-            self._statement, self._make, self._scrolling, self._fetching = None, None, None, False
-            self._statements.on_failure(statement, error)
-            raise
 
     def _check_scroll(self) -> Callable[[Row], R]:
         if not self._scrolls and not self._closed:
@@ -351,9 +346,9 @@ class Cursor(NotCopied, Generic[R]):
         return self._check_result()
 
     async def _fetch_at(self, move: Callable[[ScrollCursor], Awaitable[Row | None]]) -> R | None:
-        make = self._check_scroll()
+        convert = self._check_scroll()
         row = await self._scroll(move)
-        return None if row is None else make(row)
+        return None if row is None else convert(row)
 
     async def _scroll(self, move: Callable[[ScrollCursor], Awaitable[T]]) -> T:
         """Move a scroll cursor, holding the session's lock."""
@@ -361,12 +356,19 @@ class Cursor(NotCopied, Generic[R]):
             self._check_result()  # another task may have closed it or failed
             statement, scrolling = self._statement, self._scrolling
             assert statement is not None and scrolling is not None
-            return await self._checked(statement, move(scrolling))
+            try:
+                return await move(scrolling)
+            except BaseException as error:
+                self._statement, self._convert, self._scrolling = None, None, None
+                self._statements.on_failure(statement, error)
+                raise
 
     def _finish(self) -> None:
-        """Release the statement after its last row."""
+        """Release the statement."""
+        if self._blocks is not None:
+            self._blocks.close()
+            self._blocks = None
         statement, self._statement = self._statement, None
-        self._fetching = False
         if statement is not None and not self._statements.is_closed:
             self._statements.release(statement)
             if statement.returns_rows:
@@ -377,7 +379,7 @@ class Cursor(NotCopied, Generic[R]):
             raise InterfaceError("the cursor is closed")
         if not self._statements.is_closed:
             self._session.dispatcher.owner.check()
-        self._rows, self._make, self._columns, self._result = iter(()), None, None, None
+        self._rows, self._convert, self._columns, self._result = iter(()), None, None, None
         self._scrolling, self._fetched = None, 0
         self._finish()
 
@@ -387,8 +389,8 @@ def _check_number(name: str, number: object) -> None:
         raise InterfaceError(f"{name}: expected a whole number, got {type(number).__name__}")
 
 
-def _map_rows(rows: list[Any], make: Callable[[Row], R]) -> list[R]:
-    return rows if make is identity else list(map(make, rows))
+def _map_rows(rows: list[Any], convert: Callable[[Row], R]) -> list[R]:
+    return rows if convert is identity else list(map(convert, rows))
 
 
 def _describe(column: Column) -> ColumnDescription:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
-    RECORDS,
-    TUPLES,
     OnError,
-    R,
-    RowFetcher,
+    call,
     check_on_error,
     execute_statement,
-    executemany_statement,
+    executemany,
+    fetch_all_rows,
+    fetch_first_row,
     value_at,
 )
 from aioifx.client.execution.parameters import check_rows
-from aioifx.client.execution.pipeline import ParamRows, is_single_use
+from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import Action, StatementCache, note_stale
+from aioifx.client.execution.statement_cache import StatementCache, note_stale
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session, note_sql
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
 from aioifx.errors import InterfaceError
-from aioifx.rows import Item, RowFactory
+from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Column, SqlType, Value
 
-T = TypeVar("T")
+R = TypeVar("R")
 
 
 class PreparedStatement(NotCopied, Generic[Item]):
@@ -52,35 +53,27 @@ class PreparedStatement(NotCopied, Generic[Item]):
     ) -> None:
         """Args:     names: where the statement has named parameters, which is which."""
         self._names = names
-        self._statements = statements
-        self._statement = statement
-        statement.from_cache = True  # a later table change can make it stale
+        self._own = _OwnStatement(statements, statement)
         self._factory = factory
-        self._fetcher = RowFetcher(factory)
-        self._closed = False
-
-    @property
-    def _session(self) -> Session:
-        return self._statements.session
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"id {self._statement.statement_id}"
-        return f"<PreparedStatement {state}: {self._statement.sql[:60]!r}>"
+        state = "closed" if self._own.is_user_closed else f"id {self._own.statement.statement_id}"
+        return f"<PreparedStatement {state}: {self._own.statement.sql[:60]!r}>"
 
     @property
     def sql(self) -> str:
         """The SQL text that was prepared."""
-        return self._statement.sql
+        return self._own.statement.sql
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the result; empty if the statement returns no rows."""
-        return self._statement.columns
+        return self._own.statement.columns
 
     @property
     def parameters(self) -> tuple[SqlType | None, ...]:
         """The parameter types that the server expects; None where the server does not say."""
-        return self._statement.parameters
+        return self._own.statement.parameters
 
     @overload
     async def fetch(
@@ -112,8 +105,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
-        return await self._run(args, fetcher.fetch_all, timeout)
+        factory = self._factory if row_factory is None else row_factory
+        return await call(self._own, self.sql, args, fetch_all_rows, factory, timeout)
 
     @overload
     async def fetchrow(
@@ -141,8 +134,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """The first row, or None if there are no rows. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
-        return await self._run(args, fetcher.fetch_first, timeout)
+        factory = self._factory if row_factory is None else row_factory
+        return await call(self._own, self.sql, args, fetch_first_row, factory, timeout)
 
     async def fetchval(
         self,
@@ -154,10 +147,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """One value of the first row, by column position or name; None if there are no rows. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        if isinstance(column, str):
-            row = await self._run(args, RECORDS.fetch_first, timeout)
-        else:
-            row = await self._run(args, TUPLES.fetch_first, timeout)
+        factory = record_row if isinstance(column, str) else tuple_row
+        row = await call(self._own, self.sql, args, fetch_first_row, factory, timeout)
         return value_at(row, column)
 
     async def execute(
@@ -166,7 +157,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """Execute once; rows are counted and discarded. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        return await self._run(args, execute_statement, timeout)
+        return await call(self._own, self.sql, args, execute_statement, None, timeout)
 
     async def executemany(
         self,
@@ -179,12 +170,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """Execute once for each row, pipelined. See `Connection.executemany`."""
         collect = check_on_error(on_error)
         source = self._rows_by_position(rows, named)
-        return await self._run(
-            (),
-            lambda statement, _: executemany_statement(statement, source, collect=collect),
-            timeout,
-            once=is_single_use(source, self._session),
-        )
+        return await executemany(self._own, self.sql, source, collect=collect, timeout=timeout)
 
     @overload
     def stream(
@@ -221,17 +207,13 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        factory = row_factory or self._factory
-        self._ready()
-        return Stream(self._statements, self._begin, args, factory, prefetch=prefetch, timeout=timeout)
+        plan = partial(Statement.row_plan, factory=row_factory or self._factory)
+        self._own.check_ready()
+        return Stream(BlockReader(self._own, self.sql, args, plan, prefetch=prefetch, timeout=timeout))
 
     async def close(self) -> None:
         """Give the statement back; nothing is waited for. Closing twice is fine."""
-        if not self._closed:
-            if not self._statements.is_closed:
-                self._session.dispatcher.owner.check()
-            self._closed = True
-            _release(self._statements, self._statement)
+        self._own.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -240,49 +222,6 @@ class PreparedStatement(NotCopied, Generic[Item]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    def __del__(self) -> None:
-        if not getattr(self, "_closed", True) and not self._statements.is_closed:
-            self._session.dispatcher.call_threadsafe(_release, self._statements, self._statement)
-
-    def _ready(self) -> Statement:
-        if self._closed:
-            raise InterfaceError("the prepared statement is closed")
-        if self._statement.is_open:
-            raise InterfaceError("a stream of this prepared statement is still open; close it first")
-        return self._statement
-
-    async def _begin(self, params: Sequence[Value], action: Action[T]) -> tuple[Statement, T]:
-        """Run *action* for a stream that holds the lock."""
-        may_repeat, statement = not self._session.in_transaction, self._ready()
-        try:
-            return statement, await action(statement, params)
-        except BaseException as error:
-            return await self._retry_if_stale(statement, error, may_repeat, params, action)
-
-    async def _retry_if_stale(
-        self,
-        statement: Statement,
-        error: BaseException,
-        may_repeat: bool,
-        params: Sequence[Value],
-        action: Action[T],
-    ) -> tuple[Statement, T]:
-        """Close the cursor after a failure. If the table has changed, prepare again and retry."""
-        _close_cursor(statement)
-        note_sql(error, statement.sql)
-        fresh = await self._statements.prepare_again(statement, error)
-        if fresh is None:
-            raise error
-        self._statement = fresh
-        if not may_repeat:
-            note_stale(error)
-            raise error
-        try:
-            return fresh, await action(fresh, params)
-        except BaseException:
-            _close_cursor(fresh)
-            raise
 
     def _by_position(self, args: tuple[Value, ...], named: NamedValues | None) -> tuple[Value, ...]:
         """The values of the placeholders, by position."""
@@ -309,47 +248,83 @@ class PreparedStatement(NotCopied, Generic[Item]):
         assert rows is not None
         return rows
 
-    async def _run(
-        self,
-        params: Sequence[Value],
-        action: Action[T],
-        timeout: float | None,
-        *,
-        once: bool = False,
-    ) -> T:
-        """A whole call: acquire the lock, use the statement, then close its cursor.
 
-        Args:     once: *action* cannot be repeated; a stale statement is prepared again only for the next call.
-        """
-        session = self._session
-        if timeout is not None or session.settings.pending or not session.dispatcher.try_acquire():
-            await session.acquire(timeout)
-        try:
-            may_repeat, statement = not (once or session.in_transaction), self._ready()
-            try:
-                result = await action(statement, params)
-            except BaseException as error:
-                statement, result = await self._retry_if_stale(statement, error, may_repeat, params, action)
-            self._statements.invalidate_after(statement)
-            statement.close_cursor()
-            if statement.returns_rows:
-                session.commit_later()
-            elif session.is_ansi:
-                await session.autocommit()
-            return result
-        finally:
-            session.dispatcher.release()
+class _OwnStatement:
+    """The statement of one `PreparedStatement`, as the source of its calls. Streams keep it alive."""
 
+    def __init__(self, statements: StatementCache, statement: Statement) -> None:
+        self._statements = statements
+        self.statement = statement
+        statement.from_cache = True  # a later table change can make it stale
+        self.is_user_closed = False
 
-def _close_cursor(statement: Statement) -> None:
-    statement.close_cursor()
-    statement.session.commit_later()
+    @property
+    def session(self) -> Session:
+        return self._statements.session
 
+    @property
+    def is_closed(self) -> bool:
+        return self._statements.is_closed
 
-_HOW_NAMED = "named: expected values by position; the statement was prepared without named=True"
-_NAMED_ONLY = (
-    "named: missing; the statement was prepared with named=True and does not accept values by position"
-)
+    @property
+    def base_session(self) -> Session:
+        return self._statements.base_session
+
+    def check_ready(self) -> None:
+        """Raise InterfaceError if the statement was closed, or has an open cursor."""
+        if self.is_user_closed:
+            raise InterfaceError("the prepared statement is closed")
+        if self.statement.is_open:
+            raise InterfaceError("a stream of this prepared statement is still open; close it first")
+
+    def lookup(self, sql: str, params: Sequence[Value] | None) -> Statement:
+        self.check_ready()
+        return self.statement
+
+    async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
+        """Prepare the text again, in place of the statement so far."""
+        stale, fresh = self.statement, await self._statements.prepare(sql)
+        fresh.one_shot = False
+        self.statement = fresh
+        self._statements.drop(stale)
+        return fresh
+
+    def release(self, statement: Statement) -> None:
+        statement.close_cursor()
+        statement.from_cache = True
+
+    def on_failure(self, statement: Statement, error: BaseException) -> None:
+        note_sql(error, statement.sql)
+        statement.close_cursor()
+        statement.session.commit_later()
+
+    async def recover(
+        self, statement: Statement, error: BaseException, params: Sequence[Value] | None, may_repeat: bool
+    ) -> Statement | None:
+        self.on_failure(statement, error)
+        if not self._statements.is_stale(statement, error):
+            return None
+        fresh = await self.prepare(statement.sql)
+        if may_repeat:
+            return fresh
+        fresh.from_cache = True
+        note_stale(error)
+        return None
+
+    def invalidate_after(self, statement: Statement) -> None:
+        self._statements.invalidate_after(statement)
+
+    def close(self) -> None:
+        """Release the statement. Waits for nothing. Idempotent."""
+        if not self.is_user_closed:
+            if not self.is_closed:
+                self.session.dispatcher.owner.check()
+            self.is_user_closed = True
+            _release(self._statements, self.statement)
+
+    def __del__(self) -> None:
+        if not getattr(self, "is_user_closed", True) and not self.is_closed:
+            self.session.dispatcher.call_threadsafe(_release, self._statements, self.statement)
 
 
 def _release(statements: StatementCache, statement: Statement) -> None:
@@ -358,3 +333,9 @@ def _release(statements: StatementCache, statement: Statement) -> None:
         statement.release_later()
     else:
         statements.release(statement)
+
+
+_HOW_NAMED = "named: expected values by position; the statement was prepared without named=True"
+_NAMED_ONLY = (
+    "named: missing; the statement was prepared with named=True and does not accept values by position"
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 from aioifx.client.bulk.field_formats import format_of
 from aioifx.client.bulk.load import Commit, LoadSpec, Progress, check_progress, load
@@ -13,23 +14,26 @@ from aioifx.client.bulk.temporal_text import ISO_DATES, check_dbdate
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
 from aioifx.client.config.checks import check_flag, check_timeout
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
-    RECORDS,
-    TUPLES,
+    Action,
     OnError,
-    RowFetcher,
     by_position,
     call_of,
     check_on_error,
     execute_statement,
     execute_text,
-    executemany_text,
+    executemany,
+    fetch_all_rows,
+    fetch_first_row,
     rows_by_position,
     value_at,
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.statement_cache import Action, StatementCache
+from aioifx.client.execution.row_plan import RowPlan
+from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.execution.stream import Stream
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
@@ -37,45 +41,48 @@ from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
 
+A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
-
-_TUPLE: Final = TUPLES.fetch_first
-_RECORD: Final = RECORDS.fetch_first
 
 Format: TypeAlias = Literal["unload", "csv"] | TextFormat
 """Format of a text file."""
 
 
-class Runner(Protocol):
-    """Runs calls: the statement cache of a connection, or a pool that acquires a connection for each call."""
-
-    async def run(
-        self,
-        sql: str,
-        params: Sequence[Value] | None,
-        action: Action[T],
-        timeout: float | None = None,
-        once: bool = False,
-    ) -> T:
-        """See `StatementCache.run`."""
-        ...
-
-    def apply(self, action: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        """Call *action* with the statement cache of one connection."""
-        ...
-
-
-class Queries(Generic[Item]):
+class Queries(ABC, Generic[Item]):
     """Query methods. Each call needs one connection.
 
-    Args:     runner: runs the calls. factory: the default row factory.
+    Args:     factory: the default row factory.
     """
 
-    def __init__(self, runner: Runner, factory: RowFactory[Item] | None) -> None:
-        self._runner = runner
+    def __init__(self, factory: RowFactory[Item] | None) -> None:
         self._factory: RowFactory[Any] = factory or record_row
-        self._fetcher: RowFetcher[Any] = RowFetcher(self._factory)
+
+    @abstractmethod
+    def _call(
+        self,
+        sql: str,
+        params: Sequence[Value],
+        action: Action[A, T],
+        argument: A,
+        timeout: float | None,
+    ) -> Awaitable[T]:
+        """`execute.call` on one connection."""
+
+    @abstractmethod
+    def _run(self, function: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
+        """Call *function* with the statement cache of one connection."""
+
+    @abstractmethod
+    def _block_reader(
+        self,
+        sql: str,
+        params: Sequence[Value],
+        plan: Callable[[Statement], RowPlan],
+        prefetch: bool,
+        timeout: float | None,
+    ) -> BlockReader:
+        """A reader of a query's blocks on one connection."""
 
     @property
     def row_factory(self) -> RowFactory[Item]:
@@ -124,8 +131,10 @@ class Queries(Generic[Item]):
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
-        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
-        return await self._runner.run(sql, args, fetcher.fetch_all, timeout)
+        if timeout is not None:
+            check_timeout(timeout)  # before a pool acquires a connection; likewise below
+        factory = self._factory if row_factory is None else row_factory
+        return await self._call(sql, args, fetch_all_rows, factory, timeout)
 
     @overload
     async def fetchrow(
@@ -156,8 +165,10 @@ class Queries(Generic[Item]):
         """Run a query and return its first row, or None; no further rows are fetched. See `fetch`."""
         if named is not None:
             sql, args = by_position(sql, args, named)
-        fetcher = self._fetcher if row_factory is None else RowFetcher(row_factory)
-        return await self._runner.run(sql, args, fetcher.fetch_first, timeout)
+        if timeout is not None:
+            check_timeout(timeout)
+        factory = self._factory if row_factory is None else row_factory
+        return await self._call(sql, args, fetch_first_row, factory, timeout)
 
     async def fetchval(
         self,
@@ -174,9 +185,11 @@ class Queries(Generic[Item]):
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
+        if timeout is not None:
+            check_timeout(timeout)
         # Checking the class first is free.
         by_place = column.__class__ is int or not isinstance(column, str)
-        row = await self._runner.run(sql, args, _TUPLE if by_place else _RECORD, timeout)
+        row = await self._call(sql, args, fetch_first_row, tuple_row if by_place else record_row, timeout)
         return value_at(row, column)
 
     @overload
@@ -218,19 +231,8 @@ class Queries(Generic[Item]):
         if named is not None:
             sql, args = by_position(sql, args, named)
         check_sql(sql)
-        return self._stream(
-            sql, args, self._factory if row_factory is None else row_factory, prefetch, timeout
-        )
-
-    def _stream(
-        self,
-        sql: str,
-        args: Sequence[Value],
-        factory: RowFactory[Any],
-        prefetch: bool,
-        timeout: float | None,
-    ) -> Stream[Any]:
-        raise NotImplementedError
+        plan = partial(Statement.row_plan, factory=self._factory if row_factory is None else row_factory)
+        return Stream(self._block_reader(sql, args, plan, prefetch, timeout))
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -281,10 +283,11 @@ class Queries(Generic[Item]):
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
+        if timeout is not None:
+            check_timeout(timeout)
         if args:
-            return await self._runner.run(sql, args, execute_statement, timeout)
-        check_timeout(timeout)  # before a pool acquires a connection; likewise below
-        return await self._runner.apply(partial(execute_text, sql=sql, timeout=timeout))
+            return await self._call(sql, args, execute_statement, None, timeout)
+        return await self._run(partial(execute_text, sql=sql, timeout=timeout))
 
     async def executemany(
         self,
@@ -314,9 +317,7 @@ class Queries(Generic[Item]):
         sql, source = rows_by_position(sql, rows, named)
         collect = check_on_error(on_error)
         check_timeout(timeout)
-        return await self._runner.apply(
-            lambda statements: executemany_text(statements, sql, source, collect=collect, timeout=timeout)
-        )
+        return await self._run(partial(executemany, sql=sql, rows=source, collect=collect, timeout=timeout))
 
     # -- bulk ---------------------------------------------------------------------------------------------------------
 
@@ -384,9 +385,7 @@ class Queries(Generic[Item]):
                 )
             return open_source(rows, form, dbdate)
 
-        return await self._runner.apply(
-            lambda statements: load(statements, reader(statements), spec, timeout)
-        )
+        return await self._run(lambda statements: load(statements, reader(statements), spec, timeout))
 
     async def unload(
         self,
@@ -420,10 +419,12 @@ class Queries(Generic[Item]):
             query, args = by_position(query, args, named)
         check_sql(query)
 
-        def begun(statements: StatementCache) -> Awaitable[int]:
+        def start(statements: StatementCache) -> Awaitable[int]:
             code_set = statements.session.file_code_set
             form = format_of(format, code_set, delimiter=delimiter, header=header, encoding=encoding)
-            stream = Stream(statements, query, args, tuple_row, timeout=timeout, converts=False)
-            return unload(stream, out, form, dbdate=dbdate, progress=progress)
+            blocks = BlockReader(
+                statements, query, args, Statement.plain_plan, prefetch=True, timeout=timeout
+            )
+            return unload(blocks, out, form, dbdate=dbdate, progress=progress)
 
-        return await self._runner.apply(begun)
+        return await self._run(start)

@@ -15,7 +15,6 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import Any, BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -23,7 +22,7 @@ from aioifx.client.bulk.field_text import field_formatter
 from aioifx.client.bulk.load import Progress
 from aioifx.client.bulk.temporal_text import ISO_DATES
 from aioifx.client.bulk.text_formats import CsvFormat, TextFormat
-from aioifx.client.execution.stream import Stream
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row
 
@@ -43,14 +42,14 @@ Target: TypeAlias = "os.PathLike[str] | Writable | WriteFunction"
 
 
 async def unload(
-    stream: Stream[Row],
+    blocks: BlockReader,
     target: Target,
     form: TextFormat,
     *,
     dbdate: str = ISO_DATES,
     progress: Progress | None = None,
 ) -> int:
-    """Write every row of *stream*; returns the number of rows.
+    """Write every row of *blocks*, values in their default types; returns the number of rows.
 
     Raises:   as `Connection.unload`.
     """
@@ -58,16 +57,16 @@ async def unload(
     writer = _writer_for(target, form.encoding)
     form_rows: Callable[[Sequence[Row]], str] | None = None
     try:
-        async with stream, aclosing(stream.blocks()) as blocks:
+        async with blocks:
             async for block in blocks:
                 if form_rows is None:
-                    form_rows = await _start(writer, stream.columns, form, dbdate)
+                    form_rows = await _start(writer, blocks.columns, form, dbdate)
                 await writer.write(partial(form_rows, block))
                 count += len(block)
                 if progress is not None:
                     progress(count)
         if form_rows is None:  # no rows; a header is still written
-            await _start(writer, stream.columns, form, dbdate)
+            await _start(writer, blocks.columns, form, dbdate)
     finally:
         writer.close()
     return count

@@ -1,29 +1,28 @@
-"""Execution of a statement for a user's call: rows, results, batches. Never: opcodes, who holds the statement.
-
-Callers of this module's coroutines hold the session's lock.
-"""
+"""Calls: the lock, a statement, its execution, and the release of both, in the order of the wire. Never: opcodes."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
+from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import ParamRows, execute_many, is_single_use
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.session.session import Session, is_cancelled_or_timed_out
+from aioifx.client.execution.statement_cache import StatementCache, StatementSource
+from aioifx.client.execution.statement_state import PREPARED, WITH_ROWS
+from aioifx.client.session.session import Session, is_cancelled_or_timed_out, note_sql
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedValues, bind_named, named_statement
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError
-from aioifx.rows import Record, RowFactory, record_row, tuple_row
+from aioifx.rows import Record, RowFactory
 from aioifx.sqltypes import Row, Value
 from aioifx.wire.batch_replies import BatchTally
 
-R = TypeVar("R")
+A = TypeVar("A")
 T = TypeVar("T")
 
 OnError: TypeAlias = Literal["raise", "collect"]
@@ -38,75 +37,67 @@ _COMMANDS: Final = frozenset(
 )
 
 
-class RowFetcher(Generic[R]):
-    """Fetches the rows of a statement with one row factory."""
-
-    __slots__ = ("_factory",)
-
-    def __init__(self, factory: RowFactory[R]) -> None:
-        self._factory = factory
-
-    def fetch_all(self, statement: Statement, params: Sequence[Value]) -> Awaitable[list[R]]:
-        """Every row; empty for a statement that returns none, which is executed."""
-        if not statement.returns_rows:
-            return _execute_without_rows(statement, params, [])
-        return statement.fetch_all(params, self._factory)
-
-    def fetch_first(self, statement: Statement, params: Sequence[Value]) -> Awaitable[R | None]:
-        """The first row, or None."""
-        if not statement.returns_rows:
-            return _execute_without_rows(statement, params, None)
-        return statement.fetch_first(params, self._factory)
+Action: TypeAlias = Callable[[Statement, Sequence[Value], A], Awaitable[T]]
+"""What a call does with its statement and parameters; the last argument is the call's own."""
 
 
-TUPLES: Final[RowFetcher[Row]] = RowFetcher(tuple_row)
-"""Fetches rows as plain tuples."""
-
-RECORDS: Final[RowFetcher[Row]] = RowFetcher(record_row)
-"""Fetches rows as records."""
+# -- calls ------------------------------------------------------------------------------------------------------------
 
 
-async def _execute_without_rows(statement: Statement, params: Sequence[Value], nothing: T) -> T:
-    await statement.execute(params)
-    return nothing
-
-
-def value_at(row: Row | None, column: Any) -> Value:
-    """One value of a row, or None without a row: by position, or of a record by name."""
-    if row is None:
-        return None
-    try:
-        return row[column]
-    except IndexError:
-        raise InterfaceError(f"column: expected a place below {len(row)}, got {column}") from None
-    except KeyError:
-        names = ", ".join(row.keys()) if isinstance(row, Record) else ""
-        raise InterfaceError(f"column: unknown column {column!r:.40}; the row has {names}") from None
-    except TypeError:
-        kind = type(column).__name__
-        raise InterfaceError(f"column: expected a place or a name, got {kind}") from None
-
-
-async def execute_statement(statement: Statement, params: Sequence[Value]) -> ExecuteResult:
-    """Execute; rows of a query are fetched, counted and discarded."""
-    if statement.returns_rows:
-        count = await statement.count_rows(params)
-        return result_of(statement.kind, None, rowcount=count)
-    reply = await statement.execute(params)
-    return result_of(
-        statement.kind, reply.done, reply.serials, warnings=statement.warnings, warned=reply.warnings
-    )
-
-
-async def execute_text(
-    statements: StatementCache,
+async def call(
+    source: StatementSource,
     sql: str,
+    params: Sequence[Value] | None,
+    action: Action[A, T],
+    argument: A,
     timeout: float | None = None,
-) -> ExecuteResult:
-    """Execute a statement without parameters once, in one round trip if it cannot return rows."""
+    once: bool = False,
+) -> T:
+    """A complete call: acquire the lock and a statement, use it, release both.
+
+    Args:     params: None if *action* supplies them itself. argument: passed on to *action*.
+              timeout: seconds; None: command_timeout.
+              once: *action* cannot be repeated, so a stale statement is not prepared again.
+    """
+    session = source.session if source.is_closed else source.base_session  # a property costs much
+    dispatcher = session.dispatcher
+    # ``async with session.turn(timeout)``, without awaiting if nothing has to be awaited.
+    if timeout is not None or session.settings.pending or not dispatcher.try_acquire():
+        try:
+            await session.acquire(timeout)
+        except DatabaseError as error:
+            note_sql(error, sql)
+            raise
+    try:
+        may_repeat = not (once or session.in_transaction)
+        statement = source.lookup(sql, params) or await source.prepare(sql, params)
+        while True:
+            try:
+                result = await action(statement, () if params is None else params, argument)
+                break
+            except BaseException as error:
+                fresh = await source.recover(statement, error, params, may_repeat)
+                if fresh is None:
+                    raise
+                statement = fresh
+        if not statement.returns_rows:
+            source.invalidate_after(statement)
+        source.release(statement)
+        if session.is_ansi:
+            if statement.returns_rows:
+                session.commit_later()  # after the cursor's CLOSE
+            else:
+                await session.autocommit()
+        return result
+    finally:
+        dispatcher.release()
+
+
+async def execute_text(statements: StatementCache, sql: str, timeout: float | None = None) -> ExecuteResult:
+    """Execute a statement without parameters, in one round trip if it cannot return rows."""
     found = scan(sql)
     if found.placeholders or found.verb not in _COMMANDS:
-        return await statements.run(sql, (), execute_statement, timeout)
+        return await call(statements, sql, (), execute_statement, None, timeout)
     session = statements.session
     async with session.turn(timeout):
         try:
@@ -118,6 +109,169 @@ async def execute_text(
         await session.autocommit()
     kind = reply.description.statement_type if reply.description else 0
     return result_of(kind, reply.done, reply.serials, warned=reply.warnings)
+
+
+def executemany(
+    source: StatementSource,
+    sql: str,
+    rows: ParamRows | NamedRows,
+    *,
+    collect: bool = False,
+    timeout: float | None = None,
+) -> Awaitable[ExecuteResult]:
+    """Execute once for each row, in a transaction; see `executemany_statement`."""
+    once = is_single_use(rows, source.session)
+    return call(source, sql, None, executemany_statement, (rows, collect), timeout, once)
+
+
+async def start(
+    source: StatementSource,
+    sql: str,
+    params: Sequence[Value],
+    action: Callable[[Statement, Sequence[Value]], Awaitable[T]],
+) -> tuple[Statement, T]:
+    """The first part of `call`: acquire a statement and use it. The caller holds the lock, and releases both."""
+    may_repeat = not source.session.in_transaction
+    statement = source.lookup(sql, params) or await source.prepare(sql, params)
+    while True:
+        try:
+            result = await action(statement, params)
+            break
+        except BaseException as error:
+            fresh = await source.recover(statement, error, params, may_repeat)
+            if fresh is None:
+                raise
+            statement = fresh
+    source.invalidate_after(statement)
+    return statement, result
+
+
+# -- what a call does with its statement ------------------------------------------------------------------------------
+
+
+async def fetch_all_rows(
+    statement: Statement, params: Sequence[Value], factory: RowFactory[Any]
+) -> list[Any]:
+    """All rows, converted block by block to limit memory; a statement that returns none is executed."""
+    if not statement.returns_rows:
+        await statement.execute(params)
+        return []
+    session = statement.session
+    plan = statement.last_plan
+    if plan is None or plan.factory is not factory:
+        plan = statement.row_plan(factory)
+    read_rows, convert, _ = plan
+    in_flight = statement.try_send_open(params, read_rows, session.fetch_buffer.size)
+    rows: list[Any] = (
+        await statement.open(params, read_rows=read_rows)
+        if in_flight is None
+        else statement.accept_block(await session.dispatcher.reply_future(in_flight))
+    )
+    if convert is not None:
+        rows = list(map(convert, rows))
+    while statement.state is not PREPARED and statement.state in WITH_ROWS:
+        block = await statement.fetch_block()
+        rows += block if convert is None else map(convert, block)
+    return rows
+
+
+async def fetch_first_row(statement: Statement, params: Sequence[Value], factory: RowFactory[Any]) -> Any:
+    """The first row, converted, or None; requests as little as JDBC's smallest buffer holds.
+
+    A statement that returns no rows is executed.
+    """
+    if not statement.returns_rows:
+        await statement.execute(params)
+        return None
+    plan = statement.last_plan
+    if plan is None or plan.factory is not factory:
+        plan = statement.row_plan(factory)
+    read_rows, convert, _ = plan
+    in_flight = statement.try_send_open(params, read_rows, MIN_FETCH_SIZE)
+    rows = (
+        await statement.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
+        if in_flight is None
+        else statement.accept_block(await statement.session.dispatcher.reply_future(in_flight))
+    )
+    while not rows and statement.state in WITH_ROWS:
+        rows = await statement.fetch_block()
+    if not rows:
+        return None
+    return rows[0] if convert is None else convert(rows[0])
+
+
+async def _count_rows(statement: Statement, params: Sequence[Value]) -> int:
+    """Fetch and discard all rows; returns their number."""
+    count = len(await statement.open(params))
+    while statement.state in WITH_ROWS:
+        count += len(await statement.fetch_block())
+    return count
+
+
+async def execute_statement(statement: Statement, params: Sequence[Value], _: None = None) -> ExecuteResult:
+    """Execute; rows of a query are fetched, counted and discarded."""
+    if statement.returns_rows:
+        count = await _count_rows(statement, params)
+        return result_of(statement.kind, None, rowcount=count)
+    reply = await statement.execute(params)
+    return result_of(
+        statement.kind, reply.done, reply.serials, warnings=statement.warnings, warned=reply.warnings
+    )
+
+
+async def executemany_statement(
+    statement: Statement, _: Sequence[Value], batch: tuple[ParamRows | NamedRows, bool]
+) -> ExecuteResult:
+    """Execute once for each row, in a transaction: outside one, a transaction is started for all rows.
+
+    All or nothing, unless errors are collected. In a database without a log every row commits by itself.
+
+    Args:     batch: the rows, and whether errors are collected.
+    """
+    session, (rows, collect) = statement.session, batch
+    await statement.admit()
+    if not session.is_logged or session.in_transaction:
+        return _summary(statement, *await execute_many(statement, rows, collect=collect))
+    async with implicit_transaction(session):
+        outcome = await execute_many(statement, rows, collect=collect)
+    return _summary(statement, *outcome)
+
+
+@asynccontextmanager
+async def implicit_transaction(session: Session) -> AsyncGenerator[None, None]:
+    """A transaction around the block, with the lock held: committed after it, rolled back on failure.
+
+    The rollback is awaited after an ordinary error, and deferred after a cancellation or a timeout.
+    """
+    await session.begin()
+    try:
+        yield
+    except BaseException as error:
+        await session.rollback_after(error)
+        raise
+    try:
+        await session.commit()
+    except BaseException as error:
+        if not is_cancelled_or_timed_out(
+            error
+        ):  # otherwise COMMIT is in flight and its reply is checked on arrival
+            await session.rollback_or_close()
+        raise
+
+
+def _summary(statement: Statement, tally: BatchTally, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
+    return result_of(
+        statement.kind,
+        tally.done,
+        tally.serials,
+        warnings=tally.warnings | statement.warnings,
+        warned=tally.warned,
+        rowcount=tally.rowcount,
+        errors=errors,
+    )
+
+
+# -- arguments and results of users -----------------------------------------------------------------------------------
 
 
 def call_of(
@@ -166,69 +320,17 @@ def check_on_error(on_error: str) -> bool:
     return on_error == "collect"
 
 
-async def executemany_text(
-    statements: StatementCache,
-    sql: str,
-    rows: ParamRows | NamedRows,
-    *,
-    collect: bool = False,
-    timeout: float | None = None,
-) -> ExecuteResult:
-    """`executemany_statement` as a complete call."""
-    return await statements.run(
-        sql,
-        None,
-        lambda statement, _: executemany_statement(statement, rows, collect=collect),
-        timeout,
-        once=is_single_use(rows, statements.session),
-    )
-
-
-async def executemany_statement(
-    statement: Statement, rows: ParamRows | NamedRows, *, collect: bool = False
-) -> ExecuteResult:
-    """Execute once for each row, in a transaction: outside one, a transaction is started for all rows.
-
-    All or nothing, unless errors are collected. In a database without a log every row commits by itself.
-    """
-    session = statement.session
-    await statement.admit()
-    if not session.is_logged or session.in_transaction:
-        return _summary(statement, *await execute_many(statement, rows, collect=collect))
-    async with implicit_transaction(session):
-        outcome = await execute_many(statement, rows, collect=collect)
-    return _summary(statement, *outcome)
-
-
-@asynccontextmanager
-async def implicit_transaction(session: Session) -> AsyncGenerator[None, None]:
-    """A transaction around the block, with the lock held: committed after it, rolled back on failure.
-
-    The rollback is awaited after an ordinary error, and deferred after a cancellation or a timeout.
-    """
-    await session.begin()
+def value_at(row: Row | None, column: Any) -> Value:
+    """One value of a row, or None without a row: by position, or of a record by name."""
+    if row is None:
+        return None
     try:
-        yield
-    except BaseException as error:
-        await session.rollback_after(error)
-        raise
-    try:
-        await session.commit()
-    except BaseException as error:
-        if not is_cancelled_or_timed_out(
-            error
-        ):  # otherwise COMMIT is in flight and its reply is checked on arrival
-            await session.rollback_or_close()
-        raise
-
-
-def _summary(statement: Statement, tally: BatchTally, errors: tuple[DatabaseError, ...]) -> ExecuteResult:
-    return result_of(
-        statement.kind,
-        tally.done,
-        tally.serials,
-        warnings=tally.warnings | statement.warnings,
-        warned=tally.warned,
-        rowcount=tally.rowcount,
-        errors=errors,
-    )
+        return row[column]
+    except IndexError:
+        raise InterfaceError(f"column: expected a place below {len(row)}, got {column}") from None
+    except KeyError:
+        names = ", ".join(row.keys()) if isinstance(row, Record) else ""
+        raise InterfaceError(f"column: unknown column {column!r:.40}; the row has {names}") from None
+    except TypeError:
+        kind = type(column).__name__
+        raise InterfaceError(f"column: expected a place or a name, got {kind}") from None

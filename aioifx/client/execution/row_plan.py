@@ -16,13 +16,14 @@ from aioifx.wire.tuples import RowReader, read_field_by_field, read_in_runs
 
 
 class RowPlan(NamedTuple):
-    """How tuples are decoded and converted for one row factory."""
+    """How tuples are read and converted."""
 
-    factory: RowFactory[Any]
     read_rows: RowReader | None
     """None for the reader of plain tuples."""
-    make: Callable[[Row], Any] | None
+    convert: Callable[[Row], Any] | None = None
     """Converts each row; None if the reader already returns the final form."""
+    factory: RowFactory[Any] | None = None
+    """The row factory that the plan was made for."""
 
 
 def row_reader(

@@ -5,13 +5,12 @@ Callers of this module's coroutines hold the session's lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from struct import pack
 from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.config.checks import row_maker
-from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate, stored_count
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.execution.row_plan import RowPlan, row_reader
@@ -21,6 +20,7 @@ from aioifx.client.execution.statement_state import (
     ON_LAST_ROWS,
     ON_OPEN,
     ON_RELEASE,
+    PREPARED,
     WITH_CURSOR,
     WITH_ROWS,
     State,
@@ -87,7 +87,7 @@ class Statement:
         """Whether an SQ_DONE with a row count always marks the last rows; see `_is_last`."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
-        self.state = State.PREPARED
+        self.state: State = PREPARED
         self.one_shot = False
         """Whether the statement is executed only once."""
         self.cacheable = False
@@ -119,7 +119,8 @@ class Statement:
         """Reader of the open cursor's tuples, if it is not the default row reader."""
         self._last_reader: ReplyReader | None = None
         self._last_open: _OpenRequest | None = None
-        self._row_plan: RowPlan | None = None
+        self.last_plan: RowPlan | None = None
+        """The plan that was made last; see `row_plan`."""
         self._open_templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
         self._execute_template: RequestTemplate | None = None
         self._encode_executions: EncodeRun | None = None
@@ -159,13 +160,17 @@ class Statement:
 
         Raises:   NotSupportedError: a column has a type that cannot be decoded. Any exception of the factory.
         """
-        row_plan = self._row_plan
-        if row_plan is None or row_plan.factory is not factory:
+        plan = self.last_plan
+        if plan is None or plan.factory is not factory:
             make = row_maker(factory, self.columns)
             row_type = row_type_of(make)
             reader = self.row_reader(tuple if row_type is None else row_type)
-            row_plan = self._row_plan = RowPlan(factory, reader, make if row_type is None else None)
-        return row_plan
+            plan = self.last_plan = RowPlan(reader, make if row_type is None else None, factory)
+        return plan
+
+    def plain_plan(self) -> RowPlan:
+        """The plan for tuples of values in their default types."""
+        return RowPlan(self.row_reader(plain=True))
 
     async def open(
         self,
@@ -174,13 +179,11 @@ class Statement:
         *,
         hold: bool = False,
         read_rows: RowReader | None = None,
-        opening: Callable[[Statement], RowReader] | None = None,
     ) -> list[Row]:
         """Open the cursor and fetch the first block, in one group.
 
         Args:     fetch_size: bytes; 0 for the session's. hold: keep the cursor open after the transaction.
-                  read_rows: reader of its tuples, instead of plain ones. opening: returns that reader; called again if
-                  the cursor is opened again.
+                  read_rows: reader of its tuples, instead of plain ones.
 
         Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · ID · [RET_TYPE] · NFETCH
         Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
@@ -189,7 +192,7 @@ class Statement:
         """
         session = self.session
         size = self._fetch_size(fetch_size)
-        self._read_open = read_rows if opening is None else opening(self)
+        self._read_open = read_rows
         self.check_usable()
         group = self.encoder.encode(self._open_template(size, hold=hold), params)
         if not session.runs_unchecked:
@@ -207,10 +210,10 @@ class Statement:
             and self.kind == StatementType.SELECT
             and not session.transaction_aborted
         ):
-            return await self.open(params, hold=hold, read_rows=read_rows, opening=opening)
+            return await self.open(params, hold=hold, read_rows=read_rows)
         return self.accept_block(reply)
 
-    def _try_send_open(
+    def try_send_open(
         self, params: Sequence[Value], read_rows: RowReader | None, size: int
     ) -> InFlight[Reply] | None:
         """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
@@ -225,7 +228,7 @@ class Statement:
             or opening.has_types is not self._ret_types_sent
         ):
             opening = self._open_request(size, read_rows)
-        if self.state in GONE or self.generation != session.generation:
+        if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = (
             self.encoder.encode(opening.group, params) if params or self.parameters else opening.group.prefix
@@ -348,51 +351,6 @@ class Statement:
         if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
             self.state = ON_CLOSE[self.state]
 
-    async def fetch_all(self, params: Sequence[Value], factory: RowFactory[Any]) -> list[Any]:
-        """All rows, converted block by block to limit memory."""
-        session = self.session
-        row_plan = self._row_plan
-        if row_plan is None or row_plan.factory is not factory:
-            row_plan = self.row_plan(factory)
-        _, read_rows, make = row_plan
-        in_flight = self._try_send_open(params, read_rows, session.fetch_buffer.size)
-        rows: list[Any] = (
-            await self.open(params, read_rows=read_rows)
-            if in_flight is None
-            else self.accept_block(await session.dispatcher.reply_future(in_flight))
-        )
-        if make is not None:
-            rows = list(map(make, rows))
-        while self.state in WITH_ROWS:
-            block = await self.fetch_block()
-            rows += block if make is None else map(make, block)
-        return rows
-
-    async def fetch_first(self, params: Sequence[Value], factory: RowFactory[Any]) -> Any:
-        """The first row, converted, or None; requests as little as JDBC's smallest buffer holds."""
-        row_plan = self._row_plan
-        if row_plan is None or row_plan.factory is not factory:
-            row_plan = self.row_plan(factory)
-        _, read_rows, make = row_plan
-        in_flight = self._try_send_open(params, read_rows, MIN_FETCH_SIZE)
-        rows = (
-            await self.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
-            if in_flight is None
-            else self.accept_block(await self.session.dispatcher.reply_future(in_flight))
-        )
-        while not rows and self.state in WITH_ROWS:
-            rows = await self.fetch_block()
-        if not rows:
-            return None
-        return rows[0] if make is None else make(rows[0])
-
-    async def count_rows(self, params: Sequence[Value]) -> int:
-        """Fetch and discard all rows; returns their number."""
-        count = len(await self.open(params))
-        while self.state in WITH_ROWS:
-            count += len(await self.fetch_block())
-        return count
-
     # -- execution ----------------------------------------------------------------------------------------------------
 
     async def execute(self, params: Sequence[Value]) -> Reply:
@@ -402,7 +360,7 @@ class Statement:
         Source:   observed: JDBC, prepared.json
         """
         session = self.session
-        if self.state in GONE or self.generation != session.generation:
+        if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
         if not session.runs_unchecked:

@@ -7,23 +7,67 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from aioifx.client.execution.parameters import check_count
 from aioifx.client.execution.prepare import prepare
 from aioifx.client.execution.result import DATABASE_TYPES
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_state import GONE, WITH_CURSOR
+from aioifx.client.execution.statement_state import PREPARED
 from aioifx.client.session.session import Session, note_sql
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
 from aioifx.sqltypes import Value
 
-T = TypeVar("T")
 
-Action: TypeAlias = Callable[[Statement, Sequence[Value]], Awaitable[T]]
-"""Action of a call on its statement and parameters."""
+class StatementSource(Protocol):
+    """Provides the statement of a call: the cache, or a statement that the user has prepared.
+
+    Callers of its methods hold the session's lock.
+    """
+
+    @property
+    def base_session(self) -> Session:
+        """The session, also after the connection was released to its pool."""
+        ...
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection was released to its pool."""
+        ...
+
+    @property
+    def session(self) -> Session:
+        """The session. Raises InterfaceError if the connection was released to its pool."""
+        ...
+
+    def lookup(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
+        """A prepared statement for the caller alone, if there is one."""
+        ...
+
+    async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
+        """A statement for the caller alone, prepared now."""
+        ...
+
+    def release(self, statement: Statement) -> None:
+        """Called when the caller no longer uses the statement."""
+        ...
+
+    def on_failure(self, statement: Statement, error: BaseException) -> None:
+        """Called instead of `release` after a failure."""
+        ...
+
+    async def recover(
+        self, statement: Statement, error: BaseException, params: Sequence[Value] | None, may_repeat: bool
+    ) -> Statement | None:
+        """`on_failure`; returns another statement to try again with if the failed one was stale."""
+        ...
+
+    def invalidate_after(self, statement: Statement) -> None:
+        """Called after a successful execution, which may have made cached statements stale."""
+        ...
+
 
 MAX_CACHED_TEXT: Final = 16 * 1024
 """Longer texts are usually generated and not repeated."""
@@ -55,11 +99,12 @@ class StatementCache:
 
     def __init__(self, session: Session, size: int) -> None:
         self.size = size
-        self._session = session
+        self.base_session = session
         self._idle: dict[str, Statement] = {}
         self._in_use: set[Statement] = set()
         self._generation = session.generation
-        self._is_closed = False
+        self.is_closed = False
+        """Whether the connection was released to its pool."""
 
     @property
     def session(self) -> Session:
@@ -67,28 +112,23 @@ class StatementCache:
 
         Raises:   InterfaceError: the connection was released to its pool.
         """
-        if self._is_closed:
+        if self.is_closed:
             raise InterfaceError("the connection was released to its pool")
-        return self._session
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the connection was released to its pool."""
-        return self._is_closed
+        return self.base_session
 
     def for_next_user(self) -> StatementCache:
         """The same cache for the next user of the session."""
-        statements = StatementCache(self._session, self.size)
+        statements = StatementCache(self.base_session, self.size)
         statements._idle, statements._generation = self._idle, self._generation
         return statements
 
     def close(self) -> None:
         """Invalidate the current user's access and release statements in use. Never waits."""
-        self._is_closed = True
+        self.is_closed = True
         if self._in_use:
             while self._in_use:
                 self._in_use.pop().release_later()
-            self._session.commit_later()  # after the cursors' CLOSE
+            self.base_session.commit_later()  # after the cursors' CLOSE
 
     def __len__(self) -> int:
         return len(self._idle)
@@ -98,11 +138,11 @@ class StatementCache:
 
         Raises:   as `prepare`.
         """
-        return self._lookup(sql, params) or await self.prepare(sql, params)
+        return self.lookup(sql, params) or await self.prepare(sql, params)
 
-    def _lookup(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
+    def lookup(self, sql: str, params: Sequence[Value] | None) -> Statement | None:
         """A cached statement for the caller alone."""
-        if self._generation != self._session.generation:
+        if self._generation != self.base_session.generation:
             self.clear()
         kind: type[object] = type(sql)  # a value of another type is rejected when prepared
         statement = self._idle.pop(sql, None) if kind is str else None
@@ -118,7 +158,7 @@ class StatementCache:
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """Prepare a statement, bypassing the cache."""
         try:
-            statement = await prepare(self._session, sql, params)
+            statement = await prepare(self.base_session, sql, params)
         except DatabaseError as error:
             note_sql(error, sql)
             raise
@@ -135,13 +175,13 @@ class StatementCache:
         other = idle.get(sql)
         if other is statement:
             return  # released twice: one task closed its cursor while another was fetching
-        if statement.state in WITH_CURSOR:
+        if statement.state is not PREPARED:
             statement.close_cursor()
         if (
             other is not None
             or not statement.cacheable
-            or statement.state in GONE
-            or statement.generation != self._session.generation
+            or statement.state is not PREPARED
+            or statement.generation != self.base_session.generation
         ):
             statement.release_later()
             return
@@ -149,7 +189,8 @@ class StatementCache:
         if len(idle) > self.size:
             idle.pop(next(iter(idle))).release_later()
 
-    def _drop(self, statement: Statement) -> None:
+    def drop(self, statement: Statement) -> None:
+        """Release a statement at the server."""
         self._in_use.discard(statement)
         if self._idle.get(statement.sql) is statement:
             del self._idle[statement.sql]
@@ -177,113 +218,40 @@ class StatementCache:
         self._idle.clear()
         for statement in idle:
             statement.release_later()
-        self._generation = self._session.generation
+        self._generation = self.base_session.generation
 
-    # -- use ----------------------------------------------------------------------------------------------------------
+    # -- failures -----------------------------------------------------------------------------------------------------
 
-    async def run(
-        self,
-        sql: str,
-        params: Sequence[Value] | None,
-        action: Action[T],
-        timeout: float | None = None,
-        once: bool = False,
-    ) -> T:
-        """A complete call: acquire the lock and a statement, use it, release both.
-
-        Args:     params: None if *action* supplies them itself. timeout: seconds; None: command_timeout.
-                  once: *action* cannot be repeated, so a stale statement is not prepared again.
-        """
-        session = self._session if not self._is_closed else self.session
-        # Inlined ``async with``, without awaiting if nothing has to be awaited.
-        dispatcher = session.dispatcher
-        if timeout is not None or session.settings.pending or not dispatcher.try_acquire():
-            try:
-                await session.acquire(timeout)
-            except DatabaseError as error:
-                note_sql(error, sql)
-                raise
-        try:
-            may_repeat = not (once or session.in_transaction)
-            statement = self._lookup(sql, params) or await self.prepare(sql, params)
-            try:
-                result = await action(statement, () if params is None else params)
-            except BaseException as error:
-                statement, result = await self._retry_if_stale(statement, error, may_repeat, params, action)
-            if not statement.returns_rows and statement.verb in _DDL_VERBS:
-                self.clear()
-            self.release(statement)
-            if session.is_ansi:
-                if statement.returns_rows:
-                    session.commit_later()  # after the cursor's CLOSE
-                else:
-                    await session.autocommit()
-            return result
-        finally:
-            dispatcher.release()
-
-    def apply(self, action: Callable[[StatementCache], Awaitable[T]]) -> Awaitable[T]:
-        """Call *action* with these statements; a pool acquires a connection around it."""
-        return action(self)
-
-    async def begin(self, sql: str, params: Sequence[Value], action: Action[T]) -> tuple[Statement, T]:
-        """The first half of `run`: acquire a statement and use it. The caller holds the lock and releases both."""
-        may_repeat = not self._session.in_transaction
-        statement = self._lookup(sql, params) or await self.prepare(sql, params)
-        try:
-            result = await action(statement, params)
-        except BaseException as error:
-            statement, result = await self._retry_if_stale(statement, error, may_repeat, params, action)
-        self.invalidate_after(statement)
-        return statement, result
-
-    async def _retry_if_stale(
-        self,
-        statement: Statement,
-        error: BaseException,
-        may_repeat: bool,
-        params: Sequence[Value] | None,
-        action: Action[T],
-    ) -> tuple[Statement, T]:
-        """After a failure: prepare the text again and retry if the statement was stale; otherwise clean up."""
+    async def recover(
+        self, statement: Statement, error: BaseException, params: Sequence[Value] | None, may_repeat: bool
+    ) -> Statement | None:
+        """Clean up after a failure. Returns the statement to try again with, prepared anew, if it was stale."""
+        is_stale = self.is_stale(statement, error)
         self.on_failure(statement, error)
-        if not may_repeat or not self._is_stale(statement, error):
-            note_stale(error)
-            raise error
-        statement = await self.prepare(statement.sql, params)
-        try:
-            return statement, await action(statement, () if params is None else params)
-        except BaseException as error:
-            self.on_failure(statement, error)
-            raise
-
-    async def prepare_again(self, statement: Statement, error: BaseException) -> Statement | None:
-        """The user's own statement prepared again, if *error* shows that it was stale; otherwise None."""
-        if not self._is_stale(statement, error):
-            return None
-        fresh = await self.prepare(statement.sql)
-        fresh.one_shot, fresh.from_cache = False, True
-        self._drop(statement)
-        return fresh
+        if is_stale and may_repeat:
+            return await self.prepare(statement.sql, params)
+        note_stale(error)
+        return None
 
     def on_failure(self, statement: Statement, error: BaseException) -> None:
         """Release a statement after a failure: to the cache after an ordinary error, at the server after others."""
         note_sql(error, statement.sql)
         if isinstance(error, Exception) and not isinstance(error, QueryTimeout):
-            if self._is_stale(statement, error):
-                self._drop(statement)
+            if self.is_stale(statement, error):
+                self.drop(statement)
             else:
                 self.release(statement)
         else:
-            self._drop(statement)
-        self._session.commit_later()
+            self.drop(statement)
+        self.base_session.commit_later()
 
-    def _is_stale(self, statement: Statement, error: BaseException) -> bool:
+    def is_stale(self, statement: Statement, error: BaseException) -> bool:
+        """Whether *error* may not occur if the statement is prepared again."""
         return (
             statement.from_cache
             and isinstance(error, DatabaseError)
             and error.sqlcode in _STALE
-            and self._session.is_open
+            and self.base_session.is_open
         )
 
 

@@ -71,6 +71,7 @@ ON_LAST_ROWS: Final = TRANSITIONS[Event.LAST_ROWS]
 ON_CLOSE: Final = TRANSITIONS[Event.CLOSE]
 ON_RELEASE: Final = TRANSITIONS[Event.RELEASE]
 
+PREPARED: Final = State.PREPARED
 WITH_CURSOR: Final = (State.OPEN, State.EXHAUSTED)
 """The server may have an open cursor, which must be closed."""
 WITH_ROWS: Final = (State.OPEN, State.RELEASED_EARLY)

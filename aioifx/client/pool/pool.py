@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, ov
 
 from aioifx.client.api.connection import Connection, no_attribute
 from aioifx.client.api.queries import Queries
-from aioifx.client.config.checks import check_flag, check_seconds, check_timeout, check_wait, check_whole
+from aioifx.client.config.checks import check_flag, check_seconds, check_wait, check_whole
 from aioifx.client.config.options import OptionFields
 from aioifx.client.config.resolve import resolve
+from aioifx.client.execution.block_reader import BlockReader, release_cursor
+from aioifx.client.execution.execute import Action, call
+from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import Action, StatementCache
-from aioifx.client.execution.stream import Stream, release_stream
+from aioifx.client.execution.statement_cache import StatementCache, StatementSource
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.state import Limits
@@ -25,6 +27,7 @@ from aioifx.rows import Item, Record, RowFactory
 from aioifx.sqltypes import Row, Value
 from aioifx.wire.replies import Reply
 
+A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 
@@ -75,7 +78,7 @@ class Pool(Queries[Item], NotCopied):
     def __init__(
         self, manager: PoolManager, acquire_timeout: float, row_factory: RowFactory[Item] | None = None
     ) -> None:
-        super().__init__(_Acquired(self.acquire), row_factory)
+        super().__init__(row_factory)
         self._manager = manager
         self._acquire_timeout = acquire_timeout
 
@@ -135,15 +138,30 @@ class Pool(Queries[Item], NotCopied):
         self._manager.release(conn)
         return _DONE
 
-    def _stream(
+    async def _call(
         self,
         sql: str,
-        args: Sequence[Value],
-        factory: RowFactory[Any],
+        params: Sequence[Value],
+        action: Action[A, T],
+        argument: A,
+        timeout: float | None,
+    ) -> T:
+        async with self.acquire() as conn:
+            return await call(conn.statements, sql, params, action, argument, timeout)
+
+    async def _run(self, function: Callable[[StatementCache], Awaitable[T]]) -> T:
+        async with self.acquire() as conn:
+            return await function(conn.statements)
+
+    def _block_reader(
+        self,
+        sql: str,
+        params: Sequence[Value],
+        plan: Callable[[Statement], RowPlan],
         prefetch: bool,
         timeout: float | None,
-    ) -> Stream[Any]:
-        return PoolStream(self.acquire, sql, args, factory, prefetch=prefetch, timeout=timeout)
+    ) -> BlockReader:
+        return PoolBlockReader(self.acquire, sql, params, plan, prefetch=prefetch, timeout=timeout)
 
     # -- size and health ----------------------------------------------------------------------------------------------
 
@@ -252,85 +270,60 @@ class AcquireContext(Generic[Item]):
             self._manager.release(conn)
 
 
-class _Acquired:
-    """Runs each call on a connection acquired for it."""
+class PoolBlockReader(BlockReader):
+    """Reads blocks on a connection that is acquired for the first one, and released after the last one or `close`.
 
-    __slots__ = ("_acquire",)
-
-    def __init__(self, acquire: Callable[[], AcquireContext[Any]]) -> None:
-        self._acquire = acquire
-
-    async def run(
-        self,
-        sql: str,
-        params: Sequence[Value] | None,
-        action: Action[T],
-        timeout: float | None = None,
-        once: bool = False,
-    ) -> T:
-        check_timeout(timeout)
-        async with self._acquire() as conn:
-            return await conn.statements.run(sql, params, action, timeout, once=once)
-
-    async def apply(self, action: Callable[[StatementCache], Awaitable[T]]) -> T:
-        async with self._acquire() as conn:
-            return await action(conn.statements)
-
-
-class PoolStream(Stream[R]):
-    """A stream whose connection is acquired for the first row, and released after the last one or `aclose`.
-
-    If the stream is not closed, garbage collection releases the connection.
+    If the reader is not closed, garbage collection releases the connection.
     """
 
     def __init__(
         self,
         acquire: Callable[[], AcquireContext[Any]],
-        source: str,
+        sql: str,
         params: Sequence[Value],
-        factory: RowFactory[R],
+        plan: Callable[[Statement], RowPlan],
         *,
-        prefetch: bool = True,
-        timeout: float | None = None,
+        prefetch: bool,
+        timeout: float | None,
     ) -> None:
-        super().__init__(None, source, params, factory, prefetch=prefetch, timeout=timeout)
+        super().__init__(None, sql, params, plan, prefetch=prefetch, timeout=timeout)
         self._acquire = acquire
-        self._held: AcquireContext[Any] | None = None
+        self._acquired: AcquireContext[Any] | None = None
 
-    async def _begin(self) -> list[Row]:
-        held = self._acquire()
-        self._statements = (await held.__aenter__()).statements
-        self._held = held
-        return await super()._begin()
+    async def _start(self) -> list[Row]:
+        acquired = self._acquire()
+        self._source = (await acquired.__aenter__()).statements
+        self._acquired = acquired
+        return await super()._start()
 
     def _check_owner(self) -> None:
-        if self._held is not None:
+        if self._acquired is not None:
             super()._check_owner()
 
-    def _on_finished(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            held.release()
+    def _on_closed(self) -> None:
+        acquired, self._acquired = self._acquired, None
+        if acquired is not None:
+            acquired.release()
 
     def __del__(self) -> None:
-        held = getattr(self, "_held", None)
-        if held is not None and not self._statements.is_closed:
+        acquired = getattr(self, "_acquired", None)
+        if acquired is not None and not self._source.is_closed:
             # Finalizers run in any thread. The callback keeps the connection alive until it has run.
             self._session.dispatcher.call_threadsafe(
-                _leave_stream, self._statements, self._statement, self._prefetched, held
+                _release_leaked, self._source, self.statement, self._prefetched, acquired
             )
 
 
-def _leave_stream(
-    statements: StatementCache,
+def _release_leaked(
+    source: StatementSource,
     statement: Statement | None,
     prefetched: InFlight[Reply] | None,
-    held: AcquireContext[Any],
+    acquired: AcquireContext[Any],
 ) -> None:
-    """Clean up a stream that was garbage-collected without being closed."""
+    """Clean up a reader that was garbage-collected without being closed."""
     if statement is not None:
-        release_stream(statements, statement, is_own=True, prefetched=prefetched)
-    held.release()
+        release_cursor(source, statement, prefetched)
+    acquired.release()
 
 
 @overload

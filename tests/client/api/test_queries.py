@@ -13,6 +13,7 @@ import pytest
 
 import aioifx
 from aioifx import Connection, Pool, PreparedStatement
+from aioifx.client.execution.execute import fetch_all_rows
 from aioifx.errors import (
     ConnectionLost,
     DataError,
@@ -533,7 +534,7 @@ async def test_cancel_between_two_requests_of_a_call_interrupts_the_next_one(ser
         statement = await conn._statements.acquire(ENDLESS)
         conn.cancel()
         with pytest.raises(QueryCanceled):
-            await statement.fetch_all((), tuple_row)
+            await fetch_all_rows(statement, (), tuple_row)
         statement.release_later()
 
 

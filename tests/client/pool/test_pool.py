@@ -400,7 +400,7 @@ async def a_cursor_for_update(conn: Connection, held: list[Any]) -> None:
 async def a_stream_with_read_ahead(conn: Connection, held: list[Any]) -> None:
     stream = conn.stream("select id, name from thing")
     await anext(stream)
-    assert stream._prefetched is not None
+    assert stream.reader._prefetched is not None
 
     async def rest() -> list[Any]:
         return [row async for row in stream]
