@@ -23,7 +23,7 @@ from aioifx.errors import (
     RowLocked,
     UniqueViolation,
 )
-from aioifx.wire import completion, requests
+from aioifx.wire import completion, requests, session_requests
 from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from tests.injection import Injection, Manner
@@ -83,7 +83,7 @@ def command(sql: str, answer: bytes = executed(9, SET_TYPE)) -> Exchange:
 def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Exchange:
     """Set, release or roll back to the savepoint of a block inside *number* - 1 others."""
     outbox = Outbox()
-    put = getattr(requests, f"put_{verb}_savepoint")
+    put = getattr(session_requests, f"put_{verb}_savepoint")
     put(outbox, b"aioifx_%d" % number)
     requests.put_eot(outbox)
     return outbox.take(), answer
