@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import multiprocessing
 import os
 import re
@@ -25,13 +24,11 @@ from aioifx.partitions import Partition, cut_at
 from aioifx.server import Server, ServerOptions, serve
 from examples.bulk_read_lab import report
 from examples.bulk_read_lab.__main__ import parse
-from examples.bulk_read_lab.artifacts import Cell, Run, Spread, Summary, cell_of, read_summary
-from examples.bulk_read_lab.children import read_in_child
-from examples.bulk_read_lab.lab import is_right, run_fresh
-from examples.bulk_read_lab.limits import MIB, Limits
+from examples.bulk_read_lab.lab import SUMMARY, cell_of, is_right, read_json, run_fresh, write_json
 from examples.bulk_read_lab.policy import ChildLost, Missing, Outcome, Policy, read_all
-from examples.bulk_read_lab.run import EXPECTED, Order
-from examples.bulk_read_lab.strategies import EVERYTHING, STRATEGIES, Job
+from examples.bulk_read_lab.process import MIB, Limits
+from examples.bulk_read_lab.run import EXPECTED, RUN, Order, Result
+from examples.bulk_read_lab.strategies import EVERYTHING, STRATEGIES, Job, read_in_child
 from examples.bulk_read_lab.table import Tally, fill, rows_of, source_of, tally_of
 from tests.injection import eventually
 from tests.system.faults.proxy import Fault, Kind, Proxy, Way
@@ -116,12 +113,12 @@ async def test_no_strategy_has_more_connections_than_it_may(server: Server) -> N
 
 def test_a_tally_knows_no_order_but_every_value() -> None:
     rows = list(rows_of(50))
-    assert tally_of(rows) == tally_of(reversed(rows))
-    joined = tally_of(rows[:20])
-    joined.join(tally_of(rows[20:]))
-    assert joined == tally_of(rows)
+    assert tally_of(iter(rows)) == tally_of(reversed(rows))
+    joined = tally_of(iter(rows[:20]))
+    joined.join(tally_of(iter(rows[20:])))
+    assert joined == tally_of(iter(rows))
     changed = (*rows[7][:3], rows[7][3] + 0.125, rows[7][4])
-    assert tally_of([*rows[:7], changed, *rows[8:]]) != tally_of(rows)
+    assert tally_of(iter([*rows[:7], changed, *rows[8:]])) != tally_of(iter(rows))
 
 
 # -- partitions that fail ---------------------------------------------------------------------------------------------
@@ -195,7 +192,7 @@ async def test_a_run_that_is_cancelled_leaves_no_process(server: Server) -> None
 
 async def test_an_error_keeps_its_class_and_numbers_on_its_way_from_a_process(server: Server) -> None:
     with pytest.raises(aioifx.UndefinedTable) as caught:
-        await read_in_child(server.dsn, source_of(ROWS + 1), EVERYTHING[0], SMALL)
+        await read_in_child(Job(server.dsn, source_of(ROWS + 1), SMALL), EVERYTHING[0])
     assert caught.value.sqlcode == -206
 
 
@@ -247,6 +244,12 @@ async def test_a_mistake_ends_everything_under_either_policy(policy: Policy) -> 
         await read_all(cut_at([1, 2]), read, width=3, policy=policy, retries=9)
 
 
+def order(strategy: str, dsn: str, rows: int, limits: Limits) -> Order:
+    return Order(
+        strategy=strategy, dsn=dsn, rows=rows, policy="strict", limits=asdict(limits), server_pid=None
+    )
+
+
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
@@ -254,15 +257,14 @@ async def test_a_mistake_ends_everything_under_either_policy(policy: Policy) -> 
 async def test_a_run_ends_at_its_time_limit_with_an_error(server: Server) -> None:
     limits = replace(SMALL, seconds=1.0)
     async with through(server, STALL) as (dsn, _):
-        run = await run_fresh(
-            Order(strategy="stream", dsn=f"{dsn}&cancel_timeout=0.1", rows=ROWS, limits=limits)
-        )
-    assert (run.error, run.rows, run.is_complete) == ("TimeLimit: not done within 1 s", 0, False)
+        run = await run_fresh(order("stream", f"{dsn}&cancel_timeout=0.1", ROWS, limits))
+    assert (run["error"], run["rows"]) == ("TimeLimit: not done within 1 s", 0)
+    assert not is_right(run, {**run, "rows": ROWS})
 
 
 def test_the_memory_of_a_process_is_bounded_where_the_system_can() -> None:
     program = (
-        "from examples.bulk_read_lab.limits import Limits\n"
+        "from examples.bulk_read_lab.process import Limits\n"
         "print(Limits(memory_mib=1024).apply())\n"
         "try:\n"
         f"    bytearray({1200 * MIB})\n"
@@ -320,15 +322,20 @@ async def test_all_strategies_agree_about_rows_and_checksum(tmp_path: Path) -> N
         assert code == 0, printed
         async with aioifx.connect(address) as conn:  # it has taken its tables away
             assert await conn.fetchval("SELECT COUNT(*) FROM systables WHERE tabname MATCHES 'bulk*'") == 0
-    summary = read_summary(tmp_path)
-    runs = [Run.from_json((tmp_path / name).read_text("utf-8")) for name in summary.artifacts]
-    assert [run.strategy for run in runs] == [*STRATEGIES] == [cell.strategy for cell in summary.cells]
-    assert {(run.rows, run.checksum) for run in runs} == {(600, summary.expected["600"]["checksum"])}
-    assert all(run.is_complete and run.peak_mib > 1 and run.seconds > 0 for run in runs)
-    assert [(cell.runs, cell.failed) for cell in summary.cells] == [(1, 0)] * len(STRATEGIES)
+    summary = read_json(tmp_path / "summary.json", SUMMARY)
+    runs = [read_json(tmp_path / name, RUN) for name in summary["artifacts"]]
+    cells = summary["cells"]
+    assert [run["strategy"] for run in runs] == [*STRATEGIES] == [cell["strategy"] for cell in cells]
+    assert all(is_right(run, summary["expected"]["600"]) for run in runs)
+    assert all(run["peak_mib"] > 1 and run["seconds"] > 0 for run in runs)
+    assert [(cell["runs"], cell["failed"]) for cell in cells] == [(1, 0)] * len(STRATEGIES)
     left = texts_in(tmp_path)
-    assert left.keys() == {*summary.artifacts, "summary.json"}
+    assert left.keys() == {*summary["artifacts"], "summary.json"}
     assert not any("geheim" in text for text in [printed, *left.values()])
+
+
+def texts_in(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text("utf-8") for path in directory.iterdir()}
 
 
 @pytest.mark.exhaustive
@@ -337,16 +344,12 @@ async def test_by_default_it_starts_its_own_server_and_reports_the_time(tmp_path
         "--rows", "300", "--runs", "1", "--strategies", "stream", "--out", str(tmp_path)
     )
     assert code == 0, printed
-    summary = read_summary(tmp_path)
-    assert summary.embedded_server
-    (run,) = [Run.from_json((tmp_path / name).read_text("utf-8")) for name in summary.artifacts]
-    assert (run.server_cpu_seconds is not None) == (sys.platform == "linux")
+    summary = read_json(tmp_path / "summary.json", SUMMARY)
+    assert summary["embedded_server"]
+    (run,) = [read_json(tmp_path / name, RUN) for name in summary["artifacts"]]
+    assert (run["server_cpu_seconds"] is not None) == (sys.platform == "linux")
     code, again = await lab("--only-report", "--out", str(tmp_path))
     assert code == 0 and again.strip() == printed[printed.index("| rows") :].strip()
-
-
-def texts_in(directory: Path) -> dict[str, str]:
-    return {path.name: path.read_text("utf-8") for path in directory.iterdir()}
 
 
 @pytest.mark.exhaustive
@@ -389,87 +392,71 @@ async def end(process: asyncio.subprocess.Process) -> None:
         await process.communicate()
 
 
-RUN = Run(
-    strategy="stream",
-    table_rows=10,
-    policy="tolerant",
-    limits=asdict(Limits()),
-    memory_is_limited=True,
-    started="2026-01-01T00:00:00+00:00",
-    environment={"speedups": "pure"},
-    rows=10,
-    checksum="00000000000000ff",
-    missing=[],
-    retries=0,
-    error=None,
-    seconds=0.5,
-    rows_per_second=20,
-    cpu_seconds=0.25,
-    children_cpu_seconds=0.25,
-    server_cpu_seconds=None,
-    peak_mib=30.0,
-    children_peak_mib=[20.0, 10.0],
-)
+RESULT: Result = {
+    "schema": RUN, "strategy": "stream", "table_rows": 10, "policy": "tolerant", "limits": asdict(Limits()),
+    "memory_is_limited": True, "started": "2026-01-01T00:00:00+00:00", "environment": {"speedups": "pure"}, "rows": 10,
+    "checksum": "00000000000000ff", "missing": [], "retries": 0, "error": None, "seconds": 0.5, "rows_per_second": 20,
+    "cpu_seconds": 0.25, "children_cpu_seconds": 0.25, "server_cpu_seconds": None, "peak_mib": 30.0,
+    "children_peak_mib": [20.0, 10.0],
+}  # fmt: skip
+MISSING = Missing("keys below 5, and NULL", None, 5, 3, "OSError: gone")
 
 
 def test_a_run_is_right_only_with_every_row_as_it_was_loaded() -> None:
-    missing = Missing("keys below 5, and NULL", None, 5, 3, "OSError: gone")
-    assert is_right(RUN, RUN)
-    for wrong in ({"rows": 9}, {"checksum": "0"}, {"error": "OSError: gone"}, {"missing": [missing]}):
-        assert not is_right(replace(RUN, **wrong), RUN)
+    assert is_right(RESULT, RESULT)
+    for wrong in (
+        {"rows": 9},
+        {"checksum": "0"},
+        {"error": "OSError: gone"},
+        {"missing": [MISSING._asdict()]},
+    ):
+        assert not is_right({**RESULT, **wrong}, RESULT)
 
 
-def test_artifacts_come_back_from_json_as_they_were() -> None:
-    run = replace(RUN, missing=[Missing("keys below 5, and NULL", None, 5, 3, "OSError: gone")])
-    assert Run.from_json(run.to_json()) == run
-    slow = replace(RUN, rows_per_second=10, cpu_seconds=0.75)
-    cell = cell_of("stream", 10, [RUN, slow, replace(RUN, rows_per_second=12)], failed=1)
-    assert cell.rows_per_second == Spread(median=12, low=10, high=20)
-    assert cell.cpu_microseconds_per_row == Spread(median=50_000, low=50_000, high=100_000)
-    assert cell.all_peak_mib == Spread(median=60.0, low=60.0, high=60.0)
-    assert cell.server_cpu_seconds is None
-    summary = summary_of(cell, cell_of("pool", 10, [], failed=3))
-    assert Summary.from_json(summary.to_json()) == summary
-    for text, kind in ((run.to_json(), Summary), (summary.to_json(), Run), ("[]", Run)):
-        with pytest.raises(ValueError, match="expected bulk-read"):
-            kind.from_json(text)
+def test_a_cell_has_the_spread_of_its_runs() -> None:
+    slow = {**RESULT, "rows_per_second": 10, "cpu_seconds": 0.75}
+    cell = cell_of("stream", 10, [RESULT, slow, {**RESULT, "rows_per_second": 12}], failed=1)
+    assert cell["rows_per_second"] == {"median": 12, "low": 10, "high": 20}
+    assert cell["cpu_microseconds_per_row"] == {"median": 50_000, "low": 50_000, "high": 100_000}
+    assert cell["all_peak_mib"] == {"median": 60.0, "low": 60.0, "high": 60.0}
+    assert cell["server_cpu_seconds"] is None
 
 
-def summary_of(*cells: Cell) -> Summary:
-    return Summary(
-        environment={
-            "implementation": "CPython",
-            "python": "3.11.0",
-            "system": "Linux",
-            "machine": "x86_64",
-            "cpus": 2,
-            "speedups": "pure",
-        },
-        embedded_server=True,
-        limits=asdict(Limits()),
-        policy="strict",
-        expected={"10": {"rows": 10, "checksum": "00000000000000ff"}},
-        cells=list(cells),
-        artifacts=["stream-10-1.json"],
-    )
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "run.json"
+    write_json(path, RESULT)
+    assert read_json(path, RUN) == RESULT
+    with pytest.raises(ValueError, match=r"run\.json: expected bulk-read-summary/1"):
+        read_json(path, SUMMARY)
 
 
-def test_the_readme_describes_every_field_of_the_artifacts() -> None:
-    artifacts = README.read_text("utf-8").partition("## Files")[2]
-    documented = set(re.findall(r"^\| `(\w+)`", artifacts, re.M))
-    classes = (Run, Missing, Summary, Cell, Spread, Limits)
-    names = {field.name for each in classes for field in fields(each)}
-    assert documented == names
+def summary_of(*cells: Result) -> Result:
+    environment = {
+        "implementation": "CPython", "python": "3.11.0", "system": "Linux", "machine": "x86_64", "cpus": 2,
+        "speedups": "pure", "aioifx": "0.1.0",
+    }  # fmt: skip
+    return {
+        "schema": SUMMARY, "environment": environment, "embedded_server": True, "limits": asdict(Limits()),
+        "policy": "strict", "expected": {"10": {"rows": 10, "checksum": "00000000000000ff"}}, "cells": list(cells),
+        "artifacts": ["stream-10-1.json"],
+    }  # fmt: skip
+
+
+def test_the_readme_describes_every_field_of_the_files() -> None:
+    documented = set(re.findall(r"^\| `(\w+)`", README.read_text("utf-8").partition("## Files")[2], re.M))
+    cell = cell_of("stream", 10, [RESULT], 0)
+    named = {*RESULT, *summary_of(), *cell, *cell["seconds"], *Missing._fields, *asdict(Limits())}
+    assert documented == named
 
 
 def test_the_report_stands_between_its_marks(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page = tmp_path / "bulk-read.md"
-    page.write_text(f"before\n\n{report.BEGIN}\nold\n{report.END}\n\nbehind\n", "utf-8")
-    summary = summary_of(cell_of("stream", 10, [RUN], 0), cell_of("pool", 10, [], 3))
+    page.write_text(f"before\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n", "utf-8")
+    summary = summary_of(cell_of("stream", 10, [RESULT], 0), cell_of("pool", 10, [], 3))
     written = report.write(summary, page)
     text = page.read_text("utf-8")
-    assert text.startswith(f"before\n\n{report.BEGIN}\n") and text.endswith(f"{report.END}\n\nbehind\n")
+    assert text.startswith(f"before\n\n{report.BEGIN}\n") and text.endswith(f"{report.END}\n\nafter\n")
     assert "old" not in text and report.table(summary) in text
     assert "| 10 | pool (3 of 3 runs failed) | - | - |" in text
     plots = {path: path.read_bytes() for path in written[1:]}
@@ -482,6 +469,6 @@ def test_the_report_stands_between_its_marks(tmp_path: Path) -> None:
 
 
 async def test_what_is_expected_needs_no_server() -> None:
-    run = await run_fresh(Order(strategy=EXPECTED, dsn="", rows=500, limits=SMALL))
-    assert (run.rows, run.error) == (500, None)
-    assert json.loads(run.to_json())["schema"] == "bulk-read-run/1"
+    run = await run_fresh(order(EXPECTED, "", 500, SMALL))
+    assert (run["rows"], run["error"], run["schema"]) == (500, None, "bulk-read-run/1")
+    assert run.keys() == RESULT.keys()

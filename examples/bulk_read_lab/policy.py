@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import aioifx
 from aioifx.partitions import Partition
@@ -25,11 +25,10 @@ class ChildLost(Exception):
 
 
 PARTIAL = (aioifx.DatabaseError, aioifx.PoolClosed, ChildLost, MemoryError, OSError)
-"""Failures of one partition. Any other error is a mistake, which no second attempt mends."""
+"""Failures of one partition. Any other error is a mistake, which a retry cannot fix."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(NamedTuple):
     """A range of keys that could not be read."""
 
     keys: str
@@ -52,14 +51,9 @@ class Outcome:
 
 
 async def read_all(
-    partitions: Sequence[Partition],
-    read: Read,
-    *,
-    width: int = 1,
-    policy: Policy = "strict",
-    retries: int = 0,
+    partitions: Sequence[Partition], read: Read, *, width: int, policy: Policy, retries: int
 ) -> Outcome:
-    """Read each of *partitions*, so many at a time.
+    """Read each of *partitions*, *width* at a time.
 
     Args:     read: reads one of them, from its beginning. retries: further attempts at one of them, if tolerant.
     Raises:   what *read* raises, if strict, or if it is not a failure of that partition.
@@ -82,8 +76,7 @@ async def read_all(
                     waiting.append((partition, attempt + 1))
                     continue
                 reason = f"{type(error).__name__}: {error}"
-                missing = Missing(str(partition), partition.low, partition.end, attempt, reason)
-                outcome.missing.append(missing)
+                outcome.missing.append(Missing(str(partition), partition.low, partition.end, attempt, reason))
 
     tasks = [asyncio.ensure_future(work()) for _ in range(min(width, len(partitions)))]
     try:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from examples.bulk_read_lab.artifacts import Cell, Spread, Summary
+from examples.bulk_read_lab.run import Result
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
@@ -22,38 +22,37 @@ PLOTS = {
 }
 
 
-def table(summary: Summary) -> str:
+def table(summary: Result) -> str:
     """Markdown: medians, with the least and the greatest in brackets."""
     lines = [
         "| rows | strategy | rows/s | client CPU µs/row | client CPU s | server CPU s | peak MiB | with children MiB |",
         "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for cell in summary.cells:
-        figures = [
-            _cell(cell.rows_per_second, ",.0f"),
-            _cell(cell.cpu_microseconds_per_row, ".2f"),
-            _cell(cell.cpu_seconds, ".2f"),
-            _cell(cell.server_cpu_seconds, ".2f"),
-            _cell(cell.peak_mib, ".0f"),
-            _cell(cell.all_peak_mib, ".0f"),
-        ]
-        failed = f" ({cell.failed} of {cell.runs + cell.failed} runs failed)" if cell.failed else ""
-        lines.append(f"| {cell.table_rows:,} | {cell.strategy}{failed} | {' | '.join(figures)} |")
+    forms = {
+        "rows_per_second": ",.0f", "cpu_microseconds_per_row": ".2f", "cpu_seconds": ".2f",
+        "server_cpu_seconds": ".2f", "peak_mib": ".0f", "all_peak_mib": ".0f",
+    }  # fmt: skip
+    for cell in summary["cells"]:
+        figures = " | ".join(_figure(cell[name], form) for name, form in forms.items())
+        failed = (
+            f" ({cell['failed']} of {cell['runs'] + cell['failed']} runs failed)" if cell["failed"] else ""
+        )
+        lines.append(f"| {cell['table_rows']:,} | {cell['strategy']}{failed} | {figures} |")
     return "\n".join(lines)
 
 
-def _cell(spread: Spread | None, form: str) -> str:
+def _figure(spread: Result | None, form: str) -> str:
     if spread is None:
         return "-"
-    low, high = format(spread.low, form), format(spread.high, form)
-    return format(spread.median, form) + (f" [{low}-{high}]" if low != high else "")
+    middle, low, high = (format(spread[name], form) for name in ("median", "low", "high"))
+    return middle + (f" [{low}-{high}]" if low != high else "")
 
 
-def where(summary: Summary) -> str:
+def where(summary: Result) -> str:
     """One sentence about machine and limits."""
-    env, limits = summary.environment, summary.limits
-    server = "the embedded server" if summary.embedded_server else "a server of the user's"
-    most = max(cell.runs + cell.failed for cell in summary.cells)
+    env, limits = summary["environment"], summary["limits"]
+    server = "the embedded server" if summary["embedded_server"] else "a server of the user's"
+    most = max(cell["runs"] + cell["failed"] for cell in summary["cells"])
     return (
         f"{env['implementation']} {env['python']} on {env['system']} {env['machine']}, {env['cpus']} processors,"
         f" against {server}; {env['speedups']} decoder; {most} runs each, medians, least and greatest in brackets."
@@ -62,7 +61,7 @@ def where(summary: Summary) -> str:
     )
 
 
-def write(summary: Summary, page: Path) -> list[Path]:
+def write(summary: Result, page: Path) -> list[Path]:
     """Put table and plots between the two marks in *page*; plots go into a directory of its name.
 
     Returns:  what was written.
@@ -80,31 +79,31 @@ def write(summary: Summary, page: Path) -> list[Path]:
         pictures.append((title, path))
     links = "\n\n".join(f"![{title}]({directory.name}/{path.name})" for title, path in pictures)
     figures = f"{BEGIN}\n\n{where(summary)}\n\n{table(summary)}\n\n{links}\n\n{END}"
-    before, behind = text.partition(BEGIN)[0], text.partition(END)[2]
-    page.write_text(before + figures + behind, encoding="utf-8")
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    page.write_text(before + figures + after, encoding="utf-8")
     return [page, *(path for _, path in pictures)]
 
 
-def plot(summary: Summary, figure: str, title: str) -> str:
+def plot(summary: Result, figure: str, title: str) -> str:
     """Groups of bars as SVG, one group for each size; whiskers from the least to the greatest."""
-    matplotlib: Any = import_module(
-        "matplotlib"
-    )  # imported here, and not by name: only who wants plots needs it
+    # Imported here, and not by name, because only plots need it.
+    matplotlib: Any = import_module("matplotlib")
     figures: Any = import_module("matplotlib.figure")
-    sizes = list(dict.fromkeys(cell.table_rows for cell in summary.cells))
-    strategies = list(dict.fromkeys(cell.strategy for cell in summary.cells))
-    cells = {(cell.strategy, cell.table_rows): cell for cell in summary.cells}
+    spreads = {(cell["strategy"], cell["table_rows"]): cell[figure] for cell in summary["cells"]}
+    strategies = list(dict.fromkeys(strategy for strategy, _ in spreads))
+    sizes = list(dict.fromkeys(size for _, size in spreads))
+    none = {"median": 0.0, "low": 0.0, "high": 0.0}
     width = 0.8 / len(strategies)
     # The salt keeps names in the file the same from run to run.
     with matplotlib.rc_context({"svg.hashsalt": figure, "font.size": 10, "svg.fonttype": "none"}):
         drawing = figures.Figure(figsize=(8, 3.6), layout="constrained")
         axes = drawing.subplots()
         for place, strategy in enumerate(strategies):
-            found = [_figure(cells[strategy, size], figure) for size in sizes]
+            found = [spreads[strategy, size] or none for size in sizes]
             middles = [number + (place - (len(strategies) - 1) / 2) * width for number in range(len(sizes))]
-            heights = [each.median if each else 0.0 for each in found]
-            down = [each.median - each.low if each else 0.0 for each in found]
-            up = [each.high - each.median if each else 0.0 for each in found]
+            heights = [each["median"] for each in found]
+            down = [each["median"] - each["low"] for each in found]
+            up = [each["high"] - each["median"] for each in found]
             axes.bar(middles, heights, width * 0.92, yerr=[down, up], capsize=2, label=strategy)
         axes.set_xticks(range(len(sizes)), [f"{size:,} rows" for size in sizes])
         axes.yaxis.set_major_formatter("{x:,g}")
@@ -115,9 +114,3 @@ def plot(summary: Summary, figure: str, title: str) -> str:
         image = io.StringIO()
         drawing.savefig(image, format="svg", metadata={"Date": None, "Creator": None})
     return re.sub(r"[ \t]+$", "", image.getvalue(), flags=re.M)
-
-
-def _figure(cell: Cell, name: str) -> Spread | None:
-    spread = getattr(cell, name)
-    assert spread is None or isinstance(spread, Spread)
-    return spread

@@ -1,10 +1,11 @@
-"""The table that is read, and what is kept of its rows: how many, and a checksum that knows no order."""
+"""The table that is read, and what is kept of its rows: their number, and a checksum that ignores their order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from typing import Any
 
 import aioifx
@@ -12,51 +13,43 @@ from aioifx.partitions import Source
 
 Row = tuple[Any, ...]
 
-KEY = "id"
 CREATE = """
     CREATE TABLE {} (
         id INTEGER NOT NULL PRIMARY KEY, amount BIGINT NOT NULL, name VARCHAR(20) NOT NULL,
         ratio FLOAT NOT NULL, day DATE NOT NULL)
 """
-BATCH = 10_000
 _DAYS = [date(2020, 1, 1) + timedelta(days) for days in range(1000)]
 
 
-def table_of(rows: int) -> str:
-    """What the table of so many rows is called."""
-    return f"bulk_read_lab_{rows}"
-
-
 def source_of(rows: int) -> Source:
-    """The table of so many rows, to be read in partitions."""
-    return Source(table_of(rows), KEY)
+    """The table of so many rows."""
+    return Source(f"bulk_read_lab_{rows}", "id")
 
 
 def rows_of(count: int) -> Iterator[Row]:
-    """The rows of the table, the same whenever they are asked for; keys have gaps."""
-    for number in range(count):
-        key = number * 2 + 1
+    """The rows of the table, the same on every call; keys have gaps."""
+    for key in range(1, 2 * count, 2):
         yield key, key * 104_729, f"customer {key % 9973}", key / 8, _DAYS[key % 1000]
 
 
 async def fill(conn: aioifx.Connection, rows: int) -> None:
-    """Make the table anew."""
+    """Create the table, in place of an older one."""
     await drop(conn, rows)
-    await conn.execute(CREATE.format(table_of(rows)))
-    await conn.load(table_of(rows), rows_of(rows))
+    await conn.execute(CREATE.format(source_of(rows).relation))
+    await conn.load(source_of(rows).relation, rows_of(rows))
 
 
 async def drop(conn: aioifx.Connection, rows: int) -> None:
-    """Drop the table, if there is one."""
-    await conn.execute(f"DROP TABLE IF EXISTS {table_of(rows)}")
+    """Drop the table if it exists."""
+    await conn.execute(f"DROP TABLE IF EXISTS {source_of(rows).relation}")
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a reader keeps of the rows that went by.
+    """Number and checksum of rows.
 
-    Python's own hash is the cheapest look at every value there is. Processes agree about it as long as they have the
-    same PYTHONHASHSEED, and no value is None.
+    Python's own hash is the cheapest look at every value. Processes with the same PYTHONHASHSEED compute the same hash,
+    as long as no value is None.
     """
 
     rows: int = 0
@@ -64,22 +57,17 @@ class Tally:
 
     def add(self, block: Sequence[Row]) -> None:
         """Count the rows of *block*."""
-        self.rows += len(block)
-        self.checksum = (self.checksum + sum(map(hash, block))) % 2**64
+        self.join(Tally(len(block), sum(map(hash, block))))
 
     def join(self, other: Tally) -> None:
-        """Count what *other* has counted."""
+        """Count the rows of *other*."""
         self.rows += other.rows
         self.checksum = (self.checksum + other.checksum) % 2**64
 
 
-def tally_of(rows: Iterable[Row]) -> Tally:
-    """Count rows that come from anywhere."""
-    tally, block = Tally(), list[Row]()
-    for row in rows:
-        block.append(row)
-        if len(block) == BATCH:
-            tally.add(block)
-            block.clear()
-    tally.add(block)
+def tally_of(rows: Iterator[Row]) -> Tally:
+    """Count rows from any source."""
+    tally = Tally()
+    while block := list(islice(rows, 10_000)):
+        tally.add(block)
     return tally
