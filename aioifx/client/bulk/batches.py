@@ -64,7 +64,10 @@ class Batches:
             encoded = self._cursor.encode(read, self._count, self._reader.place)
             self._count += len(read)
             self._width = len(encoded) // len(read) + 1 if read else self._width
-            rows += read
+            if rows:
+                rows += read
+            else:
+                rows = read
             pieces.append(encoded)
             size += len(encoded)
             if len(read) < wanted:

@@ -146,10 +146,10 @@ class _Rows(_Values):
         return len(self._peeked[0]) if self._peeked else None
 
     async def read(self, count: int) -> list[Row]:
-        rows, self._peeked = self._peeked, []
-        rows += self._pull(count - len(rows))
+        peeked, self._peeked = self._peeked, []
+        rows = self._pull(count - len(peeked))
         await asyncio.sleep(0)  # let other tasks run
-        return rows
+        return peeked + rows if peeked else rows
 
     def _pull(self, count: int) -> list[Row]:
         """Convert each row to a tuple immediately, since the source may reuse one list for all rows."""
