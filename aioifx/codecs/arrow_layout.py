@@ -1,7 +1,7 @@
 """Python values -> the buffers of Arrow's columnar layout. Never: pyarrow, frames, who reads them.
 
 Invariants:
-1. A value is stored as its codec has decoded it; what Arrow's type cannot hold is a DataError, never something near.
+1. A value is stored as its codec has decoded it. A value that Arrow's type cannot hold raises DataError.
 2. A NULL stores zeros, so equal columns are equal bytes, native or not.
 3. Numbers are in the machine's byte order; validity and booleans are bitmaps, least significant bit first.
 """
@@ -27,14 +27,14 @@ from aioifx.errors import DataError
 from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, Value
 
 Floating: TypeAlias = Literal["float", "text"] | int
-"""What becomes of DECIMAL(p), whose point floats: the nearest double, its text, or so many digits after the point."""
+"""How DECIMAL(p), whose point floats, is stored: as a double, as text, or with this many digits after the point."""
 
 MOST_DIGITS: Final = 38
-"""What a decimal128 holds."""
+"""The digits of a decimal128."""
 
 
 class Layout(IntEnum):
-    """How a column's values lie in memory. `_speedups/column_decoder.pyx` knows the same numbers."""
+    """How the values of a column are stored. `_speedups/column_decoder.pyx` has the same numbers."""
 
     INT16 = 1
     INT32 = 2
@@ -42,15 +42,15 @@ class Layout(IntEnum):
     FLOAT32 = 4
     FLOAT64 = 5
     DECIMAL = 6
-    """16 bytes; *precision* and *scale* say more."""
+    """In 16 bytes, with *precision* and *scale*."""
     DATE = 7
     """Days since 1970, in 4 bytes."""
     TIMESTAMP = 8
-    """Since 1970, in 8 bytes; *scale* digits of a second."""
+    """Time since 1970 in 8 bytes, with *scale* digits of a second."""
     CLOCK = 9
-    """Since midnight, in 4 bytes, with 6 digits of a second in 8."""
+    """Time since midnight in 4 bytes, or in 8 if it has 6 digits of a second."""
     DURATION = 10
-    """In 8 bytes; *scale* digits of a second."""
+    """In 8 bytes, with *scale* digits of a second."""
     BOOL = 11
     """A bitmap."""
     UTF8 = 12
@@ -61,23 +61,23 @@ class Layout(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """One column: how it lies in memory, and how it gets there."""
+    """One column: its layout, and how its values are stored."""
 
     column: Column
-    """With the type that its codec is for; what the server described may be another one, see `fields_for`."""
+    """Its type is that of the codec, which may differ from the described one: see `fields_for`."""
     layout: Layout
     codec: Codec
     store: Callable[[Value], bytes]
-    """A value that is not NULL -> its bytes. Raises DataError for what the layout cannot hold."""
+    """A value other than NULL -> its bytes. Raises DataError for a value that the layout cannot hold."""
     precision: int = 0
     scale: int = 0
     letter: str = ""
-    """How struct packs many values at once."""
+    """The format of struct for many values at once."""
     number: Callable[[Value], int] | None = None
-    """What it packs of a value; None: the value itself."""
+    """The number that struct packs for a value; None: the value itself."""
 
     def stored(self, field: bytes) -> bytes | None:
-        """What the wire carries -> what is stored."""
+        """The bytes to store for a field of a row; None for NULL."""
         value = self.codec.decode(field)
         return None if value is None else self.store(value)
 
@@ -90,7 +90,7 @@ class Field:
 
     @property
     def native(self) -> tuple[Any, ...]:
-        """What `_speedups/column_decoder.pyx` is told of it; the last one is called for whatever it does not know."""
+        """The field for `_speedups/column_decoder.pyx`. The last item decodes fields that are unknown there."""
         codec, exponent, pairs = self.codec, 0, 0
         weights: tuple[int, ...] = ()
         if codec.kind in (Kind.DATETIME, Kind.INTERVAL):
@@ -138,7 +138,7 @@ _LETTERS: Final = {
     Layout.FLOAT32: "f",
     Layout.FLOAT64: "d",
 }
-"""Layouts whose values are numbers as they are, mostly."""
+"""Layouts that struct packs; most values are packed unchanged."""
 
 _EXACT: Final = Context(prec=400, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _EPOCH: Final = dt.datetime(1970, 1, 1)
@@ -249,7 +249,7 @@ _UNITS: Final = {
 
 
 def _pair_weights(qualifier: Qualifier) -> tuple[int, ...]:
-    """What one of each pair of an INTERVAL counts."""
+    """The amount that a unit of each pair of an INTERVAL stands for."""
     weights: list[int] = []
     for unit in qualifier.units:
         if unit == Unit.FRACTION:
@@ -286,9 +286,9 @@ def fields_for(
     padded_varchar: bool = False,
     floating: Floating = "float",
 ) -> tuple[Field, ...]:
-    """The columns of a result as Arrow has them.
+    """The columns of a result in Arrow's layout.
 
-    Opaque types, all but JSON, come as their bytes: no column of Arrow can be text in one row and bytes in another.
+    Opaque types other than JSON are bytes, since a column of Arrow cannot be text in one row and bytes in another.
 
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
@@ -298,7 +298,7 @@ def fields_for(
 
 
 def _plain(sql_type: SqlType) -> SqlType:
-    """What stands for an opaque type to have its bytes: BSON's codec does no more."""
+    """The type itself; for an opaque type that of BSON, whose codec decodes to bytes."""
     opaque = sql_type.kind in (TypeCode.UDTVAR, TypeCode.UDTFIXED, TypeCode.OPAQUE)
     if not opaque or sql_type.extended_name.lower() in ("json", "blob", "clob"):
         return sql_type
@@ -338,7 +338,7 @@ def _decimal_field(column: Column, codec: Codec, floating: Floating) -> Field:
 def _counted_field(
     column: Column, layout: Layout, codec: Codec, number: Callable[[Value], int], scale: int = 0
 ) -> Field:
-    """A field whose values are counts of something, which always fit."""
+    """A field whose values are counts that always fit."""
     letter = "q" if layout == Layout.TIMESTAMP or scale == 6 else "i"
 
     def store(value: Value) -> bytes:

@@ -10,14 +10,14 @@ from typing import Final, TypeAlias
 from aioifx.sqltypes import Value
 
 Decode: TypeAlias = Callable[[bytes], Value]
-"""The whole field, head included -> its value, None for NULL. Raises DataError for bytes that mean nothing."""
+"""The whole field, head included -> its value, None for NULL. Raises DataError for invalid bytes."""
 
 Encode: TypeAlias = Callable[[Value], bytes]
-"""A value, or None for NULL -> the whole field. Raises DataError for what the type cannot hold."""
+"""A value, or None for NULL -> the whole field. Raises DataError for a value that the type cannot hold."""
 
 
 class Kind(IntEnum):
-    """What generated and native code may know of a field; whatever else there is goes through Codec.decode."""
+    """The fields that generated and native code decode; OTHER is decoded by Codec.decode."""
 
     OTHER = 0
     SMALLINT = 1
@@ -35,7 +35,7 @@ class Kind(IntEnum):
     VARCHAR = 13
     LVARCHAR = 14
     INTEGRAL = 15
-    """DECIMAL or MONEY of scale 0 that comes as int."""
+    """DECIMAL or MONEY of scale 0 that is decoded as int."""
 
 
 VARCHAR_HEAD: Final = 1
@@ -50,11 +50,11 @@ class Codec:
     """One column type as a row carries it: how many bytes a field has, and what they mean.
 
     Args:
-        kind:   what generated code may know of it.
-        head:   bytes that tell the size of the rest; 0 for a field of fixed width.
+        kind:   for generated and native code.
+        head:   bytes that give the size of the rest; 0 for a field of fixed width.
         width:  bytes of the whole field when it is fixed; else 0.
-        detail: what *kind* needs to know besides: an encoded length, or whether blanks are stripped.
-        capacity: bytes that a text of varying size may have; 0 for as many as one likes.
+        detail: for *kind*: an encoded length, or whether blanks are stripped.
+        capacity: the most bytes of a text of varying size; 0: no limit.
     """
 
     kind: Kind

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from aioifx.errors import DataError
 
 _BCD: Final = bytes(int(str(pair), 16) for pair in range(100)) + b"\xff" * 156
-"""Pair -> its two digits as a hex byte; any other byte becomes ff, which occurs in no number."""
+"""Pair -> its two digits as a hex byte. Any other byte -> ff, which a number never has."""
 
 _FROM_BCD: Final = bytes(int(f"{byte:02x}") if f"{byte:02x}".isdecimal() else 255 for byte in range(256))
 _NINES: Final = bytes(99 - pair if pair < 100 else 255 for pair in range(256))
@@ -31,7 +31,7 @@ MIN_EXPONENT: Final = -64
 MAX_EXPONENT: Final = 63
 
 MAX_PAIRS: Final = 16
-"""What the vendor's dec_t holds; more is answered with -1226 (observed)."""
+"""The pairs of the vendor's dec_t; servers answer more with -1226 (observed)."""
 
 
 class Number(NamedTuple):
@@ -48,7 +48,7 @@ class Number(NamedTuple):
 
 
 def unpack(data: bytes) -> Number | None:
-    """Bytes -> number, leading and trailing zero pairs kept as they were sent; None for NULL."""
+    """Bytes -> number, with the leading and trailing zero pairs that were sent; None for NULL."""
     if not data.strip(b"\0"):
         return None
     head, pairs = data[0], data[1:]
@@ -64,7 +64,7 @@ def unpack(data: bytes) -> Number | None:
 
 
 def pack(number: Number) -> bytes:
-    """Number -> bytes, every pair kept; as parameters are sent."""
+    """Number -> bytes with every pair, as parameters are sent."""
     negative, exponent, pairs = number
     if not MIN_EXPONENT <= exponent <= MAX_EXPONENT:
         raise DataError("exponent is out of range")

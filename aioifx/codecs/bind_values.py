@@ -6,11 +6,11 @@ Wire:     2 type · [owner · name, each 2 size · bytes · pad, for types above
 Source:   observed: JDBC, binds.json; that servers take it: wire reference, from clients of 12.10 to 15
 
 Invariants:
-1. A value that does not fit is refused here; servers cut text and store NULL for the NULL pattern without a word.
-2. A refusal names Python types and column types, never the value.
+1. A value that does not fit is refused here; servers cut text, and store NULL for the NULL pattern, without an error.
+2. An error names Python types and column types, never the value.
 3. A str is sent as text whatever the target is: the server converts it.
-4. Fraction digits beyond the scale of DECIMAL(p,s) are rounded by the server, as for a literal in SQL. Fields beyond a
-   DATETIME's qualifier are cut off a datetime or time, as JDBC cuts them, and rejected in other classes.
+4. The server rounds fraction digits beyond the scale of DECIMAL(p,s), as for a literal in SQL. Fields beyond a
+   DATETIME's qualifier are cut from a datetime or time, as by JDBC. In any other value they are refused.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ _LONG_PRECISION: Final = 0x1300
 _BOOLEAN_PRECISION: Final = 1
 
 MAX_SHORT_TEXT: Final = 32_767
-"""Longer text goes in LVARCHAR's form, whose size has four bytes (observed: 40,001 bytes, binds.json)."""
+"""Longer text is sent in LVARCHAR's form, whose size has four bytes (observed: 40,001 bytes, binds.json)."""
 
 NULL: Final = _SHORTS.pack(TypeCode.CHAR, -1, 0)
-"""NULL for whatever type (observed: 12.10 to 15)."""
+"""NULL for any type (observed: 12.10 to 15)."""
 
 
 def is_named(code: int) -> bool:
@@ -86,7 +86,7 @@ def is_named(code: int) -> bool:
 
 
 def is_character(sql_type: SqlType) -> bool:
-    """Whether it is a type whose NULL is text that begins with NUL."""
+    """Whether NULL of the type is text that begins with NUL."""
     return sql_type.kind in _CHARACTER
 
 
@@ -148,7 +148,7 @@ def _float(code: int, encode: Encode) -> Binder:
 
     def bind(value: Value) -> bytes:
         if isinstance(value, Decimal):
-            # That the server converts it is assumed; it was observed for other pairs of types.
+            # Assumed: the server converts it, as observed for other pairs of types.
             return _decimal(value)
         return head + encode(value)
 
@@ -160,7 +160,7 @@ def _date(value: Value) -> bytes:
 
 
 def _decimal(value: Value, name: str = "DECIMAL", code: int = TypeCode.DECIMAL) -> bytes:
-    """The digits as they are, zeros after the point included; precision is the scale, for MONEY 0."""
+    """All digits, with zeros after the point. The precision is the scale; for MONEY it is 0."""
     negative, digits, exponent = digits_of(decimal_value(value, name))
     number = number_of(negative, digits, exponent)
     if len(number.pairs) > MAX_PAIRS:
@@ -240,7 +240,7 @@ _TIME_HEAD: Final = _SIZED.pack(TypeCode.DATETIME, 0, _HOUR_TO_SECOND.encoded, 4
 
 
 def _common_datetime(value: dt.datetime, step: int = _FINEST) -> bytes | None:
-    """The short way of _moment for a datetime; None when something is in the way."""
+    """The fast path of _moment for a datetime; None if it does not apply."""
     data = common_moment(value, step)
     return None if data is None else _DATETIME_HEAD + data + b"\0"
 
@@ -268,7 +268,7 @@ def _boolean_name(sql_type: SqlType) -> str:
 
 
 def _owner_of(sql_type: SqlType, name: str) -> str:
-    """The described owner of the type *name*; empty for a DISTINCT type of another name that is sent as it."""
+    """The described owner of the type *name*; empty for a DISTINCT type that is sent as *name*."""
     return sql_type.owner if sql_type.extended_name == name else ""
 
 
@@ -295,12 +295,12 @@ _BY_LENGTH: Final[Mapping[int, Callable[[SqlType], Binder]]] = {
 
 _CHARACTER: Final = (TypeCode.CHAR, TypeCode.NCHAR, TypeCode.VARCHAR, TypeCode.NVARCHAR)
 _SHORT_TEXT_TARGETS: Final = frozenset(range(TypeCode.INT8 + 1)) | {TypeCode.SERIAL8, TypeCode.BOOLEAN}
-"""Targets for which JDBC sends text as type 0. The others get LVARCHAR's form: observed for BIGINT, LVARCHAR, ROW, SET
-and JSON, assumed for BIGSERIAL and other named types."""
+"""Targets for which JDBC sends text as type 0. The others get LVARCHAR's form: observed for
+BIGINT, LVARCHAR, ROW, SET and JSON, assumed for BIGSERIAL and other named types."""
 
 
 def binder_for(sql_type: SqlType | None, code_set: CodeSet, adapt: Adapter = STANDARD) -> Binder:
-    """What encodes the values of one parameter; by the value alone when the server described nothing."""
+    """The encoder of one parameter; without a described type it goes by the value alone."""
     bind_adapted, as_is = _binder_for(sql_type, code_set), adapt.as_is
 
     def bind(value: Value) -> bytes:
@@ -345,10 +345,10 @@ def _only_null(null: bytes, sql_type: SqlType) -> Binder:
 
 
 def _null(sql_type: SqlType) -> bytes:
-    """NULL by the target's type, the client's code where it has one of its own (observed: binds.json, setNull).
+    """NULL for a type, with the code that clients send for it (observed: binds.json, setNull).
 
     Owner and name are those of the description (observed: owners15.json, for opaque types other than BLOB and CLOB,
-    too). That SERIAL goes as INTEGER is assumed.
+    too). Assumed: SERIAL is sent as INTEGER.
     """
     kind = sql_type.kind
     if kind == TypeCode.BOOLEAN:
@@ -375,7 +375,7 @@ def _any_int(value: Value) -> bytes:
 
 
 def _undescribed(code_set: CodeSet) -> Binder:
-    """By Python type. A bool goes as t or f, which servers take (observed); type 45 was seen from JDBC only."""
+    """By Python type. A bool is sent as t or f, which servers accept (observed); only JDBC was seen to send type 45."""
 
     def text(value: Value) -> bytes:
         return _short_text(code_set.encode(value))

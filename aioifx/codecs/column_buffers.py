@@ -21,10 +21,10 @@ from aioifx.codecs.tuple_frames import TUPLE_HEAD
 from aioifx.sqltypes import Row, Value
 
 Buffer: TypeAlias = Any
-"""Bytes, or anything else that has the buffer protocol; before Python 3.12 no type says so."""
+"""An object with the buffer protocol, for which Python has a type since 3.12."""
 
 MOST_BYTES: Final = 2**31 - 1
-"""What the offsets of one text or binary column reach."""
+"""The largest offset in a text or binary column."""
 
 
 class Chunk(NamedTuple):
@@ -32,11 +32,11 @@ class Chunk(NamedTuple):
 
     nulls: int
     validity: Buffer | None
-    """None when nothing is NULL."""
+    """None if there are no NULLs."""
     values: Buffer
     """Values, a bitmap, or offsets."""
     data: Buffer | None
-    """What the offsets lead into."""
+    """The bytes that the offsets point into."""
 
 
 class Block(NamedTuple):
@@ -51,24 +51,24 @@ class Columns(Protocol):
 
     @property
     def rows(self) -> int:
-        """Rows that they have by now."""
+        """Number of rows so far."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Bytes that they have by now."""
+        """Number of bytes so far."""
         ...
 
     def decode(self, data: bytearray, pos: int, end: int) -> int:
-        """Take in whole tuples from *pos* on; return where the first one stands that is not taken in."""
+        """Append whole tuples from *pos* on; returns the position of the first one that was not appended."""
         ...
 
     def append(self, row: tuple[bytes | None, ...], /) -> bool:
-        """Append one row of stored values; False when there is no room for it."""
+        """Append one row of stored values; False if there is no room for it."""
         ...
 
     def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
-        """How many rows, and what belongs into the Chunk of each column; the columns are empty afterwards."""
+        """The number of rows, and the items of each column's Chunk; empties the columns."""
         ...
 
 
@@ -102,7 +102,7 @@ class _ColumnBuffer:
         self.offsets = array("i", (0,)) if self.field.layout >= Layout.UTF8 else None
 
     def stored(self, values: Sequence[Value], has_nulls: bool) -> tuple[bytes, Iterable[int]]:
-        """The bytes of some values, and their sizes where they need offsets."""
+        """The bytes of values, and their sizes if the column has offsets."""
         store, number, letter, zero = self.field.store, self.field.number, self.field.letter, self.zero
         if self._is_text:
             texts = [value or "" for value in values] if has_nulls else values
@@ -133,7 +133,7 @@ class _ColumnBuffer:
 
 
 class PureColumns:
-    """Columns that grow by what the row decoder makes of tuples; `_speedups.column_decoder.Columns` in Python.
+    """`_speedups.column_decoder.Columns` in Python: columns that grow by decoded rows.
 
     Args:     most_bytes: of one column's text or bytes.
     """
@@ -192,7 +192,7 @@ class PureColumns:
         return True
 
     def _has_room(self, parts: Iterable[bytes]) -> bool:
-        """Whether no column with offsets would get longer than they reach; an empty one takes a value of any size."""
+        """Whether each column with offsets stays within *most_bytes*."""
         return all(
             column.offsets is None or len(column.data) + len(part) <= self._most_bytes
             for column, part in zip(self._columns, parts, strict=False)

@@ -1,9 +1,9 @@
-"""A run of tuples -> columns in Arrow's layout, whichever kernel there is. Never: pyarrow, what becomes of the columns.
+"""A run of tuples -> columns in Arrow's layout, native or not. Never: pyarrow, how the columns are used.
 
 Invariants:
 1. A row that the kernel does not handle is decoded by the reference, value by value. Both kernels give the same columns
    and raise the same errors (tested).
-2. A column whose text would get longer than its offsets reach ends the block; the row goes into the next one.
+2. A block ends before the text of a column exceeds its offsets; the row goes into the next block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aioifx.sqltypes import Column, Row
 class ColumnDecoder:
     """Decodes the rows of one result into columns, block by block.
 
-    Args:     strip_char, padded_varchar: as for a RowDecoder. floating: what becomes of DECIMAL(p).
+    Args:     strip_char, padded_varchar: as for a RowDecoder. floating: how DECIMAL(p) is stored.
               most_bytes: of text or bytes in one column of a block.
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
@@ -54,7 +54,7 @@ class ColumnDecoder:
 
     @property
     def rows(self) -> int:
-        """Rows that `take` would give."""
+        """Number of rows that `take` would return."""
         return self._columns.rows + sum(block.rows for block in self._full)
 
     @property
@@ -65,9 +65,9 @@ class ColumnDecoder:
     def __call__(self, data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
         """Decode every whole SQ_TUPLE message from *pos* on and return the position after them.
 
-        *rows* gets something for each row that was decoded: they are counted there.
+        *rows* gets an empty tuple for each decoded row, so that it can be counted.
 
-        Raises:   ProtocolError, DataError: as a RowDecoder; DataError also for what Arrow's type cannot hold.
+        Raises:   ProtocolError, DataError: as a RowDecoder; DataError also for a value that Arrow's type cannot hold.
         """
         columns = self._columns
         while True:
@@ -82,7 +82,7 @@ class ColumnDecoder:
             pos += framed_size(payload)
 
     def _append(self, payload: bytes) -> None:
-        """One row by the reference."""
+        """Append one row, decoded by the reference."""
         row = self._reference.decode_payload(payload)
         stored = tuple(
             None if value is None else _stored(field, value)
@@ -99,7 +99,7 @@ class ColumnDecoder:
         self._full.append(Block(rows, tuple(Chunk(*chunk) for chunk in chunks)))
 
     def take(self) -> list[Block]:
-        """What was decoded since it was last taken, in one block as a rule; none without rows."""
+        """The rows since the last call: usually one block, none without rows."""
         if self._columns.rows:
             self._end_block()
         blocks, self._full = self._full, []

@@ -1,8 +1,8 @@
-"""What users want of values besides their types' own: type codecs, adapters, whole decimals as int. Never: bytes.
+"""Conversions that users choose: type codecs, adapters, whole decimals as int. Never: bytes.
 
 Invariants:
-1. NULL is None and goes past every codec and adapter.
-2. What a user's function raises becomes a DataError that names the function by its type, and no value; it is the cause.
+1. NULL is None. Codecs and adapters never get it.
+2. An exception of a user's function is the cause of a DataError, which names the type of the function and no value.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Value
 
 Convert: TypeAlias = Callable[[Any], Any]
-"""A value -> another; not asked for None."""
+"""A value -> another one; never called with None."""
 
 
 class TypeCodec(NamedTuple):
     """The two functions for the values of one Informix type, as the option *type_codecs* takes them; a named tuple.
 
     Attributes:
-        encoder: a parameter for the type -> a value that the type takes; None leaves parameters alone.
-        decoder: a value of the type, as it comes without this -> what the rows hold; None leaves values alone.
+        encoder: a parameter for the type -> a value that the type accepts. None: parameters are unchanged.
+        decoder: a value of the type, as decoded by default -> the value in rows. None: values are unchanged.
     """
 
     encoder: Convert | None = None
@@ -45,7 +45,7 @@ def _value_of(member: Enum) -> Value:
 ACCEPTED: Final = frozenset(
     (bool, int, float, Decimal, str, bytes, bytearray, date, datetime, time, timedelta, Datetime, IntervalYM)
 )
-"""Classes whose values types take as they are, and those of their subclasses."""
+"""Classes whose values, and those of their subclasses, are encoded without an adapter."""
 
 _STANDARD: Final[Mapping[type[object], Convert | None]] = {
     **dict.fromkeys(ACCEPTED),
@@ -58,11 +58,11 @@ _LONGEST_CHAIN: Final = 4
 
 
 class Adapter:
-    """Makes of a caller's value one that a type takes.
+    """Converts a caller's value to one that a type accepts.
 
     The nearest class in the value's method resolution order decides: an adapter's, or one of ACCEPTED.
 
-    Args:     adapters: by class. encoder: of the type named *name*; it is asked first.
+    Args:     adapters: by class. encoder: of the type named *name*; it is called first.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Adapter:
         """Whether there are no conversions."""
         kinds = ACCEPTED - adapters.keys() if encoder is None else frozenset[type[object]]()
         self.as_is = kinds | {type(None)}
-        """Classes of which values, not those of subclasses, go as they are."""
+        """Classes whose own values, not those of subclasses, are unchanged."""
 
     def __call__(self, value: Value) -> Value:
-        """The value that goes on; an unknown class is for the type to refuse."""
+        """The converted value. A value of an unknown class is unchanged, and the type refuses it."""
         if value is None:
             return None
         if self._encoder is not None:
@@ -122,10 +122,10 @@ def with_adapters(
 
 
 class Conversions:
-    """All that a connection's user wants. Immutable; compared by identity.
+    """The conversions of a connection. Immutable; compared by identity.
 
     Args:     codecs: by the type's name, as `type_name` spells it. adapters: by class.
-              integral_decimals: whether DECIMAL and MONEY of scale 0 come as int.
+              integral_decimals: whether DECIMAL and MONEY of scale 0 are decoded as int.
     """
 
     def __init__(
@@ -145,35 +145,35 @@ class Conversions:
         }
 
     def with_codec(self, name: str, codec: TypeCodec) -> Conversions:
-        """The same with another codec of one type; an empty one takes it away."""
+        """A copy with another codec for one type; an empty codec removes it."""
         codecs = {**self._codecs, name: codec}
         if codec == TypeCodec():
             del codecs[name]
         return Conversions(codecs, self._adapters, integral_decimals=self.integral_decimals)
 
     def adapter_for(self, sql_type: SqlType | None) -> Adapter:
-        """What makes parameters for this type; None where the server told nothing."""
+        """The adapter of parameters of this type; None if the server did not describe it."""
         if not self._codecs or sql_type is None:
             return self._plain
         name = self._name_of(sql_type)
         return self._plain if name is None else self._by_codec[name]
 
     def adapters_for(self, types: Sequence[SqlType | None]) -> Adapters:
-        """Those of several parameters; none at all where each is standard."""
+        """The adapters of several parameters; empty if all are standard."""
         if not self._codecs and self._plain is STANDARD:
             return ()
         adapters = tuple([self.adapter_for(sql_type) for sql_type in types])
         return () if all(adapter.is_standard for adapter in adapters) else adapters
 
     def decoder_for(self, sql_type: SqlType) -> Convert | None:
-        """What makes more of values that are not NULL; None leaves them as they are."""
+        """The user's decoder for a type, called with values other than NULL; None if there is none."""
         if not self._codecs or (name := self._name_of(sql_type)) is None:
             return None
         decoder = self._codecs[name].decoder
         return None if decoder is None else lambda value: _called(decoder, value, "decoder", name)
 
     def _name_of(self, sql_type: SqlType) -> str | None:
-        """The name of its own comes first; a DISTINCT type is its base type, too."""
+        """The name under which the type has a codec: its own, else that of its base type."""
         names = sql_type.extended_name.lower(), _CODE_NAMES.get(sql_type.kind, "")
         return next((name for name in names if name in self._codecs), None)
 
@@ -181,7 +181,7 @@ class Conversions:
 _CODE_NAMES: Final = {int(code): code.name.lower() for code in TypeCode}
 
 PLAIN: Final = Conversions()
-"""What this package does by itself, below its connections."""
+"""The conversions of a connection without options."""
 
 
 _SYNONYMS: Final = {
@@ -197,7 +197,7 @@ _NAME: Final = re.compile(r"[^\W\d][\w$]*")
 
 
 def type_name(name: object, option: str) -> str:
-    """The name of a type as descriptions spell it; SQL's synonyms are known.
+    """The name of a type as in descriptions; accepts SQL's synonyms.
 
     Raises:   InterfaceError: begins with *option*; it is not a name.
     """

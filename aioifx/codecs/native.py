@@ -1,4 +1,4 @@
-"""The native seam: native functions where they are built, else ours; chosen once, at import. Never: how they work."""
+"""The choice between native and Python functions, made once, at import. Never: how they work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SWITCH: Final = "AIOIFX_SPEEDUPS"
 
 
 def _native_is_here() -> bool:
-    """Whether all parts of the kernel are built, and wanted."""
+    """Whether the kernel is built and not switched off."""
     if os.environ.get(SWITCH) == "0":
         return False
     try:
@@ -38,9 +38,9 @@ def _native_is_here() -> bool:
 
 
 MOST_COMPILED: Final = 500
-"""Columns or parameters that a function is compiled for. To compile one for 32,767 takes seconds."""
+"""The most columns or parameters of a compiled function. Compiling one for 32,767 takes seconds."""
 MOST_NATIVE: Final = 8_000
-"""Parameters that a native encoder is made for. To make one takes about 2 microseconds for each."""
+"""The most parameters of a native encoder. Making one takes about 2 microseconds for each."""
 
 NATIVE: Final = _native_is_here()
 
@@ -66,14 +66,14 @@ def pure_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row]
 
 
 make_decoder: Final = native_decoder if NATIVE else pure_decoder
-"""What decodes rows of these codecs into tuples, or into a subclass of tuple that adds nothing but methods.
+"""Makes the function that decodes rows of these codecs into tuples, or into a subclass that adds only methods.
 
-It falls back to `rows.RowDecoder` for other rows.
+It stops before a row that needs `rows.RowDecoder`.
 """
 
 
 EncodeRows: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], bytes | bytearray]
-"""Rows -> all of them, one after the other, each padded to even; the callable encodes other rows."""
+"""Rows -> their bytes, each padded to even; the callable encodes rows that need the reference."""
 
 
 def native_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
@@ -101,9 +101,9 @@ def pure_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | 
 
 
 make_row_encoder: Final = native_row_encoder if NATIVE else pure_row_encoder
-"""What encodes rows of these codecs, each with *frame* in front, or bare.
+"""Makes the function that encodes rows of these codecs, each after its *frame*, or bare.
 
-It falls back to `rows.RowEncoder` for other rows.
+Other rows are encoded by `rows.RowEncoder`.
 """
 
 
@@ -134,17 +134,16 @@ def pure_encoder(
 
 
 def _take_none(rows: Iterator[Sequence[Value]], data: bytearray, limit: int) -> EncodeResult:
-    """Every execution is the reference's."""
+    """Leave every execution to the reference."""
     row = next(rows, None)
     return 0, None if row is None else (row,)
 
 
 make_encoder: Final = native_encoder if NATIVE else pure_encoder
-"""What encodes executions of a statement whose parameters have these types; each begins with *head*, ends with *tail*.
+"""Makes the encoder of a statement's executions, by the types of its parameters.
 
-*adapters* has one for each parameter, or none.
-
-It falls back to `params.ParamEncoder` for other rows.
+Each execution begins with *head* and ends with *tail*. *adapters* has one for each parameter, or none.
+It stops at a row that needs `params.ParamEncoder`.
 """
 
 
@@ -166,9 +165,9 @@ def pure_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = M
 
 
 make_columns: Final = native_columns if NATIVE else pure_columns
-"""Columns that grow by whole tuples, *most_bytes* of text or bytes in each at most.
+"""Makes columns that grow by whole tuples, each with at most *most_bytes* of text or bytes.
 
-They fall back to `columns.ColumnDecoder` for other rows.
+They stop before a row that needs `columns.ColumnDecoder`.
 """
 
 
@@ -194,7 +193,7 @@ def pure_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, li
 
 
 make_fast_reader: Final = native_fast_reader if NATIVE else pure_fast_reader
-"""What takes usual replies in one go, their tuples decoded, if they have no more bytes than *limit*.
+"""Makes the function that reads a common reply of at most *limit* bytes at once, and decodes its tuples.
 
-It leaves to `wire.replies.read_reply` what is of another form, or not wholly here.
+Replies that are incomplete or of another form are left to `wire.replies.read_reply`.
 """

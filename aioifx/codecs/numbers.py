@@ -28,10 +28,10 @@ def is_truth(value: Value) -> bool:
 
 
 def plain_number(value: Value) -> int | float | None:
-    """The bool, int or float that says the same as a number of another class; None where there is none.
+    """The bool, int or float that equals a number of another class; None if there is none.
 
-    By the protocols of numbers: ``__index__``, and ``__float__`` of what is registered as numbers.Real. numpy's
-    scalars have them, and fractions.Fraction.
+    By the protocols of numbers: ``__index__``, and ``__float__`` of a numbers.Real. numpy's scalars and
+    fractions.Fraction have them.
     """
     try:
         return operator.index(value)
@@ -52,7 +52,7 @@ def plain_number(value: Value) -> int | float | None:
 # --- integers -------------------------------------------------------------------------------------------------------
 
 _MOST_DIGITS: Final = 40
-"""More than any integer type has: a Decimal with more is not written out to see that it does not fit."""
+"""More than any integer type has; a Decimal with more is refused without a conversion."""
 
 
 def integer_value(value: Value, name: str, limit: int) -> int:
@@ -132,7 +132,7 @@ INT8: Final = Codec(Kind.INT8, 0, 10, decode_int8, encode_int8)
 
 
 def float_value(value: Value, name: str) -> float:
-    """*value* as a float that says the same."""
+    """*value* as a float that equals it."""
     if isinstance(value, float):
         return value
     if not isinstance(value, int):
@@ -150,8 +150,8 @@ def float_value(value: Value, name: str) -> float:
 
 def _float(kind: Kind, name: str, form: str) -> Codec:
     packing = Struct(form)
-    # All ones and nothing else: any other NaN is a value (documented: risnull). That a server stores it, or an
-    # infinity, is assumed: no client was seen to send one.
+    # Only all ones: any other NaN is a value (documented: risnull). Assumed: a server stores it, or an infinity; no
+    # client was seen to send one.
     null = b"\xff" * packing.size
 
     def decode(field: bytes) -> float | None:
@@ -187,7 +187,7 @@ _WRITTEN_OUT: Final = 32
 
 
 def decimal_value(value: Value, name: str) -> Decimal:
-    """*value* as a finite Decimal; a float by its shortest spelling."""
+    """*value* as a finite Decimal; a float by its repr."""
     if not isinstance(value, (Decimal, float, int)):
         kind, value = type(value).__name__, plain_number(value)
         if value is None:
@@ -211,8 +211,8 @@ def digits_of(value: Decimal) -> tuple[bool, str, int]:
         assert isinstance(exponent, int)  # finite
         return bool(sign), "".join(map(str, digits)), exponent
     negative = text[0] == "-"
-    whole, _, behind = text[negative:].partition(".")
-    return negative, whole + behind, -len(behind)
+    whole, _, fraction = text[negative:].partition(".")
+    return negative, whole + fraction, -len(fraction)
 
 
 def number_of(negative: bool, digits: str, exponent: int) -> Number:
@@ -249,8 +249,8 @@ def decimal_width(length: int) -> int:
 def decimal(sql_type: SqlType) -> Codec:
     """The codec of DECIMAL(p,s), DECIMAL(p) and MONEY.
 
-    A value with more digits is rounded half up, as JDBC rounds what it reads (observed: tuples.json). That a server
-    does so too is assumed; an INSERT of 1.005 into DECIMAL(10,2) would prove it.
+    A value with more digits is rounded half up, as JDBC rounds what it reads (observed: tuples.json). Assumed: a server
+    does the same; an INSERT of 1.005 into DECIMAL(10,2) would prove it.
     """
     length, name = sql_type.length, str(sql_type)
     precision, scale, width = length >> 8, length & 0xFF, decimal_width(length)
@@ -291,16 +291,18 @@ def integral(codec: Codec) -> Codec:
 
 
 def _decimal_decoder(scale: int, width: int) -> Decode:
-    """The usual numbers by their digits as text, with an exponent after them; the rest by way of decimal_of."""
+    """Decodes common numbers from their digits as text, with an exponent; others by decimal_of."""
     number_from = _EXACT.create_decimal  # the caller's own context may let malformed text pass as NaN
     floating = scale == FLOATING_SCALE
     known = {bytes(width): None, b"\x80".ljust(width, b"\0"): Decimal((0, (0,), 0 if floating else -scale))}
     cuts = {} if floating else _cuts(scale, width)
     points = {head: 2 * pairs for pairs in range(-64, width) for head in (0xC0 + pairs, 0x3F - pairs)}
-    behind = "" if floating else f"E-{scale}"
+    exponent = "" if floating else f"E-{scale}"
     # Digits after the point, negative when zeros were left out before it -> what to write after them.
     suffixes = {
-        count: f"E-{count}" if floating and count > 0 else "0" * ((0 if floating else scale) - count) + behind
+        count: f"E-{count}"
+        if floating and count > 0
+        else "0" * ((0 if floating else scale) - count) + exponent
         for count in range(-2 * width, 2 * (width + 64) if floating else scale + 1)
     }
 
@@ -310,7 +312,7 @@ def _decimal_decoder(scale: int, width: int) -> Decode:
             if (cut := cuts.get(head)) is not None:
                 digits = field.translate(BCD).hex()
                 if digits[cut[1]] == cut[2]:
-                    return number_from(digits[cut[0]] + behind)
+                    return number_from(digits[cut[0]] + exponent)
             elif field in known:
                 return known[field]
             elif head in points:
@@ -326,7 +328,7 @@ def _decimal_decoder(scale: int, width: int) -> Decode:
 
 
 def _cuts(scale: int, width: int) -> dict[int, tuple[slice, slice, str]]:
-    """Head of a positive number -> its digits, those after them, and what these must be; the head is digits, too."""
+    """Head of a positive number -> slice of its digits, slice of the zeros after them, the zeros; the head counts."""
     count = 2 * (width - 1)
     ends = {0xC0 + pairs: 2 * pairs + scale for pairs in range(width) if 0 < 2 * pairs + scale <= count}
     return {
@@ -361,7 +363,7 @@ def decode_boolean(field: bytes) -> bool | None:
 
 
 def truth_value(value: Value) -> bool:
-    """*value* as a bool; a number is none."""
+    """*value* as a bool; a number is refused."""
     if isinstance(value, bool) or is_truth(value):
         return bool(value)
     raise DataError(f"BOOLEAN does not accept {type(value).__name__}")

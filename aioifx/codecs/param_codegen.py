@@ -3,9 +3,8 @@
 Invariants:
 1. Generated code never explains. It stops at a row that it does not handle and returns that row; codecs/params.py, the
    reference, encodes it or raises. The two agree on every row (tested).
-2. A shape is the classes of a row's values. A row with at most one field of variable size is one struct call. Its
-   constant parts are bytes in that call, so a NULL costs nothing. Runs are made of one shape; single rows of others
-   may be in between.
+2. A shape is the classes of a row's values. A row with at most one field of variable size is one struct call. Constant
+   bytes are part of it, so a NULL costs nothing. A run has rows of one shape; single rows of others may be among them.
 3. A row is in the buffer as a whole, or not at all.
 """
 
@@ -32,27 +31,28 @@ EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]
 """How many rows were encoded, and the next one if the reference must encode it."""
 
 EncodeRun: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], EncodeResult]
-"""Rows become ``head · entries · tail`` in the buffer, one by one. It ends when the buffer has reached the limit, a row
-needs the reference, or there are no more. No row is read before there is room for it. The iterator's errors
-propagate."""
+"""Appends ``head · entries · tail`` to the buffer for each row.
+
+It stops when the buffer has as many bytes as the limit, at a row that needs the reference, and at the end. No row is
+read before there is room for it. Errors of the iterator propagate."""
 
 Shape: TypeAlias = tuple[type[object], ...]
 
 WORTHWHILE: Final = 100
-"""Rows of one shape; the reference needs about as long for them as compiling takes."""
+"""Rows of one shape that the reference encodes in about the time that compiling takes."""
 
 MAX_SHAPES: Final = 64
-"""Compiled for one list of parameters."""
+"""The most shapes that are compiled for one list of parameters."""
 
 MAX_SEEN: Final = 1024
-"""Counted for it."""
+"""The most shapes that are counted for it."""
 
 _MAX_SIZES: Final = 1024
-"""Of one field, whose struct calls are kept."""
+"""The most sizes of one field whose struct calls are cached."""
 
 
 class _BySize(dict[int, Callable[..., bytes]]):
-    """The struct calls of a stretch with one variable field in it, by that field's size."""
+    """The struct calls of a stretch with one variable field, by the size of that field."""
 
     __slots__ = ("_prefix", "_suffix")
 
@@ -72,7 +72,7 @@ _AS_TUPLES: Final[list[object]] = [getattr(tuple, name) for name in _WALK]
 
 
 def _is_plain(kind: type[object]) -> bool:
-    """Whether rows of a class are lists or tuples, or tuples with more to them, such as records."""
+    """Whether rows of a class are lists, tuples, or subclasses of tuple that iterate as it does, such as records."""
     if kind is tuple or kind is list:
         return True
     walk = [getattr(kind, name, None) for name in _WALK]
@@ -93,7 +93,7 @@ _NUMBER_HEAD: Final = struct.Struct(">4shH")
 
 
 def _number(rule: PackRule) -> Binder:
-    """The reference's work on a number without exponent that is not zero, by cutting its digits as text."""
+    """A binder that is fast for numbers without exponent other than zero, from their digits as text."""
     head, limit, bind, pack_head = rule.head, rule.limit, rule.bind, _NUMBER_HEAD.pack
     is_money = head[1] == TypeCode.MONEY
 
@@ -114,7 +114,7 @@ def _number(rule: PackRule) -> Binder:
     def checked(value: Value) -> bytes:
         try:
             return entry(value)
-        except ValueError:  # an exponent, or no number at all
+        except ValueError:  # an exponent, or not a number
             return bind(value)
 
     return checked
@@ -131,7 +131,7 @@ _STRUCT_FORMATS: Final = {
 
 
 class _ShapeCompiler:
-    """The function of one shape, still without head and tail.
+    """The function of one shape, without head and tail.
 
     It is collected piece by piece: constant bytes, fixed fields, variable fields; a stretch ends before its
     second variable field.
@@ -163,7 +163,7 @@ class _ShapeCompiler:
     ) -> tuple[EncodeRun, Callable[..., bytes]]:
         """The functions for runs and for single rows, with the bytes that executions begin and end with.
 
-        Args:     packs: those for single rows of other shapes, which a run calls for a row that is unlike its own.
+        Args:     packs: the functions for single rows, by shape; a run calls them for rows of another shape.
         """
         constants = [*self._constants]
         constants[0] = head + constants[0]
@@ -304,7 +304,7 @@ class _ShapeCompiler:
 
 
 class _ShapeCache:
-    """What was compiled for one list of parameters."""
+    """The functions that were compiled for one list of parameters."""
 
     __slots__ = ("_code_set", "_pairs", "_seen", "found")
 
@@ -315,14 +315,14 @@ class _ShapeCache:
         self.found: dict[Shape, _ShapeCompiler] = {}
 
     def find(self, shape: Shape, eager: bool) -> _ShapeCompiler | None:
-        """The template of a shape that has come often enough, or will."""
+        """The compiler of a shape that is frequent, or is expected to be; else None."""
         compiler = self.found.get(shape)
         if compiler is not None or len(self.found) >= MAX_SHAPES:
             return compiler
         seen = self._seen.pop(shape, 0)
         if seen < WORTHWHILE and not eager:
             if len(self._seen) >= MAX_SEEN:
-                self._seen.clear()  # with so many, hardly one of them is frequent
+                self._seen.clear()  # with so many, few are frequent
             self._seen[shape] = seen + 1
             return None
         pairs = zip(self._pairs, shape, strict=True)
@@ -376,13 +376,13 @@ class GeneratedParamEncoder:
         return total, left
 
     def _run_for(self, row: tuple[Value, ...], more: int) -> EncodeRun | None:
-        """What encodes rows of this one's shape; None where nothing does, or not yet."""
+        """The function for rows of the shape of *row*; None if there is none yet."""
         if not _is_plain(type(row)) or len(row) != self._count:
             return None
         shape = tuple(map(type, row))
         run = self._runs.get(shape)
         if run is None:
-            # The more shapes there are, the less is it to be hoped that the rows to come have this one.
+            # The more shapes there are, the fewer of the next rows are likely to have this one.
             compiler = self._shapes.find(shape, more >> len(self._runs) >= WORTHWHILE)
             if compiler is not None:
                 run, self._packs[shape] = compiler.compiled(self._head, self._tail, self._packs)

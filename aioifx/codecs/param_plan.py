@@ -1,6 +1,6 @@
-"""How the usual classes of Python are packed for one parameter: what both packers work from. Never: a byte order.
+"""How values of common classes are encoded for one parameter, generated or native. Never: a byte order.
 
-Nothing is stated twice: what never changes in an entry is cut from what its binder, the reference, makes of a sample.
+The constant bytes of an entry are cut from an entry that its binder, the reference, makes for a sample.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from aioifx.sqltypes import SqlType, TypeCode, Unit
 
 
 class PackOp(IntEnum):
-    """What becomes of a value. `_speedups/param_encoder.pyx` knows the same numbers."""
+    """How a value is encoded. `_speedups/param_encoder.pyx` has the same numbers."""
 
     OTHER = 0
-    """Its binder's work."""
+    """By its binder."""
     CONSTANT = 1
-    """Nothing: the head is all there is."""
+    """The head alone."""
     SMALL = 2
-    """An int of two bytes, *limit* and above refused, and -limit and below."""
+    """An int in two bytes, less than *limit* and greater than -limit."""
     INT = 3
     """The same with four bytes."""
     LONG = 4
@@ -40,7 +40,7 @@ class PackOp(IntEnum):
     SINGLE = 7
     """The same with four bytes."""
     WHOLE = 8
-    """An int less than *limit* either way, as a double."""
+    """An int less than *limit* and greater than -limit, as a double."""
     DAY = 9
     """A date: days since DATE's day 0."""
     MOMENT = 10
@@ -48,7 +48,7 @@ class PackOp(IntEnum):
     CLOCK = 11
     """A naive time without microseconds, in four bytes."""
     TRUTH = 12
-    """Nothing: the head for True, *other* for False."""
+    """The head for True, *other* for False."""
     SHORT_TEXT = 13
     """A str of *limit* bytes at most: 2 size · bytes · pad to even."""
     LONG_TEXT = 14
@@ -64,7 +64,7 @@ class PackRule(NamedTuple):
     bind: Binder
     """The reference."""
     head: bytes = b""
-    """What the entry begins with, whatever the value is."""
+    """The first bytes of each entry."""
     other: bytes = b""
     limit: int = 0
     refuses_nul: bool = False
@@ -72,7 +72,7 @@ class PackRule(NamedTuple):
 
 
 class PackRules(NamedTuple):
-    """How one parameter is packed."""
+    """How one parameter is encoded."""
 
     by_class: Mapping[type[object], PackRule]
     rest: PackRule
@@ -176,7 +176,7 @@ _BY_TYPE: Final[Mapping[int, _ByType]] = {
 
 @lru_cache(maxsize=1024)
 def rules_for(sql_type: SqlType | None, code_set: CodeSet, adapter: Adapter = STANDARD) -> PackRules:
-    """How one parameter is packed, from the type that the server described for it; None where it told nothing."""
+    """How one parameter is encoded, by its described type; None if the server did not describe it."""
     bind = binder_for(sql_type, code_set)
     by_class: dict[type[object], PackRule] = {type(None): PackRule(PackOp.CONSTANT, bind, bind(None))}
     if sql_type is None:
@@ -206,7 +206,7 @@ def _text(sql_type: SqlType | None, bind: Binder) -> PackRule:
 
 
 def _undescribed(bind: Binder) -> Mapping[type[object], PackRule]:
-    """By the value's class; an int that INTEGER does not hold goes as something else."""
+    """By the class of the value; an int that does not fit INTEGER is left to the binder."""
     return {
         int: PackRule(PackOp.INT, bind, bind(0)[:_SHORTEST], limit=1 << 31),
         bool: PackRule(PackOp.TRUTH, bind, bind(True), bind(False)),

@@ -23,7 +23,7 @@ from aioifx.wire.opcodes import MAX_COLUMNS
 class ParamEncoder:
     """Encodes the parameters of one statement; made once for the types that the server described.
 
-    Args:     types: one for each parameter; None where the server told nothing.
+    Args:     types: one for each parameter; None if the server did not describe it.
               adapters: one for each, or none.
     """
 
@@ -76,8 +76,8 @@ def decode_bind(
 ) -> tuple[SqlType, Value]:
     """One entry of SQ_BIND -> the type it was sent as, and its value.
 
-    Args:     precision: signed. data: the value without its size in front and without its pad.
-    Raises:   DataError: the bytes mean nothing. NotSupportedError: the content of a large object, a column default.
+    Args:     precision: signed. data: the value without its size and its pad.
+    Raises:   DataError: the bytes are invalid. NotSupportedError: the content of a large object, a column default.
               ProtocolError: the data's size is not its type's.
     """
     value = decode_value(code, indicator, precision, data, code_set)
@@ -89,7 +89,7 @@ def decode_bind(
 
 
 def decode_value(code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet) -> Value:
-    """The value alone, for callers that convert it to another type anyway; see `decode_bind`."""
+    """The value alone, for callers that convert it; see `decode_bind`."""
     if indicator == -1:
         return None
     if indicator != 0:

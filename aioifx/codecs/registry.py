@@ -97,7 +97,7 @@ def codecs_for(
     padded_varchar: bool = False,
     conversions: Conversions = PLAIN,
 ) -> tuple[Codec, ...]:
-    """The codecs of a row's columns, which decode what *conversions* want.
+    """The codecs of a row's columns, with *conversions* applied.
 
     Raises:   NotSupportedError: names the column and its type.
     """

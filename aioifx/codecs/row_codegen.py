@@ -4,7 +4,7 @@ Invariants:
 1. Generated code never explains. It stops at a row that it does not handle, and codecs/rows.py gives that row to the
    reference, which decodes it or raises.
 2. Fields of fixed width that follow each other are one struct call, which also reads the next field's head.
-3. Offsets only grow, so one comparison at the end of a row proves that no field reached beyond it.
+3. Offsets only grow, so one comparison at the end of a row proves that every field was within it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from aioifx.sqltypes import Qualifier, Row, SqlType, TypeCode, Unit, Value, date
 DecodeRun: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
 """Buffer, position, end, rows -> the position after the last message that was decoded; a row was appended for each.
 
-It stops, without an error, before a message that is not SQ_TUPLE or incomplete, or needs the reference.
+It stops, without an error, before a message that is not SQ_TUPLE, is incomplete or needs the reference.
 """
 
 DecodeWindow: TypeAlias = Callable[..., int]
 """A window that begins with a tuple, rows, their class -> how many bytes of the window were decoded."""
 
 EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
-"""Rows -> pieces of them, frames included; the callable encodes rows that it does not handle."""
+"""Rows -> their bytes in pieces, frames included; the callable encodes rows that need the reference."""
 
 FALLBACK_ERRORS: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
 
@@ -44,7 +44,7 @@ _WIDEST_WINDOW: Final = 512 * 1024
 
 
 class _Cache(dict[Any, Any]):
-    """A function remembered for its first so many arguments."""
+    """The results of a function, cached for its first arguments."""
 
     __slots__ = ("make",)
 
@@ -72,7 +72,7 @@ _FORMATS: Final = {
 _DATES: Final = _Cache(date_of, {-(1 << 31): None})
 _YEARS: Final = {high << 8 | low: high * 100 + low for high in range(100) for low in range(100)}
 
-# A BOOLEAN with its envelope; NULL is a byte shorter, and whatever follows it is taken along.
+# A BOOLEAN with its envelope. NULL is a byte shorter, so its key includes the byte after it.
 _BOOLEANS: Final = {
     **{b"\0\0\0\0\1%c" % letter: True for letter in b"tT\1"},
     **{b"\0\0\0\0\1%c" % letter: False for letter in b"fF\0"},
@@ -82,7 +82,7 @@ _BOOLEANS: Final = {
 
 
 def _clock(number: int) -> dt.time | None:
-    """The four bytes of a DATETIME HOUR TO SECOND; times of a column are few, and many of its rows."""
+    """The four bytes of a DATETIME HOUR TO SECOND; a column has few different times."""
     if number >> 24 == _CLOCK_HEAD:
         return dt.time(number >> 16 & 0xFF, number >> 8 & 0xFF, number & 0xFF)
     value: dt.time | None = _decode_clock(number.to_bytes(4, "big"))
@@ -101,7 +101,7 @@ _CLOCKS: Final = _Cache(_clock, {})
 class _Decoder:
     """Collects the lines of one decoding function.
 
-    A *run* is a stretch of fixed fields; `base` is the expression of its first offset, `at` how far into it we are.
+    A *run* is a stretch of fixed fields; `base` is the expression of its first offset, `at` the offset within it.
     """
 
     def __init__(self, codecs: Sequence[Codec], code_set: CodeSet, *, plain: bool) -> None:
@@ -218,7 +218,7 @@ class _Decoder:
         return f"None if not v{index} else {common}"
 
     def _moment(self, index: int, codec: Codec, start: str, stop: str) -> str:
-        """DATETIME: the two usual families inline, unless leading pairs were left out; the rest by its codec."""
+        """DATETIME: two common families inline, unless leading pairs were left out; others by the codec."""
         qualifier = Qualifier.from_encoded(codec.detail)
         self.names[f"decode{index}"] = codec.decode
         inline = {Unit.YEAR: ("datetime", "H"), Unit.HOUR: ("time", "B")}.get(qualifier.first)
@@ -306,7 +306,7 @@ def _refuse(value: Value) -> Value:
 
 
 def _checked_nan(value: Value) -> float:
-    """A float by another class, or a NaN: it may go as it is unless it is the NULL pattern, which FLOAT refuses."""
+    """A float of another class, or a NaN; FLOAT refuses the NULL pattern."""
     FLOAT.encode(value)
     return float(value)
 
@@ -408,7 +408,7 @@ def decode_run_for(codecs: tuple[Codec, ...], code_set: CodeSet, *, plain: bool 
 
 
 def make_decoder(codecs: tuple[Codec, ...], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
-    """The decoder in Python: copies of the buffer, window by window, for a function that was compiled for the shape."""
+    """The decoder in Python: a function compiled for the shape decodes copies of the buffer, window by window."""
     decode = decode_run_for(codecs, code_set, plain=row_type is tuple)
 
     def run(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:

@@ -6,9 +6,9 @@ Source:   observed, gbase8s_messages.json, tuple_payloads.json
 Invariants:
 1. A function made for the shape, native or generated, decodes common values; any other row is decoded by
    the reference, which decodes it or raises. All agree on every row (tested).
-2. A row whose fields do not end where its frame ends is a ProtocolError: nothing after it can be trusted.
-3. A value that cannot be decoded is a DataError, and the stream is intact. The caller may go on from its position
-   before the call, skipping whole messages by their sizes. Rows decoded before that one are in the list.
+2. A row whose fields do not end where its frame ends raises ProtocolError: nothing after it can be trusted.
+3. An invalid value raises DataError, and the stream is intact: from the position before the call, the caller can skip
+   whole messages by their sizes. Rows decoded before that one are in the list.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FieldPlan(NamedTuple):
 
     @property
     def head(self) -> int:
-        """Bytes that tell the size of the rest."""
+        """Bytes that give the size of the rest."""
         return self.codec.head
 
     @property
@@ -98,10 +98,10 @@ def _decode_fields(payload: bytes, plans: Sequence[FieldPlan]) -> Row:
 class RowDecoder:
     """Decodes the rows of one result; made once for its columns.
 
-    Args:     strip_char: trailing blanks of CHAR and NCHAR are the server's padding and go.
+    Args:     strip_char: trailing blanks of CHAR and NCHAR, the server's padding, are removed.
               padded_varchar: VARCHAR travels at its full width, because capability 13 is not in force.
-              row_type: what a row is: tuple, or a subclass of it that adds nothing but methods.
-              conversions: what else becomes of values.
+              row_type: the class of rows: tuple, or a subclass that adds only methods.
+              conversions: the user's.
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
 
@@ -144,7 +144,7 @@ class RowDecoder:
             pos += framed_size(payload)
 
     def fast_run(self) -> DecodeRun:
-        """Decodes common rows, and stops before any other."""
+        """The function that decodes common rows, and stops before any other."""
         if self._run is None:
             self._run = make_decoder(self._codecs, self.code_set, self.row_type)
         return self._run
@@ -215,7 +215,7 @@ class RowEncoder:
 
 
 def _adapted(codec: Codec, adapt: Adapter) -> Codec:
-    """The codec as one that the kernel knows nothing of, so that every value is adapted."""
+    """The codec as one of an unknown kind, so that every value is adapted."""
     encode = codec.encode
 
     def encode_adapted(value: Value) -> bytes:

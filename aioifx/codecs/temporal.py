@@ -71,7 +71,7 @@ _FRACTION_PAIRS: Final = 3
 def qualifier_of(sql_type: SqlType) -> Qualifier:
     """The qualifier of a DATETIME or INTERVAL, digits checked.
 
-    Raises:   NotSupportedError: the server describes what is none.
+    Raises:   NotSupportedError: the described qualifier is invalid.
     """
     try:
         qualifier = Qualifier.from_encoded(sql_type.length)
@@ -96,16 +96,14 @@ def highest_pair(qualifier: Qualifier) -> int:
 
 def pair_count(qualifier: Qualifier) -> int:
     """How many pairs a value has when none is left out."""
-    behind = (qualifier.scale + 1) // 2
-    return (
-        highest_pair(qualifier) + behind
-        if behind
-        else highest_pair(qualifier) - _POSITION[qualifier.last] + 1
-    )
+    fraction = (qualifier.scale + 1) // 2
+    if fraction:
+        return highest_pair(qualifier) + fraction
+    return highest_pair(qualifier) - _POSITION[qualifier.last] + 1
 
 
 def _spread(data: bytes, qualifier: Qualifier, name: str) -> tuple[bool, bytes] | None:
-    """Sign and all pairs of the qualifier, those restored that the sender left out; None for NULL."""
+    """Sign and all pairs of the qualifier, with those that the sender left out; None for NULL."""
     number = unpack(data)
     if number is None:
         return None
@@ -166,11 +164,11 @@ def datetime_fields(value: Value) -> dict[Unit, int]:
 def fitted_fields(value: Value, qualifier: Qualifier) -> dict[Unit, int]:
     """The fields of a value for a DATETIME of *qualifier*.
 
-    Of a datetime or time, what is finer than the qualifier is cut, digits of a fraction included; what is coarser
-    stays. Of a date or Datetime nothing is lost, but digits of a fraction.
+    Fields of a datetime or time that are finer than the qualifier are cut, digits of a fraction included; coarser
+    ones stay. A date or Datetime loses nothing but digits of a fraction.
 
-    Source:   observed: JDBC, binds.json, setTimestamp -> dt_y_d, dt_y_mo, dt_y_y, dt_y_h, dt_h_s, dt_mo_d. That a time
-              is cut here, which JDBC leaves to the server (setTime -> dt_h_mi), makes no difference to what is stored.
+    Source:   observed: JDBC, binds.json, setTimestamp -> dt_y_d, dt_y_mo, dt_y_y, dt_y_h, dt_h_s, dt_mo_d. JDBC
+              leaves the cut of a time to the server (setTime -> dt_h_mi); the stored value is the same.
     """
     fields = datetime_fields(value)
     is_moment = isinstance(value, (dt.datetime, dt.time))
@@ -214,7 +212,7 @@ def common_step(qualifier: Qualifier, first: Unit = Unit.YEAR) -> int:
 def common_moment(value: dt.datetime, step: int) -> bytes | None:
     """A naive datetime in YEAR TO FRACTION(5), all pairs kept, cut to *step* microseconds; None when it is aware.
 
-    The short way for what most DATETIMEs are; `datetime_number` gives the same, five times slower (measured).
+    The fast path for most DATETIMEs; `datetime_number` returns the same, five times slower (measured).
     """
     if value.tzinfo is not None:
         return None
@@ -369,7 +367,7 @@ def interval_decoder(sql_type: SqlType) -> Decode:
         try:
             return dt.timedelta(microseconds=amount)
         except OverflowError:
-            raise DataError(f"{name} that no timedelta holds") from None
+            raise DataError(f"{name} outside the range of timedelta") from None
 
     return decode
 

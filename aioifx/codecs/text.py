@@ -86,8 +86,8 @@ class CodeSet:
     """The code set of a locale: how text looks in bytes.
 
     *errors* is one of Python's names ("strict", "replace", "backslashreplace", "surrogateescape", "ignore") and says
-    what becomes of bytes that are no text. Writing is strict whatever it says, so that nothing is lost silently;
-    only "surrogateescape", which loses nothing, works in both directions.
+    how invalid bytes are decoded. Encoding is strict regardless, so that nothing is lost silently. Only
+    "surrogateescape", which loses nothing, works in both directions.
     """
 
     name: str
@@ -96,7 +96,7 @@ class CodeSet:
 
     @property
     def keeps_ascii(self) -> bool:
-        """Whether bytes below 80 are the ASCII characters wherever they begin a character."""
+        """Whether bytes below 0x80 are ASCII characters where they begin a character."""
         ascii = bytes(range(128))
         return ascii.decode(self.codec, "replace") == ascii.decode("latin-1")
 
@@ -111,7 +111,7 @@ class CodeSet:
 
     @property
     def errors_in_writing(self) -> str:
-        """What becomes of characters that are not in the code set."""
+        """Python's error handler for characters that are not in the code set."""
         return self.errors if self.errors == "surrogateescape" else "strict"
 
     def encode(self, text: str) -> bytes:
@@ -126,21 +126,20 @@ class CodeSet:
 def code_set_of(locale: str, errors: str = "strict") -> CodeSet:
     """The code set that a locale such as ``en_US.8859-1``, ``de_de.utf8@phon`` or ``en_us.0333`` names.
 
-    Raises:   InterfaceError: the locale names no code set, none that is known here, or *errors* is unknown.
+    Raises:   InterfaceError: the locale has no code set, or an unknown one, or *errors* is unknown.
     """
     name = locale.partition("@")[0].partition(".")[2]
     codec = _PYTHON_CODECS.get(name.lower())
     if codec is None and re.fullmatch("[0-9a-fA-F]{4}", name):
-        codec = _PYTHON_CODECS.get(
-            str(int(name, 16))
-        )  # the number in four hex digits (documented: GLS guide)
+        # The number in four hex digits (documented: GLS guide).
+        codec = _PYTHON_CODECS.get(str(int(name, 16)))
     if codec is None:
-        what = f"code set {name!r} of locale {locale!r}" if name else f"code set missing in locale {locale!r}"
-        raise InterfaceError(f"{what}: unknown here" if name else what)
+        what = f"unknown code set {name!r} in" if name else "code set missing in"
+        raise InterfaceError(f"{what} locale {locale!r}")
     try:
         codecs.lookup_error(errors)
     except (LookupError, ValueError):
-        raise InterfaceError(f"encoding_errors: no policy is called {errors!r}") from None
+        raise InterfaceError(f"encoding_errors: unknown error handler {errors!r}") from None
     return CodeSet(name, codec, errors)
 
 
@@ -155,7 +154,7 @@ _HEADS: Final = tuple(bytes((size,)) for size in range(MAX_VARCHAR + 1))
 
 
 def text_encoder(sql_type: SqlType, code_set: CodeSet) -> Callable[[Value], bytes]:
-    """What turns a str into bytes that the type holds; a type of no stated length holds any."""
+    """The function that encodes a str for a type; a type without a length accepts any size."""
     size, codec, errors = sql_type.size or 0, code_set.codec, code_set.errors_in_writing
 
     def text(value: Value) -> bytes:
@@ -164,7 +163,7 @@ def text_encoder(sql_type: SqlType, code_set: CodeSet) -> Callable[[Value], byte
         try:
             data = value.encode(codec, errors)
         except UnicodeEncodeError:
-            data = code_set.encode(value)  # which says what is wrong
+            data = code_set.encode(value)  # raises DataError
         if len(data) > size > 0:
             raise DataError(f"text of {len(data)} bytes does not fit {sql_type}")
         return data
@@ -251,10 +250,10 @@ def lvarchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
 
 
 def opaque(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
-    """Every other opaque type: text when the server gave text, else its bytes; BSON always as bytes.
+    """Every other opaque type: text if the server sent text, else bytes; BSON is always bytes.
 
-    That text has no NUL is assumed. That a server sends the text form unless SQ_RET_TYPE asks otherwise was observed
-    for rows, collections and locators. A user-defined type on a real server would prove it for the rest.
+    Assumed: text has no NUL. That a server sends text unless SQ_RET_TYPE asks otherwise was observed for rows,
+    collections and locators; a user-defined type at a real server would prove it for the rest.
     """
     name = sql_type.extended_name.lower()
     if name == "json":

@@ -331,5 +331,5 @@ def test_an_interval_beyond_any_timedelta_is_refused(sign: str) -> None:
     field = (
         bytes.fromhex("c8 6363636363 173b3b") if sign == "positive" else bytes.fromhex("37 0000000000 4c2829")
     )
-    with pytest.raises(DataError, match="no timedelta holds"):
+    with pytest.raises(DataError, match="outside the range of timedelta"):
         codec.decode(field)

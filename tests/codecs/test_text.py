@@ -48,7 +48,7 @@ def test_an_unknown_code_set_is_the_callers_mistake(locale: str) -> None:
 
 
 def test_an_unknown_error_policy_is_the_callers_mistake() -> None:
-    with pytest.raises(InterfaceError, match="encoding_errors: no policy is called 'lenient'"):
+    with pytest.raises(InterfaceError, match="encoding_errors: unknown error handler 'lenient'"):
         code_set_of("en_US.utf8", "lenient")
 
 
