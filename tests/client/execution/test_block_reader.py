@@ -45,7 +45,7 @@ QUERY = "select c1 from t"
 DELETE = "delete from t where a = 1"
 deleted: Exchange = (COMMAND, executed(9, StatementType.DELETE, 1))
 started: list[Exchange] = [(PREPARE, described(2, C1)), (opening(2, hold=True), ints(1, 2) + EOT)]
-ahead: Exchange = (fetching(2), ints(3) + EOT)  # asked for as soon as the first block is here
+ahead: Exchange = (fetching(2), ints(3) + EOT)  # requested as soon as the first block has arrived
 ended: list[Exchange] = [*started, (fetching(2), ints(3) + done(3) + EOT), *closing(2)]
 ahead_or_not = pytest.mark.parametrize("prefetch", [True, False], ids=["ahead", "when wanted"])
 
@@ -95,7 +95,7 @@ async def test_a_fetch_that_is_not_sent_in_time_releases_the_statement() -> None
         assert reader.is_closed and await reader.next_block() == []
 
 
-# -- what is asked for ahead ------------------------------------------------------------------------------------------
+# -- prefetch ---------------------------------------------------------------------------------------------------------
 
 
 async def test_the_next_block_is_requested_while_one_is_consumed() -> None:
