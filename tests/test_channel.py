@@ -249,7 +249,7 @@ async def test_the_server_s_end_reads_requests_with_the_same_channel(pair: Pair)
     assert await future == [Begin()]
 
 
-async def test_little_that_was_consumed_is_kept_until_more_comes(pair: Pair) -> None:
+async def test_a_few_consumed_bytes_are_kept_until_more_arrive(pair: Pair) -> None:
     channel, _ = pair
 
     async def skip(count: int) -> None:

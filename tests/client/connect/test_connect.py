@@ -289,7 +289,7 @@ async def test_the_password_may_be_a_function(password: Any, sent: bytes) -> Non
     assert login_request(peer.groups[0]).password == sent
 
 
-async def test_a_password_that_is_none_is_refused_before_a_socket_opens() -> None:
+async def test_an_invalid_password_is_rejected_before_a_socket_opens() -> None:
     peer = Peer(with_login=True)
     async with listening(peer) as listener:
         with pytest.raises(InterfaceError, match="password"):
@@ -505,7 +505,7 @@ async def test_a_peer_that_sends_first_is_recognised_too() -> None:
     assert "not an SQLI port" in str(await failing(peer))
 
 
-async def test_silence_ends_with_the_timeout() -> None:
+async def test_a_missing_reply_ends_with_the_timeout() -> None:
     refused = await failing(Peer([(None, NO_REPLY)], with_login=True), connect_timeout=0.2)
     assert type(refused) is ConnectError
     assert "no answer within 0.2 s while waiting for the login reply" in str(refused)
@@ -794,7 +794,7 @@ async def test_a_connect_that_fails_is_logged_at_debug(caplog: pytest.LogCapture
     assert "s3cret" not in caplog.text
 
 
-async def test_the_first_server_is_taken_and_the_others_do_not_hear_of_it() -> None:
+async def test_the_first_server_that_accepts_is_used_and_the_others_are_not_contacted() -> None:
     first, second = answering(), answering()
     async with ports(first, second) as found:
         async with aioifx.connect(**to_all(found)) as conn:
@@ -1039,7 +1039,7 @@ async def test_the_file_is_read_when_a_connection_is_made(tmp_path: Path) -> Non
 # -- embedded servers -------------------------------------------------------------------------------------------------
 
 
-async def test_of_several_embedded_servers_the_first_that_lives_is_used() -> None:
+async def test_of_several_embedded_servers_the_first_that_runs_is_used() -> None:
     async with (
         aioifx.server.running(seed="CREATE TABLE who (n INTEGER); INSERT INTO who VALUES (1);") as one,
         aioifx.server.running(seed="CREATE TABLE who (n INTEGER); INSERT INTO who VALUES (2);") as two,

@@ -188,7 +188,7 @@ async def test_a_stream_that_is_closed_lets_the_block_that_is_on_its_way_come_wi
         assert urgent == []
 
 
-async def test_a_server_that_closes_the_cursor_with_its_last_block_hears_no_close() -> None:
+async def test_no_close_is_sent_if_the_server_closed_the_cursor_with_its_last_block() -> None:
     closed_too = ints(3) + CLOSED + done(3) + EOT
     async with talking(started, (fetching(2), closed_too), release(2), deleted) as (conn, _):
         assert [row async for row in conn.stream(QUERY)] == [(1,), (2,), (3,)]

@@ -470,7 +470,7 @@ async def test_a_prepared_statement_is_pipelined_again_and_again() -> None:
 
 
 @pytest.mark.parametrize("source", [list, tuple])
-async def test_one_whose_kept_statement_has_gone_stale_is_done_again_unnoticed(source: Any) -> None:
+async def test_one_whose_cached_statement_is_stale_is_executed_again_automatically(source: Any) -> None:
     stale = answers(2, row_0=error(-710) + EOT, row_1=error(-710) + EOT)
     again: list[Exchange] = [
         (PREPARE, described(3, C1, kind=StatementType.INSERT)),

@@ -9,7 +9,7 @@ from aioifx.wire.completion import Done, Serials
 from aioifx.wire.opcodes import StatementType
 
 
-def test_nothing_said_is_nothing_done() -> None:
+def test_a_reply_without_done_gives_an_empty_result() -> None:
     assert result_of(StatementType.INSERT, None) == ExecuteResult(0, None, 0, ())
 
 

@@ -580,7 +580,7 @@ async def test_a_connection_that_breaks_in_a_scroll_fetch_is_lost() -> None:
         await cursor.close()
 
 
-async def test_a_kept_statement_that_has_gone_stale_is_prepared_again() -> None:
+async def test_a_cached_statement_that_is_stale_is_prepared_again() -> None:
     script: list[Exchange] = [*started, close(2), (OPENING, error(-710) + EOT), (PREPARE, described(3, C1))]
     script += [("Id(3) CurName Scroll Open", EOT), *closing(2), ("Id(3) ScrollFetch(1)", here(1)), close(3)]
     async with talking(script, warnings=UNLOGGED, statement_cache_size=9) as (conn, _):

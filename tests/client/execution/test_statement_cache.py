@@ -354,7 +354,7 @@ async def test_one_that_fails_after_its_release_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("sqlcode", STALE)
-async def test_a_kept_statement_that_has_gone_stale_is_prepared_again_unnoticed(sqlcode: int) -> None:
+async def test_a_cached_statement_that_is_stale_is_prepared_again_automatically(sqlcode: int) -> None:
     stale: Exchange = (opening(2), error(sqlcode) + EOT)
     async with talking(
         first_use(2, 1),
@@ -522,7 +522,7 @@ def by_cursor(conn: Connection, sql: str) -> Awaitable[Any]:
 @pytest.mark.parametrize(
     "sql", ["alter table t add (c2 int)", "DROP TABLE t", "-- now\nrename column t.c1 to c2"]
 )
-async def test_a_definition_of_our_own_that_changes_puts_all_down(
+async def test_a_ddl_statement_of_our_own_releases_all_cached_statements(
     sql: str, call: Callable[[Connection, str], Awaitable[Any]]
 ) -> None:
     changed: list[Exchange] = [(COMMAND, executed(9, 43))]

@@ -167,7 +167,7 @@ async def test_a_timeout_of_the_setups_is_not_the_pools(server: Server) -> None:
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, ConnectionLost, TimeoutError])
-async def test_a_reset_that_fails_costs_the_connection(
+async def test_a_reset_that_fails_closes_the_connection(
     server: Server, error: type[Exception], caplog: pytest.LogCaptureFixture
 ) -> None:
     fails = [True]

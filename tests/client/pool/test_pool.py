@@ -52,7 +52,7 @@ async def test_a_pool_opens_what_it_must_have(server: Server) -> None:
         assert len(server.stats.sessions) == 3
 
 
-async def test_without_a_least_size_nothing_is_opened_before_it_is_wanted(server: Server) -> None:
+async def test_with_a_minimum_size_of_0_nothing_is_opened_before_an_acquire(server: Server) -> None:
     async with pooled(server, min_size=0) as pool:
         assert not server.stats.sessions
         assert await pool.fetchval("select count(*) from thing") == ROWS

@@ -167,7 +167,7 @@ def test_too_many_waiters_are_refused() -> None:
     assert rejected(pool.enqueue(2, 0)) == {2: "max_waiting: 1 tasks are already waiting"}
 
 
-def test_a_server_that_is_down_is_tried_again_later_and_later() -> None:
+def test_a_server_that_is_down_is_tried_again_with_growing_delays() -> None:
     pool = state_with(min_size=1)
     assert pool.decide(0) == [Open()]
     delays, now = [], 0.0

@@ -475,7 +475,7 @@ async def test_the_reply_to_cleanup_is_passed_to_it_and_may_defer_more(rigged: R
     assert answers == [None]
 
 
-async def test_a_finalizer_may_put_something_down_from_any_thread(rigged: Rigged) -> None:
+async def test_a_finalizer_may_defer_cleanup_from_any_thread(rigged: Rigged) -> None:
     rig = rigged()
     await asyncio.to_thread(rig.dispatcher.call_threadsafe, rig.dispatcher.defer, rig.cleanup("close"))
     await settle()
@@ -517,7 +517,7 @@ async def test_with_pipelining_a_task_that_needs_it_settled_waits_for_all_cleanu
     rig.dispatcher.release()
 
 
-async def test_with_pipelining_an_answer_that_is_being_interrupted_is_waited_for_all_the_same(
+async def test_with_pipelining_a_reply_that_is_being_interrupted_is_still_awaited(
     rigged: Rigged,
 ) -> None:
     rig = rigged(pipelining=True)
@@ -572,7 +572,7 @@ async def test_one_that_runs_no_statement_is_not_interrupted(rigged: Rigged) -> 
     assert rig.dispatcher.is_idle and rig.sent == ["prepare"]
 
 
-async def test_one_whose_answer_has_come_is_not_interrupted(rigged: Rigged) -> None:
+async def test_one_whose_reply_has_arrived_is_not_interrupted(rigged: Rigged) -> None:
     rig = rigged()
     task = await rig.begin("a")
     rig.answer()
@@ -592,7 +592,7 @@ async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
 
 
-async def test_of_several_requests_each_is_interrupted_when_the_one_before_has_said_so(
+async def test_of_several_requests_each_is_interrupted_after_the_reply_to_the_one_before(
     rigged: Rigged,
 ) -> None:
     rig = rigged()
@@ -699,7 +699,7 @@ async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged
 # -- cancel_timeout ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_server_that_does_not_answer_a_cancelled_call_is_left(rigged: Rigged) -> None:
+async def test_a_server_that_does_not_answer_a_cancelled_call_is_disconnected(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.01)
     await cancelled(await rig.begin("a"))
     waiting = asyncio.ensure_future(rig.call("b"))
@@ -775,7 +775,7 @@ async def test_one_that_waits_for_what_another_has_left_behind_neither(rigged: R
     assert rig.sent == ["close"] and rig.dispatcher.is_idle
 
 
-async def test_one_whose_answer_does_not_come_in_time_is_interrupted(rigged: Rigged) -> None:
+async def test_one_whose_reply_does_not_arrive_in_time_is_interrupted(rigged: Rigged) -> None:
     rig = rigged(command_timeout=0.01)
     with pytest.raises(
         QueryTimeout, match=r"no answer within 0\.01 s; the statement was interrupted"

@@ -590,7 +590,7 @@ async def test_any_number_at_any_place_of_a_reply_gives_a_result_or_an_error(
 @pytest.mark.parametrize(
     "answer", [EXIT, EOT, bytes.fromhex("0063 0002 0000 0001") + EXIT, Disconnect(EXIT), Disconnect()]
 )
-async def test_good_bye_is_said_once_however_the_server_answers_it(answer: Any) -> None:
+async def test_exit_is_sent_once_however_the_server_answers_it(answer: Any) -> None:
     async with talking((EXIT, answer)) as (conn, peer):
         await conn.close()
         await conn.close()

@@ -147,10 +147,14 @@ async def test_a_wrong_option_is_named() -> None:
         ServerOptions(fetch_limit=0)
     with pytest.raises(InterfaceError, match="fetch_refusal: expected a negative SQLCODE or 0, got"):
         ServerOptions(fetch_refusal=406)
-    with pytest.raises(InterfaceError, match=r"^db_locale: unknown code set 'klingon' in locale 'tlh\.klingon'"):
+    with pytest.raises(
+        InterfaceError, match=r"^db_locale: unknown code set 'klingon' in locale 'tlh\.klingon'"
+    ):
         async with running(db_locale="tlh.klingon"):
             pass
-    with pytest.raises(InterfaceError, match=r"^database: unknown code set 'klingon' in locale 'tlh\.klingon'"):
+    with pytest.raises(
+        InterfaceError, match=r"^database: unknown code set 'klingon' in locale 'tlh\.klingon'"
+    ):
         ServerOptions(("shop:tlh.klingon",))
     with pytest.raises(InterfaceError, match=r"^database: code set missing in locale 'utf8'"):
         ServerOptions(("shop:utf8",))

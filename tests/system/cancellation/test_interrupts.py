@@ -266,7 +266,7 @@ async def test_the_byte_goes_through_the_proxy_as_urgent_data(place: Place, prox
             assert proxy.links[0].urgent_bytes(Way.TO_SERVER) == count
 
 
-async def test_a_byte_that_is_lost_costs_the_connection_and_no_more(place: Place, proxy: Proxy) -> None:
+async def test_a_lost_urgent_byte_costs_only_the_connection(place: Place, proxy: Proxy) -> None:
     proxy.urgent = Urgent.LOST
     async with place.connect(cancel_timeout=0.1) as conn:
         task = asyncio.ensure_future(conn.fetchval(SLOW))

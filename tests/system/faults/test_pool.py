@@ -200,7 +200,7 @@ async def test_a_dirty_connection_is_never_reused(proxied_server: ProxiedServer)
                         assert int(str(await conn.fetchval("select count(*) from log"))) == 0
 
 
-async def test_waiters_get_an_answer_when_the_server_stays_away(proxied_server: ProxiedServer) -> None:
+async def test_waiters_raise_when_the_server_stays_down(proxied_server: ProxiedServer) -> None:
     async with proxied_server.pool() as pool:
         await healed(pool)
         proxied_server.proxy.fault = Fault(Kind.RESET, Way.TO_SERVER, 0)

@@ -151,7 +151,7 @@ async def test_at_a_stop_signal_it_finishes_running_jobs_and_begins_none(
 
 
 @pytest.mark.parametrize("way", ["told again", "no grace"])
-async def test_in_a_hurry_it_puts_back_what_runs(
+async def test_a_second_signal_puts_running_jobs_back(
     pool: aioifx.Pool, conn: aioifx.Connection, way: str
 ) -> None:
     await add_orders(conn, 3)

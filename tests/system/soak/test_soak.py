@@ -9,7 +9,7 @@ from tests.system.soak.soak import soak
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(180)  # the other process may be slow to start
-async def test_two_seconds_of_everything_leave_nothing() -> None:
+async def test_two_seconds_of_the_soak_leave_nothing_behind() -> None:
     report = await soak(2, seed=7, workers=8)
     print(report)
     assert report.outcomes["done"] > 0
