@@ -253,7 +253,7 @@ def opaque(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
     """Every other opaque type: text if the server sent text, else bytes; BSON is always bytes.
 
     Assumed: text has no NUL. That a server sends text unless SQ_RET_TYPE asks otherwise was observed for rows,
-    collections and locators; a user-defined type at a real server would prove it for the rest.
+    collections and locators. A user-defined type at a real server would prove it for the rest.
     """
     name = sql_type.extended_name.lower()
     if name == "json":
