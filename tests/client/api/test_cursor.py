@@ -498,21 +498,21 @@ async def test_the_serial_value_of_the_last_row_is_returned(dsn: str, kind: str)
     start = 7 if kind == "SERIAL" else 5_000_000_000
     async with aioifx.connect(dsn) as conn, conn.cursor() as cursor:
         await cursor.execute(f"CREATE TABLE s (id {kind}({start}), name VARCHAR(20))")
-        assert told(cursor) == (0, None)
+        assert rowcount_and_serial(cursor) == (0, None)
         await cursor.execute("INSERT INTO s (name) VALUES (?)", ("a",))
-        assert told(cursor) == (1, start)
+        assert rowcount_and_serial(cursor) == (1, start)
         await cursor.execute("INSERT INTO s (name) VALUES ('b')")
         assert cursor.lastrowid == start + 1
         await cursor.executemany("INSERT INTO s (name) VALUES (?)", [(name,) for name in "cdef"])
-        assert told(cursor) == (4, start + 5)
+        assert rowcount_and_serial(cursor) == (4, start + 5)
         await cursor.execute("UPDATE s SET name = 'x'")
-        assert told(cursor) == (6, None)
+        assert rowcount_and_serial(cursor) == (6, None)
         await cursor.execute("SELECT id FROM s ORDER BY id")
         assert cursor.lastrowid is None
         assert [row[0] async for row in cursor] == [*range(start, start + 6)]
 
 
-def told(cursor: Cursor[Any]) -> tuple[int, int | None]:
+def rowcount_and_serial(cursor: Cursor[Any]) -> tuple[int, int | None]:
     return cursor.rowcount, cursor.lastrowid
 
 

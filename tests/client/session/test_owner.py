@@ -151,18 +151,18 @@ def test_a_connection_that_outlives_its_event_loop_is_refused_and_can_be_dropped
 async def test_a_connection_that_is_collected_in_another_thread_is_closed_in_its_own(dsn: str) -> None:
     held = [await aioifx.connect(dsn)]
     channel = held[0]._session.channel
-    told: list[Any] = []
+    messages: list[Any] = []
 
     def drop() -> None:
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             held.clear()
             gc.collect()
-            told.extend(str(warning.message) for warning in seen)
+            messages.extend(str(warning.message) for warning in seen)
 
     await asyncio.to_thread(drop)
     await channel.wait_closed()
-    assert [text for text in told if "was not closed" in text]
+    assert [text for text in messages if "was not closed" in text]
     assert isinstance(channel.failure, ConnectionLost)
 
 
@@ -250,8 +250,8 @@ REFUSED = f"belongs to the process {os.getpid()}, which has forked; open a new o
 @forks
 async def test_a_fork_may_not_use_a_connection(conn: Connection) -> None:
     for use in (lambda: conn.fetchval(QUERY), lambda: conn.execute("delete from t"), lambda: conn.ping()):
-        told = await asyncio.to_thread(child, lambda use=use: asked(use))  # type: ignore[misc]
-        assert told == f"InterfaceError: the connection {REFUSED}"
+        outcome = await asyncio.to_thread(child, lambda use=use: asked(use))  # type: ignore[misc]
+        assert outcome == f"InterfaceError: the connection {REFUSED}"
     assert await conn.fetchval(QUERY) == 3
 
 
@@ -284,7 +284,7 @@ async def test_a_fork_that_lets_go_of_a_pool_leaves_it_to_its_parent(dsn: str, h
         await pool.wait_ready()
         pools: list[Pool] = [pool]
         conn = await pool.acquire()
-        lent = [conn]
+        acquired = [conn]
 
         def let_go() -> object:
             nonlocal pool, conn
@@ -292,7 +292,7 @@ async def test_a_fork_that_lets_go_of_a_pool_leaves_it_to_its_parent(dsn: str, h
                 case "drop":
                     del pool, conn
                     pools.clear()
-                    lent.clear()
+                    acquired.clear()
                     gc.collect()
                 case "close":
                     return asked(pool.close)
@@ -302,8 +302,8 @@ async def test_a_fork_that_lets_go_of_a_pool_leaves_it_to_its_parent(dsn: str, h
                     return asked(lambda: pool.fetchval("select count(*) from systables"))
             return None
 
-        told = child(let_go)
-        assert told == ("None" if how != "acquire" else f"InterfaceError: {pool!r} {REFUSED}")
+        outcome = child(let_go)
+        assert outcome == ("None" if how != "acquire" else f"InterfaceError: {pool!r} {REFUSED}")
         query = "select count(*) from systables where tabid = 1"
         assert await conn.fetchval(query) == 1
         assert await pool.fetchval(query) == 1
