@@ -1,4 +1,4 @@
-"""The hot loops again, in Cython: same values, same types, same refusals. Never: imports from aioifx.
+"""The hot loops in Cython, with the same values, types and errors. Never: imports from aioifx.
 
 Only `aioifx.codecs.native` imports it, and has a Python function for each that is not built here.
 """

@@ -1,1 +1,1 @@
-"""THE USER'S END. Never: sqlite3, aioifx.server."""
+"""The client: connections, pools, and everything below them down to the session. Never: sqlite3, aioifx.server."""

@@ -1,1 +1,1 @@
-"""BYTES <-> VALUES. Never: asyncio, the inbox, messages other than the tuple and the parameter."""
+"""Bytes <-> values. Never: asyncio, the inbox, messages other than the tuple and the parameter."""

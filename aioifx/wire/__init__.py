@@ -1,1 +1,1 @@
-"""BYTES <-> MESSAGES. Never: asyncio, sockets, codecs, who is client and who is server."""
+"""Bytes <-> messages. Never: asyncio, sockets, codecs, who is client and who is server."""

@@ -1,4 +1,4 @@
-"""Columns, defaults and constraints as declared -> their nouns. Never: SQLite's DDL, changes of a table that exists."""
+"""Declared columns, defaults and constraints -> objects of the schema. Never: SQLite's DDL, changes of a table that exists."""
 
 from __future__ import annotations
 
