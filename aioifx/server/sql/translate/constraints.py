@@ -1,4 +1,4 @@
-"""Declared columns, defaults and constraints -> objects of the schema. Never: SQLite's DDL, changes of a table that exists."""
+"""Declared columns, defaults and constraints -> schema objects. Never: SQLite's DDL, changes of an existing table."""
 
 from __future__ import annotations
 
