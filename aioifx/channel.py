@@ -54,7 +54,7 @@ class Channel(asyncio.Protocol):
         self.bytes_in = 0
         self.bytes_out = 0
         self.on_close: Callable[[], None] | None = None
-        """Called once, when the channel has failed or was closed, and everybody who waited has been told."""
+        """Called once, when the channel has failed or was closed, and all waiting tasks have their error."""
         self.expected: deque[Any] = deque()
         """What is expected, `PendingReply`, in the order in which it will come; `ask` appends."""
         self.on_reply: Callable[[Any, Any], None] | None = None

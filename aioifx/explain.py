@@ -155,7 +155,7 @@ The table or index is fragmented by expression, and no expression takes this row
 
 -971
 Rows break a constraint or unique index that is being enabled, or that is in filtering mode.
-> Read the violations and diagnostics tables, mend the rows, and enable it again.
+> Read the violations and diagnostics tables, correct the rows, and enable it again.
 
 -201
 The statement is not SQL as this server knows it. The note under the error points to the place, or just after it.
@@ -465,7 +465,7 @@ Another session uses it at the moment.
 
 -322
 The statement takes tables, and this is a view.
-> Drop the view and create it anew.
+> Drop the view and create it again.
 
 -326 -550 -551 -517 -103
 An index or constraint has more columns, or longer ones, than the server's page can hold.
@@ -489,7 +489,7 @@ A foreign key and what it refers to must have the same types; SERIAL goes with I
 
 -357
 The view was made over a table that has been altered since.
-> Drop the view and create it anew.
+> Drop the view and create it again.
 
 -359
 The database that is open cannot be dropped or renamed.
@@ -767,7 +767,7 @@ The server works with another one for this statement, and lost it.
 
 -1800 -715
 The statement does not fit the state of the transaction, as the server sees it.
-> ROLLBACK, and begin anew.
+> ROLLBACK, and begin again.
 
 -1802 -1803 -1805 -1806 -1807
 These are about named connections of embedded SQL; a routine or gateway at the server passed one on.
@@ -916,7 +916,7 @@ A transaction manager leads the transaction, so BEGIN, COMMIT, ROLLBACK and chan
 
 -710
 The table was altered, dropped or renamed since the statement was prepared.
-> Run it again: aioifx prepares it anew.
+> Run it again: aioifx prepares it again.
 
 -768 -874 -392 -9600 -172 -102 -101
 The server met a state that it does not expect: a defect of the server, or damage.
@@ -1254,7 +1254,7 @@ Alterations in place have piled up on pages that were not rewritten since.
 
 -7350
 Another session changed the row on the primary server since this one read it on a secondary.
-> Read it again, and decide anew.
+> Read it again, and decide again.
 
 -7351
 The secondary server cannot pass a write on.

@@ -50,6 +50,7 @@ PHRASES = (
     r"lends?|lent|lending|lenders?|borrow(?:s|ed|ing|ers?)?",
     r"knows? better|dislike[sd]?",
     r"good-?byes?",
+    r"told|anew|by turns|debris|spoilt|mended|ever after",
 )
 
 # Uses of these words that are right.

@@ -29,7 +29,7 @@ from tests.bench.shapes import SHAPES, Shape
 VERSION: Final = "IBM Informix Dynamic Server Version 15.0.1.0"
 LATIN1: Final = code_set_of("en_US.8859-1")
 ROWS: Final = 100_000
-"""Rows of each table unless told otherwise."""
+"""Rows of each table by default."""
 
 Buffer: TypeAlias = bytes | memoryview
 Reply: TypeAlias = tuple[Buffer, ...]

@@ -37,7 +37,7 @@ from tests.bench.workers import CHECKED, JdbcWorker, PythonWorker, Sample, Worke
 from tests.system.interop.jdbc import JdbcMissing, fetched
 
 REFERENCES: Final = ("informix-driver", "asyncpg", f"aioifx {aioifx.speedups}, rows")
-"""What ratios are of, unless told otherwise. Ping-pongs are compared with in any case, each with its own."""
+"""What ratios are of by default. Ping-pongs are compared with in any case, each with its own."""
 PACKAGES: Final = ("informix-driver", "asyncpg", "psycopg", "uvloop", "pyarrow", "Cython")
 WARM_JVM: Final = 2.0
 """Seconds for which JDBC repeats a workload before the first round."""

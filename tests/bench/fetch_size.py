@@ -80,7 +80,7 @@ def _memory(name: str) -> int:
 
 
 def _forget_peak() -> int:
-    """Begin anew with VmHWM; what is in memory now."""
+    """Reset VmHWM; returns what is in memory now."""
     gc.collect()
     with suppress(OSError), open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
         clear.write("5")
@@ -138,9 +138,9 @@ Samples = dict[Case, list[Sample]]
 def run(
     cases: Sequence[Case], rounds: int, *, note: Callable[[str], None] = print, pinned: bool = True
 ) -> Samples:
-    """All cases by turns, *rounds* times.
+    """All cases one after the other, *rounds* times.
 
-    Args:     pinned: whether this process and its children may be told where to run.
+    Args:     pinned: whether this process and its children are pinned to processors.
     """
     samples: Samples = defaultdict(list)
     rows = max(case.rows for case in cases)
@@ -188,7 +188,7 @@ def _spread(values: Sequence[float]) -> str:
     return f"{statistics.median(values):.2f} [{min(values):.2f}-{max(values):.2f}]"
 
 
-# -- what is told ------------------------------------------------------------------------------------------------------
+# -- the report -------------------------------------------------------------------------------------------------------
 
 
 def sweep_table(samples: Samples, shape: str, delay: float) -> str:

@@ -100,7 +100,7 @@ class Worker:
         """
         before = self._memory("VmRSS")
         self._idle = self._idle or before
-        _write(f"/proc/{self._process.pid}/clear_refs", "5")  # the peak begins anew
+        _write(f"/proc/{self._process.pid}/clear_refs", "5")  # reset the peak
         wall, cpu, done = self._measured(order)
         peak = self._memory("VmHWM")
         return Sample(wall / done, cpu / done, done, max(0, peak - self._idle), max(0, peak - before))
@@ -268,8 +268,8 @@ def pinned(cpus: set[int]) -> Iterator[None]:
 def settle_heap() -> None:
     """Bring the allocator into the state in which asyncio receives without system calls for memory.
 
-    glibc maps each of asyncio's 256 KiB anew, unless the process has freed a mapped block of that size before: a matter
-    of chance, which would cost one client half of its speed and spare another one.
+    glibc maps each of asyncio's 256 KiB again, unless the process has freed a mapped block of that size before. That is
+    chance, which would cost one client half of its speed and spare another one.
     """
     bytes(1 << 20)
 

@@ -33,7 +33,7 @@ async def stocked() -> AsyncIterator[Server]:
 
 @contextlib.asynccontextmanager
 async def pooled(server: Server, **options: Any) -> AsyncIterator[Pool]:
-    """A pool of one connection, unless told otherwise, that leaves no session at the server."""
+    """A pool, of one connection by default, that leaves no session at the server."""
     options = {"min_size": 1, "max_size": 1, "fetch_size": 4096, "acquire_timeout": 20, **options}
     async with asyncio.timeout(50), create_pool(server.dsn, **options) as pool:
         yield pool

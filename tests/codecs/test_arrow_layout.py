@@ -112,7 +112,7 @@ def test_names_of_columns_stay_and_opaque_types_become_plain_bytes() -> None:
     ],
     ids=str,
 )
-def test_the_kernel_is_told_what_each_pair_of_an_interval_counts(
+def test_the_kernel_gets_the_unit_of_each_pair_of_an_interval(
     sql_type: SqlType, weights: tuple[int, ...]
 ) -> None:
     assert field_of(sql_type).native[10] == weights

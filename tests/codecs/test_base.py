@@ -26,6 +26,6 @@ def test_a_field_without_head_has_its_width(width: int) -> None:
     assert codec(0, width).rest(b"") == width
 
 
-def test_codecs_are_told_apart_by_identity() -> None:
+def test_codecs_are_distinguished_by_identity() -> None:
     # The caches of generated code are keyed by codecs: equal fields with other functions are another codec.
     assert codec(0, 4) != codec(0, 4)

@@ -505,7 +505,7 @@ def test_thousands_of_rows_grow_the_columns(kernel: str) -> None:
     ]
     tuples = encoded(columns, rows)
     decoder = decoder_of(kernel, columns)
-    for _ in range(2):  # the columns begin anew
+    for _ in range(2):  # the columns start again
         counted: list[Row] = []
         assert decoder(tuples, 0, len(tuples), counted) == len(tuples)
         assert len(counted) == decoder.rows == 5000

@@ -424,7 +424,7 @@ def test_a_cycle_through_a_row_that_a_type_codec_made_is_collected(make: Maker, 
 
 
 @both
-def test_values_that_rows_share_are_told_apart(make: Maker) -> None:
+def test_values_that_rows_share_are_distinguished(make: Maker) -> None:
     # Dates 4096 days apart, and short numbers that differ in scale, sign or exponent alone.
     day = dt.date(2024, 2, 29)
     numbers = [Decimal(text) for text in ("1.5", "-1.5", "15", "150", "0.15", "0", "0.0015", "-1500000")]
@@ -506,7 +506,7 @@ CHUNKS = [range(first, last) for first, last in pairwise(range(0, 2001, 250))]
 @built
 @pytest.mark.parametrize("numbers", CHUNKS, ids=lambda numbers: f"{numbers.start}-{numbers.stop}")
 def test_any_accident_has_the_same_rows_or_the_same_refusal_from_each(numbers: range) -> None:
-    # Law (differential): see tests/system/fuzz/differential_rows.py, which goes on for as long as it is told.
+    # Law (differential): see tests/system/fuzz/differential_rows.py, which runs for as long as requested.
     for number in numbers:
         assert difference(number) is None
 
@@ -540,7 +540,7 @@ def choices(number: int) -> bytes:
 
 @pytest.mark.parametrize("numbers", CHUNKS, ids=lambda numbers: f"{numbers.start}-{numbers.stop}")
 def test_any_rows_are_the_same_bytes_from_each(numbers: range) -> None:
-    # Law (differential): see tests/system/fuzz/differential_tuples.py, which goes on for as long as it is told.
+    # Law (differential): see tests/system/fuzz/differential_tuples.py, which runs for as long as requested.
     for number in numbers:
         differential_tuples.rows(choices(number))
 

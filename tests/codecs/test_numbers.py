@@ -329,7 +329,7 @@ def test_false_has_three_spellings(data: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["0100000000", "010000000100"])
-def test_null_boolean_is_told_by_its_indicator(field: str) -> None:
+def test_null_boolean_is_recognised_by_its_indicator(field: str) -> None:
     assert codec(BOOLEAN).decode(bytes.fromhex(field)) is None
 
 

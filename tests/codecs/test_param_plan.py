@@ -1,4 +1,4 @@
-"""What both packers are told of a parameter: cut from the reference, so it must put the reference together again."""
+"""What both encoders know of a parameter: it is derived from the reference encoder, and must reproduce it."""
 
 from __future__ import annotations
 

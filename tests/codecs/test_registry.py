@@ -66,7 +66,7 @@ def test_a_distinct_blob_is_a_large_object_too() -> None:
 
 
 def test_the_same_type_has_the_same_codec() -> None:
-    # Generated code is cached by codecs; a new codec for each statement would compile anew each time.
+    # Generated code is cached by codecs; a new codec for each statement would compile again each time.
     assert codec_for(SqlType(TypeCode.VARCHAR, 20), LATIN1) is codec_for(
         SqlType(TypeCode.VARCHAR, 20), LATIN1
     )

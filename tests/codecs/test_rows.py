@@ -498,7 +498,7 @@ def test_nothing_is_taken_where_no_tuple_is() -> None:
     assert decoded((INTEGER,), b"") == ([], 0)
 
 
-def test_a_run_starts_and_ends_where_it_is_told() -> None:
+def test_a_run_starts_and_ends_at_the_given_positions() -> None:
     one = framed(bytes.fromhex("00000007"))
     data = bytearray(b"\xff\xff" + one * 3)
     rows: list[Row] = []

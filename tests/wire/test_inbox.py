@@ -143,7 +143,7 @@ def test_any_cut_gives_the_same_pieces_and_parks_at_most_once_for_a_chunk(sizes:
         assert parks <= len(chunks)
 
 
-def test_a_test_that_feeds_too_little_is_told() -> None:
+def test_a_test_that_feeds_too_little_fails() -> None:
     with pytest.raises(StillParked, match="waits behind 0 bytes, 2 unread"):
         feed(three_bytes, [b"ab"])
     with pytest.raises(AssertionError, match="1 bytes are left"):

@@ -189,7 +189,7 @@ def test_a_record_of_change_data_capture_is_data_of_a_large_object() -> None:
 
 
 @given(st.lists(st.binary(max_size=3000), max_size=3))
-def test_values_that_follow_each_other_are_told_apart(values: list[bytes]) -> None:
+def test_values_that_follow_each_other_are_distinguished(values: list[bytes]) -> None:
     outbox = Outbox()
     for value in values:
         objects.put_blob(outbox, value)

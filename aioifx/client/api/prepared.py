@@ -41,7 +41,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     When its table has changed (-710), the statement is prepared again and executed, once, unless a transaction is open.
     Inside of one, and in an `executemany` whose rows cannot be read twice, the error is raised, and the next execution
-    prepares the statement anew.
+    prepares the statement again.
     """
 
     def __init__(

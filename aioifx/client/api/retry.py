@@ -90,7 +90,7 @@ class Retry:
         return RetryingFunction(self, function)
 
     async def run(self, call: Callable[[], Awaitable[R]]) -> R:
-        """Awaited by ``self(function)``: call *call* anew for each attempt.
+        """Awaited by ``self(function)``: call *call* again for each attempt.
 
         Raises:   the last error, with a note of the number of attempts.
         """

@@ -144,7 +144,7 @@ class _ExecutePipeline:
 
 
 def is_single_use(rows: ParamRows | NamedRows, session: Session) -> bool:
-    """Whether the rows cannot be sent again after preparing anew: they are consumed, or may be stored already."""
+    """Whether the rows cannot be sent again after another PREPARE: they are consumed, or may be stored already."""
     source = rows.source if isinstance(rows, NamedRows) else rows
     return not (isinstance(source, (list, tuple)) and session.is_logged)
 

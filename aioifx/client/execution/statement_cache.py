@@ -225,7 +225,7 @@ class StatementCache:
     async def recover(
         self, statement: Statement, error: BaseException, params: Sequence[Value] | None, may_repeat: bool
     ) -> Statement | None:
-        """Clean up after a failure. Returns the statement to try again with, prepared anew, if it was stale."""
+        """Clean up after a failure. Returns the statement to try again with, newly prepared, if it was stale."""
         is_stale = self.is_stale(statement, error)
         self.on_failure(statement, error)
         if is_stale and may_repeat:

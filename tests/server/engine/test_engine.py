@@ -297,7 +297,7 @@ def test_in_an_ansi_database_work_is_committed_by_commit_alone() -> None:
         assert run(one, "UPDATE t SET a = 9 WHERE a = 5").rows == 0
 
 
-# -- end to end: a client's questions, the answers it gets, and the types that it is told ------------------------------
+# -- end to end: a client's requests, the replies, and the described types ---------------------------------------------
 
 
 DUAL = "FROM sysmaster:sysdual"

@@ -38,7 +38,7 @@ def test_the_same_text_is_translated_once(home: House, translations: list[nodes.
     assert len(translations) == 1
 
 
-def test_a_change_of_the_schema_makes_plans_anew(home: House, translations: list[nodes.Statement]) -> None:
+def test_a_change_of_the_schema_renews_plans(home: House, translations: list[nodes.Statement]) -> None:
     engine = home.engine()
     statement = engine.prepare(TEXT)
     run(engine, "CREATE TABLE t (a INTEGER)")
@@ -141,7 +141,7 @@ def test_a_statement_whose_description_changed_must_be_prepared_again(
 @pytest.mark.parametrize(
     ("column", "sqlcode"), [("INTEGER", 0), ("VARCHAR(5)", -710), ("INTEGER NOT NULL", -710)]
 )
-def test_a_table_made_anew_is_the_same_only_if_it_looks_the_same(
+def test_a_recreated_table_is_the_same_only_if_it_looks_the_same(
     home: House, column: str, sqlcode: int
 ) -> None:
     engine = home.engine()

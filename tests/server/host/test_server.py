@@ -112,7 +112,7 @@ async def test_a_seed_fills_the_first_database() -> None:
                 assert (error.sqlcode if error else 0) == sqlcode
 
 
-async def test_a_failing_seed_is_told_and_nothing_is_left() -> None:
+async def test_a_failing_seed_is_reported_and_nothing_is_left() -> None:
     before = set(threading.enumerate())
     with pytest.raises(SQLSyntaxError, match="syntax error"):
         async with running(seed="CREATE TABEL t (a INTEGER)"):

@@ -288,7 +288,7 @@ def test_a_scroll_cursor_may_be_held_over_the_end_of_a_transaction(item: Talk, e
     assert scrolled(item, held, 4) == (5, [ITEMS[4]])
 
 
-def test_a_closed_scroll_cursor_begins_anew(item: Talk) -> None:
+def test_a_closed_scroll_cursor_starts_again(item: Talk) -> None:
     statement_id = item.prepare("SELECT id, name FROM item WHERE id > ? ORDER BY id")
     for above, number in ((0, 3), (3, 2)):
         item.say(requests.Id(statement_id), bound(above), requests.Scroll(), requests.Open())

@@ -19,7 +19,7 @@ def test_totals_of_the_server_have_the_names_that_those_of_a_session_have() -> N
         assert counted <= {field.name for field in dataclasses.fields(stats)}
 
 
-def test_what_was_told_does_not_change_any_more() -> None:
+def test_stats_that_were_read_do_not_change_later() -> None:
     stats = ServerStats(logins=0, groups=0, turns=0, interrupts=0, sessions=())
     with pytest.raises(dataclasses.FrozenInstanceError):
         stats.groups = 1  # type: ignore[misc]

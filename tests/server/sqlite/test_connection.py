@@ -20,7 +20,7 @@ def test_translated_sql_finds_its_functions_and_the_settings(tmp_path: Path) -> 
         assert connection.execute("SELECT '10' < '9' COLLATE ifx_decimal").fetchone() == (0,)
 
 
-def test_what_a_function_raised_is_told_before_sqlite_forgets_it(tmp_path: Path) -> None:
+def test_the_exception_of_a_function_is_kept(tmp_path: Path) -> None:
     errors: list[SqlError] = []
     with closing(connect(tmp_path / "a.sqlite", Settings(), errors.append)) as connection:
         for text, sqlcode in (

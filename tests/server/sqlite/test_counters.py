@@ -39,7 +39,7 @@ def test_nothing_is_written_without_a_change(connection: sqlite3.Connection) -> 
     assert connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (0,)
 
 
-def test_a_tabid_that_is_used_again_starts_anew(connection: sqlite3.Connection) -> None:
+def test_a_tabid_that_is_used_again_starts_from_the_beginning(connection: sqlite3.Connection) -> None:
     one = counters(a=5)
     one.created(8)
     assert one.unsaved

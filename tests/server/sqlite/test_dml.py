@@ -184,7 +184,7 @@ def test_changes_do_the_same_with_and_without_a_transaction(engine: Engine, tran
     assert query(engine, "SELECT COUNT(*) FROM n") == [(0,)]
 
 
-def test_a_violation_in_a_transaction_is_told_and_undone(engine: Engine) -> None:
+def test_a_violation_in_a_transaction_is_reported_and_undone(engine: Engine) -> None:
     run(
         engine,
         "CREATE TABLE u (k INTEGER PRIMARY KEY CONSTRAINT pk, v INTEGER CHECK (v < 100) CONSTRAINT ck)",

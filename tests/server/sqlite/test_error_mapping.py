@@ -88,7 +88,7 @@ def failed(connection: sqlite3.Connection, sql: str) -> sqlite3.Error:
         (Verb.INSERT, "INSERT INTO t100 VALUES (3, -1, 3)", (-530, 0, "anna.positive")),
     ],
 )
-def test_constraints_are_told_by_their_names(
+def test_constraints_are_reported_by_their_names(
     connection: sqlite3.Connection, verb: Verb, sql: str, codes: tuple[int, int, str]
 ) -> None:
     error = error_mapping.sql_error_of(failed(connection, sql), Change(verb, sql, PARENT))
@@ -158,7 +158,7 @@ def test_what_must_not_happen_has_no_meaning(connection: sqlite3.Connection) -> 
         ("SELECT zeroblob(1000000001)", (-881, "")),
     ],
 )
-def test_limits_of_sqlite_are_told_as_what_is_not_served(
+def test_limits_of_sqlite_are_reported_as_not_supported(
     connection: sqlite3.Connection, statement: str, reported: tuple[int, str]
 ) -> None:
     with pytest.raises(sqlite3.Error) as raised:

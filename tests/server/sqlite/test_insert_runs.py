@@ -46,7 +46,7 @@ def test_rows_before_the_first_that_fails_are_kept(rows: list[tuple[Stored, ...]
     connection.close()
 
 
-def test_a_row_that_is_mended_does_not_end_the_others(connection: sqlite3.Connection) -> None:
+def test_a_row_that_is_corrected_does_not_end_the_others(connection: sqlite3.Connection) -> None:
     def again(row: tuple[Stored, ...]) -> None:
         connection.execute("INSERT INTO t VALUES (?)", (100,))
 

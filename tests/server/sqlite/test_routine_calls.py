@@ -87,7 +87,7 @@ def test_an_error_that_a_routine_raises_reaches_the_client(
         assert codes(caught.value) == expected
 
 
-def test_a_defect_of_a_routine_is_logged_and_told_as_internal(
+def test_a_defect_of_a_routine_is_logged_and_reported_as_internal(
     home: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     register(home, "broken", [], ["INT"], lambda: {"a": 1}["nothing"])
@@ -157,7 +157,7 @@ def test_several_rows_where_one_value_is_meant_are_an_error_and_none_is_null(hom
     assert caught.value.sqlcode == -686
 
 
-def test_a_routine_registered_anew_or_dropped_means_what_it_means_now(home: House) -> None:
+def test_a_routine_that_is_replaced_or_dropped_takes_effect_at_once(home: House) -> None:
     register(home, "f", [], ["INT"], lambda: 1)
     engine = home.engine()
     statement = engine.prepare("EXECUTE FUNCTION f()")

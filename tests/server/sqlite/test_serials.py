@@ -93,7 +93,7 @@ def test_a_later_start_counts_and_an_earlier_one_does_not(connection: sqlite3.Co
         assert serials.take(table(start), "k", 0) == expected
 
 
-def test_a_new_table_with_an_old_number_begins_anew(connection: sqlite3.Connection) -> None:
+def test_a_new_table_with_an_old_number_starts_from_the_beginning(connection: sqlite3.Connection) -> None:
     serials = Serials()
     serials.prime(connection, table())
     serials.take(table(), "k", 9)

@@ -179,7 +179,7 @@ SPOILS: Final[dict[str, Spoil]] = {
 
 
 class Plan:
-    """Which reply of one user's session is spoilt, counted from when it was made."""
+    """Which reply of one user's session is replaced, counted from the start of the session."""
 
     def __init__(self, position: int = -1, spoil: Spoil | None = None) -> None:
         self.position = position

@@ -72,7 +72,7 @@ FLOATS: Final = frozenset({TypeCode.FLOAT, TypeCode.SMALLFLOAT})
 
 _FLOAT_TOO_LARGE: Final = -1223
 _SMALLFLOAT_TOO_LARGE: Final = -1222
-_MATHS_DOMAIN: Final = -1226  # assumed: the number for SQRT(-1) and kin was found nowhere
+_MATHS_DOMAIN: Final = -1226  # assumed: the number for SQRT(-1) and similar was found nowhere
 
 
 def float_of(number: Number) -> float:

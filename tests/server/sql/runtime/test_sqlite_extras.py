@@ -18,7 +18,7 @@ def called(text: str) -> Stored:
     return value  # type: ignore[no-any-return]  # sqlite3 says Any
 
 
-def test_a_required_value_comes_through_and_null_is_told() -> None:
+def test_a_required_value_is_returned_and_null_is_an_error() -> None:
     assert called("ifx_required('a', 'c', -391)") == "a"
     with pytest.raises(sqlite3.OperationalError):
         called("ifx_required(NULL, 'c', -703)")
@@ -61,7 +61,7 @@ NOT_NULL_SERIAL, DECIMAL_8_2, TO_FRACTION_3 = 256 + 6, 8 * 256 + 2, 0x110D
         ("ifx_default_text(2, 0, 4, NULL)", None),
     ],
 )
-def test_a_columns_codes_are_told_in_jdbcs_words(call: str, value: Stored) -> None:
+def test_a_columns_codes_are_translated_to_jdbcs_words(call: str, value: Stored) -> None:
     assert called(call) == value
 
 

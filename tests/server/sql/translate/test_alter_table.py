@@ -45,7 +45,7 @@ def test_a_new_column_has_its_default_in_old_rows() -> None:
     assert stores.error("INSERT INTO t (x, k) VALUES (NULL, 3)") == (-391, "x", 0)
 
 
-def test_a_modified_columns_values_are_assigned_anew() -> None:
+def test_a_modified_columns_values_are_assigned_again() -> None:
     stores = bench()
     stores.run("ALTER TABLE t MODIFY (c INTEGER)")
     assert stores.rows("SELECT c FROM t ORDER BY k") == [(12,), (None,)]

@@ -137,7 +137,7 @@ def test_null_into_a_not_null_column_is_found_when_the_value_is_known() -> None:
     assert stores.error("INSERT INTO t (c) SELECT v FROM t") == (-391, "c", 0)
 
 
-def test_broken_keys_are_told_by_name() -> None:
+def test_violated_keys_are_reported_by_name() -> None:
     stores = bench()
     stores.run("INSERT INTO p VALUES (1, 1)")
     assert stores.error("INSERT INTO p VALUES (?, ?)", 1, 2) == (-268, "ann.pk_p", 0)

@@ -91,7 +91,7 @@ def test_columns_of_a_derived_table_may_be_named_after_it() -> None:
     assert BENCH.error("SELECT m FROM (SELECT k, x FROM a) d (m)")[0] == -201
 
 
-def test_two_tables_with_equal_column_names_are_told_apart_by_labels() -> None:
+def test_two_tables_with_equal_column_names_are_distinguished_by_labels() -> None:
     assert BENCH.rows("SELECT p.x, q.x FROM a p, a q WHERE p.k = 1 AND q.k = 2") == [(10, 20)]
     assert BENCH.error("SELECT x FROM a, b") == (-324, "x", 8)
     assert BENCH.error("SELECT a.x FROM a p")[:2] == (-522, "a")

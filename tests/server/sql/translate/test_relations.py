@@ -20,7 +20,7 @@ def test_columns_are_cast_to_the_types_that_are_asked_for() -> None:
     assert ONE.text(BOTH) == f"SELECT {AS_DECIMAL} AS c1, s1.c AS c2 FROM t AS s1"
 
 
-def test_distinct_rows_are_told_apart_by_their_types_collations() -> None:
+def test_distinct_rows_are_distinguished_by_their_types_collations() -> None:
     distinct = Block(ONE.names, ONE.outputs, ONE.tail, distinct=True)
     assert distinct.text() == "SELECT DISTINCT s1.k AS c1, s1.c COLLATE RTRIM AS c2 FROM t AS s1"
 

@@ -46,9 +46,7 @@ def test_a_label_and_an_owner_say_which_table_is_meant() -> None:
         (column("a", "u", "bob"), -522, "u"),
     ],
 )
-def test_names_that_mean_nothing_are_told_with_their_place(
-    node: nodes.Column, sqlcode: int, token: str
-) -> None:
+def test_unknown_names_are_reported_with_their_position(node: nodes.Column, sqlcode: int, token: str) -> None:
     with pytest.raises(SqlError) as caught:
         INNER.find(node)
     assert (caught.value.sqlcode, caught.value.token, caught.value.offset) == (sqlcode, token, 7)
@@ -88,7 +86,7 @@ def test_derived_columns_are_named_by_position() -> None:
         ("sysams", -999, "sysams"),
     ],
 )
-def test_tables_that_are_not_there_are_told_with_their_place(table: str, sqlcode: int, token: str) -> None:
+def test_missing_tables_are_reported_with_their_position(table: str, sqlcode: int, token: str) -> None:
     bench = Workbench("CREATE TABLE t (k INT)")
     assert bench.error(f"SELECT * FROM {table}") == (sqlcode, token, 15)
 

@@ -75,7 +75,7 @@ def test_a_sequence_has_what_was_said_and_the_defaults(options: str, sequence: S
         ("GRANT SELECT ON nope TO public", (-206, "nope")),
     ],
 )
-def test_what_is_wrong_with_a_sequence_is_told(statement: str, error: tuple[int, str]) -> None:
+def test_errors_of_sequences_have_informix_codes(statement: str, error: tuple[int, str]) -> None:
     assert BENCH.error(statement)[:2] == error
 
 

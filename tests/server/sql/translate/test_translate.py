@@ -85,11 +85,11 @@ def test_every_condition_on_a_subservient_table_belongs_to_its_join() -> None:
     assert bench.rows(query) == [(1, 9), (2, None)]
 
 
-def test_a_missing_table_is_told_with_isam_code_name_and_place() -> None:
+def test_a_missing_table_is_reported_with_isam_code_name_and_position() -> None:
     assert Workbench().error("SELECT * FROM nowhere") == (-206, "nowhere", 15)
 
 
-def test_a_repeated_key_is_told_by_its_constraint() -> None:
+def test_a_repeated_key_is_reported_with_its_constraint() -> None:
     bench = Workbench("CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT pk_t)", "INSERT INTO t VALUES (1)")
     assert bench.error("INSERT INTO t (k) VALUES (?)", 1) == (-268, "ann.pk_t", 0)
 
