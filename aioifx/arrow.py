@@ -58,11 +58,11 @@ async def fetch_arrow(
 ) -> Any:
     """Run a query and return its rows as a `pyarrow.Table`. A table without rows has a schema, too.
 
-    Whatever speaks Arrow's PyCapsule interface takes the table as it is: pandas, Polars, DuckDB. Blocks are fetched as
-    by `Connection.stream`: other statements of the connection may run between two of them.
+    Libraries that support Arrow's PyCapsule interface, such as pandas, Polars and DuckDB, accept the table directly.
+    Blocks are fetched as by `Connection.stream`: other statements of the connection may run between two of them.
 
     Args:     source: a connection or a pool, followed by the query; or a prepared statement.
-              args: the values of its placeholders. named: instead, those of its ``:name``.
+              args: values of the placeholders ``?``. named: values of ``:name`` instead.
               floating_decimal: DECIMAL(p), a floating-point number, as "float" (float64), as exact "text", or as a
               decimal128 with that many decimal places, rounded half up.
     Raises:   DataError: a value cannot be decoded, or Arrow's type cannot hold it; the message names the column.
@@ -106,16 +106,18 @@ async def fetch_batches(
     prefetch: bool = True,
     floating_decimal: Floating = "float",
 ) -> AsyncGenerator[Any, None]:
-    """The rows of a query as `pyarrow.RecordBatch` after `pyarrow.RecordBatch`, in bounded memory.
+    """The rows of a query as a series of `pyarrow.RecordBatch`, in bounded memory.
 
-    Nothing is sent before the first batch is asked for, and none comes without rows. An iteration that is left early
-    is closed by `contextlib.aclosing`, or when it is garbage. A pool's connection stays acquired until then.
+    Nothing is sent until the first batch is requested. A result without rows has no batch. Close an iteration that is
+    left early with `contextlib.aclosing`; otherwise garbage collection does. A pool's connection stays acquired until
+    then.
 
-    Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to so many rows, or to 16 MB.
+    Args:     batch_rows: a batch ends with the block of `fetch_size` bytes that brings it to this many rows, or to 16
+              MB.
               With 1, every block is a batch.
               prefetch: False requests a block only when it is needed, not while a batch is consumed.
 
-    The other arguments, and what is raised: see `fetch_arrow`.
+    For the other arguments and for exceptions, see `fetch_arrow`.
     """
     if batch_rows < 1:
         raise InterfaceError(f"batch_rows: expected 1 or more, got {batch_rows}")
@@ -147,7 +149,7 @@ async def _reader_of(
         return
     if isinstance(source, PreparedStatement):
         if named is not None:
-            raise InterfaceError("named: the values of a prepared statement go by position")
+            raise InterfaceError("named: expected values by position for a prepared statement")
         stream = source.stream(*args, prefetch=prefetch)
     else:
         sql, *values = args or (None,)
@@ -228,9 +230,9 @@ def _type_of(field: Field) -> Any:
 
 
 def _schema_of(columns: Sequence[Column], fields: Sequence[Field]) -> Any:
-    """The schema; each field's metadata tells its SQL type.
+    """The schema; each field's metadata names its SQL type.
 
-    Every field takes NULL: that a server tells the columns of an outer join apart from NOT NULL ones is not known.
+    Every field is nullable: it is not known whether servers describe columns of an outer join as nullable.
     """
     names = _unique([column.name for column in columns])
     return pa.schema(

@@ -2,10 +2,10 @@
 
 Invariants:
 1. A task carries what its worker needs to connect, so a password in it travels with the task, and wherever tasks are
-   stored. It stands in no repr, no key and no message. A callable that gives the password keeps it out of tasks.
-2. A task opens a connection, reads its partition, and closes it: nothing survives between tasks, which Dask may run
-   anywhere, and again.
-3. Each call makes tasks of its own: the rows may have changed since the last one, so its results must not be taken.
+   stored. It is in no repr, key or message. A callable that returns the password keeps it out of tasks.
+2. A task opens a connection, reads its partition, and closes it. Nothing is kept between tasks: Dask may run them on
+   any worker, and more than once.
+3. Each call creates its own tasks: the rows may have changed since an earlier call, so its results are not reused.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ def read_bag(
     params: Sequence[Value] = (),
     **options: Unpack[AllOptionFields],
 ) -> Bag:
-    """The rows of a table or query as a `dask.bag.Bag`, a task for each range of *column*.
+    """The rows of a table or query as a `dask.bag.Bag`, with one task for each range of *column*.
 
-    Nothing is read before the bag is computed, but for the least and the greatest key, unless *bounds* are given.
+    Before the bag is computed, only the least and the greatest key are read, and nothing if *bounds* are given.
 
     Args:     dsn: as for `connect`.
               relation: a table's name, or a complete SELECT.
               column: holds whole numbers, and should have an index.
-              partitions: how many. bounds: instead of that, the keys at which a new partition begins.
+              partitions: number of partitions. bounds: instead, the keys at which a new partition begins.
               columns: names of the columns to read; None: all.
               params: the query's own parameters.
-              options: as for `connect`, all of them picklable; without a row_factory, rows are dicts.
-    Raises:   InterfaceError: an argument or option is wrong. What connecting and the query for the keys raise.
+              options: as for `connect`; all must be picklable. Without a row_factory, rows are dicts.
+    Raises:   InterfaceError: invalid argument or option. Errors of connecting, and of the query for the keys.
     """
     options.setdefault("row_factory", dict_row)
     read = _ReadRows(dsn, Source(relation, column, columns, params), options)
@@ -81,10 +81,10 @@ def read_dataframe(
     params: Sequence[Value] = (),
     **options: Unpack[AllOptionFields],
 ) -> DataFrame:
-    """The rows of a table or query as a `dask.dataframe.DataFrame` of Arrow's types, a task for each range of *column*.
+    """The rows of a table or query as a `dask.dataframe.DataFrame` of Arrow types, one task for each range of *column*.
 
-    Its types are those of `aioifx.arrow.fetch_arrow`, and are asked for at once, by a query without rows. The frame has
-    no known divisions. The arguments, and what is raised, are those of `read_bag`.
+    The types are those of `aioifx.arrow.fetch_arrow`; a query without rows determines them when this is called. The
+    frame has no known divisions. Arguments and exceptions are those of `read_bag`.
 
     Raises:   ImportError: pandas or pyarrow is missing.
     """
@@ -107,7 +107,7 @@ class _Read:
         return self.token
 
     async def shape(self, conn: Any) -> Any:
-        """What Dask must know of the results before there are any."""
+        """What Dask needs to know of the results in advance."""
         return None
 
 
@@ -153,7 +153,7 @@ def _planned(
     """The partitions and the shape, queried on one connection; without a connection if neither needs a query."""
     resolve(read.dsn, read.options)  # what is wrong with the options is found here, not by a worker
     if (count is None) == (bounds is None):
-        raise InterfaceError("partitions: give either these or bounds")
+        raise InterfaceError("partitions: expected either partitions or bounds")
     given = None if bounds is None else cut_at(bounds)
     if given is not None and type(read).shape is _Read.shape:
         return given, None
@@ -166,7 +166,7 @@ def _planned(
 
 
 def _run(call: Coroutine[Any, Any, T]) -> T:
-    """Run *call* in a thread of its own: the caller's may have a running event loop, as in a notebook."""
+    """Run *call* in a separate thread: the caller's may have a running event loop, as in a notebook."""
     run: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run
     with ThreadPoolExecutor(1, "aioifx.dask") as thread:
         return thread.submit(run, call).result()

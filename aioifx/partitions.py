@@ -1,10 +1,10 @@
-"""A table or query cut into ranges of an integer key, each row in exactly one. Never: who reads them, where.
+"""A table or query divided into ranges of an integer key; each row is in exactly one. Never: how they are read.
 
 Invariants:
 1. The ranges cover every possible key, not only those that existed when the ends were queried. The first range has no
    lower end, and the last no upper one.
 2. Rows whose key is NULL belong to the first range.
-3. Ranges are equally long, so they hold equally many rows only if the keys lie evenly. Gaps cost nothing but balance.
+3. Ranges have equal lengths, so they hold equal numbers of rows only if the keys are evenly distributed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The keys from *low* on and below *end*; ``str()`` describes them."""
+    """The keys from *low* up to, but not including, *end*; ``str()`` describes them."""
 
     number: int
     """Its place, from 0."""
@@ -66,7 +66,7 @@ class Source:
         if not self.is_query:
             object_name(self.relation, "relation")
             if self.params:
-                raise InterfaceError("params: a table takes none")
+                raise InterfaceError("params: expected none for a table")
         if self.columns is not None:
             names: object = self.columns
             if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -76,7 +76,7 @@ class Source:
 
     @property
     def is_query(self) -> bool:
-        """Whether *relation* is a query: a name never begins with this word and a blank."""
+        """Whether *relation* is a query: a name never begins with SELECT or WITH and a blank."""
         words = str(self.relation).split(maxsplit=1)
         return len(words) == 2 and words[0].lower() in ("select", "with")
 
@@ -117,7 +117,7 @@ def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
     """
     _check_count(count)
     if high < low:
-        raise InterfaceError("high: must not be below low")
+        raise InterfaceError(f"high: expected {low} or more, got {high}")
     width = high - low + 1
     count = min(count, width)
     return cut_at([low + width * number // count for number in range(1, count)])
@@ -126,13 +126,13 @@ def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
 def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
     """The ranges between *bounds*, the keys at which a new range begins; one more than there are bounds.
 
-    Raises:   InterfaceError: they are not whole numbers, do not rise, or are too many.
+    Raises:   InterfaceError: they are not whole numbers, not ascending, or too many.
     """
     given: object = bounds
     if not isinstance(given, Sequence) or not all(map(_is_whole, bounds)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InterfaceError("bounds: expected whole numbers")
     if any(first >= second for first, second in pairwise(bounds)):
-        raise InterfaceError("bounds: must rise")
+        raise InterfaceError("bounds: expected ascending numbers")
     _check_count(len(bounds) + 1, "bounds")
     return tuple(
         Partition(number, low, end) for number, (low, end) in enumerate(pairwise([None, *bounds, None]))
@@ -142,7 +142,7 @@ def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
 async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Partition, ...]:
     """Divide *source* into *count* ranges between its least and its greatest key, with one query.
 
-    The ranges are equally long; there are fewer if there are fewer keys. A source without a key is a single partition.
+    The ranges have equal lengths; there are fewer if there are fewer keys. A source without keys is a single partition.
 
     Raises:   InterfaceError: the column does not hold whole numbers. DatabaseError: the query failed.
     """
@@ -152,13 +152,13 @@ async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Parti
     if low is None or high is None:
         return cut_at(())
     if type(low) is not int or type(high) is not int:
-        raise InterfaceError(f"column: {source.column} holds {type(low).__name__} values, not whole numbers")
+        raise InterfaceError(f"column: expected whole numbers in {source.column}, got {type(low).__name__}")
     return split(low, high, count)
 
 
 def _check_count(count: int, what: str = "count") -> None:
     if not _is_whole(count) or not 1 <= count <= MOST:
-        raise InterfaceError(f"{what}: must make 1 to {MOST} partitions")
+        raise InterfaceError(f"{what}: expected 1 to {MOST} partitions")
 
 
 def _is_whole(number: object) -> bool:

@@ -213,10 +213,10 @@ async def test_it_works_where_an_event_loop_runs_already(server: Server, rows: l
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "partitions: give either"),
-        ({"partitions": 2, "bounds": [3]}, "partitions: give either"),
-        ({"partitions": 0}, "count: must make"),
-        ({"bounds": [3, 2]}, "bounds: must rise"),
+        ({}, "partitions: expected either"),
+        ({"partitions": 2, "bounds": [3]}, "partitions: expected either"),
+        ({"partitions": 0}, "count: expected 1 to"),
+        ({"bounds": [3, 2]}, "bounds: expected ascending"),
         ({"partitions": 2, "params": [1]}, "params: "),
         ({"partitions": 2, "columns": ["id, name"]}, "columns: "),
         ({"partitions": 2, "columns": 7}, "columns: expected a sequence"),

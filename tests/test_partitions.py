@@ -67,9 +67,9 @@ def test_the_query_of_a_partition() -> None:
         (lambda: Source("item", "id", columns=("id", "1; --")), "columns: "),
         (lambda: Source("item", "id", params=(1,)), "params: "),
         (lambda: Source(None, "id"), "relation: expected a str"),  # type: ignore[arg-type]
-        (lambda: cut_at([3, 3]), "bounds: must rise"),
+        (lambda: cut_at([3, 3]), "bounds: expected ascending"),
         (lambda: cut_at([1.5]), "bounds: expected whole"),  # type: ignore[list-item]
-        (lambda: cut_at(range(MOST)), "bounds: must make"),
+        (lambda: cut_at(range(MOST)), "bounds: expected 1 to"),
         (lambda: split(1, 9, 0), "count: "),
         (lambda: split(1, 9, True), "count: "),
         (lambda: split(9, 1, 2), "high: "),
@@ -139,5 +139,5 @@ async def test_planning_is_one_query_and_needs_whole_numbers(conn: aioifx.Connec
     before = conn.stats.round_trips
     await plan(conn, ITEM, 3)
     assert conn.stats.round_trips == before + 1
-    with pytest.raises(aioifx.InterfaceError, match="name holds str values"):
+    with pytest.raises(aioifx.InterfaceError, match="expected whole numbers in name"):
         await plan(conn, Source("item", "name"), 3)

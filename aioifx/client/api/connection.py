@@ -38,9 +38,9 @@ _SESSION_ID = "select dbinfo('sessionid') from informix.systables where tabid = 
 class Connection(Queries[Item], NotCopied):
     """A session with an Informix server; `aioifx.connect` makes it.
 
-    Calls from several tasks run one after the other, in the order in which they were made.
+    Calls from several tasks run one at a time, in the order in which they were made.
 
-    A connection belongs to the event loop and the process in which it was made. Elsewhere its methods raise
+    A connection belongs to the event loop and the process in which it was created. Elsewhere its methods raise
     `InterfaceError`. In a forked process `close` and `terminate` close that process's descriptor alone, and the
     parent's connection stays open. Connections, pools, cursors and streams cannot be copied or pickled.
 
@@ -69,7 +69,7 @@ class Connection(Queries[Item], NotCopied):
         self._is_pooled = statements is not None
         self._address = address
         self.server_version = server_version
-        """The server's version text, as it states it at login."""
+        """The server's version text, as sent at login."""
 
     def __repr__(self) -> str:
         state = "open" if self._session.is_open else "closed"
@@ -160,7 +160,7 @@ class Connection(Queries[Item], NotCopied):
 
         Args:     sql: one statement.
                   named: its parameters are ``:name`` or ``:1``; each call passes their values as *named*.
-                  row_factory: makes the rows of its queries; None: the connection's.
+                  row_factory: for the rows of its queries; None: the connection's.
                   timeout: seconds for the preparation; None: command_timeout.
         """
         if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
@@ -185,12 +185,10 @@ class Connection(Queries[Item], NotCopied):
     def cursor(
         self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[Any] | None = None
     ) -> Cursor[Any]:
-        """A cursor with the method names of PEP 249; nothing is sent until its first `execute`.
-
-        This is not awaited.
+        """A cursor with the method names of PEP 249; nothing is sent until its first `execute`. Not awaited.
 
         Args:     scroll: rows can be fetched in any order, with one round trip for each row.
-                  hold: a cursor opened inside a transaction stays open after it. Outside, every cursor does.
+                  hold: a cursor opened inside a transaction stays open after it. Cursors opened outside one always do.
         """
         check_flag("scroll", scroll)
         check_flag("hold", hold)
@@ -213,7 +211,7 @@ class Connection(Queries[Item], NotCopied):
                   lock_wait: whole seconds to wait for a lock, up to 32767, for the block; 0: do not wait, -1 or
                   math.inf: no limit. None leaves it unchanged. A savepoint takes this option only.
                   read_only: the server refuses changes (SQLCODE -878).
-        Raises:   InterfaceError: an option is wrong; raised at the call.
+        Raises:   InterfaceError: an invalid option; raised by the call itself.
         """
         return Transaction(
             self._statements, self._stack, isolation=isolation, lock_wait=lock_wait, read_only=read_only
@@ -222,7 +220,7 @@ class Connection(Queries[Item], NotCopied):
     async def commit(self) -> None:
         """COMMIT WORK for a transaction started by ``autocommit=False`` or by your own BEGIN WORK.
 
-        Nothing is sent when none is open. When it fails, the transaction is as it was.
+        Sends nothing if none is open. If it fails, the transaction is unchanged.
 
         Raises:   InterfaceError: a `transaction` block is open.
         """
@@ -364,7 +362,7 @@ class Connection(Queries[Item], NotCopied):
         return await self._session.channel.wait_closed()
 
     def terminate(self) -> None:
-        """Drop the connection at once, without telling the server. Not awaited.
+        """Drop the connection immediately, without a message to the server. Not awaited.
 
         Calls that wait for a reply raise `ConnectionLost`.
 

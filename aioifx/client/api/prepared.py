@@ -39,9 +39,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     ``async with await conn.prepare(...) as statement:`` closes it at its end.
 
-    When its table has changed (-710), the statement is prepared again and executed, once, unless a transaction is open.
-    Inside of one, and in an `executemany` whose rows cannot be read twice, the error is raised, and the next execution
-    prepares the statement again.
+    If its table has changed (-710), the statement is prepared again and executed once more. In a transaction, and in an
+    `executemany` whose rows cannot be read twice, the error is raised instead; the next execution then succeeds.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         factory: RowFactory[Any],
         names: NamedStatement | None = None,
     ) -> None:
-        """Args:     names: where the statement has named parameters, which is which."""
+        """Args:     names: the statement's named parameters, if it has any."""
         self._names = names
         self._own = _OwnStatement(statements, statement)
         self._factory = factory
@@ -72,7 +71,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
 
     @property
     def parameters(self) -> tuple[SqlType | None, ...]:
-        """The parameter types that the server expects; None where the server does not say."""
+        """The parameter types that the server expects; None for a type that the server does not describe."""
         return self._own.statement.parameters
 
     @overload
@@ -200,8 +199,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
     ) -> Stream[Any]:
         """The rows, block by block.
 
-        A prepared statement has one cursor: every other call is an `InterfaceError` until the stream is read to its end
-        or closed.
+        A prepared statement has one cursor: until the stream is exhausted or closed, other calls raise
+        `InterfaceError`.
 
         Args:     timeout: seconds for each block; None: command_timeout.
         """
@@ -212,7 +211,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         return Stream(BlockReader(self._own, self.sql, args, plan, prefetch=prefetch, timeout=timeout))
 
     async def close(self) -> None:
-        """Give the statement back; nothing is waited for. Closing twice is fine."""
+        """Release the statement. Waits for nothing. Idempotent."""
         self._own.close()
 
     async def __aenter__(self) -> Self:

@@ -119,15 +119,15 @@ class Queries(ABC, Generic[Item]):
     ) -> list[Any]:
         """Run a query and return all rows.
 
-        A statement that returns no rows is executed, and gives an empty list.
+        A statement that returns no rows is executed; the list is then empty.
 
         Args:     sql: one statement.
                   args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``; a list
-                  or tuple stands for as many values as it has: ``IN (:ids)``.
+                  or tuple expands to as many values as it has: ``IN (:ids)``.
                   row_factory: makes the rows of this call; None: the connection's.
-                  timeout: seconds for this call, from its place in the queue to its last answer; None: command_timeout.
+                  timeout: seconds for the whole call, including the wait for the connection; None: command_timeout.
         Raises:   QueryTimeout: the call took longer. InterfaceError: *timeout* is zero or less, or the values do not
-                  go with the placeholders.
+                  match the placeholders.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
@@ -180,7 +180,7 @@ class Queries(ABC, Generic[Item]):
     ) -> Value:
         """Run a query and return one value of its first row; None if there are no rows. See `fetch`.
 
-        Args:     column: its place, from 0, or its name.
+        Args:     column: its 0-based position, or its name.
         Raises:   InterfaceError: the row has no such column.
         """
         if named is not None:
@@ -223,9 +223,9 @@ class Queries(ABC, Generic[Item]):
     ) -> Stream[Any]:
         """The rows of a query, block by block, in constant memory. See `Stream`.
 
-        This is not awaited: nothing is sent before the first row is asked for.
+        Not awaited: nothing is sent until the first row is requested.
 
-        Args:     prefetch: False asks for a block only when its first row is wanted, not while the one before it is
+        Args:     prefetch: False requests a block only when its first row is needed, not while the previous block is
                   consumed. timeout: seconds for each block; None: command_timeout.
         """
         if named is not None:
@@ -277,9 +277,9 @@ class Queries(ABC, Generic[Item]):
         named: NamedValues | None = None,
         timeout: float | None = None,
     ) -> ExecuteResult:
-        """Run one statement of any kind. Rows that a query returns are counted and dropped. See `fetch`.
+        """Run one statement of any kind. Rows of a query are counted and discarded. See `fetch`.
 
-        A statement without parameters that can return no rows takes one round trip.
+        A statement without parameters that cannot return rows takes one round trip.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
@@ -300,18 +300,18 @@ class Queries(ABC, Generic[Item]):
     ) -> ExecuteResult:
         """Run a statement once for each row of an iterable or async iterable, pipelined, in constant memory.
 
-        All or nothing: outside of a transaction one is opened around the rows, and rolled back when a row fails. Inside
-        one, rows before the failing one stay until you roll back, and so may rows that were under way after it. In a
-        database without a log each row stands for itself.
+        Outside a transaction it is all or nothing: a transaction is started for the rows, and rolled back if one fails.
+        Inside a transaction, rows before the failed one remain until you roll back; rows already in flight may remain,
+        too. In a database without a log each row commits by itself.
 
-        *rowcount* of the result is the sum, *serial* the last one.
+        *rowcount* of the result is the sum over all rows, and *serial* the last serial value.
 
         Args:     rows: the values of each execution's placeholders, ``?``. named: instead, a mapping for each
                   execution, with the values of ``:name``.
-                  on_error: "collect" goes on after rows that fail, and rows that succeed stay. The result has an
-                  error with its row_index for each of the others.
+                  on_error: "collect" continues after rows that fail. The result has an error for each of them, with its
+                  row_index.
                   timeout: seconds from one reply to the next; None: command_timeout.
-        Raises:   DatabaseError: of the first row that failed, with its row_index.
+        Raises:   DatabaseError: for the first failed row, with its row_index.
                   InterfaceError: *rows* uses this connection. ProgrammingError: the statement returns rows.
         """
         sql, source = rows_by_position(sql, rows, named)

@@ -31,21 +31,21 @@ def is_retryable(error: Exception) -> bool:
 
 
 class Retry:
-    """Run a coroutine function again when an error says that it may then succeed.
+    """Run a coroutine function again after an error that a retry may resolve.
 
-    ``await Retry()(function, *args)``, or ``@Retry()`` as a decorator. The last error is raised, with a note of how
-    many attempts there were. `ConnectionLost` and `QueryTimeout` are raised at once, whatever *on* says.
+    ``await Retry()(function, *args)``, or ``@Retry()`` as a decorator. The last error is raised, with a note of the
+    number of attempts. `ConnectionLost` and `QueryTimeout` are raised immediately, regardless of *on*.
 
     The function must contain the whole transaction. Inside an open one it would retry while still holding the outer
     transaction's locks, so a deadlock would recur.
 
-    Args:     attempts: how often the function runs at most.
+    Args:     attempts: maximum number of attempts.
               delay: seconds to wait after the first failure, doubled after each further one.
-              max_delay: seconds that no wait exceeds.
-              jitter: wait a random part of that, so that two who blocked each other do not meet again.
-              on: errors that another try follows: a class, a tuple of them, or a function of the error; by default a
-              `DatabaseError` with *retryable*. An error that leaves the outcome unknown never is.
-              sleep: how time passes; for tests. uniform: how a wait is drawn; for tests.
+              max_delay: upper limit of each delay, in seconds.
+              jitter: wait a random fraction of the delay, so that two conflicting tasks do not collide again.
+              on: errors to retry: a class, a tuple of them, or a function of the error; by default a `DatabaseError`
+              with *retryable*. An error that leaves the outcome unknown is never retried.
+              sleep, uniform: replacements for `asyncio.sleep` and `random.uniform`, for tests.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Retry:
         return RetryingFunction(self, function)
 
     async def run(self, call: Callable[[], Awaitable[R]]) -> R:
-        """Awaited by ``self(function)``: call *call* again for each attempt.
+        """Awaited by ``self(function)``: await *call*() for each attempt.
 
         Raises:   the last error, with a note of the number of attempts.
         """

@@ -20,9 +20,9 @@ from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
 
 class Transaction(NotCopied):
-    """``async with conn.transaction(): ...``; or `start`, then `commit` or `rollback`. Each serves once.
+    """``async with conn.transaction(): ...``; or `start`, then `commit` or `rollback`. Each can be used once.
 
-    The block begins the transaction, commits it at its end, and rolls it back when an exception leaves it. Inside of an
+    The block begins the transaction, commits it at its end, and rolls it back when an exception leaves it. Inside an
     open transaction it is a savepoint: set, released, or rolled back to.
 
     Raises:   NotSupportedError: on entry, the database has no log (SQLCODE -256).
@@ -38,9 +38,9 @@ class Transaction(NotCopied):
         lock_wait: float | None = None,
         read_only: bool = False,
     ) -> None:
-        """Args:     statements: whose session it is.
-                  blocks: the transactions of this session that are open, the innermost last.
-        Raises:   InterfaceError: an option is wrong.
+        """Args:     statements: statement cache of the session.
+                  blocks: the session's open transactions, innermost last.
+        Raises:   InterfaceError: invalid option.
         """
         self._statements = statements
         self._stack = blocks
@@ -105,7 +105,7 @@ class Transaction(NotCopied):
     async def commit(self) -> None:
         """COMMIT WORK; if it fails, the transaction is rolled back. For a savepoint: RELEASE SAVEPOINT.
 
-        Inside of its block it ends the transaction early; the end of the block then does nothing.
+        Inside its block it ends the transaction early; the end of the block then does nothing.
 
         Raises:   InterfaceError: a transaction inside this one is still open; nothing was sent.
         """
