@@ -18,6 +18,7 @@ else:
 
 
 ON_SOCKETS = {
+    "test_acquire",
     "test_connect",
     "test_connection",
     "test_lifecycle",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -122,9 +123,16 @@ class PooledSession:
 
     # -- closing ------------------------------------------------------------------------------------------------------
 
-    def on_close(self, callback: Callable[[], None]) -> None:
-        """Register *callback*, called when the session has ended for any reason."""
-        self._session.dispatcher.on_close = callback
+    def on_close(self, callback: Callable[[PooledSession], None]) -> None:
+        """Register a bound method, called with this session when it has ended for any reason. Neither is kept alive."""
+        method, this = weakref.WeakMethod(callback), weakref.ref(self)
+
+        def notify() -> None:
+            call, session = method(), this()
+            if call is not None and session is not None:
+                call(session)
+
+        self._session.dispatcher.on_close = notify
 
     async def close(self) -> None:
         """Close the session; a failure to do so is only logged."""

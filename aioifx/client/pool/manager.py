@@ -371,7 +371,7 @@ class PoolManager:
             permanent = isinstance(error, _PERMANENT_ERRORS)
             self._perform(self.state.on_open_failed(error, self._now(), permanent=permanent))
             raise
-        session.on_close(partial(_notify_closed, weakref.ref(self), weakref.ref(session)))
+        session.on_close(self._on_closed)
         logger.debug("%r: opened %r", self, session)
         self._perform(self.state.on_opened(session, self._now()))
 
@@ -450,10 +450,3 @@ class PoolManager:
     def _wrong_loop(self, owner: Owner) -> InterfaceError:
         owner.what = repr(self)
         return owner.refusal()
-
-
-def _notify_closed(manager: weakref.ref[PoolManager], session: weakref.ref[PooledSession]) -> None:
-    """Called when a session has ended, possibly after its pool manager."""
-    owner, ended = manager(), session()
-    if owner is not None and ended is not None:
-        owner._on_closed(ended)  # pyright: ignore[reportPrivateUsage] - the manager's own callback

@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, overload
+from typing import Any, Final, Self, TypeVar, Unpack, overload
 
-from aioifx.client.api.connection import Connection, no_attribute
+from aioifx.client.api.connection import Connection
 from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_seconds, check_wait, check_whole
 from aioifx.client.config.options import OptionFields
 from aioifx.client.config.resolve import resolve
-from aioifx.client.execution.block_reader import BlockReader, release_cursor
+from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
-from aioifx.client.execution.statement_cache import StatementCache, StatementSource
+from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
 from aioifx.client.pool.manager import PoolManager
 from aioifx.client.pool.state import Limits
-from aioifx.client.session.dispatcher import InFlight
 from aioifx.client.session.owner import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
-from aioifx.sqltypes import Row, Value
-from aioifx.wire.replies import Reply
+from aioifx.sqltypes import Value
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -230,100 +229,6 @@ class _Done:
 
 
 _DONE: Final = _Done()
-
-
-class AcquireContext(Generic[Item]):
-    """Result of `Pool.acquire`: await it, or use it with ``async with``."""
-
-    __slots__ = ("_conn", "_entered", "_manager", "_timeout")
-
-    def __init__(self, manager: PoolManager, timeout: float) -> None:
-        self._manager = manager
-        self._timeout = timeout
-        self._conn: Connection[Item] | None = None
-        self._entered = False
-
-    if not TYPE_CHECKING:  # hidden from type checkers, which reject unknown attributes
-
-        def __getattr__(self, name: str) -> Any:
-            raise no_attribute(self, name)
-
-    def __await__(self) -> Generator[Any, None, Connection[Item]]:
-        return self._manager.acquire(self._timeout).__await__()
-
-    async def __aenter__(self) -> Connection[Item]:
-        if self._entered:
-            raise InterfaceError("an acquire can be entered only once; call acquire() again")
-        self._entered = True
-        self._conn = await self._manager.acquire(self._timeout)
-        return self._conn
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
-
-    def release(self) -> None:
-        """Release the connection of the block, unless it is already released."""
-        conn, self._conn = self._conn, None
-        if conn is not None and self._manager.owns(conn):  # possibly released inside the block
-            self._manager.release(conn)
-
-
-class PoolBlockReader(BlockReader):
-    """Reads blocks on a connection that is acquired for the first one, and released after the last one or `close`.
-
-    If the reader is not closed, garbage collection releases the connection.
-    """
-
-    def __init__(
-        self,
-        acquire: Callable[[], AcquireContext[Any]],
-        sql: str,
-        params: Sequence[Value],
-        plan: Callable[[Statement], RowPlan],
-        *,
-        prefetch: bool,
-        timeout: float | None,
-    ) -> None:
-        super().__init__(None, sql, params, plan, prefetch=prefetch, timeout=timeout)
-        self._acquire = acquire
-        self._acquired: AcquireContext[Any] | None = None
-
-    async def _start(self) -> list[Row]:
-        acquired = self._acquire()
-        self._source = (await acquired.__aenter__()).statements
-        self._acquired = acquired
-        return await super()._start()
-
-    def _check_owner(self) -> None:
-        if self._acquired is not None:
-            super()._check_owner()
-
-    def _on_closed(self) -> None:
-        acquired, self._acquired = self._acquired, None
-        if acquired is not None:
-            acquired.release()
-
-    def __del__(self) -> None:
-        acquired = getattr(self, "_acquired", None)
-        if acquired is not None and not self._source.is_closed:
-            # Finalizers run in any thread. The callback keeps the connection alive until it has run.
-            self._session.dispatcher.call_threadsafe(
-                _release_leaked, self._source, self.statement, self._prefetched, acquired
-            )
-
-
-def _release_leaked(
-    source: StatementSource,
-    statement: Statement | None,
-    prefetched: InFlight[Reply] | None,
-    acquired: AcquireContext[Any],
-) -> None:
-    """Clean up a reader that was garbage-collected without being closed."""
-    if statement is not None:
-        release_cursor(source, statement, prefetched)
-    acquired.release()
 
 
 @overload
