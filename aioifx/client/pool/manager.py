@@ -208,7 +208,8 @@ class PoolManager:
             raise InterfaceError(f"{self!r} expected a connection of this pool that is not yet released")
         self._check_loop()
         lease = self._leases.pop(conn)
-        self._warn_if_slow(lease)
+        if self._slow_release is not None and (held := self._now() - lease.since) > self._slow_release:
+            logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.acquired_at)
         pooled, session = lease.pooled, lease.pooled.session
         session.check_in(conn)
         if unclean := session.unclean:
@@ -261,11 +262,6 @@ class PoolManager:
         """Called when a connection has been closed by either side."""
         if actions := self.state.on_closed(session, self._now()):
             self._perform(actions)
-
-    def _warn_if_slow(self, lease: _Lease) -> None:
-        held = self._now() - lease.since
-        if self._slow_release is not None and held > self._slow_release:
-            logger.warning("%r: a connection was held for %.1f s%s", self, held, lease.acquired_at)
 
     # -- size ---------------------------------------------------------------------------------------------------------
 
