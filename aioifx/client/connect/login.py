@@ -20,6 +20,7 @@ from aioifx.client.config.addresses import Address, is_allowed, redirect_target
 from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.transport import open_channel
+from aioifx.client.session.dispatcher import reject_unsolicited, session_ended
 from aioifx.client.session.session import Session, raise_for
 from aioifx.client.session.settings import SessionSettings
 from aioifx.errors import (
@@ -73,6 +74,11 @@ def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
 @lru_cache(maxsize=64)
 def _negotiated(mask: bytes, codec: str) -> Capabilities:
     return Capabilities.negotiated(OFFERED, mask, codec)
+
+
+def _check_exit(reply: Reply) -> None:
+    if reply.exited:
+        raise session_ended()
 
 
 class LoginAttempt:
@@ -286,14 +292,11 @@ class LoginAttempt:
         Raises:   DatabaseError: the server's error, or the loss of the connection.
         """
         inbox = channel.inbox
-        is_unasked = len(inbox.data) > inbox.pos
-        if not is_unasked:
-            channel.send(request)
+        if len(inbox.data) > inbox.pos:
+            await reject_unsolicited(lambda inbox: read_reply(inbox, self._capabilities), inbox, _check_exit)
+        channel.send(request)
         reply = await read_reply(inbox, self._capabilities)
-        if reply.exited:
-            raise ConnectionLost("the server ended the session")
-        if is_unasked:
-            raise ProtocolError("the server sent an unexpected message")
+        _check_exit(reply)
         return reply
 
     async def _negotiate(self, channel: Channel) -> None:

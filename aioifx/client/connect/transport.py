@@ -125,8 +125,8 @@ async def open_channel(
 
 
 def _log_chosen(channel: Channel, address: Address, ips: list[str]) -> None:
-    peer = channel.transport.get_extra_info("peername")
-    chosen = _ip_text(peer) if isinstance(peer, tuple) else "an unknown address"
+    peer: tuple[Any, ...] | None = channel.transport.get_extra_info("peername")
+    chosen = _ip_text(peer) if peer else "an unknown address"
     found = "" if ips == [address.host] else f", found by name lookup: {', '.join(ips)}"
     tls = channel.transport.get_extra_info("ssl_object")
     logger.debug("%s: connected to %s%s%s", address, chosen, f" with {tls.version()}" if tls else "", found)

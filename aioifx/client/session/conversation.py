@@ -13,9 +13,9 @@ from functools import lru_cache, partial
 from typing import Final
 
 from aioifx.channel import Channel
-from aioifx.client.session.dispatcher import INTERRUPTED, Cleanup, Dispatcher, InFlight, Stats
+from aioifx.client.session.dispatcher import INTERRUPTED, Cleanup, Dispatcher, InFlight, Stats, session_ended
 from aioifx.codecs.native import make_fast_reader
-from aioifx.errors import ConnectionLost, DatabaseError
+from aioifx.errors import DatabaseError
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
@@ -162,7 +162,7 @@ class Conversation:
         """Update the session's state from a reply, whether or not a task waits for it."""
         self.stats.rows += len(reply.rows)
         if reply.exited:
-            raise ConnectionLost("the server ended the session")
+            raise session_ended()
         if reply.error is not None:
             self.on_error(reply.error, reply)
 

@@ -15,16 +15,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from aioifx.channel import Channel, PendingReply
 from aioifx.client.config.checks import check_timeout
 from aioifx.client.session.owner import Owner
 from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire import requests
-from aioifx.wire.inbox import Reader
+from aioifx.wire.inbox import Inbox, Reader
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 
@@ -337,13 +337,9 @@ class Dispatcher:
             in_flight.on_lost = on_lost
         if len(inbox.data) > inbox.pos and not self._in_flight:
             # Unsolicited bytes: the server has sent SQ_EXIT, or no longer speaks SQLI.
-            in_flight.parser = self._read_unsolicited()
+            in_flight.parser = reject_unsolicited(self._reader.parser, inbox, self._on_cleanup_reply)
         channel.ask(in_flight, request)
         return in_flight
-
-    async def _read_unsolicited(self) -> Any:
-        self._on_cleanup_reply(await self._reader.parser(self.channel.inbox))
-        raise ProtocolError("the server sent an unexpected message")
 
     def _on_reply(self, in_flight: InFlight[Any], reply: Any) -> None:
         """Called with the reply to the oldest request in flight."""
@@ -607,3 +603,19 @@ class Dispatcher:
         self._run_deferred()
         if self.on_close is not None:
             self.on_close()
+
+
+def session_ended() -> ConnectionLost:
+    """The error after SQ_EXIT."""
+    return ConnectionLost("the server ended the session")
+
+
+async def reject_unsolicited(
+    read: Callable[[Inbox], Awaitable[Reply]], inbox: Inbox, on_reply: Callable[[Reply], None]
+) -> NoReturn:
+    """Read a message that no request asked for: SQ_EXIT, or one of a server that no longer speaks SQLI.
+
+    Raises:   ProtocolError, unless *on_reply* raises a better error for it.
+    """
+    on_reply(await read(inbox))
+    raise ProtocolError("the server sent an unexpected message")
