@@ -2,7 +2,7 @@
 
 Invariants:
 1. Replies match expectations by order alone; `expect` comes before the bytes leave.
-2. A cancelled waiter cancels a future, never a parser: the parser still reads its reply to the end.
+2. Cancelling a waiter cancels a future, never a parser: the parser still reads its reply to the end.
 3. When a parser raises, or the peer goes away, every waiter fails at once, and so does every later one.
 """
 
@@ -36,14 +36,14 @@ everything else in a small query.
 class PendingReply(Generic[T]):
     """A reply that is expected, in order."""
 
-    # Without slots and __init__: one is made for every request, and most of what it may hold it does not.
+    # Without slots and __init__: one is created for each request, and most of its fields keep their default.
 
     future: asyncio.Future[T]
     reader: Reader[T]
-    """Takes it, or makes its parser; needed where there is no parser from the beginning."""
+    """Reads the reply or creates its parser; required unless `parser` is set."""
     parser: Parser[T] | None = None
     on_lost: Callable[[DatabaseError], None] | None = None
-    """Called with what has kept the reply to a request that was sent from coming."""
+    """Called with the error if the request was sent and its reply will not come."""
 
 
 class Channel(asyncio.Protocol):
@@ -54,16 +54,16 @@ class Channel(asyncio.Protocol):
         self.bytes_in = 0
         self.bytes_out = 0
         self.on_close: Callable[[], None] | None = None
-        """Called once, when the channel has failed or was closed, and all waiting tasks have their error."""
-        self.expected: deque[Any] = deque()
-        """What is expected, `PendingReply`, in the order in which it will come; `ask` appends."""
+        """Called once the channel has failed or was closed, after all waiters have failed."""
+        self.pending_replies: deque[Any] = deque()
+        """A `PendingReply` for each expected reply, in order; `request` appends."""
         self.on_reply: Callable[[Any, Any], None] | None = None
-        """Gets each of `expected` and what came for it, whether or not it has a waiter; what it raises is
-        treated as the parser's error."""
+        """Called with each of `pending_replies` and its reply, with or without a waiter; an exception is treated as
+        the parser's."""
         self._transport: asyncio.Transport | None = None
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
-        self._is_closing = False  # once nothing is expected any more
+        self._is_closing = False  # as soon as no reply is pending
         self._writable: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -71,9 +71,9 @@ class Channel(asyncio.Protocol):
 
     def __repr__(self) -> str:
         state = "closed" if self.failure else "open" if self._transport else "new"
-        return f"<Channel {state}, {len(self.expected)} replies expected, {self.inbox.unread} bytes unread>"
+        return f"<Channel {state}, {len(self.pending_replies)} replies expected, {self.inbox.unread} bytes unread>"
 
-    # -- what the event loop calls ------------------------------------------------------------------------------------
+    # -- called by the event loop -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports do not inherit from asyncio's.
@@ -90,24 +90,24 @@ class Channel(asyncio.Protocol):
         self._parse_replies()
         if (
             len(self.inbox.data) > MAX_UNSOLICITED
-            and not self.expected
+            and not self.pending_replies
             and self.inbox.unread > MAX_UNSOLICITED
         ):
-            self._break(ProtocolError(f"more than {MAX_UNSOLICITED} unsolicited bytes arrived"))
+            self._abort_with(ProtocolError(f"more than {MAX_UNSOLICITED} unsolicited bytes arrived"))
 
     def eof_received(self) -> bool:
         self.inbox.eof = True
         self._parse_replies()
-        if self.failure is None or self.expected:
-            self._fail(ConnectionLost("the server closed the connection"))
+        if self.failure is None or self.pending_replies:
+            self._set_failed(ConnectionLost("the server closed the connection"))
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.inbox.eof = True
         self._parse_replies()
-        if self.failure is None or self.expected:
+        if self.failure is None or self.pending_replies:
             reason = f": {exc}" if exc else ""
-            self._fail(ConnectionLost(f"the connection was lost{reason}"))
+            self._set_failed(ConnectionLost(f"the connection was lost{reason}"))
         self._resume()
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
@@ -124,7 +124,7 @@ class Channel(asyncio.Protocol):
         if writable is not None and not writable.done():
             writable.set_result(None)
 
-    # -- what sessions call -------------------------------------------------------------------------------------------
+    # -- called by sessions -------------------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
@@ -132,13 +132,13 @@ class Channel(asyncio.Protocol):
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this process is a fork of the one that has connected."""
+        """Whether this process is a fork of the one that connected."""
         return os.getpid() != self._pid
 
     @property
     def pending(self) -> int:
-        """Replies that are expected and not complete."""
-        return len(self.expected)
+        """Number of expected replies that are not complete."""
+        return len(self.pending_replies)
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -148,26 +148,26 @@ class Channel(asyncio.Protocol):
     def expect(self, parser: Parser[T]) -> asyncio.Future[T]:
         """Queue *parser* for the next reply that has no parser yet.
 
-        Returns:  a future of what the parser returns; it may be cancelled, the reply is read all the same.
+        Returns:  the future of the reply; it may be cancelled, the reply is still read.
         """
-        expected: PendingReply[T] = PendingReply()
-        expected.parser = parser
-        self.ask(expected, b"")
-        return expected.future
+        pending_reply: PendingReply[T] = PendingReply()
+        pending_reply.parser = parser
+        self.request(pending_reply, b"")
+        return pending_reply.future
 
-    def ask(self, expected: PendingReply[Any], request: bytes | bytearray) -> None:
-        """`expect` with a caller's own PendingReply, then `send` its request; sets its future."""
-        expected.future = asyncio.Future(loop=self._loop)
+    def request(self, pending_reply: PendingReply[Any], data: bytes | bytearray) -> None:
+        """`expect` with a caller's own PendingReply, then `send` its request, *data*; sets its future."""
+        pending_reply.future = asyncio.Future(loop=self._loop)
         if self.failure is not None:
-            _reject(expected, _again(self.failure), sent=False)
+            _reject(pending_reply, _copy_of(self.failure), sent=False)
             return
-        self.expected.append(expected)
-        if len(self.inbox.data) > self.inbox.pos and len(self.expected) == 1:
+        self.pending_replies.append(pending_reply)
+        if len(self.inbox.data) > self.inbox.pos and len(self.pending_replies) == 1:
             self._parse_replies()
-            self.send(request)  # unless that has ended the channel
-        elif request and self._transport is not None:
-            self.bytes_out += len(request)
-            self._transport.write(request)
+            self.send(data)  # unless that has ended the channel
+        elif data and self._transport is not None:
+            self.bytes_out += len(data)
+            self._transport.write(data)
 
     def send(self, data: bytes | bytearray) -> None:
         """Hand *data* to the transport; `drain` waits for room. Does nothing on a channel that has ended."""
@@ -177,13 +177,13 @@ class Channel(asyncio.Protocol):
 
     @property
     def unsent(self) -> int:
-        """Bytes that the transport has not given to the system yet."""
+        """Bytes in the transport's write buffer."""
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def send_urgent(self, byte: bytes) -> bool:
-        """Send one byte of TCP urgent data, beside the stream: with TLS outside of its records.
+        """Send one byte of TCP urgent data, outside the stream and outside TLS records.
 
-        Returns:  False when there is no socket that could, or none any more.
+        Returns:  False if no open socket can.
         Source:   observed: it works inside and outside of TLS (14.10)
         """
         own = self._transport.get_extra_info("socket") if self.is_open and self._transport else None
@@ -198,32 +198,32 @@ class Channel(asyncio.Protocol):
             return False
 
     async def drain(self) -> None:
-        """Wait until the transport takes more."""
+        """Wait until the transport accepts more bytes."""
         while self._writable is not None:
             await asyncio.shield(self._writable)
 
     def abort(self, reason: DatabaseError | None = None) -> None:
-        """Drop the connection at once, unsent bytes included. In a fork, the connection of the parent process stays."""
+        """Drop the connection at once, with its unsent bytes. In a fork, the parent's connection stays open."""
         if self.is_inherited or (self._loop is not None and self._loop.is_closed()):
-            return self._let_go()
-        if self.failure is None or self.expected:
-            self._fail(reason or ConnectionLost("the connection was closed"))
+            return self._release_socket()
+        if self.failure is None or self.pending_replies:
+            self._set_failed(reason or ConnectionLost("the connection was closed"))
         if self._transport is not None:
             self._transport.abort()
         return None
 
-    def _let_go(self) -> None:
+    def _release_socket(self) -> None:
         """End the channel without its event loop; in a fork, also close this process's descriptor of the socket.
 
-        The transport must not close it. It would unregister the socket from the selector, which both processes share,
-        and shut TLS down. The number of the descriptor stays taken, because the transport closes it once more when it
-        is garbage.
+        The transport must not close it: that would unregister the socket from the selector, which both processes share,
+        and shut TLS down. The number of the descriptor stays in use, because the transport closes it again when it is
+        collected.
         """
         if self.failure is not None:
             return
         self.failure = ConnectionLost("the connection was closed")
         if self._transport is None or self.loop_is_closed():
-            return  # the number may be another file's by now
+            return  # the number may belong to another file by now
         try:
             null = os.open(os.devnull, os.O_RDWR)
             try:
@@ -234,17 +234,17 @@ class Channel(asyncio.Protocol):
             pass  # there is no descriptor, or it is closed
 
     def close(self) -> None:
-        """Close once everything is written. Waiters that are left fail with ConnectionLost."""
-        if self.failure is None or self.expected:
-            self._fail(ConnectionLost("the connection was closed"))
-        # Once only: one with TLS that was closed twice cannot be dropped any more (CPython before 3.11.5 raises).
+        """Close once everything is written. Remaining waiters fail with ConnectionLost."""
+        if self.failure is None or self.pending_replies:
+            self._set_failed(ConnectionLost("the connection was closed"))
+        # Only once: a TLS transport that was closed twice cannot be aborted (CPython before 3.11.5 raises).
         if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
 
     def close_when_answered(self) -> None:
-        """`close` as soon as nothing is expected any more."""
+        """`close` as soon as no reply is pending."""
         self._is_closing = True
-        if not self.expected:
+        if not self.pending_replies:
             self.close()
 
     @property
@@ -254,27 +254,27 @@ class Channel(asyncio.Protocol):
         return self._loop
 
     def loop_is_closed(self) -> bool:
-        """Whether the event loop is gone, so that nothing can be closed in order any more."""
+        """Whether the event loop is closed, so that the connection can no longer be closed in order."""
         return self._loop is None or self._loop.is_closed()
 
     async def wait_closed(self) -> None:
-        """Wait until the transport is gone."""
+        """Wait until the transport is closed."""
         if self._ended is not None and not self._ended.done():
             await asyncio.shield(self._ended)
 
     # -- parsers ------------------------------------------------------------------------------------------------------
 
     def _parse_replies(self) -> None:
-        """Read what the head of the queue expects as far as the bytes reach, then what the next one does."""
-        inbox, queue = self.inbox, self.expected
+        """Read replies, in order, as far as the received bytes reach."""
+        inbox, queue = self.inbox, self.pending_replies
         while queue and (len(inbox.data) > inbox.pos or inbox.eof):
-            expected = queue[0]
+            pending_reply = queue[0]
             try:
-                parser, answer = expected.parser, None
+                parser, answer = pending_reply.parser, None
                 if parser is None:
-                    answer = expected.reader.take(inbox)
+                    answer = pending_reply.reader.try_read(inbox)
                     if answer is None:
-                        parser = expected.parser = expected.reader.parser(inbox)
+                        parser = pending_reply.parser = pending_reply.reader.parser(inbox)
                 if parser is not None:
                     try:
                         parser.send(None)
@@ -282,64 +282,63 @@ class Channel(asyncio.Protocol):
                     except StopIteration as stop:
                         answer = stop.value
                 if self.on_reply is not None:
-                    self.on_reply(expected, answer)
+                    self.on_reply(pending_reply, answer)
             except (ConnectError, ConnectionLost, ProtocolError) as error:
                 queue.popleft()
-                _reject(expected, error)
-                self._break(error)
+                _reject(pending_reply, error)
+                self._abort_with(error)
                 return
-            except (
-                Exception
-            ) as error:  # a parser must not raise anything else: a defect, and the place is lost
+            except Exception as error:
+                # A defect: a parser must not raise anything else. The position in the stream is lost.
                 queue.popleft()
                 defect = ProtocolError(f"a reply could not be read ({type(error).__name__})")
                 defect.__cause__ = error
-                _reject(expected, defect)
-                self._break(defect)
+                _reject(pending_reply, defect)
+                self._abort_with(defect)
                 return
             queue.popleft()
-            future = expected.future
+            future = pending_reply.future
             if not future.done():
                 future.set_result(answer)
         if self._is_closing and not queue:
             self.close()
         elif inbox.pos > COMPACT_FROM:
-            inbox.forget()
+            inbox.compact()
 
-    def _break(self, error: DatabaseError) -> None:
-        self._fail(error)
+    def _abort_with(self, error: DatabaseError) -> None:
+        self._set_failed(error)
         if self._transport is not None:
             self._transport.abort()
 
-    def _fail(self, error: DatabaseError) -> None:
-        """Tell everybody who waits; keep the first reason for those who come later."""
+    def _set_failed(self, error: DatabaseError) -> None:
+        """Fail all waiters; keep the first reason for later ones."""
         ended = self.failure is None
         self.failure = self.failure or error
-        waiting = [*self.expected]
-        self.expected.clear()
-        for expected in waiting:
-            _reject(expected, _again(error))
+        waiting = [*self.pending_replies]
+        self.pending_replies.clear()
+        for pending_reply in waiting:
+            _reject(pending_reply, _copy_of(error))
         if ended and self.on_close is not None:
             self.on_close()
 
 
-def _reject(expected: PendingReply[Any], error: DatabaseError, *, sent: bool = True) -> None:
+def _reject(pending_reply: PendingReply[Any], error: DatabaseError, *, sent: bool = True) -> None:
     """Set *error* on the future of a waiter. Without a waiter it must not be logged as never retrieved.
 
     Args:     sent: whether the request has left.
     """
-    if expected.parser is not None:
-        expected.parser.close()
-    if sent and expected.on_lost is not None:
-        expected.on_lost(error)
-    future = expected.future
+    if pending_reply.parser is not None:
+        pending_reply.parser.close()
+    if sent and pending_reply.on_lost is not None:
+        pending_reply.on_lost(error)
+    future = pending_reply.future
     if not future.done():
         future.set_exception(error)
         future.exception()
 
 
-def _again(error: DatabaseError) -> DatabaseError:
-    """The same error for another waiter; one exception object must not travel through two tracebacks."""
+def _copy_of(error: DatabaseError) -> DatabaseError:
+    """The same error for another waiter, because one exception object must not get two tracebacks."""
     copy = type(error)(str(error), sqlcode=error.sqlcode, isamcode=error.isamcode)
-    copy.__cause__ = error.__cause__  # the error itself would say the same twice
+    copy.__cause__ = error.__cause__  # the error itself would repeat the message
     return copy

@@ -19,5 +19,5 @@ class FastReplyReader(Generic[_Reply]):
         transaction: type[tuple[int, ...]],
         /,
     ) -> None: ...
-    def take(self, inbox: object, /) -> _Reply | None:
+    def try_read(self, inbox: object, /) -> _Reply | None:
         """Consume and return the next reply of the *inbox*; None, without consuming, if it is of another form."""

@@ -73,7 +73,7 @@ cdef struct Ending:  # ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``:
 
 @cython.final
 cdef class FastReplyReader:
-    """Reads replies of one kind; `take` is a TryReadReply of aioifx.wire.replies."""
+    """Reads replies of one kind; `try_read` is a TryReadReply of aioifx.wire.replies."""
 
     cdef object decode
     cdef Py_ssize_t limit
@@ -98,7 +98,7 @@ cdef class FastReplyReader:
         self.serials = serials
         self.transaction = transaction
 
-    def take(self, inbox):
+    def try_read(self, inbox):
         """Consume and return the next reply of the *inbox*; None, without consuming, if it is of another form."""
         cdef Ending ending
         cdef Py_buffer buffer

@@ -184,7 +184,7 @@ def native_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, 
     layouts = capabilities.bigint, capabilities.long_rowid
     return reply_reader.FastReplyReader(
         decode, limit, *layouts, Reply, Done, Cost, Serials, TransactionState
-    ).take
+    ).try_read
 
 
 def pure_fast_reader(capabilities: Capabilities, read_rows: RowReader | None, limit: int) -> TryReadReply:

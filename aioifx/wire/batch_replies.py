@@ -19,22 +19,22 @@ _INSERTDONE_TAG: Final = Op.INSERTDONE.to_bytes(2, "big")
 _XACTSTAT_TAG: Final = Op.XACTSTAT.to_bytes(2, "big")
 
 _MANY: Final = 12
-"""So many replies are quicker counted column by column than one by one."""
+"""From this number on, counting column by column is faster than one by one."""
 
 
 class _Layout:
-    """Where everything is in usual replies of one form, which are all of one size."""
+    """The positions of the fields in usual replies of one form, which have one size."""
 
     __slots__ = ("begin", "done", "rows", "size", "tags", "warnings")
 
     def __init__(self, capabilities: Capabilities, has_serials: bool, has_state: bool) -> None:
         done_cost = DONE_COST[capabilities.long_rowid]
         self.begin = INSERTDONE[capabilities.bigint].size if has_serials else 0
-        """Where SQ_DONE begins."""
+        """Offset of SQ_DONE."""
         self.done = done_cost
-        behind = self.begin + done_cost.size
-        self.size = behind + (XACTSTAT_EOT.size if has_state else 0)
-        tags = {self.begin: Op.DONE, behind - 12: Op.COST, behind - 2: Op.XACTSTAT if has_state else Op.EOT}
+        end = self.begin + done_cost.size
+        self.size = end + (XACTSTAT_EOT.size if has_state else 0)
+        tags = {self.begin: Op.DONE, end - 12: Op.COST, end - 2: Op.XACTSTAT if has_state else Op.EOT}
         if has_serials:
             tags[0] = Op.INSERTDONE
         if has_state:
@@ -44,7 +44,7 @@ class _Layout:
             for at, tag in tags.items()
             for place, byte in enumerate(tag.to_bytes(2, "big"))
         ]
-        """Offsets of the bytes that are the same in all, and these bytes."""
+        """Offsets and values of the bytes that are the same in all."""
         self.warnings = range(self.begin + 2, self.begin + 4)
         width = 8 if capabilities.long_rowid else 4
         at = self.begin + 4
@@ -61,18 +61,18 @@ def _layout(capabilities: Capabilities, has_serials: bool, has_state: bool) -> _
 
 @dataclass(slots=True)
 class BatchTally:
-    """What the replies said so far; every request that was answered counts, whether it failed or not."""
+    """The sum of the replies so far, failed ones included."""
 
     answered: int = 0
     rowcount: int = 0
-    """Rows of those that succeeded."""
+    """Rows of the successful ones."""
     warnings: int = 0
     done: Done = field(default_factory=Done)
-    """The last one's that succeeded."""
+    """Of the last successful one."""
     serials: Serials | None = None
-    """The last that came."""
+    """The last received."""
     warned: dict[ServerError, None] = field(default_factory=dict[ServerError, None])
-    """What routines warned of, each once."""
+    """Warnings of routines, each once."""
     failures: list[tuple[int, ServerError]] = field(default_factory=list[tuple[int, ServerError]])
     """Index and error of each that failed."""
 
@@ -98,18 +98,18 @@ class ExecutionsReader:
     tally: BatchTally
     observe: Callable[[Reply], None]
 
-    def take(self, inbox: Inbox) -> None:
-        """They are left to the parser, which takes many at once."""
+    def try_read(self, inbox: Inbox) -> None:
+        """Always None: the parser reads many at once."""
 
     def parser(self, inbox: Inbox) -> Parser[None]:
-        """What reads them."""
+        """The parser."""
         return read_executions(inbox, self.capabilities, self.count, self.tally, self.observe)
 
 
 async def read_executions(
     inbox: Inbox, capabilities: Capabilities, count: int, tally: BatchTally, observe: Callable[[Reply], None]
 ) -> None:
-    """*count* groups in a row; those of the usual form are counted without being taken apart.
+    """*count* groups in a row; those of the usual form are counted without decoding.
 
     Args:     observe: sees each reply that is not of the usual form.
     """
@@ -126,7 +126,7 @@ async def read_executions(
 
 
 def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, tally: BatchTally) -> None:
-    """Count the replies that are here if they are many, and all of the form of the first; otherwise none of them."""
+    """Count the replies that are here if they are many and have the form of the first; otherwise none."""
     data, pos = inbox.data, inbox.pos
     layout = _layout_at(data, pos, capabilities)
     size = layout.size
@@ -139,7 +139,7 @@ def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, tally: B
             return
     places, rows = layout.rows
     if max(run[places[0] :: size]) > 0x7F:
-        return  # a negative number of rows, for the reader of one reply to refuse
+        return  # a negative number of rows, which the reader of one reply rejects
     last = (count - 1) * size
     done = layout.done.unpack_from(run, last + layout.begin)[1:5]
     tally.answered += count
@@ -155,7 +155,7 @@ def _count_uniform(inbox: Inbox, capabilities: Capabilities, most: int, tally: B
 
 
 def _layout_at(data: bytearray, pos: int, capabilities: Capabilities) -> _Layout:
-    """The layout that the reply at *pos* has if it is a usual one."""
+    """The layout of the reply at *pos* if it is usual."""
     has_serials = data.startswith(_INSERTDONE_TAG, pos)
     layout = _layout(capabilities, has_serials, False)
     has_state = data.startswith(_XACTSTAT_TAG, pos + layout.size - 2)

@@ -3,7 +3,7 @@
 Invariants:
 1. Only `need` awaits. A parser awaits other parsers and `need`, nothing else.
 2. No memoryview of `data` survives a `need`: a live view forbids the bytearray to grow.
-3. Positions are absolute in `data`; only `feed` and `forget` move it, and only while no parser runs.
+3. Positions are absolute in `data`; only `feed` and `compact` move it, and only while no parser runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _I64: Final = Struct(">q")
 
 
 class Park:
-    """What a parser yields while it waits; private, so that any driver but ours fails at once."""
+    """Yielded by a parser that waits; private, so that any other event loop fails at once."""
 
     __slots__ = ()
 
@@ -37,22 +37,22 @@ PARK: Final = Park()
 NO_LIMIT: Final = sys.maxsize
 
 COMPACT_FROM: Final = 4096
-"""Consumed bytes that may lie here until more come; dropping them costs more than they do."""
+"""Consumed bytes that are kept until more arrive: dropping fewer costs more than keeping them."""
 
 Parser: TypeAlias = Coroutine[Park, None, T]
-"""A coroutine that is stepped with ``send(None)`` whenever bytes have come."""
+"""A coroutine that is stepped with ``send(None)`` whenever bytes have arrived."""
 
 
 class Reader(Protocol[T_co]):
-    """What reads one thing from an inbox: without a parser, where it can."""
+    """Reads one reply from an inbox, without a parser if possible."""
 
     @property
-    def take(self) -> Callable[[Inbox], T_co | None]:
-        """Takes it, if all of it is here and it is one that can be taken at once; otherwise nothing is consumed."""
+    def try_read(self) -> Callable[[Inbox], T_co | None]:
+        """Reads it if all of it is here and its form is usual; otherwise returns None and consumes nothing."""
         ...
 
     def parser(self, inbox: Inbox, /) -> Parser[T_co]:
-        """What reads it, however it comes."""
+        """Reads it in any form, as its bytes arrive."""
         ...
 
 
@@ -62,7 +62,7 @@ def _park() -> Generator[Park, None, None]:
 
 
 class Inbox:
-    """All bytes that came and were not consumed; it belongs to the connection and outlives every parser."""
+    """The received bytes that were not consumed; it belongs to the connection and outlives every parser."""
 
     __slots__ = ("data", "dropped", "eof", "limit", "pos")
 
@@ -71,25 +71,25 @@ class Inbox:
         self.pos = 0
         self.eof = False
         self.limit = NO_LIMIT
-        """`consumed` must not get past this; a parser that reads a message without a length sets it."""
+        """Upper limit of `consumed`; set by a parser that reads a message without a length."""
         self.dropped = 0
-        """Bytes that were consumed and are not in `data` any more."""
+        """Consumed bytes that are no longer in `data`."""
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Append what came, in the place of what was consumed."""
+        """Drop the consumed bytes and append *data*."""
         if self.pos:
             self.dropped += self.pos
             del self.data[: self.pos]
             self.pos = 0
         self.data += data
 
-    def forget(self) -> None:
-        """Give the memory of consumed bytes back; worth it from `COMPACT_FROM` bytes on. More may never come."""
+    def compact(self) -> None:
+        """Free the memory of consumed bytes; worth it from `COMPACT_FROM` bytes on, since more may never arrive."""
         self.feed(b"")
 
     @property
     def unread(self) -> int:
-        """Bytes that are here and not consumed."""
+        """Received bytes that are not consumed."""
         return len(self.data) - self.pos
 
     @property
@@ -155,5 +155,5 @@ class Inbox:
 
 
 def padded(size: int) -> int:
-    """*size* rounded up to even: everything after the login is padded so."""
+    """*size* rounded up to even: everything after the login is padded to even."""
     return size + (size & 1)

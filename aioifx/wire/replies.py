@@ -1,8 +1,8 @@
 """Server -> client messages: put_* and read_reply. Never: columns beyond their description; it raises no SQL error.
 
 Invariants:
-1. What the server says is data: the first error is kept and the message read to its end.
-2. What a value holds is data too: when the row reader raises DataError, the rows after it are skipped by their sizes.
+1. An error of the server is data: the first one is kept, and the group is read to its end.
+2. So is a value that cannot be decoded: when the row reader raises DataError, later rows are skipped by their sizes.
 3. Bytes that are not SQLI raise ProtocolError, and nothing on that connection can be read afterwards.
 """
 
@@ -54,9 +54,9 @@ DEFAULT_LIMIT: Final = 16 * 1024 * 1024
 
 @dataclass
 class Reply:
-    """Everything that one group from the server held."""
+    """The content of one group from the server."""
 
-    # Without slots: what a group does not hold, which is nearly all of it, is not stored but found in the class.
+    # Without slots: a field that the group does not fill, as most, is read from the class.
 
     description: Description | None = None
     parameters: tuple[SqlType, ...] | None = None
@@ -67,9 +67,9 @@ class Reply:
     serials: Serials | None = None
     transaction: TransactionState | None = None
     row_number: int | None = None
-    """SQ_TUPID: the row that a scroll cursor stands on."""
+    """SQ_TUPID: the current row of a scroll cursor."""
     closed: bool = False
-    """The server closed the cursor by itself."""
+    """The server closed the cursor."""
     exited: bool = False
     """The server ended the session; nothing follows."""
     mask: bytes | None = None
@@ -83,9 +83,9 @@ class Reply:
     returned: tuple[BindEntry, ...] | None = None
     """SQ_FPROUTINE: what a routine returned."""
     error: ServerError | None = None
-    """The first error; the rest of the group was read all the same."""
+    """The first error; the rest of the group was still read."""
     warnings: tuple[ServerError, ...] = ()
-    """SQ_ERR 0: what a routine warned of."""
+    """SQ_ERR 0: warnings of a routine."""
     no_rows: ServerError | None = None
     """SQ_ERR 100: nothing was changed, or there are no more rows."""
     bad_value: DataError | None = None
@@ -103,9 +103,9 @@ def _empty() -> Reply:
 
 
 TryReadReply: TypeAlias = Callable[[Inbox], Reply | None]
-"""Takes the next reply if it is wholly here and of the form that most have; see `_try_read_ending`.
+"""Reads the next reply if all of it is here and its form is usual; see `_try_read_ending`.
 
-For any other: None, and nothing is consumed.
+Otherwise it returns None and consumes nothing.
 """
 
 
@@ -115,23 +115,23 @@ def read_nothing(inbox: Inbox) -> Reply | None:
 
 
 class ReplyReader:
-    """Reads replies of one kind, as many as one likes: at once where that can be, otherwise as `read_reply` does."""
+    """Reads any number of replies of one kind: at once if possible, otherwise as `read_reply` does."""
 
     def __init__(
         self,
         capabilities: Capabilities,
         read_rows: RowReader | None,
         limit: int,
-        take: TryReadReply = read_nothing,
+        try_read: TryReadReply = read_nothing,
     ) -> None:
         self.read_rows = read_rows
         self.limit = limit
-        self.take = take
-        self._dialect = capabilities
+        self.try_read = try_read
+        self._capabilities = capabilities
 
     def parser(self, inbox: Inbox) -> Parser[Reply]:
-        """What reads the next reply, however it comes."""
-        return read_reply(inbox, self._dialect, self.read_rows, self.limit)
+        """Reads the next reply in any form."""
+        return read_reply(inbox, self._capabilities, self.read_rows, self.limit)
 
 
 async def read_reply(
@@ -146,7 +146,7 @@ async def read_reply(
     reply = _empty()
     decode = read_rows.decode if read_rows is not None else None
     end = inbox.dropped + inbox.pos + limit
-    inbox.limit = end  # stops who waits for more; what came in one piece is measured here
+    inbox.limit = end  # limits the bytes that are waited for; those that came in one piece are checked below
     ended = False
     try:
         while not ended:
@@ -180,7 +180,7 @@ _NO_ROWS: Final = 100
 
 
 async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> None:
-    """One message after its tag, but SQ_TUPLE.
+    """One message after its tag; not SQ_TUPLE.
 
     SQ_CLOSE, SQ_EOT and SQ_EXIT have no body. After SQ_CLOSE the cursor is closed (observed: 15; JDBC, select.json);
     after SQ_EXIT the session has ended (observed: JDBC, login.json).
@@ -212,13 +212,13 @@ def _add_error(reply: Reply, error: ServerError) -> None:
 _COMMON_END: Final = frozenset({_CLOSE, _INSERTDONE, _DONE})
 
 _new: Final[Callable[[Any, tuple[int, ...]], Any]] = vars(tuple)["__new__"]
-"""A NamedTuple of its values, in a third of the time."""
+"""Creates a NamedTuple from its values, in a third of the time."""
 
 
 def _try_read_ending(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> bool:
-    """Read what most replies end with, ``[CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``, if all of it is here.
+    """Read the usual ending, ``[CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``, if all of it is here.
 
-    It saves the wait before each message; every other form is left to the readers.
+    It saves a wait before each message; any other form is left to the readers.
 
     Source:   observed: IDS 12.10 to 15; the order too
     """

@@ -25,14 +25,14 @@ from aioifx.wire.session_requests import BARE as SESSION_BARE
 from aioifx.wire.session_requests import REQUEST_READERS as SESSION_READERS
 from aioifx.wire.session_requests import Exit, SessionRequest
 
-# As plain ints: to look a member of an enum up in its class takes longer than all the rest of a comparison.
+# As plain ints: looking up a member of an enum takes longer than the rest of a comparison.
 _EOT: Final = int(Op.EOT)
 _EXIT: Final = int(Op.EXIT)
 
 _MAX_MESSAGES: Final = 1 << 20
 
 DEFAULT_LIMIT: Final = 256 * 1024 * 1024
-"""Bytes that one group may have when its reader names no other limit."""
+"""Maximum size of a group in bytes, unless its reader has another limit."""
 
 
 class Prepare(NamedTuple):
@@ -140,7 +140,7 @@ Request: TypeAlias = (
 
 
 def put_eot(outbox: Outbox) -> None:
-    """SQ_EOT: the group is complete, the server starts to work."""
+    """SQ_EOT: the group is complete, the server starts."""
     outbox.u16(Op.EOT)
 
 
@@ -158,7 +158,7 @@ def put_prepare(outbox: Outbox, capabilities: Capabilities, sql: bytes, placehol
 
 
 def put_command(outbox: Outbox, capabilities: Capabilities, sql: bytes) -> None:
-    """COMMAND, NDESCRIBE, EXECUTE, RELEASE: prepare, execute and forget in one group.
+    """COMMAND, NDESCRIBE, EXECUTE, RELEASE: prepare, execute and release in one group.
 
     Wire:     2 opcode · 2 zero · SQL text · 22 · 7 · 11
     Source:   observed: JDBC, select.json (executeUpdate)
@@ -198,12 +198,12 @@ def put_hold(outbox: Outbox) -> None:
 
 
 def put_scroll(outbox: Outbox) -> None:
-    """SQ_SCROLL, before SQ_HOLD and SQ_OPEN: the cursor can be moved in (observed: JDBC, scroll.json)."""
+    """SQ_SCROLL, before SQ_HOLD and SQ_OPEN: the cursor is a scroll cursor (observed: JDBC, scroll.json)."""
     outbox.u16(Op.SCROLL)
 
 
 def put_autofree(outbox: Outbox) -> None:
-    """SQ_AUTOFREE, directly before SQ_OPEN: the statement goes with its cursor (observed: JDBC, select.json)."""
+    """SQ_AUTOFREE, directly before SQ_OPEN: closing the cursor releases the statement (observed: JDBC, select.json)."""
     outbox.u16(Op.AUTOFREE)
 
 
@@ -249,7 +249,7 @@ def put_describe_input(outbox: Outbox) -> None:
 def put_ret_type(
     outbox: Outbox, capabilities: Capabilities, types: Sequence[SqlType], direction: int = 1
 ) -> None:
-    """SQ_RET_TYPE: the form in which each column is wanted.
+    """SQ_RET_TYPE: the form that the client requests for each column.
 
     Wire:     2 opcode · 2 direction · 2 columns · per column 2 type · [owner · name] · 4 length
     Source:   observed: JDBC, select.json; that owner and name are those of the description: owners15.json
@@ -361,7 +361,7 @@ async def _read_put(inbox: Inbox, capabilities: Capabilities) -> Put:
     """SQ_PUT: 4 row size · 2 rows · rows, each padded to even (observed: JDBC, put.json)."""
     await inbox.need(6)
     size, count = inbox.i32(), inbox.u16()
-    if size < 1 and count:  # a column has a byte at least; rows of none would cost memory and no bytes
+    if size < 1 and count:  # a column has a byte at least; empty rows would cost memory without bytes
         raise ProtocolError(f"SQ_PUT with {count} rows of {size} bytes")
     return Put(size, tuple([await read_block(inbox, size) for _ in range(count)]))
 

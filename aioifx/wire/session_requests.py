@@ -187,7 +187,7 @@ class Version(NamedTuple):
 
 
 def put_version(outbox: Outbox) -> None:
-    """SQ_VERSION: the cheapest question there is (observed: JDBC's isValid)."""
+    """SQ_VERSION: the cheapest request (observed: JDBC's isValid)."""
     outbox.u16(Op.VERSION)
 
 

@@ -250,7 +250,7 @@ def taking(
     async def parser(inbox: Inbox) -> Reply:
         await inbox.need(1)
         before, data = inbox.pos, bytes(inbox.data)
-        reply = reader.take(inbox)
+        reply = reader.try_read(inbox)
         if reply is not None:
             return reply
         assert (inbox.pos, bytes(inbox.data)) == (before, data)

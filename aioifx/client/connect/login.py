@@ -173,7 +173,7 @@ class LoginAttempt:
         put_login(outbox, self._login_request(password))
         pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
         pending.parser = self._handshake(channel)
-        channel.ask(pending, outbox.take())
+        channel.request(pending, outbox.take())
         outcome = await pending.future
         if isinstance(outcome, DatabaseError):
             raise outcome

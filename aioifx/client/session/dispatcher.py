@@ -120,7 +120,7 @@ class Dispatcher:
         self._awaited: InFlight[Any] | None = None  # request that the holder waits for, or waited for last
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0  # uvloop's handles do not show that they have expired
-        self._in_flight: deque[InFlight[Any]] = channel.expected
+        self._in_flight: deque[InFlight[Any]] = channel.pending_replies
         self._undelivered = 0  # replies whose `on_orphan` is still to be called
         self._deferred: deque[Cleanup] = deque()
         self._idle_waiter: asyncio.Future[None] | None = None
@@ -338,7 +338,7 @@ class Dispatcher:
         if len(inbox.data) > inbox.pos and not self._in_flight:
             # Unsolicited bytes: the server has sent SQ_EXIT, or no longer speaks SQLI.
             in_flight.parser = reject_unsolicited(self._reader.parser, inbox, self._on_cleanup_reply)
-        channel.ask(in_flight, request)
+        channel.request(in_flight, request)
         return in_flight
 
     def _on_reply(self, in_flight: InFlight[Any], reply: Any) -> None:

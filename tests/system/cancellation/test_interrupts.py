@@ -158,7 +158,7 @@ async def test_a_call_after_a_cancelled_query_gets_its_own_reply(place: Place) -
 def late(conn: Connection, server: Server) -> None:
     """Make the next cancellation's byte arrive after its statement's reply, before the next request."""
     channel, dispatcher = conn._session.channel, conn._session.dispatcher
-    send_urgent, ask, probe = channel.send_urgent, channel.ask, dispatcher._probe
+    send_urgent, ask, probe = channel.send_urgent, channel.request, dispatcher._probe
 
     def believed(byte: bytes) -> bool:
         return byte == INTERRUPT
@@ -166,19 +166,19 @@ def late(conn: Connection, server: Server) -> None:
     def sent() -> Any:
         # Beside a request's own bytes the urgent one might get lost: Linux drops it once they have been read.
         assert send_urgent(INTERRUPT)
-        channel.ask = held_back  # type: ignore[method-assign]
+        channel.request = held_back  # type: ignore[method-assign]
         tasks.append(asyncio.ensure_future(release()))
         return probe()
 
     async def release() -> None:
         await eventually(lambda: server.stats.interrupts)
-        channel.ask = ask  # type: ignore[method-assign]
+        channel.request = ask  # type: ignore[method-assign]
         for data in held:
             channel.send(data)
 
-    def held_back(expected: PendingReply[Any], request: bytes | bytearray) -> None:
-        held.append(request)
-        ask(expected, b"")
+    def held_back(pending_reply: PendingReply[Any], data: bytes | bytearray) -> None:
+        held.append(data)
+        ask(pending_reply, b"")
 
     held: list[bytes | bytearray] = []
     tasks: list[asyncio.Task[None]] = []
