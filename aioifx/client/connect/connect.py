@@ -55,14 +55,14 @@ def connect(
 
     The block closes the connection at its end.
 
-    Args:     dsn: a URL, a JDBC URL or an ODBC connection string; None if the options say everything.
+    Args:     dsn: a URL, a JDBC URL or an ODBC connection string; None: the options alone apply.
               row_factory: makes the rows of this connection; None: `Record`.
-              options: win over *dsn*. See the page Options.
-    Raises:   InterfaceError: an option is wrong or missing; raised at the call, before a socket is opened. When
-              awaited, the sqlhosts file cannot be read or lacks the server.
-              ConnectError: when awaited, the server cannot be reached, refuses, or does not answer within
+              options: take precedence over *dsn*; see the page Options.
+    Raises:   InterfaceError: an option is invalid or missing; raised at the call, before a socket is opened. When
+              awaited: the sqlhosts file cannot be read or does not list the server.
+              ConnectError: when awaited; the server cannot be reached, rejects the login, or does not answer within
               connect_timeout.
-              NotSupportedError: when awaited, the server asks for an authentication that aioifx lacks (PAM).
+              NotSupportedError: when awaited; the server asks for PAM authentication, which aioifx lacks.
     """
     return ConnectContext(resolve_again(dsn, {**options, "row_factory": row_factory}))
 

@@ -23,9 +23,6 @@ logger: Final = logging.getLogger("aioifx.pool")
 
 Hook: TypeAlias = Callable[[Connection[Any]], Awaitable[object]]
 
-CLOSED: Final = "it was closed"
-"""Reason for replacing a connection."""
-
 _CHECK_TIME: Final = 5.0
 """Time limit in seconds for the check of an idle connection."""
 
@@ -105,7 +102,7 @@ class PooledSession:
         """
         session = self._session
         if not session.is_open:
-            return CLOSED
+            return "it was closed"
         if session.is_tainted:
             return "its settings, temporary tables or database cannot be restored"
         if session.lost_primary:

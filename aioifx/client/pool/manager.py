@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.pool.lifecycle import CLOSED, ConnectionLifecycle, PooledSession
+from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession
 from aioifx.client.pool.state import Action, Assign, Close, Limits, Open, PooledConnection, PoolState, Reject
 from aioifx.client.session.owner import Owner
 from aioifx.errors import (
@@ -174,7 +174,8 @@ class PoolManager:
             future = waiter.future
             if future.done() and not future.cancelled() and future.exception() is None:
                 # Assigned just before the cancellation.
-                self._return(future.result().pooled, used=False)
+                pooled = future.result().pooled
+                self._return(pooled, pooled.session.unclean, used=False)
             raise
 
     async def _prepare(self, assigned: Assign[PooledSession, Waiter]) -> Connection[Any] | None:
@@ -235,8 +236,6 @@ class PoolManager:
         self, pooled: PooledConnection[PooledSession], unhealthy: str = "", *, used: bool = True
     ) -> None:
         """Return a connection to the pool; an unhealthy one is closed."""
-        if not pooled.session.is_open:
-            unhealthy = unhealthy or CLOSED
         self._perform(self.state.release(pooled, self._now(), unhealthy=unhealthy, used=used))
 
     def _drop(self, pooled: PooledConnection[PooledSession], reason: str) -> None:
@@ -338,7 +337,7 @@ class PoolManager:
             match action:
                 case Assign():
                     if action.waiter.future.done():  # cancelled just before
-                        self._return(action.pooled, used=False)
+                        self._return(action.pooled, action.pooled.session.unclean, used=False)
                     else:
                         action.waiter.future.set_result(action)
                 case Open():

@@ -36,11 +36,11 @@ class PoolStats:
     """Snapshot of a pool's state and counters."""
 
     name: str
-    """What messages call the pool."""
+    """Name of the pool in messages."""
     min_size: int
-    """Connections that are kept open."""
+    """Connections kept open."""
     max_size: int
-    """Connections that may be open."""
+    """Maximum number of open connections."""
     size: int
     """Open connections, idle or in use."""
     idle: int
@@ -118,15 +118,15 @@ class Pool(Queries[Item], NotCopied):
         Tasks get connections in the order in which they asked. The connection released last is used first.
 
         Args:     timeout: seconds to wait for it; None: acquire_timeout.
-        Raises:   PoolTimeout: when awaited, none was free in time, too many tasks wait already, or the server cannot be
+        Raises:   PoolTimeout: when awaited; none was free in time, too many tasks already wait, or the server cannot be
                   reached.
-                  PoolClosed: the pool is closed, or closing. What *setup* raised.
+                  PoolClosed: the pool is closed or closing. Any exception of *setup*.
         """
         check_wait(timeout)
         return AcquireContext(self._manager, self._acquire_timeout if timeout is None else timeout)
 
     def release(self, conn: Connection[Any]) -> Awaitable[None]:
-        """Give a connection back. Nothing is waited for: what is still open on it is cleaned up afterwards.
+        """Release a connection. Waits for nothing: anything still open on it is cleaned up afterwards.
 
         The connection is released when the call returns. Awaiting the result is allowed but not needed.
 
@@ -166,7 +166,7 @@ class Pool(Queries[Item], NotCopied):
 
     @property
     def stats(self) -> PoolStats:
-        """Its sizes and counters at this moment."""
+        """Sizes and counters at this moment."""
         state, counters = self._manager.state, self._manager.state.counters
         return PoolStats(
             name=self._manager.name,
@@ -296,24 +296,23 @@ def create_pool(
     connections in use.
 
     Args:     dsn: as for `connect`.
-              min_size: connections that are kept open.
-              max_size: connections that may be open.
+              min_size: connections kept open.
+              max_size: maximum number of open connections.
               acquire_timeout: seconds that `Pool.acquire` waits.
               max_waiting: tasks that may wait while no further connection can be opened; 0: any number.
-              max_lifetime: seconds after which a connection is replaced, give or take a tenth; 0: never.
+              max_lifetime: seconds after which a connection is replaced, less up to a tenth; 0: never.
               max_idle: seconds after which an idle connection is closed, down to *min_size*; 0: never.
-              check_after_idle: seconds; a connection that was idle for longer is checked before use, in one round
-              trip.
-              init: coroutine function that gets each new connection, within connect_timeout. What it sets stays.
-              setup: the same for each connection before use, within the time of `Pool.acquire`.
-              reset: the same for each connection that was released, within cancel_timeout and five seconds.
+              check_after_idle: seconds; a connection idle for longer is checked before use, in one round trip.
+              init: coroutine function called with each new connection, within connect_timeout. Its settings stay.
+              setup: likewise, before each use, within the timeout of `Pool.acquire`.
+              reset: likewise, after each release, within cancel_timeout plus five seconds.
               name: name of the pool in messages.
               debug: record where each connection is acquired, and report it if the connection leaks or is held long.
               slow_release: seconds after which a release is logged as late; None: never.
               row_factory: as for `connect`.
-              options: those of `connect`. A password that is a callable is called for each connection.
+              options: those of `connect`. A callable password is called for each connection.
     Raises:   InterfaceError: an option is invalid; raised at the call, before a socket is opened.
-              ConnectError: when it is started, the first connection cannot be opened. What *init* raised.
+              ConnectError: on start; the first connection cannot be opened. Any exception of *init*.
     """
     check_sizes(min_size, max_size)
     for what, number in {
