@@ -590,7 +590,7 @@ async def test_a_fetchmany_may_ask_for_more_than_a_list_can_hold() -> None:
 
 
 def test_a_policy_with_a_nul_is_unknown() -> None:
-    with pytest.raises(InterfaceError, match=r"^encoding_errors: no policy"):
+    with pytest.raises(InterfaceError, match=r"^encoding_errors: unknown error handler"):
         aioifx.ConnectOptions(host="h", server="s", user="u", db_locale="en_US.utf8", encoding_errors="a\0b")
 
 
