@@ -147,8 +147,8 @@ def test_encode_parameters(benchmark: BenchmarkFixture, form: str, shape: Shape,
 
     def encode_all() -> bytearray:
         left, out = iter(rows), bytearray()
-        while (fallback_errors := encode(left, out, sys.maxsize)[1]) is not None:
-            out += reference.encode(fallback_errors[0])
+        while (rejected := encode(left, out, sys.maxsize)[1]) is not None:
+            out += reference.encode(rejected[0])
         return out
 
     encoded = b"".join(map(reference.encode, rows))

@@ -59,15 +59,15 @@ def test_a_negative_size_stops_the_run_and_never_loops() -> None:
 
 
 def test_encoding_falls_back_to_the_reference_and_continues() -> None:
-    fallback_errors: list[Row] = []
+    rejected: list[Row] = []
 
     def reference(row: Row) -> bytes:
-        fallback_errors.append(row)
+        rejected.append(row)
         return b"<row>"
 
     pieces = encode_run_for(INTEGERS)([(7,), ("x",), (7, 8), (7,)], reference)
     assert b"".join(pieces) == SEVEN + b"<row><row>" + SEVEN
-    assert fallback_errors == [("x",), (7, 8)]
+    assert rejected == [("x",), (7, 8)]
 
 
 def test_encoding_pads_an_odd_row() -> None:

@@ -45,10 +45,10 @@ class _ExecutePipeline:
 
     def extend(self, index: int, rows: Iterator[Sequence[Value]]) -> int:
         """Encode rows into the next write until it is full or no rows are left; returns their number."""
-        count, fallback_errors = self.statement.put_executions(self.outbox, rows, FLUSH)
+        count, left = self.statement.put_executions(self.outbox, rows, FLUSH)
         self.queued += count
-        if fallback_errors is not None:
-            self.add(index + count, fallback_errors[0])
+        if left is not None:
+            self.add(index + count, left[0])
             count += 1
         return count
 
