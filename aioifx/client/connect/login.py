@@ -96,6 +96,7 @@ class LoginAttempt:
         self.locale_ignored = False
         """Whether the server opened the database although its locale differs from the one sent."""
         self._channel: Channel | None = None
+        self._uses_tls = False
         self._capabilities = Capabilities()
         self._opened: Reply | None = None
         """The reply to SQ_DBOPEN."""
@@ -112,6 +113,7 @@ class LoginAttempt:
         options = self.options
         self._done = False
         context = options.ssl_context(self.address.tls)
+        self._uses_tls = context is not None
         self.phase, self.hint = "connecting", ""
         if context is not None:
             self.phase, self.hint = "connecting and negotiating TLS", "; is it a port without TLS?"
@@ -166,9 +168,8 @@ class LoginAttempt:
         """All messages of the login. The channel reads replies and sends requests; this task wakes up only once."""
         channel = self._channel
         assert channel is not None
-        uses_tls = self.options.ssl_context(self.address.tls) is not None
         self.phase = "waiting for the login reply"
-        self.hint = "" if uses_tls else "; is it a TLS port? (option: ssl)"
+        self.hint = "" if self._uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
         put_login(outbox, self._login_request(password))
         pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
