@@ -88,15 +88,15 @@ def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
     kinds = tuple(map(type, values))  # True is 1 for a dict
     if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
         return resolve(dsn, options)
-    said = (dsn, tuple(options), values, kinds)
-    found = _known.get(said)
+    key = (dsn, tuple(options), values, kinds)
+    found = _known.get(key)
     if found is not None and all(os.environ.get(name) == value for name, value in found[1].items()):
         return found[0]
     noted = _Noted()
     resolved = resolve(dsn, options, noted)
     if len(_known) >= _MAX_KNOWN:
         _known.clear()
-    _known[said] = resolved, noted.asked
+    _known[key] = resolved, noted.asked
     return resolved
 
 

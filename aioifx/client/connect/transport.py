@@ -189,8 +189,8 @@ def _keepalive_options(idle: int, interval: int, count: int) -> tuple[tuple[int,
 
 def _combined_error(errors: list[ConnectError]) -> ConnectError:
     """One error for all addresses of a name; their reasons are usually the same."""
-    first, said = errors[0], {str(error) for error in errors}
-    for message in sorted(said - {str(first)}):
+    first, messages = errors[0], {str(error) for error in errors}
+    for message in sorted(messages - {str(first)}):
         first.add_note(message)
     return first
 
