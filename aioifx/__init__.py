@@ -15,7 +15,7 @@ from aioifx.client.connect.connect import connect
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.stream import Stream
 from aioifx.client.pool.pool import Pool, PoolStats, create_pool
-from aioifx.client.session.dispatcher import Stats
+from aioifx.client.session.stats import Stats
 from aioifx.codecs.conversions import TypeCodec
 from aioifx.codecs.native import speedups
 from aioifx.errors import (

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
+from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.session import Session
-from aioifx.codecs.text import code_set_of
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import completion, descriptions, requests, session_requests
@@ -558,10 +558,16 @@ def session_with(
     """A session after its login."""
     channel = Channel()
     pipe(channel, peer)
-    code_set = code_set_of(locale)
-    session = Session(channel, capabilities or Capabilities(encoding=code_set.codec), code_set, **options)
+    own = {name: options.pop(name) for name in ("read_ahead", "autofree") if name in options}
+    found = options_with(db_locale=locale, **options)
+    session = Session(channel, capabilities or Capabilities(encoding=found.code_set.codec), found, **own)
     session.on_database_opened("", Reply(done=Done(warnings)))
     return session
+
+
+def options_with(**options: Any) -> ConnectOptions:
+    """Options of a connection to a peer in memory."""
+    return ConnectOptions(**{"host": "memory", "server": "ol_memory", "user": "scripted"} | options)
 
 
 @contextlib.asynccontextmanager

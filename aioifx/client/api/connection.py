@@ -19,9 +19,10 @@ from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.session.dispatcher import Stats
+from aioifx.client.session.database import LogMode
 from aioifx.client.session.owner import NotCopied
-from aioifx.client.session.session import LogMode, Session
+from aioifx.client.session.session import Session
+from aioifx.client.session.stats import Stats
 from aioifx.client.sql.placeholders import named_statement
 from aioifx.codecs.conversions import Convert, checked_codec, type_name
 from aioifx.errors import InterfaceError
@@ -78,7 +79,7 @@ class Connection(Queries[Item], NotCopied):
     @property
     def database(self) -> str:
         """Name of the open database; empty if none is open. ``DATABASE other`` changes it."""
-        return self._session.database
+        return self._session.database.name
 
     @property
     def user(self) -> str:
@@ -93,12 +94,12 @@ class Connection(Queries[Item], NotCopied):
     @property
     def log_mode(self) -> LogMode | None:
         """Logging mode of the open database: "logged", "ansi" or "unlogged"; None if none is open."""
-        return self._session.log_mode
+        return self._session.database.log_mode
 
     @property
     def is_ansi(self) -> bool:
         """Whether the open database is an ANSI database, where a transaction is always open."""
-        return self._session.is_ansi
+        return self._session.database.is_ansi
 
     async def session_id(self) -> int:
         """The server's session number, as shown by ``onstat -g ses`` and sysmaster:syssessions.
@@ -242,11 +243,11 @@ class Connection(Queries[Item], NotCopied):
         Raises:   InterfaceError, on setting: a transaction is open, or a call of another task is in flight.
                   NotSupportedError, on setting to False: the database has no log.
         """
-        return self._session.autocommits
+        return self._session.transactions.autocommit
 
     @autocommit.setter
     def autocommit(self, value: bool) -> None:
-        self._statements.session.set_autocommit(value)
+        self._statements.session.transactions.set_autocommit(value)
 
     def cancel(self) -> None:
         """Interrupt the statement running on this connection, from any task; nothing if none runs. Not awaited.
@@ -260,7 +261,7 @@ class Connection(Queries[Item], NotCopied):
 
     def is_in_transaction(self) -> bool:
         """Whether a transaction is open: by `transaction`, a BEGIN WORK statement, or ``autocommit=False``."""
-        return self._session.in_transaction
+        return self._session.transactions.is_open
 
     async def ping(self) -> None:
         """Check that the server answers, in one round trip that executes nothing.

@@ -164,7 +164,7 @@ class Cursor(NotCopied, Generic[R]):
                 self._statement = statement
                 if not statement.returns_rows:
                     self._finish()
-                    await self._session.autocommit()
+                    await self._session.transactions.commit_implicit()
         return self
 
     async def _begin(self, statement: Statement, params: Sequence[Value]) -> None:
@@ -175,7 +175,9 @@ class Cursor(NotCopied, Generic[R]):
         convert: Callable[[Row], R]
         if self._scrolls:
             convert = row_maker(self._factory, statement.columns)
-            hold = self._session.needs_hold_cursor or (self._hold and self._session.is_logged)
+            hold = self._session.transactions.needs_hold_cursor or (
+                self._hold and self._session.database.is_logged
+            )
             self._scrolling = await open_scroll_cursor(statement, params, hold=hold)
         else:
             plan = partial(Statement.row_plan, factory=self._factory)
@@ -372,7 +374,7 @@ class Cursor(NotCopied, Generic[R]):
         if statement is not None and not self._statements.is_closed:
             self._statements.release(statement)
             if statement.returns_rows:
-                self._session.commit_later()
+                self._session.transactions.commit_later()
 
     def _reset(self, *, checked: bool = True) -> None:
         if checked and self._closed:

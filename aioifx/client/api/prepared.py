@@ -24,8 +24,9 @@ from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
 from aioifx.client.execution.stream import Stream
+from aioifx.client.session.failures import note_sql
 from aioifx.client.session.owner import NotCopied
-from aioifx.client.session.session import Session, note_sql
+from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
@@ -295,7 +296,7 @@ class _OwnStatement:
     def on_failure(self, statement: Statement, error: BaseException) -> None:
         note_sql(error, statement.sql)
         statement.close_cursor()
-        statement.session.commit_later()
+        statement.session.transactions.commit_later()
 
     async def recover(
         self, statement: Statement, error: BaseException, params: Sequence[Value] | None, may_repeat: bool

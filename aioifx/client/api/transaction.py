@@ -13,8 +13,9 @@ from typing import Self
 
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.execution.statement_cache import StatementCache
+from aioifx.client.session.failures import is_cancelled_or_timed_out
 from aioifx.client.session.owner import NotCopied
-from aioifx.client.session.session import Session, is_cancelled_or_timed_out
+from aioifx.client.session.session import Session
 from aioifx.client.session.settings import Override
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
@@ -81,24 +82,24 @@ class Transaction(NotCopied):
             self._stack.append(self)
 
     def _check_place(self) -> None:
-        self._session.check_logged()
-        if self._session.in_transaction:
+        self._session.transactions.check_logged()
+        if self._session.transactions.is_open:
             for name, value in (("isolation", self._isolation), ("read_only", self._read_only)):
                 if value:
                     raise InterfaceError(f"{name}: cannot change inside a transaction")
 
     async def _begin(self) -> None:
         session = self._session
-        if not session.in_transaction:
-            await session.begin(read_only=self._read_only)
+        if not session.transactions.is_open:
+            await session.transactions.begin(read_only=self._read_only)
             return
         # Named by depth: a savepoint stays at the server after a rollback to it, and the next one replaces it.
         name = b"aioifx_%d" % (1 + sum(block._savepoint is not None for block in self._stack))
         try:
-            await session.set_savepoint(name)
+            await session.transactions.set_savepoint(name)
         except BaseException as error:
             if is_cancelled_or_timed_out(error):
-                session.rollback_to_later(name)
+                session.transactions.rollback_to_later(name)
             raise
         self._savepoint = name
 
@@ -115,7 +116,10 @@ class Transaction(NotCopied):
             self._check_innermost()
             self._close("committed")
             try:
-                await (session.release_savepoint(self._savepoint) if self._savepoint else session.commit())
+                if self._savepoint:
+                    await session.transactions.release_savepoint(self._savepoint)
+                else:
+                    await session.transactions.commit()
             except BaseException as error:
                 if is_cancelled_or_timed_out(error):
                     self._state = "aborted"  # already sent; the server will execute it regardless
@@ -133,9 +137,9 @@ class Transaction(NotCopied):
                 self._check_open()  # another task may have ended it meanwhile
                 self._close("rolled back")
                 if self._savepoint:
-                    await session.rollback_to_savepoint(self._savepoint)
+                    await session.transactions.rollback_to_savepoint(self._savepoint)
                 else:
-                    await session.rollback()
+                    await session.transactions.rollback()
         except BaseException as error:
             if self._state == "open" and is_cancelled_or_timed_out(error):
                 self._abandon()
@@ -201,17 +205,17 @@ class Transaction(NotCopied):
 
     async def _abort_in_turn(self) -> None:
         if self._savepoint:
-            await self._session.rollback_to_or_close(self._savepoint)
+            await self._session.transactions.rollback_to_or_close(self._savepoint)
         else:
-            await self._session.rollback_or_close()
+            await self._session.transactions.rollback_or_close()
 
     def _abandon(self) -> None:
         """Abandon the transaction: it is rolled back before anything else is sent."""
         self._close("aborted")
         if self._savepoint:
-            self._session.rollback_to_later(self._savepoint)
+            self._session.transactions.rollback_to_later(self._savepoint)
         else:
-            self._session.rollback_later()
+            self._session.transactions.rollback_later()
 
     def _close(self, state: str) -> None:
         """Mark this transaction and those inside it as ended."""
@@ -240,8 +244,8 @@ async def commit_work(session: Session, blocks: list[Transaction]) -> None:
     """
     async with session.turn(apply_settings=False):
         _check_no_block(blocks)
-        if session.in_transaction or session.transaction_aborted:
-            await session.commit()
+        if session.transactions.is_open or session.transactions.is_aborted:
+            await session.transactions.commit()
 
 
 async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
@@ -254,13 +258,13 @@ async def rollback_work(session: Session, blocks: list[Transaction]) -> None:
         async with session.turn(apply_settings=False):
             turned = True
             _check_no_block(blocks)
-            if session.transaction_aborted:
-                await session.rollback_or_close()  # -255 is expected
-            elif session.in_transaction:
-                await session.rollback()
+            if session.transactions.is_aborted:
+                await session.transactions.rollback_or_close()  # -255 is expected
+            elif session.transactions.is_open:
+                await session.transactions.rollback()
     except BaseException as error:
-        if is_cancelled_or_timed_out(error) and not turned and session.in_transaction and not blocks:
-            session.rollback_later()
+        if is_cancelled_or_timed_out(error) and not turned and session.transactions.is_open and not blocks:
+            session.transactions.rollback_later()
         raise
 
 

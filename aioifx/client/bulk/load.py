@@ -25,8 +25,8 @@ from aioifx.client.execution.pipeline import execute_many
 from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.session.dispatcher import INTERRUPTED
-from aioifx.client.session.session import failure_of, is_cancelled_or_timed_out
+from aioifx.client.session.failures import failure_of, is_cancelled_or_timed_out
+from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.errors import DatabaseError, Error, InterfaceError
 from aioifx.wire.batch_replies import BatchTally
@@ -107,8 +107,8 @@ async def load(
         async with session.turn(timeout):
             if (
                 spec.commit == "block"
-                and session.is_logged
-                and (session.in_transaction or not session.autocommits)
+                and session.database.is_logged
+                and (session.transactions.is_open or not session.transactions.autocommit)
             ):
                 raise InterfaceError('commit: "block" cannot be used in a transaction, which it would end')
             values = await reader.peek_width()
@@ -138,7 +138,7 @@ class _Load:
         self._reader = reader
         self._batches = Batches(reader, self._cursor, spec.block)
         self._progress = spec.progress
-        self._commits_each = spec.commit == "block" or not session.is_logged
+        self._commits_each = spec.commit == "block" or not session.database.is_logged
         """Whether a batch accepted by the server remains after a later failure."""
         self._nested = False
         """Whether the load is part of the caller's transaction."""
@@ -153,7 +153,7 @@ class _Load:
         upcoming: Batch | Exception | None = await self._batches.next()
         if upcoming is not None:
             await self._statement.admit()
-            self._nested = self._session.in_transaction
+            self._nested = self._session.transactions.is_open
         async with self._load_scope(bool(upcoming)):
             while isinstance(upcoming, Batch):
                 async with self._batch_scope():
@@ -193,7 +193,7 @@ class _Load:
                 yield
 
     def _batch_scope(self) -> AbstractAsyncContextManager[None]:
-        if self._commits_each and self._session.is_logged:
+        if self._commits_each and self._session.database.is_logged:
             return self._transaction_scope()
         return nullcontext()
 
@@ -207,14 +207,14 @@ class _Load:
     async def _savepoint_scope(self) -> AsyncGenerator[None, None]:
         """All or nothing within the user's transaction, whose earlier work remains. The savepoint ends with it."""
         session = self._session
-        await session.set_savepoint(_BEGINNING)
+        await session.transactions.set_savepoint(_BEGINNING)
         try:
             yield
         except BaseException as error:
             if is_cancelled_or_timed_out(error):
-                session.rollback_to_later(_BEGINNING)
+                session.transactions.rollback_to_later(_BEGINNING)
             else:
-                await session.rollback_to_or_close(_BEGINNING)
+                await session.transactions.rollback_to_or_close(_BEGINNING)
             raise
 
     async def _set_savepoint(self, batch: Batch) -> None:
@@ -222,25 +222,27 @@ class _Load:
         self._has_savepoint = False
         if batch.first and not self._commits_each:
             try:
-                await self._session.set_savepoint(_BLOCK)
+                await self._session.transactions.set_savepoint(_BLOCK)
                 self._has_savepoint = True
             except DatabaseError as error:
                 if is_cancelled_or_timed_out(error) or not self._session.is_open:
                     raise  # otherwise savepoints are not supported and a failed row cannot be found
 
     def _can_roll_back(self, batch: Batch) -> bool:
-        return self._session.is_logged and (self._has_savepoint or self._commits_each or not batch.first)
+        return self._session.database.is_logged and (
+            self._has_savepoint or self._commits_each or not batch.first
+        )
 
     async def _rollback_batch(self, batch: Batch) -> None:
         """Roll back to the state before *batch*."""
         session = self._session
         if self._has_savepoint:
-            await session.rollback_to_savepoint(_BLOCK)
+            await session.transactions.rollback_to_savepoint(_BLOCK)
         elif self._nested:
-            await session.rollback_to_savepoint(_BEGINNING)
+            await session.transactions.rollback_to_savepoint(_BEGINNING)
         else:
-            await session.rollback()
-            await session.begin()
+            await session.transactions.rollback()
+            await session.transactions.begin()
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -251,7 +253,7 @@ class _Load:
         """
         dispatcher = self._session.dispatcher
         dispatcher.extend_deadline()
-        if self._session.is_ansi:
+        if self._session.database.is_ansi:
             await self._cursor.close()  # there, opening an open cursor is an error (documented)
         await self._set_savepoint(batch)
         in_flight = self._cursor.send(batch.messages)

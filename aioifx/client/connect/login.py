@@ -17,12 +17,10 @@ from typing import Any, Final
 from aioifx.channel import Channel, PendingReply
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
-from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.transport import open_channel
-from aioifx.client.session.dispatcher import reject_unsolicited, session_ended
-from aioifx.client.session.session import Session, raise_for
-from aioifx.client.session.settings import SessionSettings
+from aioifx.client.session.failures import raise_for, reject_unsolicited, session_ended
+from aioifx.client.session.session import Session
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
@@ -348,9 +346,9 @@ class LoginAttempt:
         options, session = self.options, self._session()
         if self._opened is not None:
             session.on_database_opened(options.database, self._opened)
-            self.locale_ignored = session.open_warnings & OpenWarning.LOCALE_IGNORED != 0
+            self.locale_ignored = session.database.warnings & OpenWarning.LOCALE_IGNORED != 0
             self._check_role(session)
-            if not (session.autocommits or session.is_logged):
+            if not (session.transactions.autocommit or session.database.is_logged):
                 raise NotSupportedError(
                     f"{self.where}: autocommit=False: the database has no log, so it has no transactions",
                     sqlcode=-256,
@@ -372,24 +370,11 @@ class LoginAttempt:
         session = Session(
             self._channel,
             self._capabilities,
-            options.code_set,
-            fetch_size=options.fetch_size,
-            strip_char=options.strip_char,
-            conversions=options.conversions,
+            options,
             read_ahead=os.environ.get(READ_AHEAD, "1") != "0",
             autofree=True,
-            command_timeout=options.command_timeout,
-            cancel_timeout=options.cancel_timeout,
-            pipelining=options.pipelining,
-            autocommit=options.autocommit,
-            read_only=options.read_only,
-            settings=SessionSettings(
-                isolation_clause(options.isolation), lock_mode_clause(options.lock_wait)
-            ),
-            role=options.role,
         )
-        session.user, session.server_name = options.user, self.address.server
-        session.file_code_set = options.client_code_set
+        session.server_name = self.address.server
         session.stats.round_trips += 3 if self._opened is None else 4
         return session
 
@@ -398,7 +383,7 @@ class LoginAttempt:
 
         Source:   documented: the bit in SQ_DBOPEN's warnings that marks a secondary server; not in any capture
         """
-        role = "secondary" if session.open_warnings & OpenWarning.SECONDARY else "primary"
+        role = "secondary" if session.database.warnings & OpenWarning.SECONDARY else "primary"
         if self.options.role not in ("any", role):
             raise ConnectError(
                 f"{self.where}: role: expected a {self.options.role} server, got a {role} one",

@@ -18,7 +18,7 @@ from aioifx.client.execution.execute import start
 from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
-from aioifx.client.session.dispatcher import InFlight
+from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
 from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column, Row, Value
@@ -126,7 +126,7 @@ class BlockReader:
         if not statement.returns_rows:
             raise InterfaceError("stream: expected a statement that returns rows")
         session, plan = statement.session, self.plan(statement)
-        hold = session.needs_hold_cursor or (self._hold and session.is_logged)
+        hold = session.transactions.needs_hold_cursor or (self._hold and session.database.is_logged)
         rows = await statement.open(params, hold=hold, read_rows=plan.read_rows)
         self.statement, self.convert = statement, plan.convert
         return rows
@@ -137,7 +137,9 @@ class BlockReader:
         dispatcher = self._session.dispatcher
         try:
             if prefetched is not None:
-                return statement.accept_block(await dispatcher.prefetched_reply(prefetched, self._timeout))
+                return statement.accept_block(
+                    await dispatcher.reply(prefetched, prefetched=True, timeout=self._timeout)
+                )
             async with self._session.turn(self._timeout):
                 return [] if self._closed else await statement.fetch_block()
         except BaseException as error:
@@ -219,4 +221,4 @@ def release_cursor(source: StatementSource, statement: Statement, prefetched: In
         statement.discard_prefetched(prefetched)
         session.dispatcher.abandon(prefetched, interrupt=False)
     source.release(statement)
-    session.commit_later()
+    session.transactions.commit_later()

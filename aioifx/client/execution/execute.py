@@ -13,7 +13,8 @@ from aioifx.client.execution.result import ExecuteResult, result_of
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, StatementSource
 from aioifx.client.execution.statement_state import PREPARED, WITH_ROWS
-from aioifx.client.session.session import Session, is_cancelled_or_timed_out, note_sql
+from aioifx.client.session.failures import is_cancelled_or_timed_out, note_sql
+from aioifx.client.session.session import Session
 from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedValues, bind_named, named_statement
 from aioifx.client.sql.scanner import scan
@@ -69,7 +70,7 @@ async def call(
             note_sql(error, sql)
             raise
     try:
-        may_repeat = not (once or session.in_transaction)
+        may_repeat = not (once or session.transactions.is_open)
         statement = source.lookup(sql, params) or await source.prepare(sql, params)
         while True:
             try:
@@ -83,11 +84,11 @@ async def call(
         if not statement.returns_rows:
             source.invalidate_after(statement)
         source.release(statement)
-        if session.is_ansi:
+        if session.database.is_ansi:
             if statement.returns_rows:
-                session.commit_later()  # after the cursor's CLOSE
+                session.transactions.commit_later()  # after the cursor's CLOSE
             else:
-                await session.autocommit()
+                await session.transactions.commit_implicit()
         return result
     finally:
         dispatcher.release()
@@ -103,10 +104,10 @@ async def execute_text(statements: StatementCache, sql: str, timeout: float | No
         try:
             reply = await session.run_command(sql)
         except BaseException:
-            session.commit_later()
+            session.transactions.commit_later()
             raise
         statements.invalidate_after_text(sql)
-        await session.autocommit()
+        await session.transactions.commit_implicit()
     kind = reply.description.statement_type if reply.description else 0
     return result_of(kind, reply.done, reply.serials, warned=reply.warnings)
 
@@ -131,7 +132,7 @@ async def start(
     action: Callable[[Statement, Sequence[Value]], Awaitable[T]],
 ) -> tuple[Statement, T]:
     """The first part of `call`: acquire a statement and use it. The caller holds the lock, and releases both."""
-    may_repeat = not source.session.in_transaction
+    may_repeat = not source.session.transactions.is_open
     statement = source.lookup(sql, params) or await source.prepare(sql, params)
     while True:
         try:
@@ -165,7 +166,7 @@ async def fetch_all_rows(
     rows: list[Any] = (
         await statement.open(params, read_rows=read_rows)
         if in_flight is None
-        else statement.accept_block(await session.dispatcher.reply_future(in_flight))
+        else statement.accept_block(await session.dispatcher.reply(in_flight))
     )
     if convert is not None:
         rows = list(map(convert, rows))
@@ -191,7 +192,7 @@ async def fetch_first_row(statement: Statement, params: Sequence[Value], factory
     rows = (
         await statement.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
         if in_flight is None
-        else statement.accept_block(await statement.session.dispatcher.reply_future(in_flight))
+        else statement.accept_block(await statement.session.dispatcher.reply(in_flight))
     )
     while not rows and statement.state in WITH_ROWS:
         rows = await statement.fetch_block()
@@ -230,7 +231,7 @@ async def executemany_statement(
     """
     session, (rows, collect) = statement.session, batch
     await statement.admit()
-    if not session.is_logged or session.in_transaction:
+    if not session.database.is_logged or session.transactions.is_open:
         return _summary(statement, *await execute_many(statement, rows, collect=collect))
     async with implicit_transaction(session):
         outcome = await execute_many(statement, rows, collect=collect)
@@ -243,19 +244,19 @@ async def implicit_transaction(session: Session) -> AsyncGenerator[None, None]:
 
     The rollback is awaited after an ordinary error, and deferred after a cancellation or a timeout.
     """
-    await session.begin()
+    await session.transactions.begin()
     try:
         yield
     except BaseException as error:
-        await session.rollback_after(error)
+        await session.transactions.rollback_after(error)
         raise
     try:
-        await session.commit()
+        await session.transactions.commit()
     except BaseException as error:
         if not is_cancelled_or_timed_out(
             error
         ):  # otherwise COMMIT is in flight and its reply is checked on arrival
-            await session.rollback_or_close()
+            await session.transactions.rollback_or_close()
         raise
 
 

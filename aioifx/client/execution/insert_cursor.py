@@ -16,7 +16,7 @@ from typing import Final
 from aioifx.client.execution.ret_types import ret_type
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
-from aioifx.client.session.dispatcher import InFlight
+from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.tuple_frames import Frame
@@ -70,7 +70,7 @@ class InsertCursor:
             if adapts
             else (),
         )
-        self._lost = partial(self._session.on_reply_lost, statement.sql)
+        self._lost = partial(self._session.transactions.on_reply_lost, statement.sql)
         self._row_size = sum(field.width for field in self._encoder.fields)
 
     # -- encoding -----------------------------------------------------------------------------------------------------

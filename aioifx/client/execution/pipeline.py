@@ -15,8 +15,10 @@ from typing import Final, TypeAlias
 
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.statement import Statement
-from aioifx.client.session.dispatcher import INTERRUPTED, InFlight
-from aioifx.client.session.session import Session, failure_of
+from aioifx.client.session.failures import failure_of
+from aioifx.client.session.in_flight import InFlight
+from aioifx.client.session.interrupts import INTERRUPTED
+from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import NamedRows
 from aioifx.errors import DatabaseError, DataError, ProgrammingError, QueryTimeout
 from aioifx.sqltypes import Value
@@ -81,7 +83,7 @@ class _ExecutePipeline:
         try:
             await session.dispatcher.drain()
         except QueryTimeout as error:
-            session.on_reply_lost(self.statement.sql, error)
+            session.transactions.on_reply_lost(self.statement.sql, error)
             raise
         while len(self.in_flight) >= WINDOW:
             await self.drain_one()
@@ -91,7 +93,7 @@ class _ExecutePipeline:
         if self.queued:
             session = self.statement.session
             reader = ExecutionsReader(session.capabilities, self.queued, self.tally, session.on_reply)
-            lost = partial(session.on_reply_lost, self.statement.sql)
+            lost = partial(session.transactions.on_reply_lost, self.statement.sql)
             self.in_flight.append(
                 session.dispatcher.send(self.outbox.take(), reader, interruptible=True, on_lost=lost)
             )
@@ -146,7 +148,7 @@ class _ExecutePipeline:
 def is_single_use(rows: ParamRows | NamedRows, session: Session) -> bool:
     """Whether the rows cannot be sent again after another PREPARE: they are consumed, or may be stored already."""
     source = rows.source if isinstance(rows, NamedRows) else rows
-    return not (isinstance(source, (list, tuple)) and session.is_logged)
+    return not (isinstance(source, (list, tuple)) and session.database.is_logged)
 
 
 async def execute_many(

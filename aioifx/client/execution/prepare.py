@@ -10,7 +10,8 @@ from functools import partial
 
 from aioifx.client.execution.parameters import check_count
 from aioifx.client.execution.statement import Statement
-from aioifx.client.session.session import Session, raise_for
+from aioifx.client.session.failures import raise_for
+from aioifx.client.session.session import Session
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import InterfaceError, ProtocolError
 from aioifx.sqltypes import SqlType, Value
@@ -35,7 +36,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
         raise InterfaceError(f"{placeholders} parameters: a statement takes {MAX_COLUMNS} at most")
     if params is not None:
         check_count(sql, placeholders, params)
-    session.check(sql)
+    session.transactions.check(sql)
     outbox = Outbox()
     requests.put_prepare(outbox, session.capabilities, session.code_set.encode(sql), placeholders)
     session.stats.statements += 1

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.statement import REPLY_SLACK, Statement
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
-from aioifx.client.session.session import raise_for
+from aioifx.client.session.failures import raise_for
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Row, Value
 from aioifx.wire import requests

@@ -25,8 +25,9 @@ from aioifx.client.execution.statement_state import (
     WITH_ROWS,
     State,
 )
-from aioifx.client.session.dispatcher import InFlight
-from aioifx.client.session.session import DML_TYPES, Session, raise_for
+from aioifx.client.session.failures import raise_for
+from aioifx.client.session.in_flight import InFlight
+from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.conversions import PLAIN
 from aioifx.codecs.native import make_encoder
@@ -83,7 +84,7 @@ class Statement:
         )
         self.columns = description.columns if self.returns_rows else ()
         self._is_for_update = self.returns_rows and is_for_update(sql)
-        self._ends_with_done = not (self._is_for_update or session.is_ansi)
+        self._ends_with_done = not (self._is_for_update or session.database.is_ansi)
         """Whether an SQ_DONE with a row count always marks the last rows; see `_is_last`."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
@@ -112,7 +113,9 @@ class Statement:
         self._ret_types_sent = not self.ret_types
         """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
-        self._lost = None if self.kind == StatementType.SELECT else partial(session.on_reply_lost, sql)
+        self._lost = (
+            None if self.kind == StatementType.SELECT else partial(session.transactions.on_reply_lost, sql)
+        )
         """Called if the reply to an execution is lost."""
         self._readers: dict[tuple[type[Row], bool], RowReader] = {}
         self._read_open: RowReader | None = None
@@ -195,7 +198,7 @@ class Statement:
         self._read_open = read_rows
         self.check_usable()
         group = self.encoder.encode(self._open_template(size, hold=hold), params)
-        if not session.runs_unchecked:
+        if not session.transactions.runs_unchecked:
             await self.admit()
         reader = self._reply_reader(size)
         self.state = ON_OPEN[self.state]
@@ -208,7 +211,7 @@ class Statement:
             session.fetch_buffer.is_doubted
             and session.fetch_buffer.refused(size, reply)
             and self.kind == StatementType.SELECT
-            and not session.transaction_aborted
+            and not session.transactions.is_aborted
         ):
             return await self.open(params, hold=hold, read_rows=read_rows)
         return self.accept_block(reply)
@@ -218,7 +221,7 @@ class Statement:
     ) -> InFlight[Reply] | None:
         """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
         session = self.session
-        if not session.runs_unchecked or session.fetch_buffer.is_doubted:
+        if not session.transactions.runs_unchecked or session.fetch_buffer.is_doubted:
             return None
         opening = self._last_open
         if (
@@ -335,7 +338,7 @@ class Statement:
         """
         if done is None or done.rows == 0:
             return False
-        return not (self._is_for_update or self.session.sends_row_by_row)
+        return not (self._is_for_update or self.session.transactions.sends_row_by_row)
 
     def _raise_block_error(self, reply: Reply) -> NoReturn:
         """Raise the error in a fetch's reply."""
@@ -363,21 +366,21 @@ class Statement:
         if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
-        if not session.runs_unchecked:
+        if not session.transactions.runs_unchecked:
             await self.admit()
         done = None if self.kind in DML_TYPES else self._on_executed
         in_flight = session.send_group(
             group, on_success=done, interruptible=self.kind not in _CONTROLS, on_lost=self._lost
         )
-        reply = await session.dispatcher.reply_future(in_flight)
+        reply = await session.dispatcher.reply(in_flight)
         if reply.error is not None:
             raise_for(reply, self.sql)
         return reply
 
     async def admit(self) -> None:
-        """Check before each kind of execution; see `Session.before_run`."""
-        if not self.session.runs_unchecked:
-            await self.session.before_run(self.sql, self.kind)
+        """Check before each kind of execution; see `Transactions.before_run`."""
+        if not self.session.transactions.runs_unchecked:
+            await self.session.transactions.before_run(self.sql, self.kind)
 
     def _on_executed(self, reply: Reply) -> None:
         self.session.on_executed(self.kind, reply, self.sql)

@@ -15,7 +15,8 @@ from aioifx.client.execution.prepare import prepare
 from aioifx.client.execution.result import DATABASE_TYPES
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import PREPARED
-from aioifx.client.session.session import Session, note_sql
+from aioifx.client.session.failures import note_sql
+from aioifx.client.session.session import Session
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError, QueryTimeout
 from aioifx.sqltypes import Value
@@ -128,7 +129,7 @@ class StatementCache:
         if self._in_use:
             while self._in_use:
                 self._in_use.pop().release_later()
-            self.base_session.commit_later()  # after the cursors' CLOSE
+            self.base_session.transactions.commit_later()  # after the cursors' CLOSE
 
     def __len__(self) -> int:
         return len(self._idle)
@@ -243,7 +244,7 @@ class StatementCache:
                 self.release(statement)
         else:
             self.drop(statement)
-        self.base_session.commit_later()
+        self.base_session.transactions.commit_later()
 
     def is_stale(self, statement: Statement, error: BaseException) -> bool:
         """Whether *error* may not occur if the statement is prepared again."""

@@ -16,7 +16,7 @@ from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
 from aioifx.client.pool.manager import PoolManager
-from aioifx.client.session.dispatcher import InFlight
+from aioifx.client.session.in_flight import InFlight
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item
 from aioifx.sqltypes import Row, Value

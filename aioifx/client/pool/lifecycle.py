@@ -91,7 +91,7 @@ class PooledSession:
     def is_idle(self) -> bool:
         """Whether no request is in flight and no transaction is open."""
         session = self._session
-        return session.dispatcher.is_idle and not session.in_transaction
+        return session.dispatcher.is_idle and not session.transactions.is_open
 
     @property
     def unclean(self) -> str:
@@ -107,7 +107,7 @@ class PooledSession:
             return "its settings, temporary tables or database cannot be restored"
         if session.lost_primary:
             return "its server is no longer the primary"
-        return "an interrupt was not confirmed" if session.dispatcher.interrupt_unconfirmed else ""
+        return "an interrupt was not confirmed" if session.dispatcher.interrupter.is_unconfirmed else ""
 
     async def is_alive(self) -> bool:
         """Whether the server answers."""

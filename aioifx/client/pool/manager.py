@@ -26,6 +26,7 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession
 from aioifx.client.pool.state import Action, Assign, Close, Limits, Open, PooledConnection, PoolState, Reject
 from aioifx.client.session.owner import Owner
+from aioifx.client.session.timer import CoalescingTimer
 from aioifx.errors import (
     AuthenticationError,
     Error,
@@ -86,8 +87,7 @@ class PoolManager:
         self._opening: set[asyncio.Task[None]] = set()
         self._resetting: set[asyncio.Task[None]] = set()
         self._closing: dict[asyncio.Task[None], PooledSession] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0.0  # uvloop's handles do not show that they have expired
+        self._timer: CoalescingTimer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owner: Owner | None = None
         self._context: contextvars.Context | None = None
@@ -114,6 +114,7 @@ class PoolManager:
         self._loop = asyncio.get_running_loop()
         self._owner = Owner("the pool", self._loop)
         self._context = contextvars.copy_context()
+        self._timer = CoalescingTimer(self._loop, self._on_timer, self._context)
         self._check_open()
         if self.state.limits.min_size:
             self.state.opening += 1
@@ -322,7 +323,6 @@ class PoolManager:
             task.cancel()
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
     def _drop_in_use(self) -> None:
         for pooled in self.state.in_use:
@@ -390,19 +390,12 @@ class PoolManager:
         task.add_done_callback(self._closing.pop)
 
     def _schedule(self) -> None:
-        """Set the timer for the next decision. Firing early is harmless, so an earlier timer is kept."""
+        """Set the timer for the next decision."""
         deadline = self.state.next_deadline(self._now())
-        if deadline is None or self._loop is None:
-            return
-        if self._timer is not None:
-            if self._timer_at <= deadline:
-                return
-            self._timer.cancel()
-        self._timer_at = deadline
-        self._timer = self._loop.call_at(deadline, self._on_timer, context=self._context)
+        if deadline is not None and self._timer is not None:
+            self._timer.arm(deadline)
 
     def _on_timer(self) -> None:
-        self._timer = None
         self._perform(self.state.decide(self._now()))
 
     def _notify(self) -> None:

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from typing import Final
 
 from aioifx.channel import Channel
-from aioifx.client.session.dispatcher import INTERRUPTED, Cleanup, Dispatcher, InFlight, Stats, session_ended
+from aioifx.client.config.options import ConnectOptions
+from aioifx.client.session.cleanup import Cleanup, probe, put_close, put_release
+from aioifx.client.session.dispatcher import Dispatcher
+from aioifx.client.session.failures import session_ended
+from aioifx.client.session.in_flight import InFlight
+from aioifx.client.session.interrupts import INTERRUPTED
+from aioifx.client.session.stats import Stats
 from aioifx.codecs.native import make_fast_reader
 from aioifx.errors import DatabaseError
 from aioifx.wire import requests
@@ -23,8 +28,6 @@ from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
 
-_PROBE: Final = b"select first 1 tabid from informix.systables"
-
 
 class Conversation:
     """Requests and replies of a session. Bound to one event loop."""
@@ -33,10 +36,7 @@ class Conversation:
         self,
         channel: Channel,
         capabilities: Capabilities,
-        *,
-        command_timeout: float | None = None,
-        cancel_timeout: float = 5.0,
-        pipelining: bool = False,
+        options: ConnectOptions,
     ) -> None:
         self.channel = channel
         self.capabilities = capabilities
@@ -48,9 +48,7 @@ class Conversation:
             self._usual_reader,
             self.on_reply,
             self._probe,
-            command_timeout=command_timeout,
-            cancel_timeout=cancel_timeout,
-            pipelining=pipelining,
+            options,
         )
         self._cursors = 0
 
@@ -169,7 +167,7 @@ class Conversation:
     def on_error(self, error: ServerError, reply: Reply) -> None:
         """Further updates from a reply with an error."""
         if error.sqlcode == INTERRUPTED:
-            self.dispatcher.interrupt_acknowledged()
+            self.dispatcher.interrupter.on_acknowledged()
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -184,54 +182,15 @@ class Conversation:
         An error in a reply is ignored, because the object is gone in that case, too.
         """
         if cursor:
-            self.dispatcher.defer(Cleanup(partial(_put_close, statement_id)))
+            self.dispatcher.defer(Cleanup(partial(put_close, statement_id)))
         if release:
-            self.dispatcher.defer(Cleanup(partial(_put_release, statement_id)))
+            self.dispatcher.defer(Cleanup(partial(put_release, statement_id)))
 
     def _probe(self) -> Cleanup:
-        """A probe statement that receives an urgent byte which arrived too late for its target.
-
-        A reply of -213 to any of its groups proves that the byte was consumed.
-
-        Source:   observed: a byte that arrives between statements interrupts the next one (14.10). The messages are
-                  JDBC's for a query that is closed before its first row.
-        """
-
-        def prepared(reply: Reply) -> None:
-            if reply.description is not None and reply.error is None:
-                number = reply.description.statement_id
-                self.dispatcher.defer_first(
-                    Cleanup(partial(_put_opened, number, self.cursor_name())),
-                    Cleanup(partial(_put_close, number)),
-                    Cleanup(partial(_put_release, number)),
-                )
-
-        def write(outbox: Outbox) -> None:
-            requests.put_prepare(outbox, self.capabilities, _PROBE, 0)
-
-        return Cleanup(write, prepared)
+        return probe(self.capabilities, self.cursor_name, self.dispatcher.defer_first)
 
 
 @lru_cache(maxsize=64)
 def _shared_reader(capabilities: Capabilities) -> ReplyReader:
     """The reader of replies without rows. It has no state, so all sessions share it."""
     return ReplyReader(capabilities, None, DEFAULT_LIMIT, make_fast_reader(capabilities, None, DEFAULT_LIMIT))
-
-
-# -- requests of deferred cleanup -------------------------------------------------------------------------------------
-
-
-def _put_close(statement_id: int, outbox: Outbox) -> None:
-    requests.put_id(outbox, statement_id)
-    requests.put_close(outbox)
-
-
-def _put_release(statement_id: int, outbox: Outbox) -> None:
-    requests.put_id(outbox, statement_id)
-    requests.put_release(outbox)
-
-
-def _put_opened(statement_id: int, name: bytes, outbox: Outbox) -> None:
-    requests.put_id(outbox, statement_id)
-    requests.put_curname(outbox, name)
-    requests.put_open(outbox)

@@ -175,7 +175,7 @@ async def test_a_cancelled_fetch_leaves_the_next_reply_intact() -> None:
         await cancel_at(held, conn.fetch(QUERY))
         held.release()
         assert await conn.fetch(QUERY) == [(7,)]
-        assert not conn._session.dispatcher.interrupt_unconfirmed
+        assert not conn._session.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_next_call() -> None:
@@ -193,7 +193,7 @@ async def test_an_interrupt_that_came_too_late_is_caught_by_a_probe_before_the_n
         held.release()
         assert await conn.fetch(QUERY) == [(7,)]
         assert peer.statements[1].startswith(b"select first 1 ")
-        assert not conn._session.dispatcher.interrupt_unconfirmed
+        assert not conn._session.dispatcher.interrupter.is_unconfirmed
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------

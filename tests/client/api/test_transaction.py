@@ -260,18 +260,18 @@ async def test_the_messages_of_savepoints_are_jdbcs(case: str) -> None:
     async with talking(*script) as (conn, _):
         session = conn._session
         async with session:
-            await session.begin()
+            await session.transactions.begin()
             if case == "savepoint_unnamed":
-                await session.set_savepoint(b"JDBC_GENERATED_SAVEPOINT_1")
-                await session.rollback_to_savepoint(b"JDBC_GENERATED_SAVEPOINT_1")
+                await session.transactions.set_savepoint(b"JDBC_GENERATED_SAVEPOINT_1")
+                await session.transactions.rollback_to_savepoint(b"JDBC_GENERATED_SAVEPOINT_1")
             else:
-                await session.set_savepoint(b"sp1")
+                await session.transactions.set_savepoint(b"sp1")
             if case == "savepoint_named":
                 await session.run_command("update t set a=2")
-                await session.rollback_to_savepoint(b"sp1")
-                await session.set_savepoint(b"sp22")
-                await session.release_savepoint(b"sp22")
-            await session.commit()
+                await session.transactions.rollback_to_savepoint(b"sp1")
+                await session.transactions.set_savepoint(b"sp22")
+                await session.transactions.release_savepoint(b"sp22")
+            await session.transactions.commit()
 
 
 async def test_a_block_inside_of_another_is_a_savepoint() -> None:

@@ -198,8 +198,8 @@ async def test_a_session_without_db_locale_is_jdbcs_but_for_its_question(
             assert conn.stats.round_trips == 4
             if case.startswith("dbopen"):
                 bits = int(case.rpartition("_")[2])
-                assert conn._session.is_logged == bool(bits & 3)
-                assert conn._session.is_ansi == bool(bits & 2)
+                assert conn._session.database.is_logged == bool(bits & 3)
+                assert conn._session.database.is_ansi == bool(bits & 2)
         await peer.gone.wait()
     peer.check()
 

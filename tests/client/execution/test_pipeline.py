@@ -627,7 +627,7 @@ async def test_every_row_in_flight_is_interrupted_after_the_reply_to_the_one_bef
             for _ in range(5):
                 await asyncio.sleep(0)
         assert sent == [1, 2, 3]
-        assert not conn._session.dispatcher.interrupt_unconfirmed
+        assert not conn._session.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_one_that_takes_too_long_is_rolled_back_and_raises() -> None:

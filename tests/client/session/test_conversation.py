@@ -25,6 +25,7 @@ from tests.scripted import (
     close,
     done,
     error,
+    options_with,
     pipe,
     release,
     until,
@@ -38,7 +39,7 @@ async def conversing(*script: Exchange) -> AsyncIterator[tuple[Conversation, Pee
     """A conversation without a session: no login, no database."""
     channel, peer = Channel(), Peer(script)
     pipe(channel, peer)
-    conversation = Conversation(channel, DIALECT)
+    conversation = Conversation(channel, DIALECT, options_with())
     try:
         yield conversation, peer
         await until(lambda: conversation.dispatcher.is_idle or not conversation.is_open)

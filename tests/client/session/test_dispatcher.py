@@ -12,11 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.channel import Channel
-from aioifx.client.session.dispatcher import INTERRUPT, INTERRUPTED, Cleanup, Dispatcher, InFlight, Stats
+from aioifx.client.session.cleanup import Cleanup
+from aioifx.client.session.dispatcher import Dispatcher
+from aioifx.client.session.in_flight import InFlight
+from aioifx.client.session.interrupts import INTERRUPTED, URGENT_BYTE
+from aioifx.client.session.stats import Stats
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
-from tests.scripted import DIALECT, EOT, done, error, until
+from tests.scripted import DIALECT, EOT, done, error, options_with, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -63,7 +67,12 @@ class Rig:
         self.on_urgent: Callable[[], None] = lambda: None
         self.stats = Stats()
         self.dispatcher = Dispatcher(
-            self.channel, self.stats, self.reader, self.on_reply, lambda: self.cleanup(PROBE), **options
+            self.channel,
+            self.stats,
+            self.reader,
+            self.on_reply,
+            lambda: self.cleanup(PROBE),
+            options_with(**options),
         )
 
     @property
@@ -75,7 +84,7 @@ class Rig:
         return self.sent.count("!")
 
     def _send_urgent(self, byte: bytes) -> bool:
-        assert byte == INTERRUPT
+        assert byte == URGENT_BYTE
         if self.has_socket:
             self.sent.append("!")
             self.on_urgent()
@@ -83,7 +92,7 @@ class Rig:
 
     def on_reply(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == INTERRUPTED:
-            self.dispatcher.interrupt_acknowledged()
+            self.dispatcher.interrupter.on_acknowledged()
 
     def send(self, name: str, *, interruptible: bool = True, **more: Any) -> InFlight[Reply]:
         return self.dispatcher.send(
@@ -198,7 +207,7 @@ async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release
 
     async def call() -> Reply:
         async with rig.turn():
-            return await rig.dispatcher.reply_future(rig.send("a"))
+            return await rig.dispatcher.reply(rig.send("a"))
 
     task = asyncio.ensure_future(call())
     await until(lambda: rig.sent == ["a"])
@@ -218,7 +227,7 @@ async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release
 async def test_an_answer_that_came_leaves_nothing_to_abandon(rigged: Rigged) -> None:
     rig = rigged()
     async with rig.turn():
-        waiting = rig.dispatcher.reply_future(rig.send("a"))
+        waiting = rig.dispatcher.reply(rig.send("a"))
         rig.answer()
         assert (await waiting).done is not None
     assert rig.dispatcher.is_idle
@@ -559,7 +568,7 @@ async def test_a_cancelled_call_that_runs_a_statement_is_interrupted_once(rigged
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
     assert rig.sent == ["a", "!"]
 
 
@@ -589,7 +598,7 @@ async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
     assert rig.sent == ["a"]
     rig.answer()
     await settle()
-    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_of_several_requests_each_is_interrupted_after_the_reply_to_the_one_before(
@@ -603,7 +612,7 @@ async def test_of_several_requests_each_is_interrupted_after_the_reply_to_the_on
         rig.answer(HIT)
     await settle()
     assert rig.urgent == 3
-    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sent_again(
@@ -617,7 +626,7 @@ async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sen
     rig.answer(HIT)
     await settle()
     assert rig.sent == ["a", "b", "!"]
-    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_a_request_that_is_not_abandoned_is_never_interrupted(rigged: Rigged) -> None:
@@ -647,10 +656,10 @@ async def test_a_byte_that_nothing_has_answered_is_followed_by_a_probe_before_an
     rig.answer(FINE)
     await settle()
     assert rig.sent == ["a", "!", PROBE]
-    assert rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.interrupter.is_unconfirmed
     rig.answer(HIT)
     await settle()
-    assert not rig.dispatcher.interrupt_unconfirmed
+    assert not rig.dispatcher.interrupter.is_unconfirmed
     assert rig.sent == ["a", "!", PROBE, "close"]
     rig.answer()
     await settle()
@@ -667,13 +676,13 @@ async def test_a_probe_that_was_not_hit_leaves_doubt_until_something_is(rigged: 
     rig.answer(FINE)
     await settle()
     assert (
-        rig.dispatcher.interrupt_unconfirmed and rig.dispatcher.is_idle
+        rig.dispatcher.interrupter.is_unconfirmed and rig.dispatcher.is_idle
     )  # the caller may go on and check it
     task = await rig.begin("b")
     assert rig.sent == ["a", "!", PROBE, "b"]
     rig.answer(HIT)
     await task
-    assert not rig.dispatcher.interrupt_unconfirmed
+    assert not rig.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) -> None:
@@ -683,7 +692,7 @@ async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) ->
     rig.answer(FINE)
     await settle()
     assert rig.sent == ["a"]
-    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged: Rigged) -> None:
@@ -785,7 +794,7 @@ async def test_one_whose_reply_does_not_arrive_in_time_is_interrupted(rigged: Ri
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_a_timeout_without_a_running_statement_sends_no_interrupt(rigged: Rigged) -> None:
@@ -869,7 +878,7 @@ async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(r
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
     await settle()
-    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupt_unconfirmed
+    assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_after_the_end_no_timer_is_left(rigged: Rigged) -> None:

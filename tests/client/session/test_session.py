@@ -802,7 +802,7 @@ async def test_the_outcome_of_what_was_never_sent_is_known() -> None:
         assert caught.value.outcome_unknown is False
         assert not hasattr(caught.value, "__notes__")
         with pytest.raises(ConnectionLost) as caught:
-            await conn._session.commit()  # as if the connection had been lost after the acquire
+            await conn._session.transactions.commit()  # as if the connection had been lost after the acquire
         assert caught.value.outcome_unknown is False
         assert not hasattr(caught.value, "__notes__")
 

@@ -238,7 +238,7 @@ async def check_sound(conn: Connection, server: Server) -> None:
     async with session:
         assert session.channel.inbox.unread == 0
         assert session.channel.pending == 0
-    assert not session.dispatcher.interrupt_unconfirmed
+    assert not session.dispatcher.interrupter.is_unconfirmed
     (seen,) = server.stats.sessions
     assert seen.statements == len(conn._statements)
     assert seen.cursors == 0

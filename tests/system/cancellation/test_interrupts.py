@@ -14,7 +14,7 @@ import trustme
 import aioifx
 from aioifx import Connection
 from aioifx.channel import PendingReply
-from aioifx.client.session.dispatcher import INTERRUPT
+from aioifx.client.session.interrupts import URGENT_BYTE
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
 from tests.system.faults.proxy import Proxy, Urgent, Way, proxied
@@ -83,7 +83,7 @@ async def test_a_cancelled_query_ends_at_the_server_and_its_connection_stays_usa
         async with asyncio.timeout(20):
             assert await conn.fetchval("select count(*) from number") == 200
         assert place.server.stats.interrupts == 1
-        assert not conn._session.dispatcher.interrupt_unconfirmed
+        assert not conn._session.dispatcher.interrupter.is_unconfirmed
 
 
 async def test_a_cancelled_wait_for_a_lock_leaves_the_transaction_open_and_nothing_of_its_statement(
@@ -161,11 +161,11 @@ def late(conn: Connection, server: Server) -> None:
     send_urgent, ask, probe = channel.send_urgent, channel.request, dispatcher._probe
 
     def believed(byte: bytes) -> bool:
-        return byte == INTERRUPT
+        return byte == URGENT_BYTE
 
     def sent() -> Any:
         # Beside a request's own bytes the urgent one might get lost: Linux drops it once they have been read.
-        assert send_urgent(INTERRUPT)
+        assert send_urgent(URGENT_BYTE)
         channel.request = held_back  # type: ignore[method-assign]
         tasks.append(asyncio.ensure_future(release()))
         return probe()
@@ -199,7 +199,7 @@ async def test_a_byte_that_comes_too_late_hits_the_probe_and_no_statement_of_the
             assert await conn.fetchval("select count(*) from number") == 200
         assert await conn.fetch("select id from spot order by id") == [(1,), (2,)]  # it had run to its end
         assert place.server.stats.interrupts == 1
-        assert not conn._session.dispatcher.interrupt_unconfirmed  # the probe was hit
+        assert not conn._session.dispatcher.interrupter.is_unconfirmed  # the probe was hit
 
 
 async def test_a_server_that_does_not_answer_in_time_loses_the_connection(place: Place) -> None:

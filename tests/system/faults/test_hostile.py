@@ -89,7 +89,7 @@ class Worker:
         conn = await aioifx.connect(self.server.dsn, **self.options)
         state = await operation.setup(conn) if operation.setup else None
         dispatcher = conn._session.dispatcher
-        dispatcher.command_timeout = dispatcher._timeout = dispatcher.cancel_timeout = SHORT
+        dispatcher.command_timeout = dispatcher._timeout = dispatcher.interrupter.cancel_timeout = SHORT
         plan = self.plans[self.user] = Plan(position, SPOILS[name])
         try:
             async with asyncio.timeout(BOUND):

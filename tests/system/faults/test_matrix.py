@@ -169,7 +169,7 @@ class Worker:
         state = await operation.setup(conn) if operation.setup else None
         if fault.kind in WAITS:
             dispatcher = conn._session.dispatcher
-            dispatcher.command_timeout = dispatcher._timeout = dispatcher.cancel_timeout = SHORT
+            dispatcher.command_timeout = dispatcher._timeout = dispatcher.interrupter.cancel_timeout = SHORT
         link.arm(fault)
         trusted = fault.kind is not Kind.CORRUPT or self.place.is_tls
         error: Exception | None = None

@@ -18,9 +18,10 @@ import pytest
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
 from aioifx.client.session.session import Session
-from aioifx.codecs.text import code_set_of
 from aioifx.errors import UniqueViolation
+from aioifx.wire.completion import Done
 from aioifx.wire.opcodes import StatementType
+from aioifx.wire.replies import Reply
 from tests.scripted import (
     C1,
     DIALECT,
@@ -33,6 +34,7 @@ from tests.scripted import (
     done,
     error,
     ints,
+    options_with,
     takes,
 )
 
@@ -116,8 +118,8 @@ async def sunk(
     sink.start()
     ours.setblocking(False)
     _, channel = await asyncio.get_running_loop().create_connection(Channel, sock=ours)
-    session = Session(channel, DIALECT, code_set_of("en_US.8859-1"))
-    session.open_warnings = LOGGED
+    session = Session(channel, DIALECT, options_with())
+    session.on_database_opened("", Reply(done=Done(LOGGED)))
     conn = Connection(session, address="sink", server_version="Sink")
     try:
         yield conn, sink

@@ -1,0 +1,73 @@
+"""Errors of a reply as exceptions, with the statement's text. Never: a connection, a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+from aioifx.client.sql.hints import hint_for_text
+from aioifx.errors import (
+    ConnectionLost,
+    DatabaseError,
+    ProtocolError,
+    QueryTimeout,
+    SQLSyntaxError,
+    from_server,
+)
+from aioifx.wire.completion import ServerError
+from aioifx.wire.inbox import Inbox
+from aioifx.wire.replies import Reply
+
+
+def raise_for(reply: Reply, sql: str | None = None, row_index: int | None = None) -> None:
+    """Raise the error in a reply: the server's first, then a value that could not be decoded."""
+    if reply.error is not None:
+        raise failure_of(reply.error, sql, row_index)
+    if reply.bad_value is not None:
+        if sql is not None:
+            note_sql(reply.bad_value, sql)
+        raise reply.bad_value
+
+
+def failure_of(error: ServerError, sql: str | None = None, row_index: int | None = None) -> DatabaseError:
+    """The exception for an SQ_ERR."""
+    failure = from_server(
+        error.sqlcode,
+        error.isamcode,
+        offset=error.offset,
+        token=error.token,
+        sql=sql,
+        row_index=row_index,
+        sqlstate=error.sqlstate,
+        text=error.text,
+    )
+    if sql is not None and isinstance(failure, SQLSyntaxError) and (hint := hint_for_text(sql)):
+        failure.add_note(hint)
+    return failure
+
+
+def note_sql(error: BaseException, sql: str) -> None:
+    """Add the statement's text to its error, unless it is there."""
+    if isinstance(error, DatabaseError) and error.sql is None:
+        error.sql = sql
+
+
+def is_cancelled_or_timed_out(error: BaseException) -> bool:
+    """Whether *error* is a cancellation or a timeout, after which cleanup is deferred instead of awaited."""
+    return not isinstance(error, Exception) or isinstance(error, QueryTimeout)
+
+
+def session_ended() -> ConnectionLost:
+    """The error after SQ_EXIT."""
+    return ConnectionLost("the server ended the session")
+
+
+async def reject_unsolicited(
+    read: Callable[[Inbox], Awaitable[Reply]], inbox: Inbox, on_reply: Callable[[Reply], None]
+) -> NoReturn:
+    """Read a message that no request asked for: SQ_EXIT, or one of a server that no longer speaks SQLI.
+
+    Raises:   ProtocolError, unless *on_reply* raises a better error for it.
+    """
+    on_reply(await read(inbox))
+    raise ProtocolError("the server sent an unexpected message")

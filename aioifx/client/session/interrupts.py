@@ -1,0 +1,107 @@
+"""The urgent byte that interrupts a statement, and the time limit of a cancelled call. Never: a lock, SQL.
+
+Invariants:
+1. At most one urgent byte is on its way. It is sent only after the whole request, while its reply is outstanding.
+2. A byte that no -213 has acknowledged is pending until a probe has been sent, and unconfirmed until a -213.
+3. If a cancelled request is not answered within the timeout, the connection is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, Final
+
+from aioifx.channel import Channel
+from aioifx.client.session.in_flight import InFlight
+from aioifx.errors import ConnectionLost
+
+URGENT_BYTE: Final = b"\x42"
+"""Observed: JDBC, cancel.json; 14.10."""
+
+INTERRUPTED: Final = -213
+"""SQLCODE of an interrupted statement."""
+
+
+class Interrupter:
+    """Interrupts the statements of one connection.
+
+    Args:     cancel_timeout: seconds for the rest of a cancelled call; 0 drops the connection instead of interrupting.
+    """
+
+    def __init__(self, channel: Channel, cancel_timeout: float) -> None:
+        self.cancel_timeout = cancel_timeout
+        self.is_pending = False
+        """Whether an urgent byte was sent that no -213 has acknowledged, and no probe has followed."""
+        self.is_unconfirmed = False
+        """Whether an urgent byte was sent, and neither a statement nor the probe has acknowledged it."""
+        self.cancel_timer: asyncio.TimerHandle | None = None
+        """Set while replies to cancelled requests are outstanding."""
+        self._channel = channel
+        self._in_flight: deque[InFlight[Any]] = channel.pending_replies
+
+    def cancel_abandoned(self) -> None:
+        """Interrupt the server, and start the cancel timeout. Does nothing if no reply is outstanding."""
+        if self._in_flight:
+            self.start_timeout()
+            self.interrupt_abandoned()
+
+    def interrupt_abandoned(self) -> None:
+        """Send the urgent byte if the oldest request was abandoned, unless one has been sent.
+
+        Source:   observed: one urgent byte after a whole request (14.10); JDBC sends it for a cancel and a time-out
+                  alike (cancel.json)
+        """
+        if self.is_pending or not self._in_flight or not self.cancel_timeout:
+            return
+        oldest = self._in_flight[0]
+        if oldest.interruptible and oldest.abandoned and not self._channel.unsent:
+            self.is_pending = self._channel.send_urgent(URGENT_BYTE)
+
+    def interrupt_running(self) -> bool:
+        """Interrupt the running statement; False if there is none.
+
+        If the statement does not end within `cancel_timeout`, the connection is dropped.
+        """
+        if not self._in_flight or not self._in_flight[0].interruptible or self._channel.unsent:
+            return False
+        running = self._in_flight[0]
+        if not self.cancel_timeout:
+            self._drop_if_running(running)
+            return True
+        if not self.is_pending:
+            self.is_pending = self._channel.send_urgent(URGENT_BYTE)
+        self._channel.loop.call_later(self.cancel_timeout, self._drop_if_running, running)
+        return True
+
+    def on_acknowledged(self) -> None:
+        """Called for a -213: the urgent byte has reached its target, or the probe."""
+        self.is_pending = self.is_unconfirmed = False
+        if self.cancel_timer is not None:  # with several requests in flight, each may need its own byte
+            self._channel.loop.call_soon(self.interrupt_abandoned)
+
+    def on_probe(self) -> None:
+        """Called before the probe is sent, for a byte that no reply has acknowledged."""
+        self.is_pending, self.is_unconfirmed = False, True
+
+    def start_timeout(self) -> None:
+        """Drop the connection unless `stop_timeout` is called within the cancel timeout."""
+        if self.cancel_timer is None:
+            self.cancel_timer = self._channel.loop.call_later(self.cancel_timeout, self._drop)
+
+    def stop_timeout(self) -> None:
+        """Called when no reply is outstanding. Idempotent."""
+        if self.cancel_timer is not None:
+            self.cancel_timer.cancel()
+            self.cancel_timer = None
+
+    def _drop_if_running(self, running: InFlight[Any]) -> None:
+        if self._in_flight and self._in_flight[0] is running:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._channel.abort(
+            ConnectionLost(
+                f"the connection was closed: no reply to a cancelled call within {self.cancel_timeout:g} s"
+            )
+        )

@@ -1,0 +1,72 @@
+"""The status of a session's transaction, and every change of it in one table. Never: a request, SQL."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+
+class TransactionStatus(Enum):
+    """In an ANSI database, only a transaction of the user's own is open."""
+
+    NONE = "none", False
+    OPEN = "open", True
+    READ_ONLY = "read only", True
+    """The server rejects changes."""
+    ABORTED = "aborted", False
+    """The server has ended and undone the transaction, and no ROLLBACK was sent since."""
+    ROLLBACK_PENDING = "rollback pending", False
+    """Abandoned; its BEGIN may be in flight, and its ROLLBACK is."""
+
+    def __init__(self, _: str, is_open: bool) -> None:
+        self.is_open: bool = is_open
+
+
+class Event(Enum):
+    BEGINNING = auto()
+    """A transaction is about to be started; requests of earlier ones have been sent."""
+    BEGUN = auto()
+    MADE_READ_ONLY = auto()
+    ENDED = auto()
+    """By COMMIT or ROLLBACK, or the server says that there is none."""
+    ENDED_BY_ERROR = auto()
+    ABANDONED = auto()
+    """A ROLLBACK was queued."""
+    ROLLED_BACK = auto()
+    """The reply to that ROLLBACK arrived."""
+
+
+_NONE: Final = TransactionStatus.NONE
+_OPEN: Final = TransactionStatus.OPEN
+_READ_ONLY: Final = TransactionStatus.READ_ONLY
+_ABORTED: Final = TransactionStatus.ABORTED
+_PENDING: Final = TransactionStatus.ROLLBACK_PENDING
+
+NEXT: Final[dict[TransactionStatus, dict[Event, TransactionStatus]]] = {
+    _NONE: {
+        Event.BEGUN: _OPEN,
+        Event.ABANDONED: _PENDING,
+    },
+    _OPEN: {
+        Event.MADE_READ_ONLY: _READ_ONLY,
+        Event.ENDED: _NONE,
+        Event.ENDED_BY_ERROR: _ABORTED,
+        Event.ABANDONED: _PENDING,
+    },
+    _READ_ONLY: {
+        Event.BEGUN: _OPEN,
+        Event.ENDED: _NONE,
+        Event.ENDED_BY_ERROR: _ABORTED,
+        Event.ABANDONED: _PENDING,
+    },
+    _ABORTED: {
+        Event.ENDED: _NONE,
+        Event.ABANDONED: _PENDING,
+    },
+    # The BEGIN of the abandoned transaction may succeed after it was abandoned: BEGUN changes nothing.
+    _PENDING: {
+        Event.BEGINNING: _NONE,
+        Event.ROLLED_BACK: _NONE,
+    },
+}
+"""Status by status and event; an event that is not listed changes nothing."""

@@ -1,0 +1,124 @@
+"""The urgent byte: when it is sent, what acknowledges it, and when the connection is dropped instead.
+
+How it goes together with locks, replies and the probe: see test_dispatcher.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioifx.channel import Channel
+from aioifx.client.session.in_flight import InFlight
+from aioifx.client.session.interrupts import URGENT_BYTE, Interrupter
+from tests.injection import eventually
+
+pytestmark = pytest.mark.usefixtures("tidy")
+
+
+class Rig:
+    """An interrupter, and requests in flight without a server."""
+
+    def __init__(self, cancel_timeout: float = 60.0) -> None:
+        self.channel = Channel()
+        self.channel._loop = asyncio.get_running_loop()
+        self.sent: list[bytes] = []
+        self.dropped: list[str] = []
+        channel: Any = self.channel
+        channel.send_urgent = self._send_urgent
+        channel.abort = lambda reason: self.dropped.append(str(reason))
+        self.interrupter = Interrupter(self.channel, cancel_timeout)
+
+    def _send_urgent(self, byte: bytes) -> bool:
+        self.sent.append(byte)
+        return True
+
+    def request(self, *, interruptible: bool = True, abandoned: bool = True) -> InFlight[Any]:
+        in_flight: InFlight[Any] = InFlight()
+        in_flight.interruptible, in_flight.abandoned = interruptible, abandoned
+        self.channel.pending_replies.append(in_flight)
+        return in_flight
+
+
+async def test_one_byte_is_sent_for_the_oldest_request() -> None:
+    rig = Rig()
+    rig.request()
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    rig.interrupter.cancel_abandoned()
+    assert rig.sent == [URGENT_BYTE] and rig.interrupter.is_pending
+    rig.interrupter.stop_timeout()
+
+
+@pytest.mark.parametrize("state", [{"interruptible": False}, {"abandoned": False}])
+async def test_no_byte_is_sent_unless_the_oldest_request_is_an_abandoned_statement(
+    state: dict[str, bool],
+) -> None:
+    rig = Rig()
+    rig.request(**state)
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    assert rig.sent == []
+    assert rig.interrupter.cancel_timer is not None, "the time limit holds in any case"
+    rig.interrupter.stop_timeout()
+
+
+async def test_nothing_happens_without_a_request() -> None:
+    rig = Rig()
+    rig.interrupter.cancel_abandoned()
+    assert not rig.interrupter.interrupt_running()
+    assert rig.sent == [] and rig.interrupter.cancel_timer is None
+
+
+async def test_a_byte_is_unconfirmed_from_the_probe_to_its_acknowledgement() -> None:
+    rig = Rig()
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    assert (rig.interrupter.is_pending, rig.interrupter.is_unconfirmed) == (True, False)
+    rig.interrupter.on_probe()
+    assert (rig.interrupter.is_pending, rig.interrupter.is_unconfirmed) == (False, True)
+    rig.interrupter.on_acknowledged()
+    assert (rig.interrupter.is_pending, rig.interrupter.is_unconfirmed) == (False, False)
+    rig.interrupter.stop_timeout()
+
+
+async def test_each_abandoned_request_in_flight_gets_a_byte_of_its_own() -> None:
+    rig = Rig()
+    rig.request()
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    rig.channel.pending_replies.popleft()
+    rig.interrupter.on_acknowledged()
+    await asyncio.sleep(0)
+    assert rig.sent == [URGENT_BYTE] * 2
+    rig.interrupter.stop_timeout()
+
+
+async def test_a_cancelled_call_without_a_reply_drops_the_connection() -> None:
+    rig = Rig(cancel_timeout=0.001)
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    await eventually(lambda: rig.dropped)
+    assert rig.dropped == ["the connection was closed: no reply to a cancelled call within 0.001 s"]
+
+
+async def test_without_a_cancel_timeout_the_connection_is_dropped_instead_of_interrupted() -> None:
+    rig = Rig(cancel_timeout=0)
+    rig.request(abandoned=False)
+    assert rig.interrupter.interrupt_running()
+    assert rig.sent == [] and len(rig.dropped) == 1
+
+
+async def test_a_running_statement_is_interrupted_and_dropped_only_while_it_is_the_same() -> None:
+    rig = Rig(cancel_timeout=0.001)
+    running = rig.request(abandoned=False)
+    assert rig.interrupter.interrupt_running()
+    assert rig.sent == [URGENT_BYTE]
+    rig.channel.pending_replies.popleft()
+    later = rig.request(abandoned=False)
+    rig.interrupter._drop_if_running(running)
+    assert rig.dropped == []
+    rig.interrupter._drop_if_running(later)
+    assert len(rig.dropped) == 1
