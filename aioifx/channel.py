@@ -176,6 +176,12 @@ class Channel(asyncio.Protocol):
             self._transport.write(data)
 
     @property
+    def peer(self) -> str:
+        """Address of the other end, for log messages."""
+        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "a peer without an address"
+
+    @property
     def unsent(self) -> int:
         """Bytes in the transport's write buffer."""
         return self._transport.get_write_buffer_size() if self._transport is not None else 0

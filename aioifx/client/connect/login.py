@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -309,6 +309,9 @@ class LoginAttempt:
         if reply.mask is None:
             raise ProtocolError("the server did not answer SQ_PROTOCOLS")
         self._capabilities = _negotiated(reply.mask, self._capabilities.encoding)
+        if logger.isEnabledFor(logging.DEBUG):
+            found = (name for name, value in asdict(self._capabilities).items() if value is True)
+            logger.debug("%s: capabilities: %s", self.where, ", ".join(found) or "none")
         if self._capabilities.pam:
             raise NotSupportedError(
                 f"{self.where} asks for PAM authentication, which aioifx does not support yet"

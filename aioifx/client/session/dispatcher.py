@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
@@ -34,6 +35,8 @@ from aioifx.wire.inbox import Reader
 from aioifx.wire.replies import Reply
 
 T = TypeVar("T")
+
+logger: Final = logging.getLogger("aioifx.session")
 
 _running_loop: Final = asyncio.get_running_loop
 
@@ -447,6 +450,8 @@ class Dispatcher:
 
     def _on_channel_closed(self) -> None:
         """Called when the channel has failed: no more replies will arrive."""
+        if not self._closing and logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s: %s", self.channel.peer, self.channel.failure)
         self._timer.cancel()
         self._deferred.clear()
         self.interrupter.is_pending = False

@@ -9,12 +9,15 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from typing import Any, Final
 
 from aioifx.channel import Channel
 from aioifx.client.session.in_flight import InFlight
 from aioifx.errors import ConnectionLost
+
+logger: Final = logging.getLogger("aioifx.session")
 
 URGENT_BYTE: Final = b"\x42"
 """Observed: JDBC, cancel.json; 14.10."""
@@ -56,7 +59,7 @@ class Interrupter:
             return
         oldest = self._in_flight[0]
         if oldest.interruptible and oldest.abandoned and not self._channel.unsent:
-            self.is_pending = self._channel.send_urgent(URGENT_BYTE)
+            self._send("its call was cancelled or timed out")
 
     def interrupt_running(self) -> bool:
         """Interrupt the running statement; False if there is none.
@@ -70,9 +73,15 @@ class Interrupter:
             self._drop_if_running(running)
             return True
         if not self.is_pending:
-            self.is_pending = self._channel.send_urgent(URGENT_BYTE)
+            self._send("by cancel()")
         self._channel.loop.call_later(self.cancel_timeout, self._drop_if_running, running)
         return True
+
+    def _send(self, why: str) -> None:
+        self.is_pending = self._channel.send_urgent(URGENT_BYTE)
+        if logger.isEnabledFor(logging.DEBUG):
+            state = "was interrupted" if self.is_pending else "could not be interrupted"
+            logger.debug("%s: the running statement %s: %s", self._channel.peer, state, why)
 
     def on_acknowledged(self) -> None:
         """Called for a -213: the urgent byte has reached its target, or the probe."""

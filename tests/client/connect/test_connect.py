@@ -774,6 +774,7 @@ async def test_each_step_of_connecting_is_logged_at_debug(caplog: pytest.LogCapt
         f"127.0.0.1:{wrong}: connected to 127.0.0.1",
         f"login failed: 127.0.0.1:{wrong}: ",
         f"127.0.0.1:{right}: connected to 127.0.0.1",
+        f"127.0.0.1:{right}: capabilities: type_names, ",
         "<Connection open stores at ",
     ]
     assert len(log) == len(expected)

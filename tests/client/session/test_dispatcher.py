@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
@@ -1022,3 +1023,16 @@ def _check(rig: Rig, server: Server) -> None:
     out = server.asked[server.answered :]
     assert len({name.partition(".")[0] for name in out}) <= 1
     assert out.count("cleanup") + out.count(PROBE) <= 1
+
+
+async def test_a_dropped_connection_is_logged_at_debug_and_one_closed_in_order_is_not(
+    rigged: Rigged, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.session")
+    rigged().channel.abort(ConnectionLost("the cable"))
+    assert [record.getMessage() for record in caplog.records] == ["a peer without an address: the cable"]
+    assert caplog.records[0].levelname == "DEBUG"
+    closed = rigged()
+    closed.dispatcher.begin_close()
+    closed.channel.close()
+    assert len(caplog.records) == 1

@@ -6,6 +6,7 @@ How it goes together with locks, replies and the probe: see test_dispatcher.py.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -122,3 +123,29 @@ async def test_a_running_statement_is_interrupted_and_dropped_only_while_it_is_t
     assert rig.dropped == []
     rig.interrupter._drop_if_running(later)
     assert len(rig.dropped) == 1
+
+
+async def test_each_interrupt_is_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.session")
+    rig = Rig()
+    rig.request()
+    rig.interrupter.cancel_abandoned()
+    rig.interrupter.cancel_abandoned()
+    rig.interrupter.on_acknowledged()
+    rig.interrupter.interrupt_running()
+    rig.interrupter.stop_timeout()
+    assert [record.getMessage() for record in caplog.records] == [
+        "a peer without an address: the running statement was interrupted: its call was cancelled or timed out",
+        "a peer without an address: the running statement was interrupted: by cancel()",
+    ]
+    assert {record.levelname for record in caplog.records} == {"DEBUG"}
+
+
+async def test_an_interrupt_without_a_socket_is_logged_as_not_sent(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "aioifx.session")
+    rig = Rig()
+    channel: Any = rig.channel
+    channel.send_urgent = lambda _: False
+    rig.request()
+    rig.interrupter.interrupt_running()
+    assert "the running statement could not be interrupted: by cancel()" in caplog.text
