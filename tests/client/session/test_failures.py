@@ -32,8 +32,8 @@ def test_a_value_that_could_not_be_decoded_is_raised_with_the_statement() -> Non
     assert caught.value.sql == "select c from t"
 
 
-def test_a_syntax_error_has_a_hint_where_other_databases_differ() -> None:
-    error = failure_of(ServerError(-201, 0), "select 1 limit 3 offset 2")
+def test_a_syntax_error_has_a_hint_for_a_placeholder_of_another_driver() -> None:
+    error = failure_of(ServerError(-201, 0), "select * from t where a = $1")
     assert isinstance(error, SQLSyntaxError) and error.__notes__
 
 
