@@ -10,7 +10,7 @@ from contextvars import Context
 class CoalescingTimer:
     """Calls *callback* at the earliest deadline that it was armed for, or before it.
 
-    It is not stopped when a deadline no longer matters: creating and stopping a timer for each wait would cost more
+    It is not stopped when a deadline no longer matters. Creating and stopping a timer for each wait would cost more
     than the rest of the wait. *callback* thus checks which deadlines have passed, and arms the timer for the others.
     """
 
