@@ -567,7 +567,8 @@ def session_with(
 
 def options_with(**options: Any) -> ConnectOptions:
     """Options of a connection to a peer in memory."""
-    return ConnectOptions(**{"host": "memory", "server": "ol_memory", "user": "scripted"} | options)
+    defaults: dict[str, Any] = {"host": "memory", "server": "ol_memory", "user": "scripted"}
+    return ConnectOptions(**(defaults | options))
 
 
 @contextlib.asynccontextmanager

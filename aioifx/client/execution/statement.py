@@ -113,9 +113,8 @@ class Statement:
         self._ret_types_sent = not self.ret_types
         """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
-        self._lost = (
-            None if self.kind == StatementType.SELECT else partial(session.transactions.on_reply_lost, sql)
-        )
+        on_lost = session.transactions.on_reply_lost
+        self._lost = None if self.kind == StatementType.SELECT else partial(on_lost, sql)
         """Called if the reply to an execution is lost."""
         self._readers: dict[tuple[type[Row], bool], RowReader] = {}
         self._read_open: RowReader | None = None

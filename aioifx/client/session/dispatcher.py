@@ -131,7 +131,7 @@ class Dispatcher:
             return False
         lock.is_locked = self._started = True
         if self.command_timeout is not None:
-            self._deadline = self._new_deadline()
+            self.extend_deadline()
         return True
 
     async def acquire(self, *, timeout: float | None = None, idle: bool = False) -> None:
@@ -156,7 +156,7 @@ class Dispatcher:
                 "this task already uses the connection; the rows of an executemany must not call it"
             )
         seconds = self.command_timeout if timeout is None else timeout
-        deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        deadline = None if seconds is None else self._loop.time() + seconds
         pipelined = self.pipelining and not idle
         if deadline is None:
             await self._acquire_slow(pipelined)
@@ -187,12 +187,10 @@ class Dispatcher:
             if pipelined and interrupter.cancel_timer is None:
                 self._flush_deferred()
             # Loop: another task may queue more cleanup before this one runs.
-            while (
-                self._has_outstanding
-                and self.is_open
-                and not (pipelined and interrupter.cancel_timer is None)
-            ):
-                self._idle_waiter = asyncio.get_running_loop().create_future()
+            while self._has_outstanding and self.is_open:
+                if pipelined and interrupter.cancel_timer is None:
+                    break
+                self._idle_waiter = self._loop.create_future()
                 self._run_deferred()
                 await self._idle_waiter
             self.check_open()
@@ -221,12 +219,7 @@ class Dispatcher:
 
     def extend_deadline(self) -> None:
         """Restart the time limit after progress in a long call."""
-        self._deadline = self._new_deadline()
-
-    def _new_deadline(self) -> float | None:
-        if self._timeout is None:
-            return None
-        return asyncio.get_running_loop().time() + self._timeout
+        self._deadline = None if self._timeout is None else self._loop.time() + self._timeout
 
     @property
     def is_idle(self) -> bool:
@@ -285,9 +278,9 @@ class Dispatcher:
         # Deferred: the channel is processing received data and cannot be dropped from within.
         if in_flight.on_orphan is not None and (in_flight.abandoned or in_flight.future.cancelled()):
             self._undelivered += 1
-            asyncio.get_running_loop().call_soon(self._deliver_orphan, in_flight.on_orphan, reply)
+            self._loop.call_soon(self._deliver_orphan, in_flight.on_orphan, reply)
         elif self._idle_waiter is not None or self.interrupter.cancel_timer is not None or self._deferred:
-            asyncio.get_running_loop().call_soon(self._run_deferred)
+            self._loop.call_soon(self._run_deferred)
 
     def _deliver_orphan(self, on_orphan: Callable[[Any], None], reply: Any) -> None:
         self._undelivered -= 1
@@ -334,7 +327,7 @@ class Dispatcher:
 
     def _on_timer(self) -> None:
         """Time out waits past their deadline, and interrupt their statements."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         for in_flight in [*self._in_flight]:
             if in_flight.deadline is None or in_flight.future.done():
                 continue
@@ -362,10 +355,7 @@ class Dispatcher:
             raise QueryTimeout(f"the server has not read any data for {self._timeout:g} s") from None
 
     def abandon(self, in_flight: InFlight[Any], *, interrupt: bool = True) -> None:
-        """Stop waiting for a reply.
-
-        Args:     interrupt: False lets the statement run to its end, however long it takes.
-        """
+        """Stop waiting for a reply. Unless *interrupt*, the statement runs to its end, however long it takes."""
         future = in_flight.future
         in_flight.abandoned = True
         if future.done() and not future.cancelled():
