@@ -1,4 +1,4 @@
-"""What the server's tests share: a house without sockets, and a client that talks in messages."""
+"""What the server's tests share: a server_core without sockets, and a client that talks in messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from aioifx.server.engine.engine import Engine
 from tests.server.sql.workbench import CONNECTIONS
-from tests.server.talking import House, Talk, house, run
+from tests.server.talking import ServerCore, Talk, run, server_core
 
 
 @pytest.fixture(autouse=True)
@@ -22,14 +22,14 @@ def _workbenches_of_a_test_are_closed() -> Iterator[None]:
 
 
 @pytest.fixture
-def home() -> Iterator[House]:
-    with house() as made:
+def core() -> Iterator[ServerCore]:
+    with server_core() as made:
         yield made
 
 
 @pytest.fixture
-def engine(home: House) -> Engine:
-    return home.engine()
+def engine(core: ServerCore) -> Engine:
+    return core.engine()
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def filled(engine: Engine) -> Engine:
 
 
 @pytest.fixture
-def talk(home: House) -> Talk:
+def talk(core: ServerCore) -> Talk:
     """A client of a logged database, after the same steps as JDBC."""
-    talk = Talk(home.engine(""))
+    talk = Talk(core.engine(""))
     talk.protocols()
     talk.open_database()
     return talk

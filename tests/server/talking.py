@@ -37,7 +37,7 @@ LATIN_1 = code_set_of("en_US.8859-1")
 UTF_8 = code_set_of("en_US.utf8")
 
 
-class House:
+class ServerCore:
     """The databases of a server, and any number of engines on them."""
 
     def __init__(self, log_mode: LogMode = LogMode.LOGGED, directory: Path | None = None) -> None:
@@ -78,8 +78,8 @@ class House:
 
 
 @contextmanager
-def house(log_mode: LogMode = LogMode.LOGGED, directory: Path | None = None) -> Iterator[House]:
-    made = House(log_mode, directory)
+def server_core(log_mode: LogMode = LogMode.LOGGED, directory: Path | None = None) -> Iterator[ServerCore]:
+    made = ServerCore(log_mode, directory)
     try:
         yield made
     finally:

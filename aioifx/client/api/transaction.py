@@ -8,8 +8,9 @@ Invariants:
 
 from __future__ import annotations
 
+from enum import Enum
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.execution.statement_cache import StatementCache
@@ -18,6 +19,28 @@ from aioifx.client.session.owner import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.session.settings import Override
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
+
+
+class State(Enum):
+    """State of a block; the values stand in messages."""
+
+    NEW = "new"
+    OPEN = "open"
+    COMMITTED = "committed"
+    """Its COMMIT or RELEASE SAVEPOINT was sent, or is about to be."""
+    ROLLED_BACK = "rolled back"
+    ABORTED = "aborted"
+    """Ended by a cancellation, or with the block around it."""
+
+
+NEXT: Final = {
+    State.NEW: {State.OPEN},
+    State.OPEN: {State.COMMITTED, State.ROLLED_BACK, State.ABORTED},
+    State.COMMITTED: {State.ROLLED_BACK, State.ABORTED},  # the COMMIT failed
+    State.ROLLED_BACK: set[State](),
+    State.ABORTED: set[State](),
+}
+"""States that may follow each state."""
 
 
 class Transaction(NotCopied):
@@ -52,7 +75,7 @@ class Transaction(NotCopied):
         self._read_only = read_only
         self._override: Override | None = None
         self._savepoint: bytes | None = None
-        self._state = "new"
+        self._state = State.NEW
 
     @property
     def _session(self) -> Session:
@@ -60,14 +83,14 @@ class Transaction(NotCopied):
 
     def __repr__(self) -> str:
         place = f" savepoint {self._savepoint.decode()}" if self._savepoint else ""
-        return f"<Transaction {self._state}{place}>"
+        return f"<Transaction {self._state.value}{place}>"
 
     # -- start, commit, rollback --------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """BEGIN WORK, or SAVEPOINT if a transaction is open; isolation and lock mode are set before it."""
-        if self._state != "new":
-            raise InterfaceError(f"the transaction is {self._state}; create a new one")
+        if self._state is not State.NEW:
+            raise InterfaceError(f"the transaction is {self._state.value}; create a new one")
         session = self._session
         async with session.turn(apply_settings=False):
             self._check_place()
@@ -78,7 +101,8 @@ class Transaction(NotCopied):
             except BaseException:
                 session.settings.pop(override)
                 raise
-            self._override, self._state = override, "open"
+            self._override = override
+            self._enter(State.OPEN)
             self._stack.append(self)
 
     def _check_place(self) -> None:
@@ -114,7 +138,7 @@ class Transaction(NotCopied):
         session = self._session
         async with session.turn(apply_settings=False):
             self._check_innermost()
-            self._close("committed")
+            self._close(State.COMMITTED)
             try:
                 if self._savepoint:
                     await session.transactions.release_savepoint(self._savepoint)
@@ -122,9 +146,9 @@ class Transaction(NotCopied):
                     await session.transactions.commit()
             except BaseException as error:
                 if is_cancelled_or_timed_out(error):
-                    self._state = "aborted"  # already sent; the server will execute it regardless
+                    self._enter(State.ABORTED)  # already sent; the server will execute it regardless
                 else:
-                    self._state = "rolled back"
+                    self._enter(State.ROLLED_BACK)
                     await self._abort_in_turn()
                 raise
 
@@ -135,19 +159,19 @@ class Transaction(NotCopied):
         try:
             async with session.turn(apply_settings=False):
                 self._check_open()  # another task may have ended it meanwhile
-                self._close("rolled back")
+                self._close(State.ROLLED_BACK)
                 if self._savepoint:
                     await session.transactions.rollback_to_savepoint(self._savepoint)
                 else:
                     await session.transactions.rollback()
         except BaseException as error:
-            if self._state == "open" and is_cancelled_or_timed_out(error):
+            if self._state is State.OPEN and is_cancelled_or_timed_out(error):
                 self._abandon()
             raise
 
     def invalidate(self) -> None:
         """Invalidate this transaction and those inside it; the caller undoes their work."""
-        self._close("aborted")
+        self._close(State.ABORTED)
 
     # -- the context manager ------------------------------------------------------------------------------------------
 
@@ -158,9 +182,9 @@ class Transaction(NotCopied):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._state == "open":
+        if self._state is State.OPEN:
             await (self._end_well() if error is None else self._end_badly(error))
-        elif self._state == "aborted" and error is None:
+        elif self._state is State.ABORTED and error is None:
             raise InterfaceError("the enclosing transaction ended before this one")
         # Otherwise the block has ended the transaction itself.
 
@@ -174,24 +198,24 @@ class Transaction(NotCopied):
                 )
             await self.commit()
         except BaseException:
-            if self._state == "open":  # nothing was sent yet
+            if self._state is State.OPEN:  # nothing was sent yet
                 self._abandon()
             raise
 
     async def _end_badly(self, error: BaseException) -> None:
         """Roll back after an error in the block; that error is the one the caller must see."""
         if not self._session.is_open:
-            self._close("aborted")
+            self._close(State.ABORTED)
         elif is_cancelled_or_timed_out(error):
             self._abandon()
         else:
             try:
                 await self._abort()
             except (ConnectionLost, QueryTimeout):
-                if self._state == "open":
+                if self._state is State.OPEN:
                     self._abandon()
             except BaseException:
-                if self._state == "open":
+                if self._state is State.OPEN:
                     self._abandon()
                 raise
 
@@ -199,8 +223,8 @@ class Transaction(NotCopied):
 
     async def _abort(self) -> None:
         async with self._session.turn(apply_settings=False):
-            if self._state == "open":  # no other task has ended it meanwhile
-                self._close("rolled back")
+            if self._state is State.OPEN:  # no other task has ended it meanwhile
+                self._close(State.ROLLED_BACK)
                 await self._abort_in_turn()
 
     async def _abort_in_turn(self) -> None:
@@ -211,25 +235,28 @@ class Transaction(NotCopied):
 
     def _abandon(self) -> None:
         """Abandon the transaction: it is rolled back before anything else is sent."""
-        self._close("aborted")
+        self._close(State.ABORTED)
         if self._savepoint:
             self._session.transactions.rollback_to_later(self._savepoint)
         else:
             self._session.transactions.rollback_later()
 
-    def _close(self, state: str) -> None:
+    def _enter(self, state: State) -> None:
+        assert state in NEXT[self._state]
+        self._state = state
+
+    def _close(self, state: State) -> None:
         """Mark this transaction and those inside it as ended."""
         place = self._stack.index(self)
         for block in self._stack[place:]:
-            block._state = "aborted"
+            block._enter(state if block is self else State.ABORTED)
             if block._override is not None:
                 self._session.settings.pop(block._override)
         del self._stack[place:]
-        self._state = state
 
     def _check_open(self) -> None:
-        if self._state != "open":
-            raise InterfaceError(f"the transaction is {self._state}")
+        if self._state is not State.OPEN:
+            raise InterfaceError(f"the transaction is {self._state.value}")
 
     def _check_innermost(self) -> None:
         self._check_open()  # another task may have ended it while this one waited for the lock

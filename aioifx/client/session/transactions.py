@@ -251,9 +251,9 @@ class Transactions:
         """
         self.check_logged()
         self._check_none()
+        self._on(Event.BEGINNING)  # with pipelining, the reply to a deferred ROLLBACK may still be in flight
         try:
             if self._database.is_ansi:
-                self._on(Event.BEGINNING)
                 self._on(Event.BEGUN)
             else:
                 await self._run(session_requests.put_begin, Event.BEGUN)

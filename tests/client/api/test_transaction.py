@@ -11,6 +11,7 @@ import pytest
 
 import aioifx
 import aioifx.server
+from aioifx.client.api.transaction import NEXT, State
 from aioifx.client.config.isolation import Isolation
 from aioifx.errors import (
     ConnectionLost,
@@ -1196,6 +1197,23 @@ async def test_a_rollback_after_an_error_completes_even_if_the_wait_for_it_is_ca
         await conn.execute(DELETE)
 
 
+async def test_a_transaction_begun_while_a_deferred_rollback_is_in_flight_is_open() -> None:
+    held = Delayed(done() + EOT)
+    async with talking(BEGIN, ("Rollback", held), BEGIN, deleted, COMMIT, pipelining=True) as (conn, _):
+        abandoned = conn.transaction()
+        await abandoned.start()
+        await abandoned.__aexit__(asyncio.CancelledError, asyncio.CancelledError(), None)
+        transaction = conn.transaction()
+        starting = asyncio.ensure_future(transaction.start())
+        await held.reached.wait()
+        held.release()
+        await starting
+        assert conn.is_in_transaction()
+        await conn.execute(DELETE)
+        assert conn.is_in_transaction()
+        await transaction.commit()
+
+
 async def test_an_error_whose_rollback_takes_too_long_is_the_one_that_is_raised() -> None:
     held = Delayed(done() + EOT)
     async with talking(BEGIN, ("Rollback", held), deleted, command_timeout=0.2) as (conn, _):
@@ -1472,3 +1490,14 @@ async def test_a_transaction_that_two_tasks_end_is_ended_once() -> None:
         with pytest.raises(InterfaceError, match="the transaction is rolled back"):
             await second
         assert not conn.is_in_transaction()
+
+
+def test_a_block_that_has_ended_is_never_open_again() -> None:
+    assert set(NEXT) == set(State)
+    for ended in set(State) - {State.NEW, State.OPEN}:
+        reachable, left = set[State](), [ended]
+        while left:
+            following = NEXT[left.pop()] - reachable
+            reachable |= following
+            left += following
+        assert not reachable & {State.NEW, State.OPEN}

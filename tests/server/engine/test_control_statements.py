@@ -12,7 +12,7 @@ from aioifx.server.sql.model import plan as plans
 from aioifx.server.sql.model.plan import Isolation
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.transactions import SessionDefaults
-from tests.server.talking import House, codes, error_from, query, run
+from tests.server.talking import ServerCore, codes, error_from, query, run
 
 
 def test_transaction_control_tells_its_events(engine: Engine) -> None:
@@ -33,8 +33,8 @@ def test_transaction_control_tells_its_events(engine: Engine) -> None:
         ("CREATE TABLE u (a INTEGER)", -211),
     ],
 )
-def test_a_second_writer_meets_the_lock(home: House, text: str, sqlcode: int) -> None:
-    one, two = home.engine(), home.engine()
+def test_a_second_writer_meets_the_lock(core: ServerCore, text: str, sqlcode: int) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "CREATE TABLE t (a INTEGER, b INTEGER)")
     run(one, "INSERT INTO t VALUES (1, 1)")
     run(one, "BEGIN WORK")
@@ -47,8 +47,8 @@ def test_a_second_writer_meets_the_lock(home: House, text: str, sqlcode: int) ->
     run(two, text)
 
 
-def test_select_for_update_and_lock_table_meet_the_lock(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_select_for_update_and_lock_table_meet_the_lock(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "CREATE TABLE t (a INTEGER)")
     for each in (one, two):
         run(each, "BEGIN WORK")
@@ -62,8 +62,8 @@ def test_select_for_update_and_lock_table_meet_the_lock(home: House) -> None:
     assert error_from(two, "LOCK TABLE t IN EXCLUSIVE MODE").sqlcode == -524
 
 
-def test_wait_waits_until_the_other_is_done(home: House) -> None:
-    one = home.engine()
+def test_wait_waits_until_the_other_is_done(core: ServerCore) -> None:
+    one = core.engine()
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "BEGIN WORK")
     run(one, "INSERT INTO t VALUES (1)")
@@ -72,7 +72,7 @@ def test_wait_waits_until_the_other_is_done(home: House) -> None:
     seen: list[object] = []
 
     def write() -> None:
-        two = Engine(home.databases, home.registry, home.registry.enter("bert"), Settings())
+        two = Engine(core.databases, core.registry, core.registry.enter("bert"), Settings())
         two.open_database("demo")
         run(two, "SET LOCK MODE TO WAIT")
         seen.append(run(two, "INSERT INTO t VALUES (2)").rows)
@@ -88,8 +88,8 @@ def test_wait_waits_until_the_other_is_done(home: House) -> None:
     assert query(one, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
 
 
-def test_a_session_that_waits_can_be_interrupted(home: House) -> None:
-    one = home.engine()
+def test_a_session_that_waits_can_be_interrupted(core: ServerCore) -> None:
+    one = core.engine()
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "BEGIN WORK")
     run(one, "INSERT INTO t VALUES (1)")
@@ -99,7 +99,7 @@ def test_a_session_that_waits_can_be_interrupted(home: House) -> None:
     seen: list[SqlError] = []
 
     def write() -> None:
-        two = Engine(home.databases, home.registry, SessionRegistry().enter("bert"), Settings())
+        two = Engine(core.databases, core.registry, SessionRegistry().enter("bert"), Settings())
         two.open_database("demo")
         run(two, "SET LOCK MODE TO WAIT")
         ready.append(two)
@@ -118,16 +118,16 @@ def test_a_session_that_waits_can_be_interrupted(home: House) -> None:
     assert [codes(error) for error in seen] == [(-213, -157, ""), (0, 0, "")]
 
 
-def test_session_settings_survive_a_change_of_database(home: House) -> None:
-    engine = home.engine()
+def test_session_settings_survive_a_change_of_database(core: ServerCore) -> None:
+    engine = core.engine()
     run(engine, "SET LOCK MODE TO WAIT 7")
     run(engine, "SET ISOLATION TO REPEATABLE READ")
     run(engine, "DATABASE sysmaster")
     assert (engine.defaults.lock_wait, engine.defaults.isolation) == (7, Isolation.REPEATABLE_READ)
 
 
-def test_repeatable_read_keeps_what_it_has_seen(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_repeatable_read_keeps_what_it_has_seen(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "SET ISOLATION TO REPEATABLE READ")
     run(one, "BEGIN WORK")

@@ -9,7 +9,7 @@ from aioifx.server.catalog import catalog
 from aioifx.server.engine.engine import Engine
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Definition, Step
-from tests.server.talking import House, codes, error_from, query, run
+from tests.server.talking import ServerCore, codes, error_from, query, run
 
 
 def test_definitions_are_undone_with_their_transaction(engine: Engine) -> None:
@@ -23,8 +23,8 @@ def test_definitions_are_undone_with_their_transaction(engine: Engine) -> None:
     assert query(engine, "SELECT b FROM t") == []
 
 
-def test_a_new_table_is_seen_by_others_when_it_is_committed(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_a_new_table_is_seen_by_others_when_it_is_committed(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "BEGIN WORK")
     run(one, "CREATE TABLE t (a INTEGER)")
     assert error_from(two, "SELECT a FROM t").sqlcode == -206
@@ -32,8 +32,8 @@ def test_a_new_table_is_seen_by_others_when_it_is_committed(home: House) -> None
     assert query(two, "SELECT a FROM t") == []
 
 
-def test_a_prepared_statement_follows_the_schema_while_its_description_holds(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_a_prepared_statement_follows_the_schema_while_its_description_holds(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "CREATE TABLE t (a INTEGER)")
     insert = two.prepare("INSERT INTO t (a) VALUES (?)")
     select = two.prepare("SELECT * FROM t")
@@ -55,8 +55,8 @@ def test_rollback_to_a_savepoint_brings_the_old_schema_back(engine: Engine) -> N
     run(engine, "COMMIT WORK")
 
 
-def test_temporary_tables_belong_to_one_session_and_end_with_the_database(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_temporary_tables_belong_to_one_session_and_end_with_the_database(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "CREATE TEMP TABLE t (a INTEGER)")
     run(one, "INSERT INTO t VALUES (1)")
     assert query(one, "SELECT a FROM t") == [(1,)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aioifx.server.engine.engine import Engine
-from tests.server.talking import House, codes, error_from, house, query, run
+from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
 
 
 def test_affected_rows_are_counted(engine: Engine) -> None:
@@ -90,18 +90,18 @@ def test_a_new_table_counts_from_its_own_start(engine: Engine) -> None:
 
 
 def test_counters_survive_the_server(tmp_path: Path) -> None:
-    with house(directory=tmp_path) as home:
-        engine = home.engine()
+    with server_core(directory=tmp_path) as core:
+        engine = core.engine()
         run(engine, "CREATE TABLE t (k SERIAL, v INTEGER)")
         for _ in range(4):
             run(engine, "INSERT INTO t VALUES (0, 1)")
         run(engine, "DELETE FROM t WHERE k > 1")
-    with house(directory=tmp_path) as home:
-        assert run(home.engine(), "INSERT INTO t VALUES (0, 1)").serial == 5
+    with server_core(directory=tmp_path) as core:
+        assert run(core.engine(), "INSERT INTO t VALUES (0, 1)").serial == 5
 
 
-def test_two_sessions_share_a_counter(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_two_sessions_share_a_counter(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "CREATE TABLE t (k SERIAL)")
     numbers = [run(each, "INSERT INTO t VALUES (0)").serial for each in (one, two, one, two)]
     assert numbers == [1, 2, 3, 4]

@@ -15,7 +15,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.wire.opcodes import StatementType
-from tests.server.talking import House, codes, error_from, house, query, run
+from tests.server.talking import ServerCore, codes, error_from, query, run, server_core
 
 # -- statements --------------------------------------------------------------------------------------------------------
 
@@ -122,10 +122,10 @@ def test_the_wrong_number_of_values_is_minus_254(engine: Engine) -> None:
     assert error_from(engine, "SELECT a FROM t WHERE a = ?", 1, 2).sqlcode == -254
 
 
-def test_current_is_the_same_throughout_a_statement(home: House) -> None:
+def test_current_is_the_same_throughout_a_statement(core: ServerCore) -> None:
     times = iter(datetime(2026, 5, 4, 12, 0, second) for second in range(60))
-    entry = home.registry.enter("anna")
-    engine = Engine(home.databases, home.registry, entry, Settings(user="anna"), clock=lambda: next(times))
+    entry = core.registry.enter("anna")
+    engine = Engine(core.databases, core.registry, entry, Settings(user="anna"), clock=lambda: next(times))
     engine.open_database("demo")
     text = "SELECT CURRENT YEAR TO SECOND, CURRENT YEAR TO SECOND FROM systables WHERE tabid < 4"
     rows = query(engine, text)
@@ -137,9 +137,9 @@ def test_current_is_the_same_throughout_a_statement(home: House) -> None:
 # -- databases ---------------------------------------------------------------------------------------------------------
 
 
-def test_sysmaster_shows_databases_and_sessions(home: House) -> None:
-    engine = home.engine()
-    home.engine("", user="bert")
+def test_sysmaster_shows_databases_and_sessions(core: ServerCore) -> None:
+    engine = core.engine()
+    core.engine("", user="bert")
     assert query(engine, "SELECT name, is_logging FROM sysmaster:sysdatabases ORDER BY name") == [
         ("demo", 1),
         ("sysmaster", 1),
@@ -148,14 +148,14 @@ def test_sysmaster_shows_databases_and_sessions(home: House) -> None:
     assert [user.rstrip() for (user,) in users] == ["anna", "bert"]
 
 
-def test_sysmaster_tells_the_locale_of_a_database(home: House) -> None:
+def test_sysmaster_tells_the_locale_of_a_database(core: ServerCore) -> None:
     text = "SELECT dbs_collate FROM sysmaster:sysdbslocale WHERE dbs_dbsname = 'demo'"
-    [(locale,)] = query(home.engine(), text)
+    [(locale,)] = query(core.engine(), text)
     assert locale.rstrip() == "en_US.819"
 
 
-def test_values_are_bound_as_the_schema_is_now(home: House) -> None:
-    engine = home.engine()
+def test_values_are_bound_as_the_schema_is_now(core: ServerCore) -> None:
+    engine = core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     run(engine, "INSERT INTO t VALUES (1)")
     statement = engine.prepare("DELETE FROM t WHERE a = ?")
@@ -165,15 +165,15 @@ def test_values_are_bound_as_the_schema_is_now(home: House) -> None:
     assert engine.execute(statement, ("x",)).rows == 1
 
 
-def test_another_database_can_be_read(home: House) -> None:
-    engine = home.engine()
+def test_another_database_can_be_read(core: ServerCore) -> None:
+    engine = core.engine()
     run(engine, "CREATE DATABASE shop WITH LOG")
     run(engine, "CREATE TABLE t (a INTEGER)")
     run(engine, "INSERT INTO t VALUES (5)")
     run(engine, "DATABASE demo")
     assert query(engine, "SELECT a FROM shop:t") == [(5,)]
     statement = engine.prepare("SELECT a FROM shop:t")
-    other = home.engine("shop")
+    other = core.engine("shop")
     run(other, "INSERT INTO t VALUES (6)")
     cursor = engine.open(statement)
     assert engine.fetch(cursor, 10)[0] == [(5,), (6,)]
@@ -193,10 +193,10 @@ def test_open_cursors_do_not_disturb_each_other(filled: Engine) -> None:
     assert filled.fetch(down, 1)[0] == [(8,)]
 
 
-def test_an_open_cursor_does_not_hide_what_others_commit(home: House, filled: Engine) -> None:
+def test_an_open_cursor_does_not_hide_what_others_commit(core: ServerCore, filled: Engine) -> None:
     cursor = filled.open(filled.prepare("SELECT a FROM t ORDER BY a"))
     filled.fetch(cursor, 1)
-    other = home.engine()
+    other = core.engine()
     run(other, "INSERT INTO t VALUES (11, 0)")
     run(other, "CREATE TABLE late (a INTEGER)")
     assert query(filled, "SELECT COUNT(*) FROM t") == [(Decimal(11),)]
@@ -283,8 +283,8 @@ def test_a_long_query_can_be_interrupted(filled: Engine) -> None:
 
 
 def test_in_an_ansi_database_work_is_committed_by_commit_alone() -> None:
-    with house(LogMode.ANSI) as home:
-        one, two = home.engine(), home.engine()
+    with server_core(LogMode.ANSI) as core:
+        one, two = core.engine(), core.engine()
         run(one, "CREATE TABLE t (a INTEGER)")
         run(one, "INSERT INTO t VALUES (1)")
         assert error_from(one, "BEGIN WORK").sqlcode == -535
@@ -612,12 +612,12 @@ def test_a_rolled_back_sequence_leaves_no_numbers(engine: Engine) -> None:
 
 
 def test_a_sequence_goes_on_where_a_stopped_server_left_it(tmp_path: Path) -> None:
-    with house(directory=tmp_path) as home:
-        engine = home.engine()
+    with server_core(directory=tmp_path) as core:
+        engine = core.engine()
         run(engine, "CREATE SEQUENCE s")
         assert query(engine, "SELECT s.NEXTVAL FROM systables WHERE tabid <= 2") == [(1,), (2,)]
-    with house(directory=tmp_path) as home:
-        assert query(home.engine(), "SELECT s.NEXTVAL FROM systables WHERE tabid = 1") == [(3,)]
+    with server_core(directory=tmp_path) as core:
+        assert query(core.engine(), "SELECT s.NEXTVAL FROM systables WHERE tabid = 1") == [(3,)]
 
 
 def test_rights_on_a_sequence_are_accepted(engine: Engine) -> None:

@@ -11,7 +11,7 @@ from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.translate import translate as original
-from tests.server.talking import House, query, run
+from tests.server.talking import ServerCore, query, run
 
 
 @pytest.fixture
@@ -31,15 +31,15 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> list[nodes.Statement]:
 TEXT = "SELECT tabname FROM systables WHERE tabid = ?"
 
 
-def test_the_same_text_is_translated_once(home: House, translations: list[nodes.Statement]) -> None:
-    engine = home.engine()
+def test_the_same_text_is_translated_once(core: ServerCore, translations: list[nodes.Statement]) -> None:
+    engine = core.engine()
     for tabid in (1, 2, 3):
         assert len(query(engine, TEXT, tabid)) == 1
     assert len(translations) == 1
 
 
-def test_a_change_of_the_schema_renews_plans(home: House, translations: list[nodes.Statement]) -> None:
-    engine = home.engine()
+def test_a_change_of_the_schema_renews_plans(core: ServerCore, translations: list[nodes.Statement]) -> None:
+    engine = core.engine()
     statement = engine.prepare(TEXT)
     run(engine, "CREATE TABLE t (a INTEGER)")
     translations.clear()
@@ -49,9 +49,9 @@ def test_a_change_of_the_schema_renews_plans(home: House, translations: list[nod
 
 
 def test_a_rolled_back_change_brings_the_old_plans_back(
-    home: House, translations: list[nodes.Statement]
+    core: ServerCore, translations: list[nodes.Statement]
 ) -> None:
-    engine = home.engine()
+    engine = core.engine()
     query(engine, TEXT, 1)
     run(engine, "BEGIN WORK")
     run(engine, "CREATE TABLE t (a INTEGER)")
@@ -62,30 +62,30 @@ def test_a_rolled_back_change_brings_the_old_plans_back(
     assert translations == []
 
 
-def test_temporary_tables_of_one_session_mean_nothing_to_another(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_temporary_tables_of_one_session_mean_nothing_to_another(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     run(one, "CREATE TEMP TABLE t (a INTEGER)")
     run(two, "CREATE TEMP TABLE t (a CHAR(3))")
     types = [str(engine.prepare("SELECT a FROM t").plan.columns[0].type) for engine in (one, two)]
     assert types == ["INTEGER", "CHAR(3)"]
 
 
-def test_delimident_decides_what_a_quoted_word_is(home: House) -> None:
+def test_delimident_decides_what_a_quoted_word_is(core: ServerCore) -> None:
     text = 'SELECT "tabid" FROM systables WHERE tabid = 1'
-    assert query(home.engine(), text) == [("tabid",)]
-    assert query(home.engine(delimident=True), text) == [(1,)]
+    assert query(core.engine(), text) == [("tabid",)]
+    assert query(core.engine(delimident=True), text) == [(1,)]
 
 
-def test_old_translations_are_forgotten(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_translations_are_forgotten(core: ServerCore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "CACHED_PLANS", 3)
-    engine = home.engine()
+    engine = core.engine()
     for n in range(10):
         engine.prepare(f"SELECT tabid + {n} FROM systables")
     assert len(engine._state.planner._plans) == 3
 
 
-def test_a_statement_prepared_in_another_database_is_looked_up_again(home: House) -> None:
-    engine: Engine = home.engine()
+def test_a_statement_prepared_in_another_database_is_looked_up_again(core: ServerCore) -> None:
+    engine: Engine = core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "DATABASE sysmaster")
@@ -126,9 +126,9 @@ def outcome_of(engine: Engine, statement: Statement) -> int:
 @pytest.mark.parametrize("by_other", [False, True])
 @pytest.mark.parametrize(("text", "change", "sqlcode"), CHANGES)
 def test_a_statement_whose_description_changed_must_be_prepared_again(
-    home: House, text: str, change: str, sqlcode: int, by_other: bool
+    core: ServerCore, text: str, change: str, sqlcode: int, by_other: bool
 ) -> None:
-    engine, other = home.engine(), home.engine()
+    engine, other = core.engine(), core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare(text)
     run(other if by_other else engine, change)
@@ -142,9 +142,9 @@ def test_a_statement_whose_description_changed_must_be_prepared_again(
     ("column", "sqlcode"), [("INTEGER", 0), ("VARCHAR(5)", -710), ("INTEGER NOT NULL", -710)]
 )
 def test_a_recreated_table_is_the_same_only_if_it_looks_the_same(
-    home: House, column: str, sqlcode: int
+    core: ServerCore, column: str, sqlcode: int
 ) -> None:
-    engine = home.engine()
+    engine = core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "DROP TABLE t")
@@ -152,8 +152,8 @@ def test_a_recreated_table_is_the_same_only_if_it_looks_the_same(
     assert outcome_of(engine, statement) == sqlcode
 
 
-def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(home: House) -> None:
-    engine = home.engine()
+def test_a_change_that_is_rolled_back_leaves_statements_as_they_were(core: ServerCore) -> None:
+    engine = core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     statement = engine.prepare("SELECT a FROM t")
     run(engine, "BEGIN WORK")

@@ -4,19 +4,19 @@ import pytest
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
-from tests.server.talking import House, error_from, query, run
+from tests.server.talking import ServerCore, error_from, query, run
 
 
-def test_without_a_database_nothing_is_found(home: House) -> None:
-    engine = home.engine(database="")
+def test_without_a_database_nothing_is_found(core: ServerCore) -> None:
+    engine = core.engine(database="")
     assert error_from(engine, "SELECT tabid FROM systables").sqlcode in (-206, -349)
     with pytest.raises(SqlError) as raised:
         run(engine, "BEGIN WORK")
     assert raised.value.sqlcode == -349
 
 
-def test_databases_are_made_opened_closed_and_dropped_by_statement(home: House) -> None:
-    engine = home.engine()
+def test_databases_are_made_opened_closed_and_dropped_by_statement(core: ServerCore) -> None:
+    engine = core.engine()
     opened = run(engine, "CREATE DATABASE shop WITH LOG").opened
     assert opened is not None
     assert (opened.name, opened.log_mode) == ("shop", LogMode.LOGGED)
@@ -25,7 +25,7 @@ def test_databases_are_made_opened_closed_and_dropped_by_statement(home: House) 
     assert error_from(engine, "CREATE DATABASE shop").sqlcode == -330
     run(engine, "CLOSE DATABASE")
     assert engine.database is None
-    other = home.engine("shop")
+    other = core.engine("shop")
     assert error_from(engine, "DROP DATABASE shop").sqlcode == -425
     other.close()
     run(engine, "DROP DATABASE shop")
@@ -35,27 +35,27 @@ def test_databases_are_made_opened_closed_and_dropped_by_statement(home: House) 
     assert engine.database.name == "demo"
 
 
-def test_a_database_without_a_log_says_so(home: House) -> None:
-    engine = home.engine()
+def test_a_database_without_a_log_says_so(core: ServerCore) -> None:
+    engine = core.engine()
     opened = run(engine, "CREATE DATABASE plain").opened
     assert opened is not None
     assert opened.log_mode is LogMode.UNLOGGED
     assert error_from(engine, "BEGIN WORK").sqlcode == -256
 
 
-def test_no_database_is_left_with_a_transaction_open(home: House) -> None:
-    engine = home.engine()
+def test_no_database_is_left_with_a_transaction_open(core: ServerCore) -> None:
+    engine = core.engine()
     run(engine, "BEGIN WORK")
     for text in ("DATABASE sysmaster", "CLOSE DATABASE", "CREATE DATABASE x"):
         assert error_from(engine, text).sqlcode == -377
 
 
-def test_the_end_of_a_session_rolls_back(home: House) -> None:
-    engine = home.engine()
+def test_the_end_of_a_session_rolls_back(core: ServerCore) -> None:
+    engine = core.engine()
     run(engine, "CREATE TABLE t (a INTEGER)")
     run(engine, "BEGIN WORK")
     run(engine, "INSERT INTO t VALUES (1)")
     engine.close()
-    other = home.engine()
+    other = core.engine()
     assert query(other, "SELECT a FROM t") == []
     run(other, "INSERT INTO t VALUES (2)")

@@ -8,7 +8,7 @@ from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.session_state import SessionState
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.write_lock import LOCKED, LockRefused
-from tests.server.talking import House, codes, error_from, run
+from tests.server.talking import ServerCore, codes, error_from, run
 
 
 @pytest.fixture
@@ -16,8 +16,8 @@ def state(engine: Engine) -> SessionState:
     return engine._state
 
 
-def test_without_a_database_there_is_no_workspace(home: House) -> None:
-    state = home.engine("")._state
+def test_without_a_database_there_is_no_workspace(core: ServerCore) -> None:
+    state = core.engine("")._state
     assert state.workspace is None
     with pytest.raises(SqlError) as raised:
         _ = state.current

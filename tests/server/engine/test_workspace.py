@@ -3,7 +3,7 @@ from __future__ import annotations
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.workspace import Workspace
 from aioifx.server.sqlite.transactions import Transactions
-from tests.server.talking import House, run
+from tests.server.talking import ServerCore, run
 
 
 def workspace_of(engine: Engine) -> Workspace:
@@ -11,16 +11,16 @@ def workspace_of(engine: Engine) -> Workspace:
     return engine._state.workspace
 
 
-def test_the_stamp_moves_with_every_change_of_the_schema(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_the_stamp_moves_with_every_change_of_the_schema(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     before = workspace_of(two).stamp
     assert workspace_of(two).stamp == before
     run(one, "CREATE TABLE t (a INTEGER)")
     assert workspace_of(two).stamp != before
 
 
-def test_the_stamp_moves_when_a_change_is_committed_or_undone(home: House) -> None:
-    one, two = home.engine(), home.engine()
+def test_the_stamp_moves_when_a_change_is_committed_or_undone(core: ServerCore) -> None:
+    one, two = core.engine(), core.engine()
     for end in (Transactions.commit, Transactions.rollback):
         run(one, "BEGIN WORK")
         run(one, "CREATE TABLE t (a INTEGER)" if end is Transactions.commit else "DROP TABLE t")
@@ -29,8 +29,8 @@ def test_the_stamp_moves_when_a_change_is_committed_or_undone(home: House) -> No
         assert workspace_of(two).stamp != before
 
 
-def test_other_databases_are_attached_once(home: House) -> None:
-    engine = home.engine()
+def test_other_databases_are_attached_once(core: ServerCore) -> None:
+    engine = core.engine()
     for _ in range(3):
         engine.prepare("SELECT * FROM sysmaster:systables")
     run(engine, "CREATE DATABASE shop WITH LOG")
@@ -39,6 +39,6 @@ def test_other_databases_are_attached_once(home: House) -> None:
     for _ in range(3):
         engine.prepare("SELECT a FROM shop:t")
     assert [database.name for database in workspace_of(engine).attached.values()].count("shop") == 1
-    assert home.databases.find("shop").users == 1
+    assert core.databases.find("shop").users == 1
     engine.close()
-    assert home.databases.find("shop").users == 0
+    assert core.databases.find("shop").users == 0

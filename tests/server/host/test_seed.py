@@ -10,12 +10,12 @@ from aioifx import connect
 from aioifx.errors import DatabaseError, IntegrityError, NotNullViolation, UndefinedColumn, UndefinedTable
 from aioifx.server import running
 from aioifx.server.host.seed import run_script
-from tests.server.talking import House, house, query, run
+from tests.server.talking import ServerCore, query, run, server_core
 
 
 @pytest.fixture
-def home() -> Iterator[House]:
-    with house() as made:
+def core() -> Iterator[ServerCore]:
+    with server_core() as made:
         yield made
 
 
@@ -27,35 +27,35 @@ INSERT INTO item VALUES (0, 'cup');
 """
 
 
-def test_a_script_fills_a_database(home: House) -> None:
-    run_script(SCRIPT, "demo", home.databases, home.registry, "anna")
-    assert query(home.engine(), "SELECT id, name FROM item ORDER BY id") == [(1, "pen; blue"), (2, "cup")]
-    assert [entry.user for entry in home.registry.entries()] == ["anna"]  # the engine of the line above
+def test_a_script_fills_a_database(core: ServerCore) -> None:
+    run_script(SCRIPT, "demo", core.databases, core.registry, "anna")
+    assert query(core.engine(), "SELECT id, name FROM item ORDER BY id") == [(1, "pen; blue"), (2, "cup")]
+    assert [entry.user for entry in core.registry.entries()] == ["anna"]  # the engine of the line above
 
 
-def test_a_failing_statement_is_named(home: House) -> None:
+def test_a_failing_statement_is_named(core: ServerCore) -> None:
     with pytest.raises(UndefinedTable) as raised:
-        run_script(SCRIPT + "DELETE FROM nothing", "demo", home.databases, home.registry, "anna")
+        run_script(SCRIPT + "DELETE FROM nothing", "demo", core.databases, core.registry, "anna")
     error = raised.value
     assert (error.sql, error.row_index, error.offset) == ("DELETE FROM nothing", 3, 13)
     assert str(error).startswith(
         "statement 4 of the seed, line 6 of the script: table nothing is not in the database"
     )
     assert error.__notes__ == ["SQL, column 13:\n    DELETE FROM nothing\n                ^"]
-    assert home.registry.entries() == []
+    assert core.registry.entries() == []
 
 
-def test_the_line_is_that_of_the_place_in_the_statement(home: House) -> None:
+def test_the_line_is_that_of_the_place_in_the_statement(core: ServerCore) -> None:
     script = SCRIPT + "\nSELECT name,\n\tnone\nFROM item;"
     with pytest.raises(UndefinedColumn, match=r"^statement 4 of the seed, line 8 of the script: ") as raised:
-        run_script(script, "demo", home.databases, home.registry, "anna")
+        run_script(script, "demo", core.databases, core.registry, "anna")
     assert raised.value.__notes__ == ["SQL, line 2, column 2:\n        none\n        ^"]
 
 
-def test_a_statement_without_a_place_is_shown(home: House) -> None:
+def test_a_statement_without_a_place_is_shown(core: ServerCore) -> None:
     script = "CREATE TABLE t (a INT NOT NULL);\n\nINSERT INTO t\nVALUES (NULL);"
     with pytest.raises(NotNullViolation, match=r"^statement 2 of the seed, line 3 of the script: ") as raised:
-        run_script(script, "demo", home.databases, home.registry, "anna")
+        run_script(script, "demo", core.databases, core.registry, "anna")
     assert raised.value.__notes__ == ["SQL:\n    INSERT INTO t\n    VALUES (NULL)"]
 
 
@@ -68,10 +68,10 @@ def test_a_statement_without_a_place_is_shown(home: House) -> None:
     ],
 )
 def test_a_script_that_cannot_be_read_runs_nothing_and_names_the_place(
-    home: House, rest: str, sqlcode: int, shown: str
+    core: ServerCore, rest: str, sqlcode: int, shown: str
 ) -> None:
     with pytest.raises(DatabaseError, match=r"^statement 4 of the seed, line 6 of the script: ") as raised:
-        run_script(SCRIPT + rest, "demo", home.databases, home.registry, "anna")
+        run_script(SCRIPT + rest, "demo", core.databases, core.registry, "anna")
     error = raised.value
     assert (error.sqlcode, error.row_index) == (sqlcode, 3)
     (note,) = error.__notes__
@@ -79,7 +79,7 @@ def test_a_script_that_cannot_be_read_runs_nothing_and_names_the_place(
         f"SQL, line 6, column {error.offset - len(SCRIPT)}:\n    {shown}\n"
     ) and note.endswith("^")
     with pytest.raises(UndefinedTable):
-        run_script("DELETE FROM item", "demo", home.databases, home.registry, "anna")
+        run_script("DELETE FROM item", "demo", core.databases, core.registry, "anna")
 
 
 DBSCHEMA = """
@@ -109,9 +109,9 @@ create index "informix".zip_ix on "informix".customer (zip) using btree ;
 """
 
 
-def test_the_output_of_dbschema_is_a_seed(home: House) -> None:
-    run_script(DBSCHEMA, "demo", home.databases, home.registry, "informix")
-    engine = home.engine()
+def test_the_output_of_dbschema_is_a_seed(core: ServerCore) -> None:
+    run_script(DBSCHEMA, "demo", core.databases, core.registry, "informix")
+    engine = core.engine()
     assert query(engine, "SELECT constrname FROM sysconstraints ORDER BY 1") == [
         ("c100_1",),
         ("n100_1",),
@@ -121,7 +121,7 @@ def test_the_output_of_dbschema_is_a_seed(home: House) -> None:
     assert query(engine, "SELECT fname FROM customer") == [("it's; {so}     ",)]
     with pytest.raises(DatabaseError, match=r"^statement 7 of the seed, line 26 of the script: ") as raised:
         routine = "\ncreate procedure p() define a int; let a = 1; end procedure document 'x; y';\nselect 1;"
-        run_script(DBSCHEMA + routine, "sysmaster", home.databases, home.registry, "informix")
+        run_script(DBSCHEMA + routine, "sysmaster", core.databases, core.registry, "informix")
     assert raised.value.sqlcode == -999
 
 

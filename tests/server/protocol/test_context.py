@@ -10,7 +10,7 @@ from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
 from aioifx.wire.completion import Cost, Done, ServerError, TransactionState
 from aioifx.wire.replies import Reply, put_eot, read_reply
 from tests.feeding import feed
-from tests.server.talking import LATIN_1, UTF_8, House
+from tests.server.talking import LATIN_1, UTF_8, ServerCore
 
 
 def desk_of(engine: Engine) -> SessionContext:
@@ -18,8 +18,8 @@ def desk_of(engine: Engine) -> SessionContext:
 
 
 @pytest.fixture
-def context(home: House) -> SessionContext:
-    return desk_of(home.engine())
+def context(core: ServerCore) -> SessionContext:
+    return desk_of(core.engine())
 
 
 def written(context: SessionContext) -> Reply:
@@ -37,9 +37,9 @@ def test_without_a_statement_there_is_no_here(context: SessionContext) -> None:
     assert context.prepared is None
 
 
-def test_what_the_client_wrote_is_read_in_its_code_set(home: House) -> None:
-    assert desk_of(home.engine()).text(b"se\xf1al") == "señal"
-    utf8 = SessionContext(home.engine(), Identity("", "", b""), UTF_8, statement_limit=1)
+def test_what_the_client_wrote_is_read_in_its_code_set(core: ServerCore) -> None:
+    assert desk_of(core.engine()).text(b"se\xf1al") == "señal"
+    utf8 = SessionContext(core.engine(), Identity("", "", b""), UTF_8, statement_limit=1)
     with pytest.raises(SqlError) as raised:
         utf8.text(b"se\xf1al")
     assert raised.value.sqlcode == -23103

@@ -15,12 +15,12 @@ from tests.server.talking import (
     ITEMS,
     LATIN_1,
     UTF_8,
-    House,
+    ServerCore,
     Talk,
     bound,
     error_of,
-    house,
     ret_types,
+    server_core,
 )
 
 
@@ -52,9 +52,9 @@ def test_portions_end_with_a_count_of_all_rows_in_the_last_one(item: Talk) -> No
     assert seen == [([(1,), (2,)], None), ([(3,), (4,)], None), ([(5,)], Done(0, 5)), ([], Done(0, 5))]
 
 
-def test_a_buffer_above_the_limit_gets_less_or_an_error_and_the_cursor_stays(home: House) -> None:
+def test_a_buffer_above_the_limit_gets_less_or_an_error_and_the_cursor_stays(core: ServerCore) -> None:
     def fetched(limit: FetchLimit, *sizes: int) -> list[Any]:
-        talk = Talk(home.engine(), fetch_limit=limit)
+        talk = Talk(core.engine(), fetch_limit=limit)
         statement_id = talk.prepare("SELECT FIRST 3 tabid FROM systables ORDER BY tabid")
         talk.say(requests.Id(statement_id), requests.Open())
         replies = [talk.say(requests.Id(statement_id), requests.Fetch(size)) for size in sizes]
@@ -208,8 +208,8 @@ def test_varchar_travels_at_full_width_when_the_client_asks_for_it(item: Talk) -
     assert b"\x00\x00\x00\x15\x03pen" + bytes(17) in item.conversation.answer([group])
 
 
-def test_text_is_converted_between_client_and_database(home: House) -> None:
-    latin, utf8 = Talk(home.engine()), Talk(home.engine(), UTF_8)
+def test_text_is_converted_between_client_and_database(core: ServerCore) -> None:
+    latin, utf8 = Talk(core.engine()), Talk(core.engine(), UTF_8)
     latin.command("CREATE TABLE t (v VARCHAR(20))")
     assert utf8.command("INSERT INTO t VALUES ('señal')").error is None
     assert latin.select("SELECT v FROM t") == utf8.select("SELECT v FROM t") == [("señal",)]
@@ -371,8 +371,8 @@ def test_an_insert_cursor_needs_a_transaction_where_there_are_any(item: Talk) ->
     statement_id = item.prepare("INSERT INTO item VALUES (?, ?)")
     assert error_of(item.say(requests.Id(statement_id), requests.Open()))[0] == -265
     assert error_of(item.say(requests.Id(statement_id), requests.Put(8, (payload(ROW, 1, "x"),))))[0] == -259
-    with house(LogMode.UNLOGGED) as home:
-        talk = Talk(home.engine())
+    with server_core(LogMode.UNLOGGED) as core:
+        talk = Talk(core.engine())
         talk.command("CREATE TABLE t (a INTEGER)")
         statement_id = talk.prepare("INSERT INTO t VALUES (?)")
         row = payload(ROW[:1], 5)

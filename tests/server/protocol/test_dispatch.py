@@ -10,7 +10,7 @@ from aioifx.server.protocol.context import SessionContext
 from aioifx.wire import requests, session_requests
 from aioifx.wire.requests import Request
 from tests.server.talking import (
-    House,
+    ServerCore,
     Talk,
     bound,
     commanded,
@@ -70,8 +70,8 @@ def _actions() -> dict[type, Callable[..., Any]]:
     return dispatch.HANDLERS
 
 
-def test_an_empty_group_is_answered_by_an_empty_one(home: House) -> None:
-    talk = Talk(home.engine(""))
+def test_an_empty_group_is_answered_by_an_empty_one(core: ServerCore) -> None:
+    talk = Talk(core.engine(""))
     assert talk.conversation.answer([[]]) == b"\x00\x0c"
     assert talk.conversation.answer([[], []]) == b"\x00\x0c\x00\x0c"
 

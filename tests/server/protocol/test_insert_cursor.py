@@ -13,7 +13,7 @@ from aioifx.sqltypes import Column, Row, SqlType, TypeCode
 from aioifx.wire import requests, session_requests
 from aioifx.wire.completion import Done
 from aioifx.wire.requests import Put, Request
-from tests.server.talking import LATIN_1, Heard, Talk, error_of, house
+from tests.server.talking import LATIN_1, Heard, Talk, error_of, server_core
 
 INTEGER = SqlType(TypeCode.INTEGER, 4)
 COLUMNS = (Column("a", INTEGER), Column("b", SqlType(TypeCode.VARCHAR, 9)))
@@ -129,8 +129,8 @@ FAILURES = [
 def test_rows_before_a_failing_one_are_kept_and_what_follows_is_dropped(
     log_mode: LogMode, together: bool, ddl: str, bad: Row, error: tuple[int, int, str], at: int
 ) -> None:
-    with house(log_mode) as home:
-        talk = Talk(home.engine())
+    with server_core(log_mode) as core:
+        talk = Talk(core.engine())
         talk.command("CREATE TABLE p (a INTEGER PRIMARY KEY)")
         for number in range(1, 6):
             talk.command(f"INSERT INTO p VALUES ({number})")

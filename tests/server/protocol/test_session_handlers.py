@@ -11,21 +11,21 @@ from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.completion import Done
 from tests.server.talking import (
     UTF_8,
-    House,
+    ServerCore,
     Talk,
     error_of,
-    house,
     prepared,
     query,
     run,
+    server_core,
 )
 
 EIGHT_BYTES = bytes.fromhex("fffc7ffc3c8caa97")
 SEVEN_BYTES = bytes.fromhex("fffc7ffc3c8c8a")
 
 
-def test_capabilities_are_the_servers_and_layouts_follow_both_sides(home: House) -> None:
-    talk = Talk(home.engine(""))
+def test_capabilities_are_the_servers_and_layouts_follow_both_sides(core: ServerCore) -> None:
+    talk = Talk(core.engine(""))
     assert talk.say(session_requests.Protocols(EIGHT_BYTES)).mask == SERVER_MASK
     assert not talk.conversation.capabilities.long_tuple
     assert not talk.conversation.capabilities.long_rowid
@@ -37,8 +37,8 @@ def test_capabilities_are_the_servers_and_layouts_follow_both_sides(home: House)
 
 
 @pytest.mark.parametrize("offer", [SEVEN_BYTES, EIGHT_BYTES, EIGHT_BYTES + b"\x06", b""])
-def test_every_offer_can_be_worked_with(home: House, offer: bytes) -> None:
-    talk = Talk(home.engine(""))
+def test_every_offer_can_be_worked_with(core: ServerCore, offer: bytes) -> None:
+    talk = Talk(core.engine(""))
     talk.protocols(offer)
     talk.open_database()
     talk.command("CREATE TABLE t (a INTEGER, v VARCHAR(9), b BIGINT)")
@@ -53,8 +53,8 @@ def test_every_offer_can_be_worked_with(home: House, offer: bytes) -> None:
     ("log_mode", "warnings"), [(LogMode.LOGGED, 0x15), (LogMode.UNLOGGED, 0x14), (LogMode.ANSI, 0x17)]
 )
 def test_opening_a_database_tells_its_kind(log_mode: LogMode, warnings: int) -> None:
-    with house(log_mode) as home:
-        talk = Talk(home.engine(""))
+    with server_core(log_mode) as core:
+        talk = Talk(core.engine(""))
         for reply in (talk.open_database("demo"), talk.command("DATABASE demo")):
             assert reply.error is None
             assert reply.done is not None
@@ -75,30 +75,30 @@ def test_an_unknown_database_is_minus_329(talk: Talk) -> None:
     assert talk.open_database("demo@ol_test").error is None
 
 
-def test_a_database_of_another_code_set_is_minus_23197(home: House) -> None:
-    utf8 = Talk(home.engine("", database_locale="en_US.utf8"), UTF_8)
+def test_a_database_of_another_code_set_is_minus_23197(core: ServerCore) -> None:
+    utf8 = Talk(core.engine("", database_locale="en_US.utf8"), UTF_8)
     assert error_of(utf8.open_database()) == (-23197, 0, "")
     assert error_of(utf8.command("DATABASE demo")) == (-23197, 0, "")
-    assert Talk(home.engine("", database_locale="en_US.8859-1")).open_database().error is None
+    assert Talk(core.engine("", database_locale="en_US.8859-1")).open_database().error is None
 
 
-def test_a_client_without_db_locale_is_given_the_servers(home: House) -> None:
-    home.databases.create("greek", LogMode.LOGGED, "anna", "el_GR.utf8")
-    assert Talk(home.engine(""), UTF_8).open_database().error is None
-    assert error_of(Talk(home.engine(""), UTF_8).open_database("greek")) == (-23197, 0, "")
+def test_a_client_without_db_locale_is_given_the_servers(core: ServerCore) -> None:
+    core.databases.create("greek", LogMode.LOGGED, "anna", "el_GR.utf8")
+    assert Talk(core.engine(""), UTF_8).open_database().error is None
+    assert error_of(Talk(core.engine(""), UTF_8).open_database("greek")) == (-23197, 0, "")
 
 
-def test_a_refused_database_leaves_the_open_one_as_it_is(home: House) -> None:
-    home.databases.create("greek", LogMode.LOGGED, "anna", "el_GR.utf8")
-    talk = Talk(home.engine())
+def test_a_refused_database_leaves_the_open_one_as_it_is(core: ServerCore) -> None:
+    core.databases.create("greek", LogMode.LOGGED, "anna", "el_GR.utf8")
+    talk = Talk(core.engine())
     assert error_of(talk.command("DATABASE greek")) == (-23197, 0, "")
     assert talk.select("SELECT DBINFO('dbname') FROM systables WHERE tabid = 1")[0][0].rstrip() == "demo"
 
 
-def test_a_created_database_has_the_clients_db_locale(home: House) -> None:
-    assert Talk(home.engine("", database_locale="el_GR.utf8")).command("CREATE DATABASE greek").error is None
-    assert Talk(home.engine("")).command("CREATE DATABASE plain").error is None
-    rows = Talk(home.engine("sysmaster")).select("SELECT dbs_dbsname, dbs_collate FROM sysdbslocale")
+def test_a_created_database_has_the_clients_db_locale(core: ServerCore) -> None:
+    assert Talk(core.engine("", database_locale="el_GR.utf8")).command("CREATE DATABASE greek").error is None
+    assert Talk(core.engine("")).command("CREATE DATABASE plain").error is None
+    rows = Talk(core.engine("sysmaster")).select("SELECT dbs_dbsname, dbs_collate FROM sysdbslocale")
     locales = {name.rstrip(): locale.rstrip() for name, locale in rows}
     assert locales == {
         "demo": "en_US.819",
@@ -116,12 +116,12 @@ def test_the_server_lists_its_databases_and_its_version(talk: Talk) -> None:
     assert "Version" in version
 
 
-def test_exit_rolls_back_and_is_answered_without_an_end(home: House, item: Talk) -> None:
+def test_exit_rolls_back_and_is_answered_without_an_end(core: ServerCore, item: Talk) -> None:
     item.say(session_requests.Begin())
     item.command("DELETE FROM item")
     assert item.conversation.answer([[session_requests.Exit()]]) == b"\x00\x38"
     assert item.conversation.ended
-    assert len(query(home.engine(), "SELECT id FROM item")) == 5
+    assert len(query(core.engine(), "SELECT id FROM item")) == 5
 
 
 def test_a_closed_database_finds_nothing(talk: Talk) -> None:
@@ -189,8 +189,8 @@ def test_savepoints_by_text(item: Talk) -> None:
 
 @pytest.mark.parametrize(("log_mode", "sqlcode"), [(LogMode.LOGGED, -255), (LogMode.UNLOGGED, -256)])
 def test_savepoints_need_a_transaction(log_mode: LogMode, sqlcode: int) -> None:
-    with house(log_mode) as home:
-        talk = Talk(home.engine())
+    with server_core(log_mode) as core:
+        talk = Talk(core.engine())
         for message in (
             session_requests.SetSavepoint(b"s"),
             session_requests.RollbackSavepoint(b"s"),
@@ -238,8 +238,8 @@ def test_cursors_stay_open_when_a_savepoint_undoes_what_they_read(item: Talk) ->
         ("SET ISOLATION TO REPEATABLE READ", "REPEATABLE READ"),
     ],
 )
-def test_set_isolation_holds_for_the_session(home: House, text: str, level: str) -> None:
-    engine = home.engine()
+def test_set_isolation_holds_for_the_session(core: ServerCore, text: str, level: str) -> None:
+    engine = core.engine()
     talk = Talk(engine)
     assert engine.isolation.value == "COMMITTED READ"
     assert talk.command(text).error is None
@@ -253,8 +253,8 @@ def test_set_isolation_holds_for_the_session(home: House, text: str, level: str)
     ("text", "seconds"),
     [("NOT WAIT", 0), ("WAIT", None), ("WAIT 17", 17), ("WAIT 0", 0)],
 )
-def test_set_lock_mode_holds_for_the_session(home: House, text: str, seconds: float | None) -> None:
-    engine = home.engine()
+def test_set_lock_mode_holds_for_the_session(core: ServerCore, text: str, seconds: float | None) -> None:
+    engine = core.engine()
     talk = Talk(engine)
     talk.command("SET LOCK MODE TO WAIT 5")
     assert talk.command(f"SET LOCK MODE TO {text}").error is None
@@ -274,9 +274,9 @@ def test_set_lock_mode_holds_for_the_session(home: House, text: str, seconds: fl
     ],
 )
 def test_set_transaction_holds_for_one_transaction(
-    home: House, item: Talk, text: str, level: str, read_only: bool
+    core: ServerCore, item: Talk, text: str, level: str, read_only: bool
 ) -> None:
-    engine = home.engine()
+    engine = core.engine()
     talk = Talk(engine)
     talk.command("SET ISOLATION TO COMMITTED READ")
     talk.command("BEGIN WORK")
@@ -326,10 +326,10 @@ LEFT_BEHIND = (
 
 @pytest.mark.parametrize("leave", ["CLOSE DATABASE", "DATABASE sysmaster", None])
 def test_statements_prepared_before_the_database_was_left_end_in_errors_of_sql(
-    home: House, item: Talk, leave: str | None
+    core: ServerCore, item: Talk, leave: str | None
 ) -> None:
-    home.databases.routines.add(Routine("noted", [], [], lambda: None))
-    home.databases.routines.add(Routine("given", [], ["INT"], lambda: 1))
+    core.databases.routines.add(Routine("noted", [], [], lambda: None))
+    core.databases.routines.add(Routine("given", [], ["INT"], lambda: 1))
     behind = [(item.prepare(text), item.columns, text) for text in LEFT_BEHIND]
     first, columns, _ = behind[0]
     item.columns = columns
@@ -351,8 +351,8 @@ def test_statements_prepared_before_the_database_was_left_end_in_errors_of_sql(
     assert item.select("SELECT COUNT(*) FROM item WHERE name = 'x'") == [(Decimal(5),)]
 
 
-def test_settings_of_the_session_are_kept(home: House, item: Talk) -> None:
-    other = home.engine()
+def test_settings_of_the_session_are_kept(core: ServerCore, item: Talk) -> None:
+    other = core.engine()
     item.command("SET LOCK MODE TO WAIT 1")
     run(other, "BEGIN WORK")
     run(other, "DELETE FROM item WHERE id = 1")

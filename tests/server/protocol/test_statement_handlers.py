@@ -12,7 +12,7 @@ from aioifx.wire.fields import BindEntry
 from aioifx.wire.replies import Reply
 from tests.server.talking import (
     UTF_8,
-    House,
+    ServerCore,
     Talk,
     bound,
     commanded,
@@ -33,10 +33,10 @@ def test_prepare_is_answered_by_description_done_and_cost(item: Talk) -> None:
     assert reply.serials is None
 
 
-def test_preparing_an_insert_tells_serials_that_mean_nothing_yet(home: House, item: Talk) -> None:
+def test_preparing_an_insert_tells_serials_that_mean_nothing_yet(core: ServerCore, item: Talk) -> None:
     reply = item.say(*prepared("INSERT INTO item VALUES (0, ?)"))
     assert reply.serials == Serials(0, 0)
-    assert len(query(home.engine(), "SELECT id FROM item")) == 5
+    assert len(query(core.engine(), "SELECT id FROM item")) == 5
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_parameters_are_described(item: Talk) -> None:
     assert item.say(requests.Id(statement_id), requests.DescribeInput()).parameters == ()
 
 
-def test_too_many_statements_are_refused(home: House) -> None:
-    talk = Talk(home.engine(), statement_limit=2)
+def test_too_many_statements_are_refused(core: ServerCore) -> None:
+    talk = Talk(core.engine(), statement_limit=2)
     for _ in range(2):
         talk.prepare("SELECT tabid FROM systables")
     assert error_of(talk.say(*prepared("SELECT tabid FROM systables"))) == (-257, 0, "")
@@ -187,8 +187,8 @@ def test_a_value_that_cannot_be_converted_is_minus_415(item: Talk) -> None:
     assert error_of(reply)[0] == -415
 
 
-def test_text_that_is_none_in_the_clients_code_set_is_an_error(home: House) -> None:
-    talk = Talk(home.engine(), UTF_8)
+def test_text_that_is_none_in_the_clients_code_set_is_an_error(core: ServerCore) -> None:
+    talk = Talk(core.engine(), UTF_8)
     sql = requests.Prepare(0, b"SELECT '\xff' FROM systables")
     assert error_of(talk.say(sql, requests.Describe())) == (-23103, 0, "")
 

@@ -10,7 +10,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import LogMode
 from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.interrupts import Interrupts
-from tests.server.talking import House, codes, house, query, run
+from tests.server.talking import ServerCore, codes, query, run, server_core
 
 
 class Awaited(Interrupts):
@@ -62,16 +62,16 @@ def interrupted(engine: Engine, text: str, looks: int) -> None:
 
 
 @pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerCore]:
     monkeypatch.setattr(session_state, "Interrupts", Awaited)
-    with house() as made:
+    with server_core() as made:
         yield made
 
 
 @pytest.fixture
-def engine(home: House) -> Engine:
+def engine(core: ServerCore) -> Engine:
     """A table n of 150 numbers, and an empty one."""
-    made = home.engine()
+    made = core.engine()
     run(made, "CREATE TABLE n (a INTEGER)")
     run(made, "CREATE TABLE t (id SERIAL, a INTEGER)")
     run(made, "INSERT INTO n VALUES (0)")
@@ -105,7 +105,7 @@ def test_an_interrupted_change_leaves_no_trace(engine: Engine, text: str) -> Non
 
 @pytest.mark.parametrize("text", [*LONG_CHANGES, "UPDATE n SET a = a + 1 WHERE a >= 0", "UPDATE n SET a = 1"])
 def test_the_transaction_around_an_interrupted_change_survives(
-    home: House, engine: Engine, text: str
+    core: ServerCore, engine: Engine, text: str
 ) -> None:
     run(engine, "BEGIN WORK")
     run(engine, "INSERT INTO t (a) VALUES (7)")
@@ -116,7 +116,7 @@ def test_the_transaction_around_an_interrupted_change_survives(
     assert engine.in_transaction
     run(engine, "INSERT INTO t (a) VALUES (8)")
     run(engine, "ROLLBACK TO SAVEPOINT p")
-    other = home.engine()
+    other = core.engine()
     run(other, "SET LOCK MODE TO NOT WAIT")
     with pytest.raises(SqlError) as raised:
         run(other, "INSERT INTO t (a) VALUES (9)")
@@ -136,8 +136,8 @@ def test_rows_that_are_being_written_are_undone_too(engine: Engine) -> None:
 
 def test_an_ansi_transaction_survives_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_state, "Interrupts", Awaited)
-    with house(LogMode.ANSI) as home:
-        engine = home.engine()
+    with server_core(LogMode.ANSI) as core:
+        engine = core.engine()
         run(engine, "CREATE TABLE t (a INTEGER)")
         for number in range(100):
             run(engine, "INSERT INTO t VALUES (?)", number)
@@ -202,7 +202,9 @@ def test_a_violation_in_a_transaction_is_reported_and_undone(engine: Engine) -> 
         assert query(engine, "SELECT k FROM u") == [(50,)]
 
 
-def test_a_permanent_interrupt_ends_even_one_subquery_without_any_change(home: House, engine: Engine) -> None:
+def test_a_permanent_interrupt_ends_even_one_subquery_without_any_change(
+    core: ServerCore, engine: Engine
+) -> None:
     run(engine, "BEGIN WORK")
     run(engine, "INSERT INTO t (a) VALUES (7)")
     statement = engine.prepare("UPDATE n SET a = 0 WHERE a < (SELECT COUNT(*) FROM n x, n y, n z, n u, n v)")
@@ -211,7 +213,7 @@ def test_a_permanent_interrupt_ends_even_one_subquery_without_any_change(home: H
         engine.execute(statement)
     assert codes(raised.value) == (-213, -157, "")
     engine.close()
-    other = home.engine()
+    other = core.engine()
     run(other, "INSERT INTO t (a) VALUES (8)")
     assert query(other, "SELECT a FROM t") == [(8,)]
 

@@ -16,14 +16,14 @@ from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sqlite.routine_calls import called
 from aioifx.wire import requests
 from aioifx.wire.completion import Done
-from tests.server.talking import House, Talk, bound, codes, error_of, query, run
+from tests.server.talking import ServerCore, Talk, bound, codes, error_of, query, run
 
 
 def register(
-    home: House, name: str, params: list[str], returns: list[str], function: Callable[..., Any]
+    core: ServerCore, name: str, params: list[str], returns: list[str], function: Callable[..., Any]
 ) -> None:
     named = [(f"p{number}", type_) for number, type_ in enumerate(params)]
-    home.databases.routines.add(Routine(name, named, returns, function))
+    core.databases.routines.add(Routine(name, named, returns, function))
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_arguments_arrive_as_python_values() -> None:
     ],
 )
 def test_an_error_that_a_routine_raises_reaches_the_client(
-    home: House, error: Exception, expected: tuple[int, int, str]
+    core: ServerCore, error: Exception, expected: tuple[int, int, str]
 ) -> None:
     def fail(n: int) -> int:
         raise error
 
-    register(home, "fail", ["INT"], ["INT"], fail)
-    engine = home.engine()
+    register(core, "fail", ["INT"], ["INT"], fail)
+    engine = core.engine()
     for text in ("EXECUTE FUNCTION fail(1)", "SELECT fail(tabid) FROM systables"):
         with pytest.raises(SqlError) as caught:
             query(engine, text)
@@ -88,10 +88,10 @@ def test_an_error_that_a_routine_raises_reaches_the_client(
 
 
 def test_a_defect_of_a_routine_is_logged_and_reported_as_internal(
-    home: House, caplog: pytest.LogCaptureFixture
+    core: ServerCore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    register(home, "broken", [], ["INT"], lambda: {"a": 1}["nothing"])
-    engine = home.engine()
+    register(core, "broken", [], ["INT"], lambda: {"a": 1}["nothing"])
+    engine = core.engine()
     with caplog.at_level(logging.ERROR, "aioifx.server"), pytest.raises(SqlError) as caught:
         query(engine, "EXECUTE FUNCTION broken()")
     assert caught.value.sqlcode == -768
@@ -99,14 +99,14 @@ def test_a_defect_of_a_routine_is_logged_and_reported_as_internal(
     assert "KeyError" in caplog.text
 
 
-def test_a_result_that_its_type_cannot_hold_is_an_error(home: House) -> None:
-    register(home, "wide", [], ["SMALLINT"], lambda: 40_000)
+def test_a_result_that_its_type_cannot_hold_is_an_error(core: ServerCore) -> None:
+    register(core, "wide", [], ["SMALLINT"], lambda: 40_000)
     with pytest.raises(SqlError) as caught:
-        query(home.engine(), "EXECUTE FUNCTION wide()")
+        query(core.engine(), "EXECUTE FUNCTION wide()")
     assert caught.value.sqlcode == -1214
 
 
-def test_rows_come_from_a_generator_only_as_they_are_fetched(home: House) -> None:
+def test_rows_come_from_a_generator_only_as_they_are_fetched(core: ServerCore) -> None:
     given: list[int] = []
     closed: list[bool] = []
 
@@ -118,8 +118,8 @@ def test_rows_come_from_a_generator_only_as_they_are_fetched(home: House) -> Non
         finally:
             closed.append(True)
 
-    register(home, "endless", [], ["INT"], endless)
-    engine = home.engine()
+    register(core, "endless", [], ["INT"], endless)
+    engine = core.engine()
     run(engine, "CREATE TABLE t (k INTEGER)")
     cursor = engine.open(engine.prepare("EXECUTE FUNCTION endless()"))
     assert given == [0]
@@ -131,23 +131,23 @@ def test_rows_come_from_a_generator_only_as_they_are_fetched(home: House) -> Non
     assert closed == [True]
 
 
-def test_a_scroll_cursor_has_the_rows_of_a_routine_by_number(home: House) -> None:
-    register(home, "some", [], ["INT"], lambda: range(5))
-    engine = home.engine()
+def test_a_scroll_cursor_has_the_rows_of_a_routine_by_number(core: ServerCore) -> None:
+    register(core, "some", [], ["INT"], lambda: range(5))
+    engine = core.engine()
     cursor = engine.open(engine.prepare("EXECUTE FUNCTION some()"), scroll=True)
     assert (cursor.count, cursor.row(5), cursor.row(1)) == (5, (4,), (0,))
 
 
-def test_a_procedure_with_results_is_not_executed_without_a_cursor(home: House) -> None:
-    register(home, "f", [], ["INT"], lambda: 1)
+def test_a_procedure_with_results_is_not_executed_without_a_cursor(core: ServerCore) -> None:
+    register(core, "f", [], ["INT"], lambda: 1)
     with pytest.raises(SqlError) as caught:
-        run(home.engine(), "EXECUTE PROCEDURE f()")
+        run(core.engine(), "EXECUTE PROCEDURE f()")
     assert caught.value.sqlcode == -260
 
 
-def test_several_rows_where_one_value_is_meant_are_an_error_and_none_is_null(home: House) -> None:
-    register(home, "upto", ["INT"], ["INT"], range)
-    engine = home.engine()
+def test_several_rows_where_one_value_is_meant_are_an_error_and_none_is_null(core: ServerCore) -> None:
+    register(core, "upto", ["INT"], ["INT"], range)
+    engine = core.engine()
     assert query(engine, "SELECT upto(tabid - 1) FROM systables WHERE tabid <= 2 ORDER BY tabid") == [
         (None,),
         (0,),
@@ -157,13 +157,13 @@ def test_several_rows_where_one_value_is_meant_are_an_error_and_none_is_null(hom
     assert caught.value.sqlcode == -686
 
 
-def test_a_routine_that_is_replaced_or_dropped_takes_effect_at_once(home: House) -> None:
-    register(home, "f", [], ["INT"], lambda: 1)
-    engine = home.engine()
+def test_a_routine_that_is_replaced_or_dropped_takes_effect_at_once(core: ServerCore) -> None:
+    register(core, "f", [], ["INT"], lambda: 1)
+    engine = core.engine()
     statement = engine.prepare("EXECUTE FUNCTION f()")
-    register(home, "f", [], ["INT"], lambda: 2)
+    register(core, "f", [], ["INT"], lambda: 2)
     assert engine.fetch(engine.open(statement), 9) == ([(2,)], True)
-    register(home, "f", [], ["CHAR(1)"], lambda: "x")
+    register(core, "f", [], ["CHAR(1)"], lambda: "x")
     with pytest.raises(SqlError) as caught:
         engine.open(statement)
     assert caught.value.sqlcode == -710
@@ -173,10 +173,10 @@ def test_a_routine_that_is_replaced_or_dropped_takes_effect_at_once(home: House)
     assert caught.value.sqlcode == -674
 
 
-def test_jdbcs_callable_statements_are_answered_in_messages(home: House, talk: Talk) -> None:
+def test_jdbcs_callable_statements_are_answered_in_messages(core: ServerCore, talk: Talk) -> None:
     noted: list[int] = []
-    register(home, "f_int", ["INT"], ["INT"], lambda n: [n, n + 1])
-    register(home, "p_noret", ["INT"], [], noted.append)
+    register(core, "f_int", ["INT"], ["INT"], lambda n: [n, n + 1])
+    register(core, "p_noret", ["INT"], [], noted.append)
     statement_id = talk.prepare("execute function f_int(?)")
     assert [(column.name, str(column.type)) for column in talk.columns] == [("(expression)", "INTEGER")]
     reply = talk.say(requests.Id(statement_id), requests.DescribeInput())
