@@ -124,7 +124,7 @@ class InsertCursor:
         self.statement.state = ON_OPEN[self.statement.state]
         requests.put_eot(outbox)
         # The outbox's own buffer: `take` would copy the block again.
-        return self._session.send_group(outbox.data, interruptible=True, on_lost=self._lost)
+        return self._session.send(outbox.data, interruptible=True, on_lost=self._lost)
 
     async def finish_block(self) -> ServerError | None:
         """After a block: ID alone if rows have one size (observed: JDBC; its purpose is unknown).

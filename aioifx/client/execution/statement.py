@@ -201,9 +201,8 @@ class Statement:
             await self.admit()
         reader = self._reply_reader(size)
         self.state = ON_OPEN[self.state]
-        reply = await session.dispatcher.reply(
-            session.send_group(group, reader, interruptible=True, on_lost=self._lost)
-        )
+        in_flight = session.send(group, reader, interruptible=True, on_lost=self._lost)
+        reply = await session.dispatcher.reply(in_flight)
         # No row was consumed, and a cursor opened again starts at the first row; only fetching again could skip rows
         # that were lost with the error. A routine is not run again, because of its side effects.
         if (
@@ -302,7 +301,9 @@ class Statement:
         """Request the next block without waiting; `accept_block` converts the reply to rows."""
         outbox, size = self.new_request(), self._fetch_size()
         requests.put_fetch(outbox, size)
-        return self.session.send(outbox, self._reply_reader(size), interruptible=True, on_lost=self._lost)
+        requests.put_eot(outbox)
+        reader = self._reply_reader(size)
+        return self.session.send(outbox.take(), reader, interruptible=True, on_lost=self._lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
@@ -368,9 +369,8 @@ class Statement:
         if not session.transactions.runs_unchecked:
             await self.admit()
         done = None if self.kind in DML_TYPES else self._on_executed
-        in_flight = session.send_group(
-            group, on_success=done, interruptible=self.kind not in _CONTROLS, on_lost=self._lost
-        )
+        interruptible = self.kind not in _CONTROLS
+        in_flight = session.send(group, on_success=done, interruptible=interruptible, on_lost=self._lost)
         reply = await session.dispatcher.reply(in_flight)
         if reply.error is not None:
             raise_for(reply, self.sql)

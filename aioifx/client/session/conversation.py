@@ -99,8 +99,9 @@ class Conversation:
                   on_lost: called with the error if the group was sent but its reply is lost.
         Raises:   ConnectionLost, ProtocolError: the session has ended.
         """
+        requests.put_eot(outbox)
         in_flight = self.send(
-            outbox,
+            outbox.take(),
             reader,
             on_success=on_success,
             on_orphan=on_orphan,
@@ -111,27 +112,6 @@ class Conversation:
 
     def send(
         self,
-        outbox: Outbox,
-        reader: ReplyReader | None = None,
-        *,
-        on_success: Callable[[Reply], None] | None = None,
-        on_orphan: Callable[[Reply], None] | None = None,
-        interruptible: bool = False,
-        on_lost: Callable[[DatabaseError], None] | None = None,
-    ) -> InFlight[Reply]:
-        """The first half of `exchange`: send without waiting."""
-        requests.put_eot(outbox)
-        return self.send_group(
-            outbox.take(),
-            reader,
-            on_success=on_success,
-            on_orphan=on_orphan,
-            interruptible=interruptible,
-            on_lost=on_lost,
-        )
-
-    def send_group(
-        self,
         group: bytes | bytearray,
         reader: ReplyReader | None = None,
         *,
@@ -140,7 +120,7 @@ class Conversation:
         interruptible: bool = False,
         on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> InFlight[Reply]:
-        """`send` for a whole group, SQ_EOT included."""
+        """The first half of `exchange`: send a whole group, SQ_EOT included, without waiting."""
         on_reply = self.on_reply if on_success is None else partial(self._on_success, on_success)
         return self.dispatcher.send(
             group,
