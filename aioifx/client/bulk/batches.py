@@ -1,4 +1,4 @@
-"""Rows gathered into batches for sending. Never: who sends them, how they are processed."""
+"""Rows gathered into batches for sending. Never: a request, a transaction."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ BATCH_SIZE: Final = 128 * 1024
 """Default size of a batch in bytes (measured: see docs/howto/loading.md)."""
 
 _FIRST: Final = 16
-"""Rows read first, while their size is still unknown."""
+"""Rows read first, while the size of a row is unknown."""
 
 _MOST: Final = 1024
-"""Rows read at a time; other tasks can run in between."""
+"""Maximum rows read at a time; other tasks can run between two reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Batch:
     rows: list[Row]
     """Kept until the server has accepted the batch, to find a row that it rejects."""
     messages: list[bytes | bytearray]
-    """In pieces, since each copy of a batch takes time."""
+    """The SQ_PUT messages, in pieces because copying a batch takes time."""
 
 
 def check_block(block: object) -> None:

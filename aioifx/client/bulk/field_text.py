@@ -199,7 +199,7 @@ def _byte_formatter(sql_type: SqlType) -> Format:
 
 def _integer_parser(sql_type: SqlType) -> Parse:
     def parse(text: str) -> int:
-        if "_" not in text:  # Python accepts it within numbers
+        if "_" not in text:  # Python accepts underscores in numbers
             try:
                 return int(text)
             except ValueError:
@@ -299,7 +299,7 @@ def _boolean_formatter(sql_type: SqlType) -> Format:
     return write
 
 
-# --- the tables -----------------------------------------------------------------------------------------------------
+# --- parsers and formatters by type ---------------------------------------------------------------------------------
 
 _INTEGERS: Final = (
     TypeCode.SMALLINT,

@@ -2,10 +2,10 @@
 
 Invariants:
 1. All or nothing, unless the caller asks for a commit after each batch or the database has no log.
-2. While the server processes one batch, the next one is prepared; there are never more. One batch is in flight.
-3. The server does not report which row it rejected. So the state before each batch is preserved (start of the
-   transaction, or a savepoint). After a failure the batch is undone, and its rows are sent again one by one. The caller
-   sees the first error with the row's index; the second pass leaves no data.
+2. One batch is in flight, and the next one is prepared meanwhile. At most these two are in memory.
+3. The server does not report which row it rejected. So the state before each batch can be restored: it is the start
+   of the transaction, or a savepoint. After a failure the batch is undone, and its rows are sent again one by one. The
+   caller gets the first error with the row's index. The second pass leaves no data.
 4. Work that cannot be undone is never sent twice.
 """
 
@@ -64,7 +64,9 @@ class LoadSpec:
         names: object = self.columns
         if names is not None:
             if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InterfaceError("columns: expected a sequence of names")
+                raise InterfaceError(
+                    f"columns: expected a sequence of one or more names, got {type(names).__name__}"
+                )
             for name in self.columns or ():
                 column_name(name, "columns")
         check_block(self.block)
@@ -89,7 +91,7 @@ def check_progress(progress: Progress | None) -> None:
     if progress is not None and not callable(progress):
         raise InterfaceError(f"progress: expected a function, got {type(progress).__name__}")
     if progress is not None and inspect.iscoroutinefunction(progress):
-        raise InterfaceError("progress: expected a function that is not async")
+        raise InterfaceError("progress: expected a function that is not async, got a coroutine function")
 
 
 async def load(
@@ -110,7 +112,9 @@ async def load(
                 and session.database.is_logged
                 and (session.transactions.is_open or not session.transactions.autocommit)
             ):
-                raise InterfaceError('commit: "block" cannot be used in a transaction, which it would end')
+                raise InterfaceError(
+                    'commit: expected "end" in a transaction, got "block", which would end it'
+                )
             values = await reader.peek_width()
             if values is None and spec.columns is None and reader.names is None:
                 return ExecuteResult()
@@ -218,7 +222,7 @@ class _Load:
             raise
 
     async def _set_savepoint(self, batch: Batch) -> None:
-        """Preserve the state before *batch*, unless it equals the state that is already preserved."""
+        """Set a savepoint before *batch*, unless the batch begins the load or a transaction."""
         self._has_savepoint = False
         if batch.first and not self._commits_each:
             try:
@@ -254,7 +258,7 @@ class _Load:
         dispatcher = self._session.dispatcher
         dispatcher.extend_deadline()
         if self._session.database.is_ansi:
-            await self._cursor.close()  # there, opening an open cursor is an error (documented)
+            await self._cursor.close()  # opening an open cursor is an error in an ANSI database (documented)
         await self._set_savepoint(batch)
         in_flight = self._cursor.send(batch.messages)
         try:
@@ -285,7 +289,7 @@ class _Load:
             return error
         if not self._can_roll_back(batch):
             error.add_note(
-                f"it is one of {which}; they cannot be undone, so they were not sent again to find it"
+                f"the rejected one is in {which}; they cannot be undone, so they were not sent again to find it"
             )
             return error
         try:
@@ -293,18 +297,18 @@ class _Load:
         except Error as failure:
             if is_cancelled_or_timed_out(failure) or not self._session.is_open:
                 raise failure from error
-            error.add_note(f"it is one of {which}; sending them again to find it failed: {failure}")
+            error.add_note(f"the rejected one is in {which}; sending them again to find it failed: {failure}")
             return error
         if found is None:
             error.add_note(
-                f"it was one of {which}, but none of them failed when they were sent again one by one"
+                f"the rejected one is in {which}, but none of them failed when they were sent again one by one"
             )
         elif (found.sqlcode, found.isamcode) == (rejection.sqlcode, rejection.isamcode):
             error = self._error(rejection, found.row_index)
         else:
             error.add_note(
-                f"it was one of {which}; when they were sent again one by one,"
-                f" {self._reader.place(found.row_index or 0)} failed otherwise (SQLCODE {found.sqlcode})"
+                f"the rejected one is in {which}; when they were sent again one by one,"
+                f" {self._reader.place(found.row_index or 0)} failed with another error (SQLCODE {found.sqlcode})"
             )
         return error
 

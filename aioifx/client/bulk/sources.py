@@ -3,7 +3,8 @@
 Invariants:
 1. No more is read than requested, and nothing is retained.
 2. The user's iterables run in the event loop; files are read and parsed in a thread.
-3. Errors raised here have the row's 0-based index, whatever the numbers of a file's records.
+3. Errors raised here have the row's 0-based index. It is not the record number, which counts from 1 and includes a
+   header.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def open_source(source: RowSource, form: TextFormat | None, dbdate: str = ISO_DA
             return _AsyncRecords(cast(AsyncIterable[Chunk], source), form, dbdate)
         return _Records(cast(TextSource, source), form, dbdate)
     if isinstance(source, (os.PathLike, Readable)):
-        raise InterfaceError('format: expected "unload" or "csv" for a path or a file')
+        raise InterfaceError('format: expected "unload" or "csv" for a path or a file, got None')
     check_rows(source)
     if isinstance(source, AsyncIterable):
         return _AsyncRows(cast(AsyncIterable[Sequence[Value]], source))
@@ -95,7 +96,7 @@ class SourceReader(ABC):
 
     @abstractmethod
     async def peek_width(self) -> int | None:
-        """Read up to the first row, which is retained.
+        """Read up to the first row, which the next `read` returns.
 
         Returns:  its number of values; None if there are no rows.
         """
@@ -109,7 +110,7 @@ class SourceReader(ABC):
         """The next *count* rows; fewer at the end."""
 
     def close(self) -> None:
-        """Close a file that was opened here."""
+        """Close the file if it was opened here."""
         if self._opened is not None:
             # A cancelled call may have left a thread reading; the file is closed when that thread is done.
             with contextlib.suppress(ValueError):
@@ -236,7 +237,10 @@ def _keys_of(row: Mapping[str, Value], index: int) -> tuple[str, ...]:
 
 
 def _values_of(row: Mapping[str, Value], names: tuple[str, ...], index: int) -> Row:
-    """The values of these names; any other name is an error."""
+    """The values of these names, in order.
+
+    Raises:   DataError: a name is missing or unknown.
+    """
     if len(_keys_of(row, index)) == len(names):
         with contextlib.suppress(KeyError):
             return tuple([row[name] for name in names])

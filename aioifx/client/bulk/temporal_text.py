@@ -2,7 +2,7 @@
 
 DATETIME and INTERVAL are written without keywords, 2026-01-31 12:30:00.250 and 3 04:05:06 (documented: Guide to SQL
 Syntax, UNLOAD TO file), DATE according to DBDATE (documented: Guide to SQL Reference). The sign of intervals below
-one, -0 04:00:00, and a single FRACTION, .12345, are assumed. A LOAD of them on a real server would prove it.
+one, -0 04:00:00, and a single FRACTION, .12345, are assumed. A LOAD on a real server would confirm them.
 """
 
 from __future__ import annotations

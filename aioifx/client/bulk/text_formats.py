@@ -2,11 +2,12 @@
 
 UNLOAD's format is documented in the Guide to SQL Syntax (LOAD, UNLOAD and their DELIMITER clause). A delimiter ends
 each field, a newline each record. A backslash escapes the delimiter, newline or backslash after it. An empty field is
-NULL; a field of only a backslash and a blank is an empty string. That a backslash leaves any other character
-unchanged is assumed.
+NULL; a field of only a backslash and a blank is an empty string. A backslash before any other character is
+assumed to leave it unchanged.
 
 Invariants:
-1. Records are read back as they were written, with NULL and '' distinct; what cannot be is rejected.
+1. Records are read back as they were written, with NULL and '' distinct. A record for which this is impossible is
+   rejected.
 2. A chunk may end anywhere: in a record, an escape, a character. Memory is bounded by one chunk and one record.
 3. Parsing accepts unambiguous variants: no newline after the last record, no delimiter after a last field with text,
    CRLF, empty lines. Messages name the failed record, counted from 1, and never show its text.
@@ -77,7 +78,8 @@ class TextFormat(Protocol):
 
 
 _SHIFTS: Final = 200_000
-"""Number of records whose line number is remembered if it does not follow from the one before; enough for a block."""
+"""Number of records whose line number is stored because it does not follow from the record before it. It is enough for
+a block."""
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -113,7 +115,7 @@ def _chunks(source: TextSource) -> Iterator[Chunk]:
     if isinstance(source, (str, bytes, bytearray, memoryview)):
         kind = type(source).__name__
         raise InterfaceError(
-            f"expected a pathlib.Path or a list of chunks, not {kind}, which may be a path or text"
+            f"rows: expected a pathlib.Path or a list of chunks, got {kind}, which may be a path or text"
         )
     if isinstance(source, os.PathLike):
         with open(source, "rb") as file:
@@ -125,11 +127,13 @@ def _chunks(source: TextSource) -> Iterator[Chunk]:
     elif isinstance(source, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         yield from source
     else:
-        raise InterfaceError(f"expected a path, file or iterable of chunks, not {type(source).__name__}")
+        raise InterfaceError(
+            f"rows: expected a path, file or iterable of chunks, got {type(source).__name__}"
+        )
 
 
 class RecordReader:
-    """Converts chunks to records and tracks the position; does not read chunks itself."""
+    """Converts chunks to records, and tracks the position. The caller reads the chunks."""
 
     __slots__ = ("_decoder", "_ended", "_form", "_held", "_inside", "_lines", "_pieces", "_shifts", "count")
 
@@ -140,7 +144,7 @@ class RecordReader:
         self._ended = 0  # lines of complete records, and empty lines
         self._shifts: deque[tuple[int, int]] = deque(
             maxlen=_SHIFTS
-        )  # record number, and its line number minus that
+        )  # record number, and line number minus record number
         self._decoder = codecs.getincrementaldecoder(form.encoding)("strict")
         self._pieces: list[str] = []  # pieces of an incomplete line
         self._lines: list[str] = []  # lines of a record whose newlines are data
@@ -241,7 +245,7 @@ class RecordReader:
 
 def _check_delimiter(delimiter: object, unfit: str) -> None:
     if not isinstance(delimiter, str) or len(delimiter) != 1:
-        raise InterfaceError("delimiter: expected one character")
+        raise InterfaceError(f"delimiter: expected one character, got {delimiter!r:.40}")
     if delimiter in unfit:
         raise InterfaceError(f"delimiter: {delimiter!r} is reserved in this format")
 
@@ -254,13 +258,13 @@ def _check_reading(encoding: str, max_record: int) -> None:
     except (LookupError, ValueError):
         raise InterfaceError(f"encoding: unknown text encoding {encoding!r}") from None
     if max_record < 1:
-        raise InterfaceError("max_record: expected 1 or more")
+        raise InterfaceError(f"max_record: expected 1 or more, got {max_record!r:.40}")
 
 
 # --- UNLOAD's format ------------------------------------------------------------------------------------------------
 
-# Documented: no backslash, newline or hexadecimal digit. A blank is allowed there, but would make an empty string and
-# an escaped blank look the same. A CR would look like part of the line end in a file from Windows.
+# Documented: no backslash, newline or hexadecimal digit. A blank is documented as allowed. It is rejected here, because
+# an empty string and an escaped blank would be the same text. A CR is rejected because it is part of a CRLF.
 _UNFIT_FOR_UNLOAD: Final = "\\\n\r 0123456789abcdefABCDEF"
 _EMPTY: Final = "\\ "
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -289,7 +293,7 @@ class UnloadFormat:
         Raises:   InterfaceError: the record has no fields.
         """
         if not fields:
-            raise InterfaceError("fields: expected at least one")
+            raise InterfaceError("fields: expected at least one, got none")
         delimiter = self.delimiter
         escaped, parts = "\\" + delimiter, [""] * len(fields)
         for index, field in enumerate(fields):
@@ -366,7 +370,9 @@ class CsvFormat:
         _check_delimiter(self.delimiter, '"\r\n')
         _check_reading(self.encoding, self.max_record)
         if set(self.null) & {'"', "\r", "\n", self.delimiter}:
-            raise InterfaceError("null: expected a text without quotes, newlines and the delimiter")
+            raise InterfaceError(
+                f"null: expected a text without quotes, newlines and the delimiter, got {self.null!r:.40}"
+            )
 
     def join(self, fields: Sequence[str | None]) -> str:
         """One record, with its newline.
@@ -374,7 +380,7 @@ class CsvFormat:
         Raises:   InterfaceError: the record has no fields. DataError: it could not be read back unchanged.
         """
         if not fields:
-            raise InterfaceError("fields: expected at least one")
+            raise InterfaceError("fields: expected at least one, got none")
         if self.quoted_null and self.null in fields:
             raise DataError("a field equals the text of NULL: choose another null, or quoted_null=False")
         if not (self.null or self.quoted_null) and len(fields) == 1 and fields[0] is None:
@@ -394,14 +400,14 @@ class CsvFormat:
         """Whether a quoted field is open after *line*."""
         if '"' not in line:
             return inside
-        # A field that was already open continues as if its quote were here.
+        # An open field is continued as if its opening quote were at the start of this line.
         found = _csv_field(self.delimiter).finditer('"' + line if inside else line)
         return any(field["closing"] == "" for field in found)
 
     def split(self, text: str) -> TextRecord:
         """The fields of a record, unquoted."""
         try:
-            # Only whole records: csv's reader loses a record when it is interrupted inside it.
+            # Only whole records: an exception inside a record makes csv's reader lose it.
             texts = next(csv.reader((text,), delimiter=self.delimiter, strict=True), list[str]())
         except csv.Error as error:
             raise DataError(f"not valid CSV: {error}") from None

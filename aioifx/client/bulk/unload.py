@@ -1,4 +1,4 @@
-"""Writes the rows of a query as text to a file or a function, block by block. Never: how rows are fetched.
+"""Rows of a query written as text to a file or a function, block by block. Never: how rows are fetched.
 
 Invariants:
 1. Nothing is opened or written before the first rows of the query have arrived.
@@ -117,7 +117,7 @@ class _Writer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close a file that was opened here."""
+        """Close the file if it was opened here."""
 
 
 class _FileWriter(_Writer):

@@ -1,4 +1,4 @@
-"""Hints for common mistakes with parameters. Never: whether a statement is wrong."""
+"""Hints for common mistakes with parameters. Never: the decision that a statement is wrong."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Final
 from aioifx.errors import InterfaceError
 
 # Groups that could be possessive are not: CPython before 3.11.5 loses the start of a possessive group that contains
-# another repetition (gh-106052). A name matches in only one way, so nothing is tried twice.
+# another repetition (gh-106052). A name matches in only one way, so no alternative is tried twice.
 _IDENTIFIER: Final = r"(?: [^\W\d][\w$]*+ | \" (?:[^\"\0]|\"\")+ \" )"
 _OBJECT: Final = re.compile(
     rf"""
@@ -25,16 +25,16 @@ _LONGEST: Final = 400
 
 
 def object_name(name: object, what: str) -> str:
-    """Check that *name* is ``[database[@server]:][owner.]name`` and nothing else, and return it.
+    """Return *name* after a check that it is exactly ``[database[@server]:][owner.]name``.
 
     Args:     what: its name in messages.
-    Raises:   InterfaceError: it could be other SQL.
+    Raises:   InterfaceError: *name* has another form, so it could be other SQL.
     """
     return _checked(name, what, _OBJECT, "[database[@server]:][owner.]name")
 
 
 def column_name(name: object, what: str) -> str:
-    """Check that *name* is one identifier, and return it; a delimited one keeps its quotes."""
+    """Return *name* after a check that it is one identifier; a delimited one keeps its quotes."""
     return _checked(name, what, _COLUMN, "one identifier")
 
 

@@ -1,4 +1,4 @@
-"""Named and numbered parameters, :name and :1, converted to placeholders. Never: what a value is, a server.
+"""Named and numbered parameters, :name and :1, converted to placeholders. Never: the type of a value, a server.
 
 Invariants:
 1. A colon starts a parameter only where it has no other meaning in SQL. After a letter, digit or quote it follows a
@@ -111,12 +111,12 @@ class NamedStatement(NamedTuple):
         if isinstance(given, Mapping):
             by_name = {_name_of(key): value for key, value in given.items()}
             if len(by_name) < len(given):
-                raise InterfaceError("a number is given twice, as int and as str")
+                raise InterfaceError("values: a number is given twice, as int and as str")
             return by_name
         if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InterfaceError(f"values: expected a mapping or a sequence, got {type(given).__name__}")
         if word := next((name for name in self.names if not name.isdecimal()), None):
-            raise InterfaceError(f"parameter :{word} is named: expected its value in a mapping")
+            raise InterfaceError(f"parameter :{word}: expected its value in a mapping, got a sequence")
         return {str(number): value for number, value in enumerate(given, 1)}
 
     def _missing(self, given: Mapping[str, Value]) -> str:

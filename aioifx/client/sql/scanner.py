@@ -1,10 +1,10 @@
-"""Lexical scan of a statement before it is sent: placeholders, verb. Never: what it means.
+"""Lexical scan of a statement before it is sent: placeholders, verb. Never: its meaning.
 
 Invariants:
 1. Each character is examined a bounded number of times: no pattern backtracks.
 2. Text that the server rejects anyway is accepted: an open quote or comment extends to the end.
-3. The text is sent unchanged, so braces have the server's meaning. To a server, JDBC's escapes are comments (observed:
-   JDBC resolves {d ..}, {fn ..} and {call ..} before sending), and so they are here.
+3. The text is sent unchanged, so braces enclose comments, as at the server. JDBC's escapes are therefore comments here,
+   too (observed: JDBC resolves {d ..}, {fn ..} and {call ..} before sending).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Scan(NamedTuple):
     verb: str
     """The first word in lower case, after any parentheses; empty if the text begins with something else."""
     before_where: int = 0
-    """Placeholders before the statement's own WHERE, excluding subqueries'; all of them if there is none."""
+    """Placeholders before the WHERE of the statement itself, not of a subquery; all of them if there is none."""
 
 
 def check_sql(sql: object) -> None:
@@ -127,7 +127,7 @@ def first_words(sql: str, count: int) -> list[str]:
 
 
 def is_for_update(sql: str) -> bool:
-    """Whether a query may be FOR UPDATE; the same words in a string or a comment count, too."""
+    """Whether a query may be FOR UPDATE; the same words in a string or a comment are found, too."""
     return _FOR_UPDATE.search(sql) is not None
 
 

@@ -1,4 +1,4 @@
-"""Rules for statements before they run: read-only, needs a transaction, alters the session. Never: who asks."""
+"""Rules for statements before they run: read-only, needs a transaction, alters the session. Never: a session."""
 
 from __future__ import annotations
 

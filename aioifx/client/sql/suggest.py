@@ -1,4 +1,4 @@
-"""The most similar known name, for messages about an unknown one. Never: what a name is for."""
+"""The most similar known name, for messages about an unknown one. Never: the message."""
 
 from __future__ import annotations
 

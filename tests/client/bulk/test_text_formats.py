@@ -98,11 +98,11 @@ def test_a_delimiter_with_another_meaning_is_refused(delimiter: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delimiter": ""}, "delimiter: expected one character"),
+        ({"delimiter": ""}, "delimiter: expected one character, got ''"),
         ({"delimiter": "||"}, "delimiter: expected one character"),
         ({"encoding": "klingon"}, "encoding: unknown text encoding 'klingon'"),
         ({"encoding": "hex"}, "encoding: unknown text encoding 'hex'"),
-        ({"max_record": 0}, "max_record: expected 1 or more"),
+        ({"max_record": 0}, "max_record: expected 1 or more, got 0"),
     ],
 )
 @pytest.mark.parametrize("form", [UnloadFormat, CsvFormat])
@@ -262,7 +262,7 @@ def test_a_bare_text_is_refused_since_it_could_be_a_path(source: Any) -> None:
 
 @pytest.mark.parametrize("source", [7, None])
 def test_anything_but_a_source_is_rejected(source: Any) -> None:
-    with pytest.raises(InterfaceError, match="expected a path, file or iterable of chunks, not"):
+    with pytest.raises(InterfaceError, match="rows: expected a path, file or iterable of chunks, got"):
         list(records(source, UNLOAD))
 
 

@@ -92,7 +92,7 @@ def test_names_and_numbers_go_together_in_a_mapping() -> None:
         ("f(:1, :3)", ("x", "y", "z"), r"^the statement has no parameter :2"),
         ("f(:1, :3)", ("x",), r"^no value for parameter :3$"),
         ("f(:1, :0)", ("x",), r"parameter :0; numbers count from 1"),
-        ("f(:1, :a)", ("x", "y"), r"parameter :a is named: expected its value in a mapping"),
+        ("f(:1, :a)", ("x", "y"), r"parameter :a: expected its value in a mapping, got a sequence"),
         ("f(:1)", {1: "x", "1": "y"}, r"given twice, as int and as str"),
         ("f(:1)", {1.0: "x"}, r"keys: expected names or numbers, got float"),
         ("f(:1)", {True: "x"}, r"keys: expected names or numbers, got bool"),
