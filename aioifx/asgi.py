@@ -1,7 +1,7 @@
-"""ASGI middleware that cancels a request whose client has gone. Never: a connection, a pool, a web framework.
+"""ASGI middleware that cancels a request after its client has disconnected. Never: a connection, a pool.
 
-ASGI leaves that to the application; Starlette and FastAPI cancel streaming responses only. Without it, statements of
-clients that hung up continue, and keep a pool's connections.
+ASGI leaves this cancellation to the application; Starlette and FastAPI cancel streaming responses only. Without it,
+statements of disconnected clients continue, and their connections stay acquired from the pool.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CancelWhenGone:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request, or pass on what is not HTTP."""
+        """Handle one request; other ASGI events, such as lifespan, are passed on unchanged."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         messages = asyncio.Queue[Message](maxsize=1)
@@ -46,7 +46,7 @@ class CancelWhenGone:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.body" and not message.get("more_body"):
-                listener.cancel()  # http.disconnect comes after every complete answer, too
+                listener.cancel()  # http.disconnect also arrives after a complete response
             await send(message)
 
         request = asyncio.ensure_future(self.app(scope, messages.get, answer))

@@ -63,7 +63,7 @@ class Retry:
         check_seconds("delay", delay, zero=True)
         check_seconds("max_delay", max_delay, zero=True)
         if not isinstance(jitter, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError("jitter: expected True or False")
+            raise InterfaceError(f"jitter: expected True or False, got {type(jitter).__name__}")
         self.attempts = attempts
         self.delay = delay
         self.max_delay = max_delay

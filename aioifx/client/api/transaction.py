@@ -71,7 +71,7 @@ class Transaction(NotCopied):
         self._isolation = isolation_clause(isolation)
         self._lock_mode = lock_mode_clause(lock_wait)
         if not isinstance(read_only, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError("read_only: expected True or False")
+            raise InterfaceError(f"read_only: expected True or False, got {type(read_only).__name__}")
         self._read_only = read_only
         self._override: Override | None = None
         self._savepoint: bytes | None = None

@@ -1,4 +1,4 @@
-"""Addresses: from a list of hosts or from a redirect; which redirects are allowed. Never: a socket, a file."""
+"""Addresses from a list of hosts or from a redirect, and the redirects that are allowed. Never: a socket, a file."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ ROLES: Final = get_args(Role)
 _DIGITS: Final = re.compile(r"[0-9]{1,5}")
 MAX_PORT: Final = 65535
 _NO_HOST: Final = frozenset("@/,[]|=?#'\"\\<>{}")
-"""Characters that no host name or address has, and that a quoting mistake may put there."""
+"""Characters that never occur in a host name or address; a quoting mistake can put them there."""
 
-# Documented: -140 and -7352 reject a write because the server is a secondary one; -7351 because it has lost its
-# primary.
+# Documented: -140 and -7352 reject a write because the server is a secondary one, -7351 because the secondary has lost
+# its primary.
 WRITE_ON_SECONDARY: Final = frozenset({-140, -7351, -7352})
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Host and port where a server listens, and the server name to ask for."""
+    """Host and port that a server listens on, and the server name for the login."""
 
     host: str
     port: int
     server: str = ""
     tls: bool | None = None
-    """None: the option ssl decides."""
+    """Whether the port uses TLS; None: as in the option ssl."""
     keepalive: bool = True
-    """False: no keepalive probes, whatever the option says."""
+    """False: no keepalive probes, even if the option keepalive requests them."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -118,7 +118,7 @@ def redirect_target(text: str) -> Address | None:
     """The target of a redirect in a login reply; None if the form of the text is unknown.
 
     Source:   observed: JDBC follows exactly three parts, server, host and port, separated by ``|``, ``:`` or ``=``.
-              assumed: ``label=server|host|port``, as one other client reads it; not in any capture of a server
+              assumed: ``label=server|host|port``, as another client reads it; not in any capture of a server
     """
     if not text.isprintable():
         return None

@@ -1,4 +1,4 @@
-"""Parsing of a DSN in its three forms: URL, JDBC URL, ODBC connection string. Never: what a value means.
+"""Parsing of a DSN in its three forms: URL, JDBC URL, ODBC connection string. Never: the meaning of a value.
 
 Invariants:
 1. A message shows nothing of the text but names left of a "=". After a quoting mistake, any other part may be a piece
@@ -6,8 +6,8 @@ Invariants:
 2. A setting of another driver that changes results is rejected, never ignored. One that only tunes that driver's
    internals is ignored.
 
-Source: the keywords of JDBC and ODBC are documented (JDBC Driver Guide, ODBC Driver Guide); the effect of JDBC's on
-the wire was observed (session.json).
+Source: the keywords of JDBC and ODBC are documented (JDBC Driver Guide, ODBC Driver Guide). The effect of JDBC's
+keywords on the wire was observed (session.json).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _JDBC_OPTIONS: Final[Mapping[str, str]] = {
     "IFX_LOCK_MODE_WAIT": "lock_wait",
     "SQLH_FILE": "sqlhosts",
 }
-# What JDBC was observed to send for them (session.json). For 0, 5 and 8 it sends COMMITTED READ, contrary to the
-# documentation, and a U after the number keeps update locks: neither is supported here.
+# The levels that JDBC sends for these numbers (observed: session.json). For 0, 5 and 8 it sends COMMITTED READ,
+# contrary to the documentation. A U after the number retains update locks. Neither is supported here.
 _JDBC_ISOLATIONS: Final = {"1": "dirty_read", "2": "committed_read", "4": "repeatable_read"}
 # No effect on the wire (observed) or on results: buffers, caches, and when messages are sent.
 _JDBC_MACHINERY: Final = frozenset(
@@ -88,7 +88,7 @@ _ODBC_PROTOCOLS: Final = {
 
 
 class Parts(NamedTuple):
-    """The contents of a DSN as text: options by their names here, and Informix environment variables."""
+    """The contents of a DSN as text: options by the names in `ConnectOptions`, and Informix environment variables."""
 
     options: dict[str, str]
     environment: dict[str, str]
@@ -169,7 +169,7 @@ def _split_url(rest: str) -> Parts:
             parts.put(key, _unquoted(key, text))
         else:
             raise InterfaceError(
-                "dsn: invalid option name in the query (is '&' in a value not written as %26?)"
+                "dsn: invalid option name in the query (is an '&' in a value not written as %26?)"
             )
     return parts
 
@@ -180,11 +180,11 @@ def _unquoted(name: str, text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise InterfaceError(f"{name}: its %-escapes are not UTF-8") from None
+        raise InterfaceError(f"{name}: expected %-escapes of UTF-8 text") from None
 
 
 def _put_address(parts: Parts, address: str) -> None:
-    """``host``, ``host:port``, ``[v6]`` or ``[v6]:port``; a comma-separated list is passed on as host."""
+    """``host``, ``host:port``, ``[v6]`` or ``[v6]:port``; a comma-separated list becomes the option host."""
     if "," in address:
         parts.put("host", _unquoted("host", address))
         return

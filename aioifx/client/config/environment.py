@@ -1,8 +1,8 @@
-"""Environment variables sent to the server: in which message and order. Never: the process's own environment.
+"""Environment variables sent to the server: the message and the order of each. Never: the process's own environment.
 
-Evidence: which variable goes into the login and which into SQ_INFO, and their order, are observed: JDBC's login.json
-and session.json hold each variable alone. The orders are those of one Java hash table, so they are known for
-combinations, too. The order of names that share a bucket and never occur together is assumed. Servers accept any.
+Evidence: the message of each variable, login or SQ_INFO, and the order are observed. JDBC's login.json and session.json
+contain each variable alone. The orders are those of one Java hash table, so they also follow for combinations. The
+order of names that share a bucket and never occur together is assumed. Servers accept any order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from aioifx.errors import InterfaceError
 Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 _MAX_ENVIRONMENT: Final = 32_000
-"""Bytes of all variables together: a login has a 16-bit length."""
+"""Maximum bytes of all variables together, since a login has a 16-bit length."""
 
 # Variables of the login, in JDBC's order.
 _LOGIN_ORDER: Final = (
@@ -32,7 +32,7 @@ _LOGIN_ORDER: Final = (
     "DB_LOCALE",
     "INFORMIXSTACKSIZE",
     "NODEFDAC",
-    # The rest is sent only by other clients, and accepted by 11.50 and GBase 8s (observed); the position is assumed.
+    # The others are sent only by other clients, and accepted by 11.50 and GBase 8s (observed). The position is assumed.
     "DBMONEY",
     "LKNOTIFY",
     "LOCKDOWN",
@@ -65,8 +65,8 @@ _SESSION_ORDER: Final = (
 )
 _ALWAYS: Final[Mapping[str, str]] = {
     "DBPATH": ".",
-    # Announces that the client can answer a PAM challenge, which is not supported yet. JDBC always sends it (observed);
-    # the effect of leaving it out is unknown. A port that does challenge is recognised by capability 44.
+    # Announces that the client can answer a PAM challenge, which is not supported yet. JDBC always sends it (observed).
+    # The effect of omitting it is unknown. A port with challenges is recognised by capability 44.
     "CLNT_PAM_CAPABLE": "1",
     "IFX_UPDDESC": "1",
     "NODEFDAC": "no",
@@ -91,7 +91,7 @@ def login_pairs(variables: Mapping[str, str]) -> Pairs:
     """The variables of the login: *variables* and the ones that are always sent, in JDBC's order."""
     variables = {**_ALWAYS, **variables}
     if "GL_DATE" in variables:
-        variables.pop("DBDATE", None)  # also without DBDATE's default (observed)
+        variables.pop("DBDATE", None)  # GL_DATE also replaces the default of DBDATE (observed)
     return _pairs(_LOGIN_ORDER, variables)
 
 
@@ -133,7 +133,9 @@ def checked_variables(environment: Mapping[str, str]) -> dict[str, str]:
 def _each_checked(environment: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
     for name, value in environment.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise InterfaceError("environment: expected a mapping of str to str")
+            raise InterfaceError(
+                f"environment: expected a mapping of str to str, got {type(name).__name__} to {type(value).__name__}"
+            )
         if name in OPTION_OF:
             raise InterfaceError(f"environment: use the option {OPTION_OF[name]} instead of {name}")
         if name in _RESERVED:

@@ -39,7 +39,9 @@ def isolation_clause(name: object) -> str:
     if name is None:
         return ""
     if not isinstance(name, str) or name not in ISOLATIONS:
-        raise InterfaceError(f"isolation: expected one of {', '.join(ISOLATIONS)}")
+        # A text may be a piece of a badly quoted password.
+        found = "" if isinstance(name, str) else f", got {type(name).__name__}"
+        raise InterfaceError(f"isolation: expected one of {', '.join(ISOLATIONS)}{found}")
     return ISOLATIONS[name]
 
 
@@ -54,8 +56,9 @@ def lock_mode_clause(seconds: object) -> str:
     if seconds == -1 or seconds == math.inf:
         return "wait"
     if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= MAX_LOCK_WAIT:
+        found = f"{seconds!r:.40}" if isinstance(seconds, (int, float)) else type(seconds).__name__
         raise InterfaceError(
             f"lock_wait: expected a whole number of seconds up to {MAX_LOCK_WAIT}, 0 not to wait, "
-            "or -1 (or math.inf) for no limit"
+            f"or -1 (or math.inf) for no limit, got {found}"
         )
     return f"wait {seconds}" if seconds else "not wait"

@@ -50,7 +50,7 @@ MIN_FETCH_SIZE: Final = 4096
 """The smallest size that JDBC requests (observed: select.json)."""
 MAX_FETCH_SIZE: Final = 2**31 - 1
 MAX_STATEMENTS: Final = 10_000
-"""A statement id is 16 bits wide, and a server has its own limit (-257, documented)."""
+"""Below the limit of a 16-bit statement id; a server has a limit of its own, too (-257, documented)."""
 
 _KEEPALIVE: Final = (60, 10, 6)
 """A dead server is detected after two minutes; with the system's defaults after two hours."""
@@ -109,10 +109,9 @@ class AllOptionFields(OptionFields, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectOptions:
-    """Everything about a connection that is known before it is opened; checked when it is made.
+    """All options of a connection, checked on creation.
 
-    Frozen. ``repr`` leaves the password out, ``asdict`` hides it, and a pickle does not have it;
-    ``options.password.reveal()`` gives it.
+    Frozen. ``repr`` and a pickle omit the password, and ``asdict`` hides it; ``options.password.reveal()`` returns it.
     """
 
     host: str = ""
@@ -180,11 +179,11 @@ class ConnectOptions:
     """Bytes (not rows) per block of rows. More than 32767 needs a server with capability 63; without it, or if the
     server rejects the size, the connection uses 32767."""
     statement_cache_size: int = 100
-    """Statements that stay prepared at the server between calls; 0: none, for no hidden state."""
+    """Maximum statements that stay prepared at the server between calls; 0: none, for no hidden state."""
     pipelining: bool = False
     """Whether deferred cleanup (CLOSE, RELEASE) is sent together with the next request; see the page Protocol flow."""
     keepalive: bool | tuple[int, int, int] = True
-    """Whether TCP detects that the server's machine is gone. Three numbers: idle seconds before the first probe,
+    """Whether TCP detects that the server's machine is unreachable. Three numbers: idle seconds before the first probe,
     seconds between probes, and unanswered probes until the connection is dropped."""
     strip_char: bool = False
     """Whether trailing blanks of CHAR and NCHAR values are removed."""
@@ -245,7 +244,9 @@ class ConnectOptions:
         )
         object.__setattr__(self, "conversions", conversions)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InterfaceError("ssl: expected None, True, False or an ssl.SSLContext")
+            raise InterfaceError(
+                f"ssl: expected None, True, False or an ssl.SSLContext, got {type(self.ssl).__name__}"
+            )
         if self.row_factory is not None:
             check_row_factory(self.row_factory)
 
@@ -307,7 +308,7 @@ class ConnectOptions:
 
     @property
     def uses_tls(self) -> bool | None:
-        """Whether TLS is on; None if the options do not say."""
+        """Whether TLS is on; None if no option sets it."""
         if self.ssl_ca or self.ssl_cert:
             return True
         return None if self.ssl is None else bool(self.ssl)
@@ -315,7 +316,7 @@ class ConnectOptions:
     def ssl_context(self, wanted: bool | None = None) -> tls.SSLContext | None:
         """The TLS context; None for plain TCP.
 
-        Args:     wanted: whether the server's port uses TLS, if known; None: the options decide.
+        Args:     wanted: whether the server's port uses TLS, if known; None: as in the options.
         Raises:   InterfaceError: a file is not usable.
         """
         if not (self.uses_tls if wanted is None else wanted):

@@ -50,7 +50,7 @@ def resolve(
             given.setdefault(name, _from_text(name, text))
     _add_environ(given, variables, environ)
     if "fetch_size" not in given and (size := variables.get("FET_BUF_SIZE")) is not None:
-        # As in JDBC: the variable sets the buffer, and less than 4096 is ignored (observed: select.json).
+        # As in JDBC: the variable sets the buffer size, and a value below 4096 is ignored (observed: select.json).
         given["fetch_size"] = max(_whole_from_text("FET_BUF_SIZE", size), MIN_FETCH_SIZE)
     if not given.get("user"):
         given["user"] = _operating_system_user(environ)
@@ -59,10 +59,10 @@ def resolve(
 
 
 _PLAIN: Final = (str, int, float, bool, NoneType)
-"""Types whose values are fully described by equality."""
+"""Types whose equal values have equal effects."""
 _MAX_KNOWN: Final = 16
 _known: Final[dict[object, tuple[ConnectOptions, dict[str, str | None]]]] = {}
-"""Result by arguments, with the environment variables that it depends on."""
+"""Results by arguments, each with the environment variables that it depends on."""
 
 
 class _Noted(Mapping[str, str]):
@@ -85,7 +85,7 @@ class _Noted(Mapping[str, str]):
 def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
     """`resolve`, cached by its arguments. The result must not be modified."""
     values = tuple(options.values())
-    kinds = tuple(map(type, values))  # True is 1 for a dict
+    kinds = tuple(map(type, values))  # True and 1 are the same key in a dict
     if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
         return resolve(dsn, options)
     key = (dsn, tuple(options), values, kinds)
@@ -145,7 +145,7 @@ _OTHERS_NAMES: Final = {
     "connection_string": "dsn", "encoding": "db_locale", "charset": "db_locale", "tls": "ssl", "minsize": "min_size",
     "maxsize": "max_size", "pool_size": "max_size", "retries": "connect_retries", "query_timeout": "command_timeout",
 }  # fmt: skip
-"""Option names of other clients, with the names here."""
+"""Option names of other clients, with the equivalent names of aioifx."""
 
 
 def _check_known(name: str, also: Collection[str] = ()) -> None:
@@ -194,7 +194,7 @@ def _from_text(name: str, text: str) -> object:
     if name in ("environment", "row_factory", "type_codecs", "adapters"):
         raise InterfaceError(f"{name}: not supported in a DSN under this name")
     if name.startswith("ssl_") and not text:
-        # An unset variable in an address must not turn TLS off silently.
+        # An unset variable in a DSN template must not turn TLS off silently.
         raise InterfaceError(f"{name}: expected a path, got an empty text")
     return text
 

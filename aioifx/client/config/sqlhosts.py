@@ -1,8 +1,8 @@
 """The sqlhosts file: from the name of a server or group to addresses. Never: a connection, where the file is.
 
 Evidence: the file's format is documented (Administrator's Guide of the server, "The sqlhosts information"): fields,
-comments, network types, groups, and that the first of two lines with the same name counts. Windows stores it in the
-registry instead, which is not supported.
+comments, network types and groups. Of two lines with the same name the first counts (documented). Windows stores the
+same in the registry instead, which is not supported.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from aioifx.errors import InterfaceError
 _PLAIN: Final = re.compile(r"(on|ol)?(soc|tli)tcp")
 _TLS: Final = re.compile(r"(on|ol)?socssl")
 _OTHERS: Final = (
-    (re.compile(r".*shm"), "shared memory, within the server's own machine"),
-    (re.compile(r".*(str|nmp)"), "a pipe, within the server's own machine"),
+    (re.compile(r".*shm"), "shared memory, only within the server's machine"),
+    (re.compile(r".*(str|nmp)"), "a pipe, only within the server's machine"),
     (re.compile(r"dr.*"), "DRDA, another protocol"),
     (re.compile(r".*imc"), "MaxConnect, another protocol"),
     (re.compile(r".*spx"), "IPX/SPX, another network"),
@@ -46,11 +46,11 @@ class Entry(NamedTuple):
 
 
 class _Unusable(InterfaceError):
-    """This line is not usable for aioifx; another one of its group may be."""
+    """A line that aioifx cannot use; another line of its group may be usable."""
 
 
 def parse(text: str) -> dict[str, Entry]:
-    """The lines by name, in the file's order; the first of two lines with the same name counts."""
+    """The lines by name, in the file's order; of two lines with the same name the first counts."""
     entries: dict[str, Entry] = {}
     for line in text.splitlines():
         fields = line.partition("#")[0].split()
@@ -89,15 +89,15 @@ def members(
 def address_of(entry: Entry, tls: bool | None) -> Address:
     """The address of a line.
 
-    Args:     tls: whether the caller requires TLS or its absence; None: the line decides.
+    Args:     tls: whether the caller requires TLS or its absence; None: as in the line.
     Raises:   InterfaceError: the line is incomplete or not usable.
     """
     uses_tls = _uses_tls(entry)
     if tls is not None and tls != uses_tls:
         wish = "TLS is required" if tls else "TLS is turned off"
-        raise _Unusable(f"ssl: {wish}, but in sqlhosts {entry.name} has the type {entry.nettype}")
+        raise _Unusable(f"ssl: {wish}, but {entry.name} in sqlhosts has the type {entry.nettype}")
     if entry.options.get("s") == _REPLICATION_ONLY:
-        raise _Unusable(f"server: in sqlhosts {entry.name} is for replication only (s=6)")
+        raise _Unusable(f"server: {entry.name} in sqlhosts is for replication only (s=6)")
     return Address(_host(entry), _port(entry), entry.name, uses_tls, keepalive=entry.options.get("k") != "0")
 
 
@@ -108,7 +108,7 @@ def _uses_tls(entry: Entry) -> bool:
         return False
     what = next((what for kind, what in _OTHERS if kind.fullmatch(entry.nettype)), "an unknown type")
     raise _Unusable(
-        f"server: in sqlhosts {entry.name} has the type {entry.nettype or '(nothing)'}: {what}; "
+        f"server: {entry.name} in sqlhosts has the type {entry.nettype or '(nothing)'}: {what}; "
         "aioifx supports onsoctcp and onsocssl"
     )
 
@@ -118,10 +118,10 @@ def _host(entry: Entry) -> str:
     host = entry.host.removeprefix("*")
     if not host and entry.host:
         raise _Unusable(
-            f"server: in sqlhosts {entry.name} has the host *, which only a server can use, to listen"
+            f"server: {entry.name} in sqlhosts has the host *, which is an address to listen on, not to connect to"
         )
     if not host or host == "-":
-        raise _Unusable(f"server: in sqlhosts {entry.name} has no host")
+        raise _Unusable(f"server: {entry.name} in sqlhosts has no host")
     return host.removeprefix("[").removesuffix("]")
 
 
@@ -130,14 +130,14 @@ def _port(entry: Entry) -> int:
     if service.isascii() and service.isdecimal():
         if len(service) <= 5 and 1 <= int(service) <= 65535:
             return int(service)
-        raise _Unusable(f"server: in sqlhosts {entry.name} has a port above 65535")
+        raise _Unusable(f"server: {entry.name} in sqlhosts has a port that is not from 1 to 65535")
     if not service:
-        raise _Unusable(f"server: in sqlhosts {entry.name} has no service")
+        raise _Unusable(f"server: {entry.name} in sqlhosts has no service")
     try:
         return socket.getservbyname(service, "tcp")
     except OSError:
         raise _Unusable(
-            f"server: in sqlhosts {entry.name} has the service {service!r}, which this machine does not know"
+            f"server: {entry.name} in sqlhosts has the service {service!r}, which is unknown on this machine"
         ) from None
 
 

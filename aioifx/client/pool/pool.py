@@ -329,7 +329,9 @@ def create_pool(
     check_flag("debug", debug)
     for what, hook in (("init", init), ("setup", setup), ("reset", reset)):
         if hook is not None and not callable(hook):
-            raise InterfaceError(f"{what}: expected a coroutine function that takes a connection")
+            raise InterfaceError(
+                f"{what}: expected a coroutine function that takes a connection, got {type(hook).__name__}"
+            )
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
     lifecycle = ConnectionLifecycle(
         resolve(dsn, {**options, "row_factory": row_factory}, also=_OWN_OPTIONS), init, setup, reset

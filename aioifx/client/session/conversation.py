@@ -1,4 +1,4 @@
-"""Requests and replies of one session, and the deferred cleanup after them. Never: what a reply means to its caller.
+"""Requests and replies of one session, and the deferred cleanup after them. Never: the caller's use of a reply.
 
 Invariants:
 1. The caller holds the lock; locking, cancellation and deferred cleanup belong to the dispatcher.
@@ -68,7 +68,7 @@ class Conversation:
 
     @asynccontextmanager
     async def locked(self, *, idle: bool = False) -> AsyncGenerator[None, None]:
-        """The lock only. ``async with session`` also applies due settings of isolation and lock mode.
+        """Hold the lock only. ``async with session`` also applies pending settings of isolation and lock mode.
 
         Args:     idle: wait until no reply is outstanding, with `pipelining` as well.
         """
@@ -159,7 +159,7 @@ class Conversation:
     def release_later(self, statement_id: int, *, cursor: bool, release: bool) -> None:
         """Release a statement, its cursor, or both: CLOSE, then RELEASE, in two groups as in JDBC (select.json).
 
-        An error in a reply is ignored, because the object is gone in that case, too.
+        An error in a reply is ignored, because the object no longer exists in that case, either.
         """
         if cursor:
             self.dispatcher.defer(Cleanup(partial(put_close, statement_id)))

@@ -10,7 +10,7 @@ from aioifx.errors import DatabaseError, InternalError, NotSupportedError, Opera
 from aioifx.wire.replies import Reply
 
 _MAY_BE_THE_SIZE: Final = (DatabaseError, OperationalError, InternalError, NotSupportedError)
-"""Exactly these classes (not subclasses) are unrelated to the statement, a lock, a value or an interrupt."""
+"""Classes (not their subclasses) of errors unrelated to the statement, a lock, a value or an interrupt."""
 
 logger: Final = logging.getLogger("aioifx.fetch")
 
@@ -23,7 +23,7 @@ class FetchBuffer:
 
     Source:   observed: JDBC sends 100,000 if configured (select.json, fet_buf_size_100000), and libsqli up to 4 MiB to
               14.10. Documented: up to 2 GB since 11.70.xC5; an invalid size falls back to the default without an error.
-              That a server may reject a size, and with which error, is assumed.
+              Assumed: a server may reject a size, and the error that it then sends.
     """
 
     __slots__ = ("is_doubted", "size")

@@ -1,4 +1,4 @@
-"""Event loop and process that a connection or pool is bound to, and errors elsewhere. Never: a socket, a request."""
+"""Event loop and process that a connection or pool is bound to, and the error in others. Never: a socket, a request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Owner:
             raise self.refusal()
 
     def refusal(self) -> InterfaceError:
-        """The error for use in any other place."""
+        """The error for use in another event loop or process."""
         if self.is_inherited:
             return InterfaceError(
                 f"{self.what} belongs to the process {self._pid}, which has forked; open a new one in this process"

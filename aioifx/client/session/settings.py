@@ -1,10 +1,11 @@
-"""Isolation level and lock mode of a session: current and requested. Never: who sends, when.
+"""Isolation level and lock mode of a session: current and requested. Never: a request.
 
 Invariants:
 1. The base value comes from the connection's options, the user's last SET, or the database's default. A block
    overrides it while it is open; the innermost block wins.
-2. A setting is due when the requested and the current value differ. It is sent with the next call, not at block end.
-3. Values are the words after TO, in lower case: the user's own text may hold values that no option has.
+2. A setting is pending while the requested and the current value differ. It is sent with the next call, not at the
+   end of a block.
+3. Values are the words after TO, in lower case: a SET of the user may have values that are not available as options.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class SessionSettings:
 
     def on_user_set(self, sql: str) -> None:
         """Called when the user's own SET succeeded. A SET of isolation or lock mode becomes the base value, and
-        discards the overrides of open blocks: the last one wins.
+        discards the overrides of open blocks.
         """
         match first_words(sql, _SAYS_AT_MOST):
             case ["set", "isolation", "to", *words] | ["set", "isolation", *words] if words:
@@ -145,5 +146,5 @@ class SessionSettings:
         self._recompute()
 
     def on_database_closed(self) -> None:
-        """Called when no database is open, so that nothing can be set."""
+        """Called when the database was closed; settings require an open database."""
         self.pending = False

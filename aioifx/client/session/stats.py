@@ -1,4 +1,4 @@
-"""Counters of one connection. Never: when they change."""
+"""Counters of one connection. Never: the code that counts."""
 
 from __future__ import annotations
 

@@ -31,3 +31,5 @@ def test_levels_have_their_words_and_everything_else_is_refused_by_name() -> Non
     for wrong in ("DIRTY_READ", "serializable", "", 1, ["dirty_read"]):
         with pytest.raises(InterfaceError, match=r"^isolation: expected one of dirty_read, "):
             isolation_clause(wrong)
+    with pytest.raises(InterfaceError, match=r"repeatable_read, got int$"):
+        isolation_clause(1)

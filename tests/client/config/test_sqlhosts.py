@@ -99,7 +99,8 @@ def test_an_unknown_service_is_named(path: str, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("socket.getservbyname", unknown)
     with pytest.raises(
-        InterfaceError, match=r"ol_named has the service 'sqlexec', which this machine does not know"
+        InterfaceError,
+        match=r"ol_named in sqlhosts has the service 'sqlexec', which is unknown on this machine",
     ):
         lookup(path, "ol_named")
 
@@ -107,18 +108,18 @@ def test_an_unknown_service_is_named(path: str, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ol_local", "ol_local has the type onipcshm: shared memory"),
-        ("ol_pipe", "ol_pipe has the type onipcstr: a pipe"),
-        ("ol_drda", "ol_drda has the type drsoctcp: DRDA"),
-        ("ol_odd", "ol_odd has the type onsocxyz: an unknown type"),
-        ("ol_any", r"ol_any has the host \*"),
-        ("ol_er", "ol_er is for replication only"),
-        ("ol_half", "in sqlhosts ol_half has no service"),
-        ("ol_bare", r"ol_bare has the type \(nothing\)"),
-        ("ol_big", "in sqlhosts ol_big has a port above 65535"),
+        ("ol_local", "ol_local in sqlhosts has the type onipcshm: shared memory"),
+        ("ol_pipe", "ol_pipe in sqlhosts has the type onipcstr: a pipe"),
+        ("ol_drda", "ol_drda in sqlhosts has the type drsoctcp: DRDA"),
+        ("ol_odd", "ol_odd in sqlhosts has the type onsocxyz: an unknown type"),
+        ("ol_any", r"ol_any in sqlhosts has the host \*"),
+        ("ol_er", "ol_er in sqlhosts is for replication only"),
+        ("ol_half", "ol_half in sqlhosts has no service"),
+        ("ol_bare", r"ol_bare in sqlhosts has the type \(nothing\)"),
+        ("ol_big", "ol_big in sqlhosts has a port that is not from 1 to 65535"),
         ("ol_shoe", "unknown server 'ol_shoe' in .*; did you mean 'ol_shop'"),
         ("g_empty", "'g_empty' has no member"),
-        ("g_local", "ol_l1 has the type onipcshm: shared memory"),
+        ("g_local", "ol_l1 in sqlhosts has the type onipcshm: shared memory"),
     ],
 )
 def test_a_name_that_leads_nowhere_says_why(path: str, name: str, message: str) -> None:
@@ -128,9 +129,13 @@ def test_a_name_that_leads_nowhere_says_why(path: str, name: str, message: str) 
 
 def test_tls_that_the_caller_insists_on_and_the_line_contradict(path: str) -> None:
     assert lookup(path, "ol_tls", True)[0].tls is True
-    with pytest.raises(InterfaceError, match=r"^ssl: TLS is required, but .* ol_shop has the type onsoctcp"):
+    with pytest.raises(
+        InterfaceError, match=r"^ssl: TLS is required, but ol_shop in sqlhosts has the type onsoctcp"
+    ):
         lookup(path, "ol_shop", True)
-    with pytest.raises(InterfaceError, match=r"^ssl: TLS is turned off, but .* ol_tls has the type onsocssl"):
+    with pytest.raises(
+        InterfaceError, match=r"^ssl: TLS is turned off, but ol_tls in sqlhosts has the type onsocssl"
+    ):
         lookup(path, "ol_tls", False)
 
 
