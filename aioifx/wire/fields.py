@@ -1,4 +1,4 @@
-"""What several messages share: CHAR, padded blocks, INT8, values with their types. Never: a whole message."""
+"""Fields of several messages: CHAR, padded blocks, INT8, values with their types. Never: a whole message."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aioifx.wire.opcodes import MAX_TEXT
 from aioifx.wire.outbox import Outbox
 
 BLOB_DESCRIPTOR: Final = {False: 56, True: 68}
-"""Bytes of a BYTE or TEXT descriptor, without and with bit 70, in SQ_FETCHBLOB and SQ_BIND; in a row the described
-length says it (documented: tblob_t, 000-8697; observed: JDBC, lob.json, objects15.json)."""
+"""Bytes of a BYTE or TEXT descriptor, without and with bit 70, in SQ_FETCHBLOB and SQ_BIND. In a row it has the
+described length (documented: tblob_t, 000-8697; observed: JDBC, lob.json, objects15.json)."""
 
-# How many bytes of data a value has, by type (observed: binds.json; wire.md section 12.7). Everything else that is
-# not named starts with a short length, named types with an int length.
+# Number of bytes of a value's data, by type (observed: binds.json; wire.md section 12.7). Values of other types without
+# a name start with a short length, values of named types with an int length.
 _FIXED_DATA: Final[dict[int, int]] = {
     TypeCode.SMALLINT: 2,
     TypeCode.INTEGER: 4,
@@ -33,7 +33,7 @@ _BLOBS: Final = frozenset({int(TypeCode.BYTE), int(TypeCode.TEXT)})
 
 
 class BindEntry(NamedTuple):
-    """One value as SQ_BIND and SQ_FPROUTINE carry it; *data* is without its inner length and without its pad."""
+    """One value of SQ_BIND or SQ_FPROUTINE; *data* excludes its inner length and its pad."""
 
     code: int
     owner: bytes
@@ -45,12 +45,12 @@ class BindEntry(NamedTuple):
 
 
 def is_named(code: int) -> bool:
-    """Whether a type's owner and name travel beside its code (observed: JDBC, binds.json)."""
+    """Whether the owner and name of a type follow its code (observed: JDBC, binds.json)."""
     return code > TypeCode.SERIAL8 and code not in (TypeCode.BIGINT, TypeCode.BIGSERIAL)
 
 
 async def read_name(inbox: Inbox, capabilities: Capabilities) -> str:
-    """A name, in the database's locale; one that cannot be decoded must not cost the connection."""
+    """A name, in the database's locale. Invalid bytes are replaced, so that they do not end the connection."""
     return (await read_char(inbox)).decode(capabilities.encoding, "replace")
 
 
@@ -71,7 +71,7 @@ async def read_char(inbox: Inbox) -> bytes:
 
 
 async def read_long_char(inbox: Inbox, capabilities: Capabilities) -> bytes:
-    """SQL text and signatures: CHAR, with an int size where bit 62 is in force (observed: JDBC, 70,000 bytes)."""
+    """SQL text and signatures: CHAR, with an int size if bit 62 is in force (observed: JDBC, 70,000 bytes)."""
     if not capabilities.long_text:
         return await read_char(inbox)
     await inbox.need(4)
@@ -87,12 +87,12 @@ def put_long_char(outbox: Outbox, capabilities: Capabilities, text: bytes) -> No
 
 
 def take_int8(inbox: Inbox) -> int:
-    """INT8: 2 sign, 0 for NULL · 4 low · 4 high, of the magnitude (observed: 11.50 to 15). Ten bytes must be here."""
+    """INT8: 2 sign, 0 for NULL · 4 low · 4 high, of the magnitude (observed: 11.50 to 15). Needs ten buffered bytes."""
     return int8_of(inbox.i16(), inbox.u32(), inbox.u32())
 
 
 def int8_of(sign: int, low: int, high: int) -> int:
-    """The value of an INT8's three parts."""
+    """The value of an INT8 from its three parts."""
     magnitude = high << 32 | low
     return -magnitude if sign < 0 else magnitude if sign else 0
 

@@ -1,7 +1,7 @@
-"""Login messages, both directions. Never: where a password comes from.
+"""Login messages, both directions. Never: the source of a password.
 
-Evidence: the request is byte for byte what JDBC 15 sends (observed: JDBC; accepted by 11.50 to 15); the reply is what
-IDS 12.10 and 15 and GBase 8s send (observed: captures of three servers).
+Evidence: the request has exactly the bytes that JDBC 15 sends (observed: JDBC; accepted by 11.50 to 15). The reply is
+as sent by IDS 12.10 and 15 and GBase 8s (observed: captures of three servers).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aioifx.wire.outbox import Outbox
 
 _FAMILY: Final = 0x3C  # protocol family 6.00 (observed)
 _FAMILIES: Final = frozenset({0x3C, 0x3D})
-_BLOCK_SIZE: Final = 0x3D  # stands three times in a login; a constant of every client (observed)
+_BLOCK_SIZE: Final = 0x3D  # occurs three times in a login; the same from every client (observed)
 PROTOCOL_LEVEL: Final = 0x13C
 """Cap_1, which a server of the same level echoes (observed: 12.10 to 15, GBase 8s; an 11.50 answered 307)."""
 
@@ -29,7 +29,7 @@ _MIN_LOGIN: Final = 24
 
 
 class LoginRequest(NamedTuple):
-    """What a client says of itself. Text is bytes: which code set it is in is not known yet."""
+    """The contents of a login request. Text is bytes, because its code set is not known yet."""
 
     user: bytes
     password: bytes
@@ -42,20 +42,20 @@ class LoginRequest(NamedTuple):
     directory: bytes = b""
     application: bytes = b""
     database: bytes = b""
-    """Always empty from this client: a name here makes the later SQ_DBOPEN fail with -759 (observed)."""
+    """Always empty in aioifx's logins: with a name, the later SQ_DBOPEN fails with -759 (observed)."""
 
     def __repr__(self) -> str:
         return f"LoginRequest(user={self.user!r}, server={self.server!r}, host={self.host!r})"
 
 
 class LoginReply(NamedTuple):
-    """What the server answers."""
+    """The contents of a login reply."""
 
     type: int
     version: bytes = b""
     serial: bytes = b""
     server: bytes = b""
-    """The server's own DBSERVERNAME; after -761 the one that would have been right."""
+    """The server's DBSERVERNAME; after -761 the name that the login should have had."""
     sqlcode: int = 0
     oserror: int = 0
     warnings: int = 0
@@ -92,7 +92,7 @@ def _password_field(password: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
-    """What stands before the password, but for the size, and after it: the same for every connection."""
+    """The bytes before the password, without the size, and the bytes after it. They are equal for equal logins."""
     outbox = Outbox()
     outbox.u8(LoginType.REQUEST)
     outbox.u8(_FAMILY)
@@ -147,7 +147,7 @@ def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
 
 
 async def read_login(inbox: Inbox) -> LoginRequest:
-    """A login request in the binary form; what the embedded server reads.
+    """Read a login request in the binary form; used by the embedded server.
 
     Raises:   ProtocolError: not a binary login.
     """
@@ -195,7 +195,7 @@ async def read_login(inbox: Inbox) -> LoginRequest:
 
 
 def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, host: bytes = b"") -> None:
-    """The server's answer: accept, reject or redirect.
+    """The login reply: accept, reject or redirect.
 
     Source:   observed: GBase 8s and IDS 15 captures; wire.md section 3
     """
@@ -250,10 +250,10 @@ def put_login_reply(outbox: Outbox, reply: LoginReply, *, process_id: int = 0, h
 
 
 async def read_login_reply(inbox: Inbox) -> LoginReply:
-    """The answer to a login. What it *says* is not judged here.
+    """Read a login reply of any type. The caller checks the type and the SQLCODE.
 
     Raises:   ProtocolError: the peer does not speak SQLI.
-              ConnectError: closed before an answer.
+              ConnectError: closed before a reply.
     """
     reader = await _message(inbox, _REPLIES)
     return _login_reply(reader.type, reader.rest)
@@ -264,7 +264,7 @@ _REPLIES: Final = frozenset({LoginType.ACCEPT, LoginType.REJECT, LoginType.REDIR
 
 @lru_cache(maxsize=16)
 def _login_reply(kind: int, data: bytes) -> LoginReply:
-    """What follows the flags; a server sends much the same to every client."""
+    """Parse the part after the flags. It is cached, since a server sends few different replies."""
     reader = _Reader(data, kind)
     reply = LoginReply(kind)
     reader.expect(LoginBlock.ASSOCIATION)
@@ -282,18 +282,18 @@ def _login_reply(kind: int, data: bytes) -> LoginReply:
     reader.skip(8 + 4 + 8 + 4)  # network
     block = reader.u16()
     if block == LoginBlock.REDIRECT:
-        # assumed: a login string; JDBC and one other client read it so, no capture shows what a server sends
+        # assumed: a login string; JDBC and another client read it so, but no capture of a server has one
         reader.skip(2)
         return reply._replace(redirect=reader.text())
     if block != LoginBlock.RESULT:
         raise ProtocolError(f"unknown block {block} in the login reply")
     reader.skip(6)
-    # The blocks after the warnings (messages, process, 110, application) tell nothing that a client acts on.
+    # The blocks after the warnings (messages, process, 110, application) have no effect on a client.
     return reply._replace(sqlcode=reader.i16(), oserror=reader.i16(), warnings=reader.i16())
 
 
 class _Reader:
-    """A login message that is all here; reading past its end is a ProtocolError."""
+    """Reads the fields of a complete login message; reading past its end is a ProtocolError."""
 
     __slots__ = ("_data", "_pos", "type")
 
@@ -336,7 +336,7 @@ class _Reader:
 
 
 async def _message(inbox: Inbox, types: Iterable[int]) -> _Reader:
-    """Wait for a whole login message; four bytes are enough to know that it is none."""
+    """Read a whole login message. Data in another protocol is rejected after four bytes."""
     try:
         await inbox.need(4)
     except ConnectionLost as lost:

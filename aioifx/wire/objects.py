@@ -1,10 +1,10 @@
-"""Large-object and fast-path messages, both directions. Never: what a descriptor or locator points to, SQL.
+"""Large-object and fast-path messages, both directions. Never: the target of a descriptor or locator, SQL.
 
-BYTE and TEXT values travel in pieces after the messages that name them by a descriptor. BLOB and CLOB values are read
-and written through a handle that a routine call returns. Routines are called here without SQL, by a number.
+BYTE and TEXT values are sent in pieces after the messages with their descriptors. BLOB and CLOB values are read and
+written through a handle that a routine call returns. On the fast path a routine is called without SQL, by its number.
 
-Evidence: layouts are what JDBC sends and accepts (observed: lob.json); real servers took and sent the same with other
-clients, BYTE and TEXT on 12.10 to 15, SQ_LODATA and the fast path on 14.10 and 15.
+Evidence: layouts are as JDBC sends and accepts them (observed: lob.json). Real servers accepted and sent the same with
+other clients: BYTE and TEXT on 12.10 to 15, SQ_LODATA and the fast path on 14.10 and 15 (observed).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from aioifx.wire.opcodes import MAX_COLUMNS, Op
 from aioifx.wire.outbox import Outbox
 
 BLOB_PIECE: Final = 1024
-"""Bytes of one SQ_BLOB, as JDBC sends them; larger pieces were never tried on a server (observed: JDBC, lob.json)."""
+"""Bytes of one SQ_BLOB (observed: JDBC, lob.json). Larger pieces were never tested with a real server."""
 
 LODATA_PIECE: Final = 32000
-"""Bytes of one piece of SQ_LODATA; every client announces this buffer (observed: JDBC, lob.json)."""
+"""Bytes of one piece of SQ_LODATA; every client announces this buffer size (observed: JDBC, lob.json)."""
 
 _READ: Final = 0
 _READ_AT: Final = 1
@@ -42,13 +42,13 @@ _WRITE: Final = 2
 
 
 class FetchBlob(NamedTuple):
-    """SQ_FETCHBLOB: send the BYTE or TEXT value that a row's descriptor names."""
+    """SQ_FETCHBLOB: requests the BYTE or TEXT value of a row's descriptor."""
 
     descriptor: bytes
 
 
 class BlobCount(NamedTuple):
-    """SQ_BBIND: how many BYTE and TEXT values follow the parameters."""
+    """SQ_BBIND: the number of BYTE and TEXT values after the parameters."""
 
     values: int
 
@@ -60,7 +60,7 @@ class Blob(NamedTuple):
 
 
 class ReadObject(NamedTuple):
-    """SQ_LODATA 0 and 1: read from an open smart large object, at its position or at another."""
+    """SQ_LODATA 0 and 1: reads from an open smart large object, at its position or at another."""
 
     handle: int
     size: int
@@ -70,7 +70,7 @@ class ReadObject(NamedTuple):
 
 
 class WriteObject(NamedTuple):
-    """SQ_LODATA 2: write to an open smart large object."""
+    """SQ_LODATA 2: writes to an open smart large object."""
 
     handle: int
     data: bytes
@@ -78,14 +78,14 @@ class WriteObject(NamedTuple):
 
 
 class FindRoutine(NamedTuple):
-    """SQ_GETROUTINE: which number does this routine have?"""
+    """SQ_GETROUTINE: requests the number of a routine."""
 
     signature: bytes
     flag: int = 0
 
 
 class CallRoutine(NamedTuple):
-    """SQ_EXFPROUTINE: call a routine by its number; its arguments follow as an SQ_BIND."""
+    """SQ_EXFPROUTINE: calls a routine by its number; an SQ_BIND with the arguments follows."""
 
     database: bytes
     routine: int
@@ -97,14 +97,14 @@ ObjectRequest: TypeAlias = FetchBlob | BlobCount | Blob | ReadObject | WriteObje
 
 
 class Routine(NamedTuple):
-    """SQ_GETROUTINE, the answer: the number by which a routine is called."""
+    """SQ_GETROUTINE, the reply: the number of a routine."""
 
     database: bytes
     routine: int
 
 
 class ObjectData(NamedTuple):
-    """SQ_LODATA, the answer: what was read, or how much was written; a negative size is an error."""
+    """SQ_LODATA, the reply: the data read, or the number of bytes written; a negative size is an error."""
 
     kind: int
     size: int
@@ -115,7 +115,7 @@ class ObjectData(NamedTuple):
 
 
 def put_fetch_blob(outbox: Outbox, descriptor: bytes) -> None:
-    """SQ_FETCHBLOB: 2 opcode · 56|68 descriptor, as it stood in the row (observed: JDBC, lob.json, objects15.json)."""
+    """SQ_FETCHBLOB: 2 opcode · 56|68 descriptor, as in the row (observed: JDBC, lob.json, objects15.json)."""
     outbox.u16(Op.FETCHBLOB)
     outbox.block(descriptor)
 
@@ -127,7 +127,7 @@ def put_blob_count(outbox: Outbox, count: int) -> None:
 
 
 def put_blob(outbox: Outbox, data: bytes) -> None:
-    """A whole BYTE or TEXT value: SQ_BLOB for each piece, and an empty one.
+    """A whole BYTE or TEXT value: an SQ_BLOB for each piece, then an empty one.
 
     Wire:     2 opcode · 2 size · size bytes · pad to even
     Source:   observed: JDBC, lob.json, insert_byte
@@ -173,7 +173,7 @@ def put_write_object(outbox: Outbox, request: WriteObject) -> None:
 
 
 def put_find_routine(outbox: Outbox, capabilities: Capabilities, signature: bytes) -> None:
-    """SQ_GETROUTINE; its single flag byte puts all that follows at odd offsets, and the pad minds the signature alone.
+    """SQ_GETROUTINE. After its single flag byte, all fields are at odd offsets; the pad depends on the signature only.
 
     Wire:     2 opcode · 1 flag · 4 size (2 without bit 62) · signature · pad if its size is odd · 2 zero
     Source:   observed: JDBC, lob.json, blob_create
@@ -248,7 +248,7 @@ REQUEST_READERS: Final[dict[int, Callable[[Inbox, Capabilities], Awaitable[Objec
     Op.GETROUTINE: _read_find_routine,
     Op.EXFPROUTINE: _read_call_routine,
 }
-"""What follows each tag when a client sent it."""
+"""Readers of the part after each tag of a client's messages."""
 
 
 # -- replies ----------------------------------------------------------------------------------------------------------
@@ -267,9 +267,9 @@ async def read_blob(inbox: Inbox, capabilities: Capabilities) -> bytes:
 
 
 def put_object_data(outbox: Outbox, data: ObjectData) -> None:
-    """SQ_LODATA, the answer.
+    """SQ_LODATA, the reply.
 
-    Wire:     2 opcode · 2 kind · 4 size · when read: pieces, each 2 size · size bytes · pad to even; one short where
+    Wire:     2 opcode · 2 kind · 4 size · after a read: pieces, each 2 size · size bytes · pad to even; one short if
               nothing was read
     Source:   observed: JDBC, lob.json; the short after a size of 0: 14.10; after a negative one: JDBC
     """
@@ -283,7 +283,7 @@ def put_object_data(outbox: Outbox, data: ObjectData) -> None:
 
 
 async def read_object_data(inbox: Inbox, capabilities: Capabilities) -> ObjectData:
-    """SQ_LODATA, the answer, after its tag; see `put_object_data`."""
+    """SQ_LODATA, the reply, after its tag; see `put_object_data`."""
     await inbox.need(6)
     kind, size = inbox.i16(), inbox.i32()
     if kind not in (_READ, _READ_AT, _WRITE):
@@ -293,20 +293,20 @@ async def read_object_data(inbox: Inbox, capabilities: Capabilities) -> ObjectDa
     if size <= 0:
         await inbox.need(2)
         if inbox.u16():
-            raise ProtocolError("SQ_LODATA announces nothing and sends something")
+            raise ProtocolError(f"SQ_LODATA of {size} bytes with a piece that is not empty")
         return ObjectData(kind, size)
     return ObjectData(kind, size, await _read_pieces(inbox, size))
 
 
 def put_routine(outbox: Outbox, routine: Routine) -> None:
-    """SQ_GETROUTINE, the answer: 2 opcode · CHAR database · 4 routine (observed: JDBC accepts it, lob.json)."""
+    """SQ_GETROUTINE, the reply: 2 opcode · CHAR database · 4 routine (observed: JDBC accepts it, lob.json)."""
     outbox.u16(Op.GETROUTINE)
     outbox.char(routine.database)
     outbox.i32(routine.routine)
 
 
 async def read_routine(inbox: Inbox, capabilities: Capabilities) -> Routine:
-    """SQ_GETROUTINE, the answer, after its tag; see `put_routine`."""
+    """SQ_GETROUTINE, the reply, after its tag; see `put_routine`."""
     database = await read_char(inbox)
     await inbox.need(4)
     return Routine(database, inbox.i32())
@@ -342,7 +342,7 @@ def _put_pieces(outbox: Outbox, data: bytes) -> None:
 
 
 async def _read_pieces(inbox: Inbox, size: int) -> bytes:
-    """Pieces until *size* bytes are together."""
+    """The data of pieces with *size* bytes in total."""
     value = bytearray()
     while len(value) < size:
         piece = await read_char(inbox)

@@ -1,7 +1,7 @@
-"""The numbers of SQLI, each with its evidence. Never: behaviour.
+"""The numeric constants of SQLI, with their evidence. Never: behaviour.
 
 Evidence: every tag below was observed on a real server (11.50 to 15) with at least one client, except the ones marked
-"observed: JDBC", which IBM's JDBC driver 15.0.1.0 sends or accepts and no public server capture shows.
+"observed: JDBC". IBM's JDBC driver 15.0.1.0 sends or accepts those, but they are in no public capture of a server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Op(IntEnum):
-    """Message tags; a short before every message after the login."""
+    """Message tags: the short at the start of every message after the login."""
 
     COMMAND = 1
     PREPARE = 2
@@ -87,13 +87,13 @@ class LoginType(IntEnum):
     REQUEST = 1
     ACCEPT = 2
     REJECT = 3
-    REDIRECT = 13  # observed: JDBC follows it; no capture shows a server that sends it
+    REDIRECT = 13  # observed: JDBC follows it; no capture of a server has it
 
 
 class StatementType(IntEnum):
     """The first field of SQ_DESCRIBE (documented: sqlstype.h; observed: 2, 6, 32 to 36, 45, 56).
 
-    The manual calls 2 reserved, because ESQL/C maps it to 0. 37 is observed with JDBC only.
+    The manual lists 2 as reserved, because ESQL/C maps it to 0. 37 is observed with JDBC only.
     """
 
     DATABASE = 1
@@ -170,7 +170,7 @@ class OpenWarning(IntEnum):
 
 
 MAX_TEXT: Final = 64 * 1024 * 1024
-"""No text, row or table of names on the wire is longer than this; a length above it is not SQLI."""
+"""Maximum length of a text, row or table of names on the wire; a larger length is a ProtocolError."""
 
 MAX_COLUMNS: Final = 32767
-"""A count on the wire is a signed short."""
+"""Maximum number of columns or values: a count on the wire is a signed short."""

@@ -1,4 +1,4 @@
-"""The send buffer: integers, padded text, lengths patched. Never: when it is sent."""
+"""The send buffer: integers, padded text, patched lengths. Never: the time of sending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _I64: Final = Struct(">q")
 
 
 class Outbox:
-    """Bytes on their way out, in the order in which they were put."""
+    """Bytes to send, in the order in which they were put."""
 
     __slots__ = ("data",)
 
@@ -24,7 +24,7 @@ class Outbox:
         return len(self.data)
 
     def take(self) -> bytes:
-        """Everything put so far; the outbox is empty afterwards."""
+        """Return all bytes put so far, and empty the outbox."""
         data = bytes(self.data)
         self.data.clear()
         return data
@@ -51,7 +51,7 @@ class Outbox:
         self.data += data
 
     def block(self, data: bytes) -> None:
-        """Bytes whose size the reader knows, padded to even."""
+        """Bytes without a length, padded to even."""
         self.data += data
         if len(data) & 1:
             self.data.append(0)
@@ -62,7 +62,7 @@ class Outbox:
         self.block(text)
 
     def long_char(self, text: bytes) -> None:
-        """A CHAR with an int length, for SQL text where the 64 KB limit is lifted."""
+        """A CHAR with an int length, for SQL text without the 64 KB limit."""
         self.data += _I32.pack(len(text))
         self.block(text)
 
@@ -77,5 +77,5 @@ class Outbox:
         self.data += text.ljust(size, b"\0")
 
     def patch_u16(self, position: int, value: int) -> None:
-        """Overwrite a length that was not known when it was put."""
+        """Overwrite the placeholder of a length."""
         _U16.pack_into(self.data, position, value)
