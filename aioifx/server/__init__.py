@@ -8,6 +8,6 @@ from aioifx.server.sql.model.routines import Routine
 
 __all__ = ["Routine", "Server", "ServerOptions", "ServerStats", "SessionStats", "running", "serve"]
 
-# Tracebacks, reprs and pickles name the public path, so the modules underneath may move.
+# Tracebacks, reprs and pickles show the public path, so that the defining modules can move.
 for _name in __all__:
     globals()[_name].__module__ = __name__

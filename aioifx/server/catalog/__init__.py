@@ -1,1 +1,1 @@
-"""Informix's system catalog: writing and reading it. Never: a session."""
+"""Informix's system catalog: its updates and its queries. Never: a session."""

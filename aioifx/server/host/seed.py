@@ -1,4 +1,4 @@
-"""The script that fills a database before the server listens. Never: where the script is stored."""
+"""The script that fills a database before the server listens. Never: the location of the script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aioifx.server.sql.syntax.parser import split_script
 from aioifx.server.sqlite.databases import Databases, LogMode
 
 _SHOWN: Final = 20
-"""Lines of a statement shown in an error without an offset."""
+"""Maximum lines of a statement in the note of an error without an offset."""
 
 
 def run_script(

@@ -1,4 +1,4 @@
-"""Accept connections, make a channel and a session for each; `running()` for tests. Never: a message."""
+"""The listening server: a channel and a session for each connection; `running()` for tests. Never: a message."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _OWNER: Final = "informix"
 
 
 _TEXTS: Final = {"host": False, "db_locale": False, "user": True, "password": True, "server_name": True}
-"""Text options, and whether each may be None."""
+"""Options of type str, and whether each may be None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Options of a server, made by the command line and by `running`."""
+    """Options of a server. `running` and the command line create them."""
 
     databases: tuple[str, ...] = ("demo",)
     """Created if they do not exist; each name may be followed by a locale, as in ``shop:en_US.utf8``.
@@ -58,11 +58,11 @@ class ServerOptions:
     port: int = 0
     """0 for any free port."""
     user: str | None = None
-    """What a login must have; None accepts any."""
+    """The user that a login must have; None accepts any."""
     password: str | None = field(default=None, repr=False)
-    """What a login must have; None accepts any."""
+    """The password that a login must have; None accepts any."""
     server_name: str | None = None
-    """What a login must name; None accepts any DBSERVERNAME."""
+    """The DBSERVERNAME that a login must have; None accepts any."""
     log_mode: LogMode = LogMode.LOGGED
     """Log mode of databases that are created."""
     directory: Path | None = None
@@ -72,7 +72,7 @@ class ServerOptions:
     db_locale: str = DEFAULT_LOCALE
     """Locale of databases created without one, and of clients without DB_LOCALE."""
     ssl: SSLContext | None = None
-    """With a certificate, for a TLS port; None: no TLS."""
+    """A context with a certificate, for a TLS port; None: no TLS."""
     mask: bytes = SERVER_MASK
     """Capability bits in the server's reply."""
     routines: tuple[Routine, ...] = ()
@@ -82,7 +82,7 @@ class ServerOptions:
     max_sessions: int = 1000
     """Maximum number of concurrent sessions; another login is rejected with -25571."""
     fetch_limit: int = LARGEST_PORTION
-    """Maximum bytes of rows in one reply, whatever the size of the client's fetch buffer."""
+    """Maximum bytes of rows in one reply, even if the client's fetch buffer is larger."""
     fetch_refusal: int = 0
     """SQLCODE that rejects a larger fetch buffer, such as -406; 0: the buffer is filled up to *fetch_limit*."""
 
@@ -91,10 +91,10 @@ class ServerOptions:
         for option, optional in _TEXTS.items():
             value = getattr(self, option)
             if not (isinstance(value, str) or (value is None and optional)):
-                raise InterfaceError(f"{option}: expected text, got {type(value).__name__}")
+                raise InterfaceError(f"{option}: expected a str, got {type(value).__name__}")
         for name, locale in map(_parts_of, self.databases):
             if not is_database_name(name):
-                raise InterfaceError(f"database: {name!r} is not a valid database name")
+                raise InterfaceError(f"database: expected valid database names, got {name!r}")
             if locale:
                 _check_locale("database", locale)
         _check_locale("db_locale", self.db_locale)
@@ -237,7 +237,7 @@ class Server:
     def stats(self) -> ServerStats:
         """Totals since the server was created, and the state of each session; call it in the server's event loop.
 
-        The server counts them, so a test can measure what a client costs.
+        The counts are independent of the client, so a test can measure the load that a client causes.
         """
         counts = Counts()
         counts.add(self._ended)
@@ -261,7 +261,7 @@ class Server:
 
     @property
     def dsn(self) -> str:
-        """DSN of the first database; it names TLS, and the locales unless they are the default."""
+        """DSN of the first database. It includes the TLS option, and the locales unless they are the default."""
         return self._dsn(None if self.options.password is None else quote(self.options.password, safe=""))
 
     @property
@@ -371,13 +371,13 @@ async def running(
     Args:     database: one name or several, each optionally with a locale, as in ``shop:en_US.utf8``; the DSN names
                   the first.
               seed: SQL statements for the first database, each terminated by ``;``. Or the path of a script in UTF-8.
-              user, password: what a login must have; None accepts any.
-              server_name: the DBSERVERNAME that a login must name; None accepts any.
+              user, password: those that a login must have; None accepts any.
+              server_name: the DBSERVERNAME that a login must have; None accepts any.
               log_mode: of databases that are created; "logged", "unlogged" or "ansi".
               db_locale: of databases created without one, and of clients without DB_LOCALE.
-              directory: where the databases are stored and found again; None for a temporary directory.
+              directory: for the databases, which are found there again; None for a temporary directory.
               host: the address to listen on. port: 0 for any free port.
-              ssl: with a certificate, for a TLS port; None: no TLS.
+              ssl: a context with a certificate, for a TLS port; None: no TLS.
               routines: procedures and functions written in Python; see `Routine`.
     Raises:   InterfaceError: an option is invalid. OSError: the port is in use.
               DatabaseError: a statement of the seed failed; the message has its number, its line in the script and the

@@ -1,1 +1,1 @@
-"""Messages of one session, and the replies. Never: SQLite."""
+"""The messages of a session and their replies. Never: SQLite."""

@@ -1,4 +1,4 @@
-"""The state of one session: its engine, its statements, the reply being written. Never: what a message does."""
+"""The state of one session: its engine, its statements, the reply being written. Never: the effect of a message."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FetchLimit:
 
     size: int = LARGEST_PORTION
     sqlcode: int = 0
-    """The error for a larger fetch; 0: fewer rows are sent, so the client fetches more often."""
+    """SQLCODE of the error for a larger fetch; 0: fewer rows are sent, so the client fetches more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class SessionContext:
         self.environment: dict[str, str] = {}
         """Environment variables from SQ_INFO."""
         self.has_fixed_database = False
-        """Whether the login named the database; SQ_DBOPEN is then an error."""
+        """Whether the login opened a database; SQ_DBOPEN is then an error."""
         self.ended = False
         """Whether the client has sent SQ_EXIT."""
 
@@ -123,7 +123,7 @@ class SessionContext:
             largest=self.fetch_limit.size,
         )
 
-    # -- answers -------------------------------------------------------------------------------------------------------
+    # -- replies -------------------------------------------------------------------------------------------------------
 
     def write_error(self, error: SqlError) -> None:
         """SQ_ERR."""

@@ -23,17 +23,17 @@ from aioifx.wire.opcodes import StatementType
 
 
 def name_cursor(context: SessionContext, message: requests.CurName) -> None:
-    """SQ_CURNAME: the cursor's name for WHERE CURRENT OF."""
+    """SQ_CURNAME: sets the cursor's name, for WHERE CURRENT OF."""
     context.current.cursor_name = context.text(message.name)
 
 
 def make_hold(context: SessionContext, message: requests.Hold) -> None:
-    """SQ_HOLD, for the next SQ_OPEN."""
+    """SQ_HOLD: makes the cursor of the next SQ_OPEN a hold cursor."""
     context.current.hold = True
 
 
 def make_scroll(context: SessionContext, message: requests.Scroll) -> None:
-    """SQ_SCROLL, for the next SQ_OPEN."""
+    """SQ_SCROLL: makes the cursor of the next SQ_OPEN a scroll cursor."""
     context.current.scroll = True
 
 
@@ -184,7 +184,7 @@ def _target(row: int, count: int, message: requests.ScrollFetch) -> int:
 
 
 def choose_types(context: SessionContext, message: requests.RetType) -> None:
-    """SQ_RET_TYPE, for results (1) or for the rows of SQ_PUT (0)."""
+    """SQ_RET_TYPE: sets the types of the result (1) or of the rows of SQ_PUT (0)."""
     prepared = context.current
     if message.direction == 0:
         prepared.put_types = message.types
@@ -252,7 +252,7 @@ def put(context: SessionContext, message: requests.Put) -> None:
 def flush(context: SessionContext) -> None:
     """Insert the rows of SQ_PUT, and report their number: one SQ_DONE for all of them (observed: JDBC, put.json).
 
-    Raises:   SqlError: a row failed. The rows before it are kept (documented, of insert cursors); the rows after it
+    Raises:   SqlError: a row failed. The rows before it are kept (documented for insert cursors); the rows after it
               and the rest of the group are dropped. The number of rows kept is not sent (assumed: SQ_ERR has no
               field for it).
     """

@@ -1,9 +1,9 @@
-"""Groups of messages in, groups of messages out: the handler of each message, and errors. Never: a socket, an await.
+"""Groups of messages handled, and their replies: the handler of each message, errors. Never: a socket, an await.
 
 Invariants:
 1. All code here runs in the session's thread.
-2. A group is handled only after all of it has been read; each group is answered by one group.
-3. The first error ends the reply and drops the rest of its group, nothing more.
+2. A group is handled only after all of it has been read; the reply to a group is one group.
+3. The first error ends the reply and drops the rest of its group; later groups are handled.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class Conversation:
         """
         for group in groups:
             if self._context.engine.is_abandoned:
-                break  # a COMMIT must not keep the half that was done before the client disconnected
+                break  # a COMMIT must not commit half of the work after the client disconnected
             if self._answer(group) == INTERRUPTED[0] and early is not None:
                 early(self._context.outbox.take())
         return self._context.outbox.take()
 
     def _answer(self, group: Sequence[Request]) -> int:
-        """Answer one group; returns the SQLCODE of its error, or 0."""
+        """Handle one group; returns the SQLCODE of its error, or 0."""
         context, sqlcode = self._context, 0
         context.prepared = None
         try:
             for message in group:
                 if isinstance(message, _FETCHES):
-                    context.engine.check_interrupt()  # buffered rows would be sent without any other check
+                    context.engine.check_interrupt()  # there is no other check if the rows are buffered
                 act = HANDLERS.get(type(message), statement_handlers.refuse)
                 if context.inserting is not None and act is not cursor_handlers.put:
                     cursor_handlers.flush(context)

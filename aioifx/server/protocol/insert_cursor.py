@@ -30,7 +30,7 @@ class Insertion:
 
     @property
     def waiting(self) -> bool:
-        """Whether rows have been put since the last `take`."""
+        """Whether there are rows that have not been taken."""
         return bool(self._payloads)
 
     def put(self, payloads: tuple[bytes, ...]) -> None:
@@ -50,6 +50,6 @@ class Insertion:
 
 
 def _framed(payload: bytes) -> bytes:
-    """The payload as an SQ_TUPLE, since the decoder is fastest on runs of them."""
+    """The payload as an SQ_TUPLE message, since the decoder is fastest on runs of them."""
     size = len(payload)
     return _HEAD.pack(TUPLE, 0, size) + payload + _PAD * (size & 1)

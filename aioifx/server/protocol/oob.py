@@ -1,11 +1,11 @@
-"""The byte of TCP urgent data by which a client interrupts its statement. Never: which statement, how it ends.
+"""The byte of TCP urgent data by which a client interrupts its statement. Never: the statement.
 
 A client sends one byte 0x42 as urgent data on its connection, with TLS on the socket below it (documented in the wire
-reference, section 17; observed: JDBC, cancel.json). The byte is never part of the stream: the socket keeps urgent
-data out of line, so neither the messages nor TLS see it.
+reference, section 17; observed: JDBC, cancel.json). The byte is never part of the stream, of the messages or of TLS
+records, because the socket keeps urgent data out of line.
 
-An event loop watches sockets for readable data, not for urgent data. An epoll object does, and a loop can watch the
-epoll object itself. Without epoll, that is, on any system but Linux, the server cannot be interrupted.
+An event loop watches sockets for readable data, not for urgent data. An epoll object reports urgent data, and a loop
+can watch the epoll object. Without epoll, that is, on all systems but Linux, statements cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Final
 
 INTERRUPT: Final = b"B"
-"""0x42; urgent data with another value are ignored (assumed)."""
+"""0x42; urgent data with another value is ignored (assumed)."""
 
 
 class Watch:
@@ -35,7 +35,7 @@ class Watch:
         own = transport.get_extra_info("socket")
         if sys.platform != "linux" or own is None:
             return
-        # The transport's own object cannot read, and uvloop's is not a socket; a second descriptor can.
+        # The transport's socket object cannot read, and uvloop's is not a socket. So a second descriptor is opened.
         self._socket = socket.socket(fileno=socket.dup(own.fileno()))
         self._socket.setblocking(False)
         self._epoll = select.epoll()
@@ -51,13 +51,13 @@ class Watch:
         if happened & select.EPOLLPRI and self._read() == INTERRUPT:
             self._notify()
         if happened & (select.EPOLLHUP | select.EPOLLERR):
-            self.close()  # epoll would report the closed connection again and again
+            self.close()  # epoll reports a closed connection on every poll
 
     def _read(self) -> bytes:
         assert self._socket is not None
         try:
             return self._socket.recv(1, socket.MSG_OOB)
-        except OSError:  # reset in the meantime
+        except OSError:  # the connection was reset
             return b""
 
     def close(self) -> None:

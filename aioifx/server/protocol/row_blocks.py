@@ -1,4 +1,4 @@
-"""The rows of a cursor as SQ_TUPLE messages, one fetch buffer at a time. Never: the request, or the end of the reply.
+"""The rows of a cursor as SQ_TUPLE messages, one fetch buffer at a time. Never: the request, the end of the reply.
 
 Blocks of rows are read from the cursor, converted to Python values column by column, and encoded together. Rows that
 do not fit into one buffer are sent in the next.
@@ -25,10 +25,10 @@ from aioifx.wire.tuples import TUPLE_HEAD
 logger: Final = logging.getLogger("aioifx.server")
 
 LARGEST_PORTION: Final = 16 * 1024 * 1024
-"""Default maximum of bytes of rows in one reply, whatever the size of the client's buffer."""
+"""Default maximum of bytes of rows in one reply, even if the client's buffer is larger."""
 
 _FULL: Final = 0.9
-"""A buffer filled this far is sent: encoding another block for the rest would cost more than it saves."""
+"""A buffer is sent when this part of it is filled: encoding a block for the rest would cost more than it saves."""
 
 _PADDED: Final = (TypeCode.CHAR, TypeCode.NCHAR)
 _UNPADDED: Final = methodcaller("rstrip", " ")
@@ -75,7 +75,7 @@ class RowBlockWriter:
             self._encoder = RowEncoder(columns, code_set, padded_varchar=padded_varchar)
         except NotSupportedError as error:
             raise SqlError(-999, token=str(error)) from None
-        # The encoder pads CHAR again: with fewer blanks if the text has more bytes here than in the database.
+        # The encoder pads CHAR again: with fewer blanks if the text has more bytes in the client's code set.
         loaders = [_UNPADDED if column.type.code in _PADDED else loader(column.type) for column in columns]
         self._loaders = [(index, load) for index, load in enumerate(loaders) if load is not None]
         self.widths = [
@@ -136,7 +136,7 @@ class RowBlockWriter:
         return zip(*columns, strict=True)
 
     def _cut(self, data: bytes, rows: int, size: int) -> tuple[int, int]:
-        """How many bytes of *data* fit into the buffer, and how many rows; at least one."""
+        """Number of bytes and of rows in *data* that fit into the buffer; at least one row."""
         if len(data) <= size or rows <= 1:
             return len(data), rows
         position = count = 0

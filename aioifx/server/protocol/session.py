@@ -1,8 +1,8 @@
 """The server side of one connection: login, then groups read and answered in order. Never: SQL parsing.
 
-Every access to the database happens in the session's own thread. Bytes are still received while the thread works.
-The groups that are complete when the thread is done make its next batch, so a client may send many groups before it
-reads. The event loop reads one batch at a time. Batches are small, so that other tasks, often the client's own, run.
+Every access to the database happens in the session's own thread. Bytes are received while the thread works. The groups
+that are complete when the thread is done are its next batch, so a client may send many groups before it reads. The
+event loop reads one batch at a time. Batches are small, so that other tasks, often those of the client, can run.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class LoginPolicy:
     """None: any user."""
     password: str | None = field(default=None, repr=False)
     only_own_name: bool = False
-    """Whether a client must name the server correctly."""
+    """Whether the server name in a login must be correct."""
     login_timeout: float = 10.0
-    """Seconds until a login request must be complete."""
+    """Time limit in seconds for a complete login request."""
     max_sessions: int = 1000
     """Maximum number of concurrent sessions."""
     statement_limit: int = STATEMENT_LIMIT
@@ -147,7 +147,7 @@ class Session:
         )
 
     def abandon(self) -> None:
-        """Called when the client has disconnected: ends waits for locks and long queries."""
+        """Called when the client has disconnected. It ends waits for locks, and long queries."""
         if self._engine is not None:
             self._engine.interrupt(permanent=True)
 
@@ -305,7 +305,7 @@ def _changes_reading(group: Sequence[Request]) -> bool:
 def _is_same(given: bytes, wanted: str, code_set: CodeSet) -> bool:
     """Whether *given* is *wanted* in the client's code set, in Latin-1 or in UTF-8.
 
-    Source:   observed: JDBC sends users and passwords in Latin-1, whatever its locale
+    Source:   observed: JDBC sends users and passwords in Latin-1, with any locale
     """
     same = False
     for codec in (code_set.codec, "latin-1", "utf-8"):

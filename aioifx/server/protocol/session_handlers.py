@@ -13,7 +13,7 @@ from aioifx.wire.capabilities import Capabilities
 
 
 def negotiate(context: SessionContext, message: session_requests.Protocols) -> None:
-    """SQ_PROTOCOLS: the server replies with all its capabilities; those that both sides sent take effect."""
+    """SQ_PROTOCOLS: the reply has all capabilities of the server; those that both sides sent take effect."""
     mask = context.identity.mask
     context.capabilities = Capabilities.negotiated(message.mask, mask, context.code_set.codec)
     session_requests.put_protocols(context.outbox, mask)
@@ -89,7 +89,7 @@ def rollback(context: SessionContext, message: session_requests.Rollback) -> Non
 
 
 def set_savepoint(context: SessionContext, message: session_requests.SetSavepoint) -> None:
-    """SAVEPOINT; the name is folded like an SQL identifier."""
+    """SAVEPOINT: sets a savepoint; its name is folded like an SQL identifier."""
     name = context.text(message.name).lower()
     context.write_result(context.engine.control(plan.SetSavepoint(name, message.unique)))
 

@@ -33,13 +33,13 @@ def finish(context: SessionContext) -> None:
 
 
 def prepare(context: SessionContext, message: requests.Prepare) -> None:
-    """SQ_PREPARE: checked and translated, not executed."""
+    """SQ_PREPARE: checks and translates a statement without executing it."""
     finish(context)
     context.prepared = context.statements.add(context.engine.prepare(context.text(message.sql)))
 
 
 def command(context: SessionContext, message: requests.Command) -> None:
-    """SQ_COMMAND: a statement that is executed and dropped in the same group."""
+    """SQ_COMMAND: prepares a statement that is executed and dropped in the same group."""
     finish(context)
     statement = context.engine.prepare(context.text(message.sql))
     context.prepared = context.statements.add(statement, is_command=True)
@@ -54,7 +54,7 @@ def choose(context: SessionContext, message: requests.Id) -> None:
 
 
 def describe(context: SessionContext, message: requests.Describe) -> None:
-    """SQ_NDESCRIBE, answered by SQ_DESCRIBE."""
+    """SQ_NDESCRIBE: the reply is SQ_DESCRIBE."""
     plan = context.current.statement.plan
     columns, row_size = _laid_out(context, plan.columns)
     description = descriptions.Description(
@@ -74,7 +74,7 @@ def _laid_out(context: SessionContext, columns: Sequence[Column]) -> tuple[tuple
 
 
 def tell_done(context: SessionContext, message: requests.WantDone) -> None:
-    """SQ_WANTDONE, after SQ_PREPARE. For INSERT, SQ_INSERTDONE is sent here too, without meaning yet (observed)."""
+    """SQ_WANTDONE, after SQ_PREPARE. For INSERT, SQ_INSERTDONE is sent, too, and has no meaning yet (observed)."""
     plan = context.current.statement.plan
     if plan.type is StatementType.INSERT:
         completion.put_insertdone(context.outbox, context.capabilities, completion.Serials())
@@ -96,7 +96,7 @@ def ignore_keys(context: SessionContext, message: requests.AutoGenKeys) -> None:
 
 
 def bind(context: SessionContext, message: requests.Bind) -> None:
-    """SQ_BIND: the values are kept until the next SQ_BIND.
+    """SQ_BIND: stores the values until the next SQ_BIND.
 
     Raises:   SqlError: -415, a value cannot be converted; -999, its type is not supported.
     """
@@ -142,7 +142,7 @@ def release(context: SessionContext, message: requests.Release) -> None:
 
 
 def refuse(context: SessionContext, message: Request) -> None:
-    """Messages of large objects and routines, which are not supported."""
+    """Reject a message of large objects or routines, which are not supported."""
     raise SqlError(-999, token=type(message).__name__)
 
 

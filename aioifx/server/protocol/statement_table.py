@@ -15,7 +15,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import SqlType, Value
 
 STATEMENT_LIMIT: Final = 4096
-"""Maximum number of prepared statements per session (assumed: any limit will do; the real one is memory)."""
+"""Maximum number of prepared statements per session (assumed: the limit of a real server is its memory)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +25,7 @@ class PreparedStatement:
     statement_id: int
     statement: Statement
     is_command: bool = False
-    """Whether it came by SQ_COMMAND: it is executed in that group, and dropped after it."""
+    """Whether it was sent by SQ_COMMAND: it is executed in that group, and dropped after it."""
     executed: bool = False
     values: tuple[Value, ...] = ()
     """Values of the last SQ_BIND."""
@@ -36,13 +36,13 @@ class PreparedStatement:
     cursor: Cursor | None = None
     row_writer: RowBlockWriter | None = None
     result_types: tuple[SqlType, ...] = ()
-    """SQ_RET_TYPE for results; applies to later executions too (observed: JDBC sends it once)."""
+    """Types of SQ_RET_TYPE for results; they apply to later executions, too (observed: JDBC sends it once)."""
     row: int = 0
     """Current row number of a scroll cursor; 0 before the first row."""
     insertion: Insertion | None = None
-    """The open insert cursor."""
+    """The open insert cursor, if any."""
     put_types: tuple[SqlType, ...] = ()
-    """SQ_RET_TYPE for rows of SQ_PUT; applies to later cursors too (observed: JDBC, put.json `useput_twice`)."""
+    """Types of SQ_RET_TYPE for SQ_PUT; they apply to later cursors, too (observed: JDBC, put.json `useput_twice`)."""
     put_decoder: RowDecoder | None = None
 
 

@@ -1,12 +1,12 @@
 """Counters of a server, and the state of its sessions, as plain numbers. Never: the code that counts.
 
-The server counts them, so a test can measure what a client costs independently of the client.
+The counts are independent of the client, so a test can measure the load that a client causes.
 
 A *turn* begins when bytes arrive from the client after every byte that it sent before has been answered. A client
 that awaits each reply makes one turn per group. A client that writes many groups at once makes one turn for all of
 them. A client that writes without awaiting replies can make more turns than it waits, if the server is faster than
-the network. So the number of turns is an upper bound of the round trips, and exact for clients that send each
-request in one piece. The login does not count.
+the network. So the number of turns is an upper bound of the round trips. It is exact for clients that send each
+request in one piece. The login is not counted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SessionStats:
     in_transaction: bool
     """Whether a transaction is open."""
     isolation: str
-    """The level by Informix's name, ``COMMITTED READ``; inside a transaction the one of SET TRANSACTION, if given."""
+    """The level by Informix's name, ``COMMITTED READ``; inside a transaction the level of SET TRANSACTION, if given."""
     read_only: bool
     """Whether SET TRANSACTION READ ONLY is in effect."""
     lock_wait: float | None
@@ -73,7 +73,7 @@ class ServerStats:
     """Groups of messages answered."""
     turns: int
     """Times that a client sent bytes after every earlier request had been answered. It is an upper bound of its round
-    trips, and exact if each request is sent in one piece. The login does not count."""
+    trips, and exact if each request is sent in one piece. The login is not counted."""
     interrupts: int
     """Interrupts received, whether or not they ended a statement."""
     sessions: tuple[SessionStats, ...]

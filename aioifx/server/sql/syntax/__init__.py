@@ -1,1 +1,1 @@
-"""Informix SQL text -> nodes. Never: a schema."""
+"""Parsing of Informix SQL text to nodes. Never: a schema."""

@@ -1,1 +1,1 @@
-"""Nodes and a schema -> SQLite's SQL. Never: sqlite3, a session."""
+"""Translation of nodes, with a schema, to SQLite's SQL. Never: sqlite3, a session."""
