@@ -106,39 +106,39 @@ _SEEN: Final = frozenset(
 
 _BOOK: Final = r"""
 -239 -268 -100
-Another row has this value already, in a column or a set of columns that must be unique.
-> Give another value, or update the row that is there. An upsert is MERGE, or INSERT and on this error UPDATE.
+Another row already has this value in a column, or set of columns, that must be unique.
+> Use another value, or update the existing row. For an upsert, use MERGE, or INSERT and on this error UPDATE.
 
 -371
-A unique index or constraint was to be made, and rows with equal values are in the table.
+A unique index or constraint cannot be created because rows in the table have equal values.
 > Find them with GROUP BY and HAVING COUNT(*) > 1, and delete or change them first.
 
 -271
-The row is correct SQL but could not be stored: a duplicate, a lock, no space.
+The statement is valid, but the row could not be stored: for example a duplicate, a lock, or no space.
 > Look at the ISAM code; explain both numbers together.
 
 -346
-The new values could not be stored: a duplicate, a lock, no space.
+The new values could not be stored: for example a duplicate, a lock, or no space.
 > Look at the ISAM code; explain both numbers together.
 
 -292 -391 -703
-The column is NOT NULL, or belongs to the primary key, and got NULL or no value and has no default.
+The column is NOT NULL or belongs to the primary key. It was set to NULL, or got no value and has no default.
 > Give a value, or give the column a DEFAULT.
 
 -386
-A column is to become NOT NULL or part of a primary key, and rows have NULL in it.
+The column cannot become NOT NULL or part of a primary key because rows contain NULL in it.
 > Fill them with UPDATE first: WHERE the column IS NULL.
 
 -525
-A foreign key was added or enabled, and rows have values that no parent has.
+A foreign key was added or enabled, and rows have values that do not exist in the parent table.
 > Find them with NOT EXISTS, and delete or change them first.
 
 -530
-The values of the row break the condition of the check constraint that the message names.
-> Correct the values. The condition is in the system catalog: syschecks, by way of sysconstraints.
+The row violates the condition of the check constraint that the message names.
+> Correct the values. The condition is in the system catalog: join syschecks with sysconstraints.
 
 -540
-The server could not finish the check of a constraint while it wrote; this is seldom the data's fault.
+The server could not complete a constraint check while writing. The data is seldom the cause.
 > Look at the ISAM code, and at the server's message log.
 
 -691
@@ -146,23 +146,23 @@ The foreign key has a value that no row of the referenced table has.
 > Insert the parent first, or correct the value. Inside one transaction, SET CONSTRAINTS ALL DEFERRED helps.
 
 -692
-The row is to be deleted or its key changed, and rows of another table refer to it.
+Rows of another table refer to the row that is being deleted, or whose key is being changed.
 > Delete or change those rows first, or declare the foreign key with ON DELETE CASCADE.
 
 -772
-The table or index is fragmented by expression, and no expression takes this row.
+The table or index is fragmented by expression, and the row matches none of the expressions.
 > Add a fragment for such values, or a REMAINDER fragment, or correct the value.
 
 -971
-Rows break a constraint or unique index that is being enabled, or that is in filtering mode.
+Rows violate a constraint or unique index that is being enabled, or that is in filtering mode.
 > Read the violations and diagnostics tables, correct the rows, and enable it again.
 
 -201
-The statement is not SQL as this server knows it. The note under the error points to the place, or just after it.
+The statement is not valid SQL for this server. The note under the error points to the place, or just after it.
 > Look at the word before the caret: a missing comma, a reserved word as a name, syntax of another database.
 
 -202
-A character stands in the statement that means nothing in SQL, often an invisible one from a copied text.
+The statement contains a character that is not valid in SQL. It is often invisible and comes from copied text.
 > Delete it. The note under the error writes such characters as Python does, for example \xa0.
 
 -203 -204
@@ -170,76 +170,75 @@ A number in the statement is malformed or too large for its kind.
 > Correct it, or send it as a parameter.
 
 -280
-A literal is longer than this server takes in the text of a statement.
+A literal is longer than this server allows in the text of a statement.
 > Send it as a parameter.
 
 -282
-A string or a quoted identifier begins, and the statement ends before it does. A quote inside was not doubled,
-often.
-> Double the quotes inside, or better, send the value as a parameter.
+A string or quoted identifier is not closed before the statement ends. Often a quote inside it was not doubled.
+> Double the quotes inside it, or better, send the value as a parameter.
 
 -283 -943
-A comment begins and the statement ends before it does.
-> Close it with } or with */, as it was opened.
+A comment is not closed before the statement ends.
+> Close it with } or with */, matching how it was opened.
 
 -460
-The text of the statement is longer than this server takes.
-> Send values as parameters, or make several statements of it. Long lists for IN belong into a temporary table.
+The text of the statement is longer than this server allows.
+> Send values as parameters, or split the statement. Long lists for IN belong in a temporary table.
 
 -543
-ESCAPE of LIKE or MATCHES must be exactly one character.
-> Give one character.
+The ESCAPE character of LIKE or MATCHES must be exactly one character.
+> Use one character.
 
 -554 -513
 The statement belongs to another server product or to another release.
-> Compare it with the guide to SQL of the server's release.
+> Compare it with the guide to SQL for the server's release.
 
 -555
-SELECT and statements on databases cannot stand among several statements that are sent as one text.
-> Send it by itself.
+SELECT and database statements cannot be part of a multi-statement text.
+> Send the statement by itself.
 
 -944
-FIRST, SKIP or LIMIT stands where this server does not take it, a subquery of an old release for example.
-> Move it to the outermost SELECT, or read the rows by a derived table.
+This server does not allow FIRST, SKIP or LIMIT here. Old releases do not allow it in a subquery, for example.
+> Move it to the outermost SELECT, or read the rows through a derived table.
 
 -200 -253
 A name is longer than this server allows: 128 bytes, 18 on very old releases.
 > Shorten it.
 
 -111
-The storage layer found no such record: no table of that name beside -206, no parent row beside -691.
+The storage layer found no such record: no table of that name with -206, no parent row with -691.
 > Explain the SQLCODE.
 
 -206
-The table is not there: a wrong name, another database, another owner in an ANSI database, dropped or not yet made.
+The table does not exist: wrong name, another database, another owner in an ANSI database, dropped or not yet created.
 > Check the name, and the database that is open. In an ANSI database write owner.table.
 
 -217
-No table of the query has a column of this name. Text in double quotes is a name where DELIMIDENT is set.
+No table of the query has a column of this name. Text in double quotes is a name if DELIMIDENT is set.
 > Check the name and the table's alias; put text into single quotes, or send it as a parameter.
 
 -218 -394
-There is no synonym or view of this name for this owner.
+This owner has no synonym or view of this name.
 > Check the name, the owner, and the database that is open.
 
 -223
-The same table stands twice in FROM, without aliases that tell the two apart.
-> Give each an alias, and write it before every column.
+The same table appears twice in FROM, without aliases to distinguish them.
+> Give each an alias, and qualify every column with it.
 
 -310 -390 -958
-The name is taken, by a table, view, synonym or sequence.
+A table, view, synonym or sequence already has this name.
 > Choose another name, drop the old one first, or write CREATE TABLE IF NOT EXISTS.
 
 -316 -625 -673 -743 -8301
-An object of this kind has the name already.
-> Choose another name, drop the old one first, or write IF NOT EXISTS where the statement has it.
+An object of this kind already has the name.
+> Choose another name, drop the old one first, or write IF NOT EXISTS where the statement supports it.
 
 -108 -350
-An index on the same columns, in the same order, is there already; a constraint may have made it.
+An index on the same columns, in the same order, already exists; a constraint may have created it.
 > Use that index. Its name is in the system catalog: sysindexes, sysconstraints.
 
 -319 -518 -623 -894 -8300 -9628 -9992 -19804
-No object of this kind has the name, in this database and for this owner.
+No object of this kind has this name in this database and for this owner.
 > Check the name, the owner, and the database that is open.
 
 -324
@@ -247,7 +246,7 @@ More than one table of the query has a column of this name.
 > Write the table's name or alias before it.
 
 -328
-The table has a column of this name already.
+The table already has a column of this name.
 > Choose another name.
 
 -352 -537 -549
@@ -255,7 +254,7 @@ A definition names a column that the table does not have.
 > Check the name in the system catalog: syscolumns.
 
 -354 -909
-The name is not one that a database or cursor can have.
+The name is not valid for a database or cursor.
 > Write database, database@server or //server/database: letters, digits and underscores, a letter first.
 
 -522
@@ -263,47 +262,47 @@ The select list names a table that is not in FROM, or names it although it has a
 > Add the table to FROM, or use its alias.
 
 -674
-No routine has this name and takes arguments of these types; or the user may not see it.
+No routine has this name and accepts these argument types, or the user lacks permission to see it.
 > Check the name and the number of arguments, and cast parameters: ?::INTEGER.
 
 -9700
-Several routines of this name fit these arguments equally well.
-> Cast the arguments, so that only one fits.
+Several routines of this name match these arguments equally well.
+> Cast the arguments so that only one matches.
 
 -205
 The view joins or groups tables, so its rows have no ROWID.
-> Ask the table beneath for it, or better, use the primary key.
+> Select ROWID from the underlying table, or better, use the primary key.
 
 -219
-LIKE and MATCHES compare text only.
+LIKE and MATCHES apply to text only.
 > Cast the column, or compare with = and BETWEEN.
 
 -249
-A view or a temporary table is made from an expression that has no name.
-> Give it one: SELECT a + b AS total.
+A view or temporary table is created from an expression that has no name.
+> Name the expression: SELECT a + b AS total.
 
 -251
 ORDER BY or GROUP BY has a number that is larger than the number of columns selected.
 > Correct the number, or write the column's name.
 
 -254
-The statement has another number of placeholders than values were sent for.
-> Count the question marks: those in strings and comments do not count.
+The number of placeholders differs from the number of values that were sent.
+> Count the question marks, except those in strings and comments.
 
 -284
-A subquery stands where one value is needed, and gave several rows.
-> Narrow its WHERE, write IN for =, or take MAX() or FIRST 1.
+A subquery returned several rows where a single value is required.
+> Narrow its WHERE, replace = with IN, or select MAX() or FIRST 1.
 
 -293
-IS NULL and IS NOT NULL take a column, not an expression, on this server.
-> Compare the columns of the expression one by one, or use NVL.
+On this server, IS NULL and IS NOT NULL apply to a column, not to an expression.
+> Test the columns of the expression one by one, or use NVL.
 
 -294
-The select list has aggregates, and a column that is neither in one nor in GROUP BY.
-> Put the column into GROUP BY, or into MAX() or MIN().
+A column in the select list is neither in an aggregate nor in GROUP BY.
+> Add the column to GROUP BY, or wrap it in MAX() or MIN().
 
 -300 -301
-GROUP BY has more columns, or longer ones, than the server can group by.
+GROUP BY has more columns, or longer ones, than the server allows.
 > Group by fewer, for example by a key in a derived table, and join the others.
 
 -303
@@ -311,43 +310,43 @@ An expression uses a column both by itself and inside an aggregate.
 > Compute the aggregate in a derived table, and combine it outside.
 
 -304
-HAVING may name only aggregates and columns of GROUP BY.
-> Move the condition to WHERE, or put the column into GROUP BY.
+HAVING can refer only to aggregates and to columns in GROUP BY.
+> Move the condition to WHERE, or add the column to GROUP BY.
 
 -305 -307
-A subscript, column[first,last], cuts a piece out of text; the column is none, or the numbers are no range.
+A subscript, column[first,last], selects part of a text; the column is not text, or the range is invalid.
 > Use it on text only, with 1 as the first position, or write SUBSTR().
 
 -306
-The positions of a subscript lie outside the column.
-> Keep both within 1 and the length of the column.
+The positions of a subscript are outside the column.
+> Keep both between 1 and the length of the column.
 
 -308
-The parts of a UNION have types that do not go together in some column.
+A column of the UNION has incompatible types in its parts.
 > Cast one of them; NULL needs a cast, too.
 
 -309
-SELECT DISTINCT, or an old release, can order only by what it selects.
+SELECT DISTINCT, and any SELECT on an old release, can order only by selected columns.
 > Add the column to the select list.
 
 -317
-Each part of a UNION must select as many columns as the first.
-> Add NULL::type for those that a part lacks.
+Each part of a UNION must select the same number of columns.
+> Add NULL::type for the missing columns.
 
 -321 -544 -595
-An aggregate stands in GROUP BY, in another aggregate, in WHERE or in another place before grouping.
+An aggregate is used in GROUP BY, in another aggregate, in WHERE or elsewhere before grouping.
 > Compute it in a derived table, or move the condition to HAVING.
 
 -360
-The statement changes a table that its own subquery reads, and this server does not take that.
+The statement changes a table that its own subquery reads, which this server does not allow.
 > Read into a temporary table first.
 
 -367 -561
-SUM and AVG take numbers and intervals.
-> Cast the column, or sum a number that is made from it.
+SUM and AVG accept numbers and intervals only.
+> Cast the column, or sum a number computed from it.
 
 -374
-The parts of a UNION name their columns differently, so ORDER BY takes positions.
+The parts of a UNION name their columns differently, so ORDER BY accepts only positions.
 > Write ORDER BY 1.
 
 -393 -395 -396
@@ -355,35 +354,35 @@ The outer joins of the statement contradict each other, or lack a condition, in 
 > Write LEFT OUTER JOIN .. ON .. instead.
 
 -574
-A subquery stands where one value is needed, and selects several columns.
+A subquery selects several columns where a single value is required.
 > Select one column, or write EXISTS.
 
 -575 -880 -946
-The function takes text only.
+The function accepts text only.
 > Cast the argument: ::VARCHAR(255). A parameter may need the cast, too.
 
 -664 -717
-The built-in function got another number of arguments, or one that it does not take.
-> Compare the call with the guide to SQL of the server's release.
+The built-in function was called with the wrong number of arguments, or with an invalid one.
+> Compare the call with the guide to SQL for the server's release.
 
 -726 -727 -728
-DBINFO knows a fixed set of words as its first argument, and some of them need a second one.
+The first argument of DBINFO is one of a fixed set of words; some of them require a second argument.
 > Write for example DBINFO('sqlca.sqlerrd1') or DBINFO('version', 'full').
 
 -800
-The branches of CASE or DECODE have types that do not go together.
+The branches of CASE or DECODE have incompatible types.
 > Cast them to one type; NULL needs a cast, too.
 
 -879
-What TRIM cuts off must be one character, or NULL.
-> Give one character, or use LTRIM and RTRIM.
+The character that TRIM removes must be a single character, or NULL.
+> Use one character, or use LTRIM and RTRIM.
 
 -9634 -9635 -9632 -9633
-There is no way from the type that the value has to the type that is needed.
-> Cast by way of a type that both know, text for example, or CREATE CAST.
+There is no cast from the type of the value to the required type.
+> Cast through a type that both convert to, text for example, or CREATE CAST.
 
 -9643 -9644
-DISTINCT, GROUP BY and = need types that can be compared and hashed; this one cannot.
+DISTINCT, GROUP BY and = require a type that can be compared and hashed; this one cannot.
 > Compare a part of the value, or cast it to text.
 
 -9877
@@ -391,19 +390,19 @@ The NULL in a ROW, SET, LIST or MULTISET has no type.
 > Write NULL::type.
 
 -227 -228 -511 -584
-A table of the system catalog, or another that the server keeps for itself, is written only by the server.
+Only the server itself can write to a table of the system catalog, or to its other internal tables.
 > Use the statement that changes what the catalog describes: ALTER TABLE, GRANT, UPDATE STATISTICS.
 
 -232
-A value of SERIAL, once drawn, stays.
+The value of a SERIAL column cannot be changed.
 > Delete the row and insert it with another number, or declare the column INTEGER and use a sequence.
 
 -234
-The column is computed, so it takes no value; the target is a view, often.
+The column is computed, so it cannot be assigned a value. Often the target is a view.
 > Leave it out of the list of columns.
 
 -236 -505
-The numbers of columns and of values are not equal. Without a list of columns INSERT needs a value for each.
+The numbers of columns and of values differ. Without a list of columns, INSERT needs a value for each.
 > Write the list of columns, and count.
 
 -277
@@ -411,15 +410,15 @@ UPDATE or DELETE .. WHERE CURRENT OF must name the table that the cursor reads.
 > Name that table.
 
 -364
-The cursor was declared FOR UPDATE OF some columns, and this is none of them.
-> Add it to the list, or write FOR UPDATE without one.
+The cursor was declared FOR UPDATE OF a list of columns that does not include this one.
+> Add it to the list, or write FOR UPDATE without a list.
 
 -384
-The view joins, groups or computes, so the server cannot tell which rows to change.
-> Change the tables beneath, or give the view an INSTEAD OF trigger.
+The view joins, groups or computes, so the server cannot determine which rows to change.
+> Change the underlying tables, or give the view an INSTEAD OF trigger.
 
 -519
-The new value is not one that the column may take.
+The new value is not allowed for the column.
 > Compare it with the column's type and constraints.
 
 -681
@@ -427,7 +426,7 @@ INSERT names a column twice.
 > Name it once.
 
 -207
-SELECT .. INTO a table and FOR UPDATE exclude each other.
+SELECT .. INTO a table and FOR UPDATE are mutually exclusive.
 > Leave one of them out.
 
 -235 -361 -650
@@ -435,44 +434,43 @@ The column would be longer than its type allows: CHAR 32767, VARCHAR 255, LVARCH
 > Use a shorter one, or LVARCHAR, TEXT or CLOB.
 
 -651
-The second number of VARCHAR is the space to reserve; it cannot exceed the first.
+The second number of VARCHAR is the minimum reserved space; it cannot exceed the first.
 > Make it smaller, or leave it out.
 
 -269 -287
-The rows that are there have no value for the new column, and it takes no NULL or counts by itself.
+Existing rows would have no value for the new column, which is NOT NULL or SERIAL.
 > Add it without NOT NULL, fill it, then MODIFY it; or give it a DEFAULT.
 
 -286 -592
 The column is a primary key or NOT NULL, and its default is NULL.
-> Give another default, or none.
+> Use another default, or none.
 
 -591 -593 -594
-The column's type does not take this default.
-> Give one of the column's type, or none; SERIAL, BYTE and TEXT take none.
+The default is not valid for the column's type.
+> Use one of the column's type, or none; SERIAL, BYTE and TEXT allow none.
 
 -295 -296
-A foreign key can refer only to a table that is in the same database, and that its maker may refer to.
-> Make the tables in one database, and have REFERENCES granted.
+A foreign key can refer only to a table in the same database, on which its creator has the REFERENCES privilege.
+> Create the tables in one database, and ask the owner to GRANT REFERENCES.
 
 -297
-A foreign key needs a primary key or unique constraint on just the columns that it refers to; an index is not
-enough.
+A foreign key must refer to exactly the columns of a primary key or unique constraint; an index is not enough.
 > Add the constraint to the parent: ALTER TABLE .. ADD CONSTRAINT UNIQUE (..).
 
 -314 -705
-Another session uses it at the moment.
-> Try again when it is free, or wait with SET LOCK MODE TO WAIT.
+Another session is using it.
+> Try again later, or wait with SET LOCK MODE TO WAIT.
 
 -322
-The statement takes tables, and this is a view.
+The statement applies to tables, and this is a view.
 > Drop the view and create it again.
 
 -326 -550 -551 -517 -103
 An index or constraint has more columns, or longer ones, than the server's page can hold.
-> Take fewer or shorter columns, or put the table into a dbspace with larger pages.
+> Use fewer or shorter columns, or put the table into a dbspace with larger pages.
 
 -330
-The database is there already, has an impossible name, or its dbspace is not there; or another session uses it.
+The database already exists, its name is invalid, its dbspace does not exist, or another session is using it.
 > Look at the ISAM code; choose another name or dbspace.
 
 -130
@@ -480,15 +478,15 @@ The dbspace that the statement or the configuration names does not exist.
 > Check the name: SELECT name FROM sysmaster:sysdbspaces.
 
 -337 -508 -509 -510 -532 -548 -576 -323
-Temporary tables cannot have this: they belong to one session, and have no place in the system catalog.
+Temporary tables do not support this: they belong to one session, and are not in the system catalog.
 > Do it in CREATE TEMP TABLE, do without, or use an ordinary table.
 
 -356
-A foreign key and what it refers to must have the same types; SERIAL goes with INTEGER.
+A foreign key and the columns it refers to must have the same types; SERIAL matches INTEGER.
 > Change one of them.
 
 -357
-The view was made over a table that has been altered since.
+The view was created on a table that has been altered since.
 > Drop the view and create it again.
 
 -359
@@ -496,23 +494,23 @@ The database that is open cannot be dropped or renamed.
 > CLOSE DATABASE first, or do it from another one, sysmaster for example.
 
 -362
-A table has one column of SERIAL, and one of SERIAL8 or BIGSERIAL, at most.
+A table can have at most one SERIAL column, and one SERIAL8 or BIGSERIAL column.
 > Fill the other from a sequence.
 
 -366
-DECIMAL(p,s) has s digits out of p after the point.
+The scale s of DECIMAL(p,s) is larger than its precision p.
 > Make p at least s.
 
 -370
-A table has at least one column.
+A table must have at least one column.
 > Drop the table.
 
 -382 -383
-CREATE VIEW lists other names than its SELECT has columns, or none where one is an expression.
+CREATE VIEW lists more or fewer names than its SELECT has columns, or none although one is an expression.
 > Give one name for each column.
 
 -500
-Rows can lie in the order of one index only.
+Rows can be clustered by one index only.
 > ALTER INDEX .. TO NOT CLUSTER for the old one first.
 
 -531 -542
@@ -520,153 +518,153 @@ The list names the same column twice.
 > Name it once.
 
 -533
-An extent is at least four pages.
+An extent must be at least four pages.
 > Make it larger, or leave the clause out.
 
 -536
-A foreign key has another number of columns than the key that it refers to.
-> Name as many.
+A foreign key has a different number of columns than the key that it refers to.
+> Name the same number of columns.
 
 -546
 A view is stored as text, so it cannot have placeholders.
 > Write literals, or put the condition into the queries on the view.
 
 -559
-A synonym can stand for a table or view, not for another synonym.
+A synonym can refer to a table or view, not to another synonym.
 > Name the table itself.
 
 -577 -704
-The table has such a constraint on these columns already, or a primary key.
+The table already has a primary key, or such a constraint on these columns.
 > Use that one, or drop it first.
 
 -676 -677
-A check constraint sees one row of one table: no other tables, no subqueries, no routines that read.
+A check constraint can use only one row of one table: no other tables, no subqueries, no routines that read data.
 > Use a trigger.
 
 -741
-The table has a trigger for this event already, and the server takes one.
+The table already has a trigger for this event, and the server allows only one.
 > Put both actions into one trigger.
 
 -742
-A trigger on DELETE and a foreign key with ON DELETE CASCADE exclude each other on this server.
+On this server, a trigger on DELETE and a foreign key with ON DELETE CASCADE are mutually exclusive.
 > Keep one of them.
 
 -785
-ALTER TABLE would drop a column that decides in which fragment a row lies.
+ALTER TABLE would drop a column that the fragmentation expression uses.
 > Change the fragmentation first: ALTER FRAGMENT .. INIT.
 
 -886 -887
-A view, constraint or another user's privilege depends on it, and RESTRICT was asked for.
+A view, a constraint or another user's privilege depends on it, and RESTRICT was specified.
 > Drop those first, or write CASCADE.
 
 -893
-An object that this one needs is disabled.
-> Enable that first: SET CONSTRAINTS, INDEXES or TRIGGERS .. ENABLED.
+An object on which this one depends is disabled.
+> Enable that one first: SET CONSTRAINTS, INDEXES or TRIGGERS .. ENABLED.
 
 -948
 The index belongs to a constraint.
 > Rename the constraint instead.
 
 -972
-ALTER TABLE was understood, and could not be carried out.
-> Look at the ISAM code: a lock, no space, too long a transaction.
+ALTER TABLE is valid but could not be carried out.
+> Look at the ISAM code: a lock, no space, or a long transaction.
 
 -974
 SERIAL is always NOT NULL.
-> Make it INTEGER first.
+> Change the column to INTEGER first.
 
 -8302 -8304 -8305
 The numbers of a sequence contradict each other or exceed BIGINT.
-> Let MINVALUE, START and MAXVALUE stand in this order, with an INCREMENT that is not 0.
+> MINVALUE, START and MAXVALUE must be in ascending order, and INCREMENT must not be 0.
 
 -9604 -610 -9816
-Values of this type cannot be in an index.
-> Index a column beside it: a key, a hash, a piece of the text.
+Values of this type cannot be indexed.
+> Index another column: a key, a hash, or part of the text.
 
 -9630
 Columns, routines or casts use the type.
-> Drop those first; sysxtdtypes, syscolumns and sysprocedures name them.
+> Drop those first; sysxtdtypes, syscolumns and sysprocedures list them.
 
 -9820 -9814
-BLOB and CLOB are kept in an sbspace, and there is none of this name, or no default one.
-> Have the administrator make one with onspaces, and set SBSPACENAME; or name another in PUT .. IN.
+BLOB and CLOB are stored in an sbspace. The named one does not exist, or no default is configured.
+> Ask the administrator to create one with onspaces and set SBSPACENAME, or name another in PUT .. IN.
 
 -440 -589 -1801
-The transaction would change data on several servers, and one of them cannot take part in that.
-> Commit between them, or let one server only read.
+The transaction would change data on several servers, and one of them cannot take part.
+> Commit between them, or change data on one server only.
 
 -527
-The lock mode needs what the server's operating system does not have.
+The server's operating system does not support the lock mode.
 > Leave the lock mode as it is.
 
 -528 -132
 A row of the result or of the table is longer than the server can handle.
-> Select fewer columns, or make long text LVARCHAR, TEXT or CLOB.
+> Select fewer columns, or declare long text as LVARCHAR, TEXT or CLOB.
 
 -568 -569 -570 -571
-A statement reaches into a database with another kind of logging than the one that is open.
-> Open a database with the same kind of logging, or have the kind changed with ontape or ondblog.
+The statement accesses a database whose log mode differs from that of the open database.
+> Open a database with the same log mode, or ask for the mode to be changed with ontape or ondblog.
 
 -999
-The server knows the syntax and cannot do it. Of the embedded server of aioifx: it does not have this part of
+The server recognizes the syntax but cannot execute it. The aioifx embedded server does not support this part of
 Informix.
-> Write it differently. What the embedded server has stands in its reference.
+> Write it differently. For the embedded server, see its reference.
 
 -272 -273 -274 -275 -506 -541 -545 -977
 The user lacks this privilege on the table, or on one of the columns.
-> Have its owner or a DBA GRANT it to the user, to PUBLIC, or to a role and SET ROLE.
+> Ask its owner or a DBA to GRANT it to the user, to PUBLIC, or to a role, and SET ROLE.
 
 -298 -299
-The grant makes no sense to the server: the grant option for all, or a privilege for oneself.
+The grant is not allowed: the grant option for PUBLIC, or a privilege for oneself.
 > Name a user.
 
 -302 -580 -514 -764 -19803
 Only the owner, a user with the grant option, or a DBA may do this.
-> Let one of them do it.
+> Ask one of them to do it.
 
 -313 -320 -579 -9629
-Only the owner, or a DBA, may do this.
-> Let one of them do it.
+Only the owner or a DBA may do this.
+> Ask one of them to do it.
 
 -315
 The user lacks the INDEX privilege on the table.
-> Have it granted: GRANT INDEX ON .. TO ..
+> Ask its owner or a DBA to run GRANT INDEX ON .. TO ..
 
 -388
-To make permanent tables and indexes the user needs the RESOURCE privilege on the database.
-> Have a DBA say GRANT RESOURCE TO .., or use a temporary table.
+Creating permanent tables and indexes requires the RESOURCE privilege on the database.
+> Ask a DBA to run GRANT RESOURCE TO .., or use a temporary table.
 
 -389
-This needs the DBA privilege on the database.
-> Have a DBA do it, or say GRANT DBA TO ..
+This requires the DBA privilege on the database.
+> Ask a DBA to do it, or to run GRANT DBA TO ..
 
 -512
-The foreign key refers to columns that the user may not refer to.
-> Have it granted: GRANT REFERENCES ON .. TO ..
+The user lacks the REFERENCES privilege on the columns to which the foreign key refers.
+> Ask the table's owner or a DBA to run GRANT REFERENCES ON .. TO ..
 
 -706
-The user may not run the routine; in an ANSI database it must be granted first.
-> Have it granted: GRANT EXECUTE ON .. TO ..
+The user lacks the EXECUTE privilege on the routine; in an ANSI database it must be granted first.
+> Ask its owner or a DBA to run GRANT EXECUTE ON .. TO ..
 
 -9997
-The user may not use the type.
-> Have it granted: GRANT USAGE ON TYPE .. TO ..
+The user lacks the USAGE privilege on the type.
+> Ask its owner or a DBA to run GRANT USAGE ON TYPE .. TO ..
 
 -19805
 SET ROLE names a role that the user does not have.
-> Have it granted: GRANT role TO user.
+> Ask a DBA to run GRANT role TO user.
 
 -387
-The server knows the user, who has no CONNECT privilege on the database.
-> Have a DBA say GRANT CONNECT TO ..
+The server knows the user, but the user lacks the CONNECT privilege on the database.
+> Ask a DBA to run GRANT CONNECT TO ..
 
 -950 -951 -952
-The server's operating system, or its own list of users, does not know this user with this password. Recent releases
-do not tell which of the two is wrong.
-> Check both, for blanks at their ends, too. An expired or locked account gives the same error.
+The server's operating system, or its own list of users, rejected the user or the password. Recent releases do not say
+which of the two is wrong.
+> Check both, including leading and trailing blanks. An expired or locked account gives the same error.
 
 -956
-Without a password the server must trust the client's host, and it does not.
+No password was given, and the server does not trust the client's host.
 > Give user and password. Trust is configured on the server's host: REMOTE_SERVER_CFG, hosts.equiv.
 
 -960
@@ -674,82 +672,82 @@ The server's setting SECURITY_LOCALCONNECTION does not admit this local user.
 > Log in as the user that runs the program, or from another host.
 
 -25590
-The network layer at the server could not establish who the client is.
-> See the server's message log, and which service the listener's line in sqlhosts asks for.
+The network layer of the server could not authenticate the client.
+> See the server's message log, and the service that the listener's line in sqlhosts specifies.
 
 -761 -25596
 The option server (INFORMIXSERVER) must be the DBSERVERNAME or one of the DBSERVERALIASES of the server at this
 address.
-> Give the right name; the login reply carries it, and aioifx shows it. onstat -g cfg DBSERVERNAME tells it, too.
+> Use the right name; the login reply contains it, and aioifx shows it. So does onstat -g cfg DBSERVERNAME.
 
 -905 -931
 The service name of the server has no port in the list of services of the machine that looks it up.
-> Give the port's number, or add the name to /etc/services there.
+> Use the port number, or add the name to /etc/services there.
 
 -906 -908 -930 -932 -907 -25588 -25599
-No connection to the server came about: wrong host or port, the server is down, a firewall is between; or the server
-itself could not reach another one that the statement names.
+The connection could not be opened: wrong host or port, server down, a firewall in between. Or the server itself could
+not reach another server that the statement names.
 > Try the port with another program; see onstat - on the server's host, and its message log.
 
 -954
-The server's host does not know the client's.
-> Have the client's address entered in DNS or in the list of hosts there.
+The server's host does not recognize the client's host.
+> Ask for the client's address to be added to DNS or to the server's list of hosts.
 
 -1809 -27002 -27010
-The server runs, and takes no sessions of ordinary users at the moment.
-> Wait; its administrator ends quiescent or administration mode with onmode -m.
+The server is running but does not currently accept sessions of ordinary users.
+> Wait; an administrator ends quiescent or administration mode with onmode -m.
 
 -25571
 The server cannot create a user thread: it has as many sessions as LIMITNUMSESSIONS allows, or lacks memory.
 > Close unused connections, or make pools smaller; onstat -g ses shows which users hold them.
 
 -27001
-The connection ended while the login was under way. A server that is starting, full, or behind a proxy does that.
-> Try again; look at the limits on sessions, and whether the port speaks SQLI, not DRDA or TLS.
+The connection ended during the login. Typical causes: the server is starting, it is full, or a proxy closed it.
+> Try again; check the limits on sessions, and whether the port speaks SQLI, not DRDA or TLS.
 
 -27009
 The group's servers are all down or secondary.
-> See which is primary: onstat -g dri; name a server of the group, or correct sqlhosts.
+> Find the primary with onstat -g dri; name a server of the group, or correct sqlhosts.
 
 -329
-The database does not exist on this server, or the user may not see it.
+The database does not exist on this server, or the user lacks permission to see it.
 > Check the name: SELECT name FROM sysmaster:sysdatabases.
 
 -349
 The session has no open database: none was named at login, or it was closed.
-> Name one in the options, or send DATABASE name first.
+> Name one in the options, or run DATABASE name first.
 
 -358 -917
-The statement opens or makes a database while another is open.
+The statement opens or creates a database while another is open.
 > CLOSE DATABASE first.
 
 -377
-DATABASE and CLOSE DATABASE end what the transaction works on.
+DATABASE and CLOSE DATABASE are not allowed while a transaction is open.
 > COMMIT or ROLLBACK first.
 
 -407 -408 -929
-The two ends of the connection do not understand each other: a proxy, another protocol on this port, or a defect.
+Client and server do not understand each other: a proxy, another protocol on this port, or a defect.
 > Check that the port is for SQLI (onsoctcp), not DRDA; then report it with a trace.
 
 -410 -258 -260 -285
-A message named a statement or cursor that the server does not have, or used it in the wrong way. That is a defect
-of the client.
-> Report it, with the statements that went before.
+A message named a statement or cursor that the server does not have, or used it incorrectly. This is a defect of the
+client.
+> Report it, with the statements that were run before it.
 
 -425 -702
-Another session has opened the database exclusively, or uses it while exclusive access is asked for.
-> Try again later; onstat -g ses shows who it is.
+Another session has opened the database exclusively, or is using it while exclusive access is requested.
+> Try again later; onstat -g ses lists the sessions.
 
 -439
-A request came while the server was still at work for the same session. That is a defect of the client.
-> Report it, with the statements that went before.
+A request arrived while the server was still executing another for the same session. This is a defect of the client.
+> Report it, with the statements that were run before it.
 
 -457 -459
-The server crashed or was shut down, and the session with it. What was not committed is rolled back.
-> Open a new connection when the server is up. Whether a COMMIT under way came through, only the data tells.
+The server crashed or was shut down, which ended the session. Uncommitted changes are rolled back.
+> Open a new connection when the server is up. After a COMMIT, query the data to find out whether it succeeded.
 
 -759
-The session was opened with a database in its login, and stays with it.
+The session was opened with a database in its login, and cannot change it.
 > Open a new connection for the other database.
 
 -911 -914
@@ -757,57 +755,56 @@ A pipe on the server's host broke.
 > Open a new connection; see the server's message log.
 
 -912 -913 -955 -11020 -25580 -25582 -25583 -25586 -25587
-The network connection broke: a restart, an idle time-out of a firewall, a cable. What was not committed is rolled
-back.
-> Open a new connection; keep idle ones alive. Whether a COMMIT under way came through, only the data tells.
+The network connection broke: a restart, an idle timeout of a firewall, a cable. Uncommitted changes are rolled back.
+> Open a new connection; use keepalive. After a COMMIT, query the data to find out whether it succeeded.
 
 -934 -936
-The server works with another one for this statement, and lost it.
+The server lost its connection to another server that the statement uses.
 > Roll back and try again when the other server is up.
 
 -1800 -715
-The statement does not fit the state of the transaction, as the server sees it.
+The state of the transaction does not allow the statement.
 > ROLLBACK, and begin again.
 
 -1802 -1803 -1805 -1806 -1807
-These are about named connections of embedded SQL; a routine or gateway at the server passed one on.
-> Look into what the statement calls.
+These concern named connections of embedded SQL; a routine or gateway on the server passed the error on.
+> Check what the statement calls.
 
 -23101 -23109
-The server has no files for the locale that the client asked for.
-> Correct client_locale and db_locale, en_US.utf8 for example; glfiles on the server's host lists what it has.
+The server has no files for the locale that the client requested.
+> Correct client_locale and db_locale, en_US.utf8 for example; glfiles on the server's host lists those available.
 
 -23103
-A character does not exist in the other code set: text that was stored under a wrong locale, or does not fit the
-database.
-> Correct the locales, or the data. In a database with an 8-bit code set most of Unicode has no place.
+A character does not exist in the other code set: the text was stored under a wrong locale, or the database cannot
+represent it.
+> Correct the locales, or the data. A database with an 8-bit code set cannot store most of Unicode.
 
 -23104 -23105 -23115
 The server has no table to convert between the client's code set and the database's.
 > Set client_locale to the database's locale, or to another with utf8.
 
 -23195 -23196 -23197
-The database was made with another locale than db_locale says.
-> SELECT dbs_collate FROM sysmaster:sysdbslocale tells the right one. Give it as db_locale.
+The database was created with a locale other than db_locale.
+> Find it with SELECT dbs_collate FROM sysmaster:sysdbslocale, and give it as db_locale.
 
 -213 -157
-The statement was interrupted: by a time-out, a cancelled task or an administrator.
-> Run it again if it was not meant so. An open transaction is still open.
+The statement was interrupted: by a timeout, a cancelled task or an administrator.
+> Run it again if this was unintended. An open transaction is still open.
 
 -220 -248
-A savepoint could not be handled; it needs a transaction, and a server that knows savepoints.
+The savepoint operation failed; it needs a transaction, and a server that supports savepoints.
 > Look at the ISAM code; set savepoints inside a transaction only.
 
 -237
-BEGIN WORK failed: the log is not to be written, or a transaction is open.
+BEGIN WORK failed: the log cannot be written, or a transaction is open.
 > Look at the ISAM code, and at the server's message log.
 
 -238
-COMMIT failed. Whether the work is done, only the data tells.
-> Read before you run the transaction again. The ISAM code says what went wrong.
+COMMIT failed, and its outcome is unknown.
+> Query the data to find out whether the COMMIT succeeded before you run it again. The ISAM code has the reason.
 
 -942
-COMMIT found a deferred constraint that does not hold, or could not write; all of it is rolled back.
+COMMIT found a violated deferred constraint, or could not write; the whole transaction is rolled back.
 > Correct the data, and run the transaction again.
 
 -241
@@ -816,91 +813,91 @@ ROLLBACK failed, which leaves the transaction in an unknown state.
 
 -233 -378 -107
 Another transaction has changed or read the row and holds a lock on it, and this session does not wait.
-> Run the transaction again; or have the session wait for locks: SET LOCK MODE TO WAIT 10.
+> Run the transaction again, or let the session wait for locks: SET LOCK MODE TO WAIT 10.
 
 -289 -113 -347
-Another session has locked the table, or works in it while it is to be locked.
-> Run the transaction again; or have the session wait for locks: SET LOCK MODE TO WAIT 10.
+Another session has locked the table, or is using the table that this session wants to lock.
+> Run the transaction again, or let the session wait for locks: SET LOCK MODE TO WAIT 10.
 
 -144
-Another transaction has inserted, changed or deleted the same key, or one beside it, and is not done.
-> Run the transaction again; or have the session wait for locks: SET LOCK MODE TO WAIT 10.
+An open transaction has inserted, changed or deleted the same key, or an adjacent one.
+> Run the transaction again, or let the session wait for locks: SET LOCK MODE TO WAIT 10.
 
 -154
 The lock was not free within the time of SET LOCK MODE TO WAIT, or of DEADLOCK_TIMEOUT among several servers.
 > Run the transaction again, or wait longer. onstat -k and onstat -u show who holds it; short transactions help.
 
 -143
-Two transactions hold what the other one needs; the server picked this one to fail.
-> Roll back and run it again from its beginning. Taking locks in one order everywhere avoids it.
+Two transactions wait for locks that the other holds; the server made this one fail.
+> Roll back and run the whole transaction again. To avoid deadlocks, always take locks in the same order.
 
 -106
-A definition is to be changed, and other sessions have the table open, readers with dirty reads among them.
+The definition of a table cannot be changed while other sessions have it open, including dirty readers.
 > Try again when they are done, set IFX_DIRTY_WAIT, or SET ENVIRONMENT FORCE_DDL_EXEC.
 
 -240 -243 -244 -245 -246 -250 -263 -348
-The server knows which row it wants, and cannot have it. A lock of another session is the usual reason.
+The server located the row but could not access it. Usually another session has locked it.
 > Look at the ISAM code; explain both numbers together.
 
 -242 -215
-The table is in the catalog, and its storage cannot be opened: a lock, too many open files, damage.
+The table is in the catalog, but its storage cannot be opened: a lock, too many open files, or damage.
 > Look at the ISAM code; explain both numbers together.
 
 -255
-COMMIT, ROLLBACK or a cursor for update came outside a transaction; it has ended already, perhaps.
+COMMIT, ROLLBACK or a cursor for update was used outside a transaction, which may have ended already.
 > BEGIN WORK first: async with conn.transaction().
 
 -256 -582 -122 -128
-The database was made without a log, so there are no transactions.
-> Do without; or have a log added: ondblog or ontape -s -U on the server's host.
+The database was created without a log, so there are no transactions.
+> Do without; or ask for logging to be turned on: ondblog or ontape -s -U on the server's host.
 
 -265 -398
 In a database with a log, this cursor needs a transaction.
 > BEGIN WORK first: async with conn.transaction().
 
 -278
-The savepoint is gone, was never set, or lies before a statement that cannot be undone.
+The savepoint does not exist or was released, or a statement after it cannot be undone.
 > Roll back the whole transaction.
 
 -288
-UNLOCK TABLE came for a table that this session has not locked.
-> Leave it out; the end of a transaction unlocks anyhow.
+UNLOCK TABLE names a table that this session has not locked.
+> Leave it out; the end of a transaction unlocks tables anyway.
 
 -291
-ALTER TABLE .. LOCK MODE needs the table for itself.
+ALTER TABLE .. LOCK MODE requires exclusive access to the table.
 > Look at the ISAM code; try again when no other session uses the table.
 
 -327
-In a database with a log, tables are unlocked by the end of the transaction.
+In a database with a log, the end of the transaction unlocks tables.
 > COMMIT or ROLLBACK instead.
 
 -458 -12204
-One transaction filled a large part of the logical log (LTXHWM), and the server rolled it back.
-> Make smaller transactions: commit every some thousand rows. Running it again as it is gives the same error.
+The transaction filled a large part of the logical log (LTXHWM), and the server rolled it back.
+> Use smaller transactions: commit every few thousand rows. Running it again unchanged gives the same error.
 
 -503 -134
-The server's table of locks is full, or this session holds more than it may.
+The server's lock table is full, or this session holds more locks than allowed.
 > Lock whole tables for large changes, commit more often, use a page lock mode, or raise LOCKS.
 
 -504
 Only tables can be locked.
-> Lock the tables beneath the view.
+> Lock the tables on which the view is defined.
 
 -521
-A definition changes the system catalog, and another session's definition is not committed yet.
-> Try again when it is done.
+The statement changes the system catalog, and another session has an uncommitted change to it.
+> Try again when that session has committed.
 
 -524
-In a database with a log, LOCK TABLE lives as long as a transaction.
+In a database with a log, LOCK TABLE needs a transaction and lasts until the transaction ends.
 > BEGIN WORK first.
 
 -535
-BEGIN WORK came twice. In an ANSI database a transaction is always open.
+BEGIN WORK was run inside a transaction. In an ANSI database a transaction is always open.
 > Use a savepoint, or leave BEGIN WORK out.
 
 -572
-SET LOCK MODE TO WAIT takes a number of seconds, and not any number.
-> Give fewer, or none at all to wait without end.
+SET LOCK MODE TO WAIT accepts a limited number of seconds.
+> Give fewer seconds, or none to wait indefinitely.
 
 -573
 An ANSI database always has an unbuffered log.
@@ -908,67 +905,66 @@ An ANSI database always has an unbuffered log.
 
 -698 -699 -716
 A transaction over several servers did not end in the same way on all of them.
-> Compare the data of the servers that the message names; the administrator's guide has a chapter on it.
+> Compare the data of the servers that the message names; see the chapter in the administrator's guide.
 
 -700 -701
-A transaction manager leads the transaction, so BEGIN, COMMIT, ROLLBACK and changes of the database are its own.
-> End the transaction by way of the manager.
+A transaction manager controls the transaction. BEGIN, COMMIT, ROLLBACK and DATABASE are reserved for it.
+> End the transaction through the manager.
 
 -710
-The table was altered, dropped or renamed since the statement was prepared.
+The table was altered, dropped or renamed after the statement was prepared.
 > Run it again: aioifx prepares it again.
 
 -768 -874 -392 -9600 -172 -102 -101
-The server met a state that it does not expect: a defect of the server, or damage.
+The server is in an unexpected state: a defect of the server, or damage.
 > See its message log and assertion-failure files, and report it to its vendor.
 
 -959
-The server met an internal error and rolled the transaction back.
-> See its message log; running it again may work or not.
+The server had an internal error and rolled the transaction back.
+> See its message log; running it again may or may not work.
 
 -875 -876 -877
-SET TRANSACTION comes once, before the first statement of a transaction, and READ ONLY does not go with dirty reads
-for writing.
+SET TRANSACTION is allowed once, before the first statement of a transaction. Dirty reads require READ ONLY.
 > Set it first, once; SET ISOLATION may be set at any time.
 
 -878
 The transaction was begun as read-only.
-> Begin one that may write.
+> Begin a read-write transaction.
 
 -208 -406 -1211 -116
-The server, or the session's share of it, has no memory left.
-> Close what is open: statements, cursors, idle sessions. The administrator raises SHMTOTAL or SHMVIRTSIZE.
+The server is out of memory, or the session has reached its limit.
+> Close what is open: statements, cursors, idle sessions. An administrator can raise SHMTOTAL or SHMVIRTSIZE.
 
 -257
 The session has more prepared statements and cursors than the server allows.
-> Close those that are done with.
+> Close those that are no longer needed.
 
 -259 -400 -413 -422 -262
-The cursor was never opened or is closed. COMMIT and ROLLBACK close all that are not WITH HOLD.
+The cursor was never opened or is closed. COMMIT and ROLLBACK close all cursors that are not WITH HOLD.
 > Read to the end before the transaction ends, or open it with hold.
 
 -267 -404
-The cursor is gone: closed by the end of a transaction, or released.
+The cursor is closed, by the end of a transaction for example, or was released.
 > Read to the end before the transaction ends, or open it with hold.
 
 -266 -112
-WHERE CURRENT OF needs a row that was just fetched, and the last fetch found none, or the row is gone.
+WHERE CURRENT OF needs a row that was just fetched. The last fetch found none, or the row was deleted.
 > Fetch first; at the end there is no current row.
 
 -276 -507 -598
 No open cursor has this name in the session.
-> Check the name, and that the cursor is open still.
+> Check the name, and that the cursor is still open.
 
 -290
 WHERE CURRENT OF needs a cursor that was declared FOR UPDATE.
 > Add FOR UPDATE to its SELECT, or use the primary key.
 
 -363
-A cursor is for statements that give rows, and this one gives none.
+A cursor requires a statement that returns rows, and this one does not.
 > Execute it.
 
 -365 -526
-Rows for update come from one table, without UNION, GROUP BY or ORDER BY, and not by a scroll cursor.
+A cursor for update must read one table, without UNION, GROUP BY or ORDER BY, and cannot be a scroll cursor.
 > Simplify the SELECT, or update by the primary key.
 
 -481
@@ -976,43 +972,43 @@ The statement's name is unknown in the session: never prepared, or freed.
 > Prepare it again.
 
 -482
-The cursor can only read the next row.
+The cursor can only fetch the next row.
 > Open it as a scroll cursor.
 
 -538 -586
-A cursor of this name is declared or open already.
+A cursor of this name is already declared or open.
 > Close it first, or use another name.
 
 -611 -9605
 A scroll cursor keeps rows in a temporary table, which cannot hold such values.
-> Read them by an ordinary cursor, or by key.
+> Read them with an ordinary cursor, or by key.
 
 -765
-The statement was declared as a cursor, so it is opened, not executed.
+The statement was declared as a cursor, so it must be opened, not executed.
 > Open it, or prepare it again.
 
 -890 -938
-An insert cursor takes INSERT INTO .. VALUES with placeholders and literals only.
+An insert cursor accepts only INSERT INTO .. VALUES with placeholders and literals.
 > Execute other statements one by one.
 
 -385 -1214 -1215 -1284 -1222 -1223 -1200
-The value is larger than its type holds.
-> Use a larger type, or correct the value. One value of each integer type is NULL, so the range begins one later.
+The value is outside the range of its type.
+> Use a larger type, or correct the value. The smallest value of each integer type means NULL and cannot be used.
 
 -1201 -1226
 The number has more digits, or a larger exponent, than DECIMAL(p,s) holds.
 > Round it first, or declare the column with more digits.
 
 -415 -1260 -1208
-A value came in a type that does not convert to the one that is needed.
+The value has a type that does not convert to the required one.
 > Send another type, or cast: ?::INTEGER.
 
 -600 -602 -603 -604 -605 -618
-A BYTE or TEXT value lies in pages of its own, and these could not be handled.
+A BYTE or TEXT value is stored in separate pages, and the server could not access them.
 > Look at the ISAM code; explain both numbers together.
 
 -608 -609 -619 -617
-BYTE and TEXT are values of their own kind: they take parameters of that kind, not literals or each other.
+BYTE and TEXT require parameters of the same type: not literals, and not the other of the two.
 > Send bytes for BYTE and str for TEXT.
 
 -606 -162
@@ -1020,12 +1016,12 @@ The blobspace that a column names does not exist.
 > Check the name, or write IN TABLE.
 
 -607 -612 -613 -614 -615 -616
-BYTE and TEXT can be stored and read, not compared, sorted or grouped.
-> Keep what is compared in a column beside it, or use LVARCHAR.
+BYTE and TEXT can be stored and read, but not compared, sorted or grouped.
+> Keep the values to compare in another column, or use LVARCHAR.
 
 -881
-Concatenating or padding made a text that is longer than the type of the result.
-> Cut the parts first, or cast them to LVARCHAR.
+The result of a concatenation or padding is longer than its type allows.
+> Shorten the parts first, or cast them to LVARCHAR.
 
 -1202
 The divisor is zero.
@@ -1040,184 +1036,183 @@ The text is not a date in the order that DBDATE, GL_DATE or the locale says.
 > Send a datetime.date as a parameter: no format is involved then.
 
 -1207 -1279
-The value is longer than the place for it. Databases that are not ANSI cut text without a word instead, often.
-> Make the column longer, or cut the value.
+The value is longer than the column or variable. Databases that are not ANSI often truncate text silently instead.
+> Make the column longer, or shorten the value.
 
 -1213 -1216 -1224
-The text holds something that is not part of a number: a letter, a blank in the middle, a comma for the point.
+The text contains something that is not part of a number: a letter, a blank inside it, a comma as decimal point.
 > Correct it, or send a number as a parameter.
 
 -1217 -1275 -1276 -1277 -1278
-TO_CHAR, TO_DATE or a format variable has a pattern that is wrong, or that does not fit the text.
+TO_CHAR, TO_DATE or a format variable has a pattern that is invalid, or that does not match the text.
 > Compare the pattern with the text, letter by letter.
 
 -1233 -1263
-A field of a time is out of its range: hour 24, minute 60, the 31st of a short month.
+A field of a time or date is out of range: hour 24, minute 60, the 31st of a short month.
 > Correct it, or send datetime values as parameters.
 
 -1234
-The function takes DATETIME, and got something else.
-> Cast it: ::DATETIME YEAR TO SECOND.
+The function accepts only DATETIME.
+> Cast the argument: ::DATETIME YEAR TO SECOND.
 
 -1261 -1262 -1264 -1270 -1271
-The text is not a DATETIME or INTERVAL as its qualifier says: 2025-01-31 12:00:00 for YEAR TO SECOND.
+The text does not match the qualifier of the DATETIME or INTERVAL: 2025-01-31 12:00:00 for YEAR TO SECOND.
 > Correct it, or send datetime and timedelta values as parameters.
 
 -1265 -1267
-The result has more digits than the first field holds, or lies before year 1, after year 9999, or on no such day.
-> Declare more digits: INTERVAL DAY(9) TO SECOND. A month added to the 31st needs ADD_MONTHS.
+The result has more digits than the first field holds, is outside years 1 to 9999, or is not an existing day.
+> Declare more digits: INTERVAL DAY(9) TO SECOND. Use ADD_MONTHS to add a month to the 31st.
 
 -1266
 DATETIME and INTERVAL must have fields in common; years and months do not mix with days and smaller ones.
-> EXTEND the DATETIME to the fields that are needed, or use another INTERVAL.
+> EXTEND the DATETIME to the required fields, or use another INTERVAL.
 
 -1268
-The qualifier's fields are in the wrong order, or more digits are asked for than a field has.
+The qualifier's fields are in the wrong order, or a field has too many digits.
 > Write the larger field first, and at most 9 digits for the first, 5 for FRACTION.
 
 -8313 -8314
-The sequence has given its last value and was made with NOCYCLE.
+The sequence has reached its last value and was created with NOCYCLE.
 > ALTER SEQUENCE with a larger MAXVALUE, or with CYCLE.
 
 -8315
-CURRVAL repeats what NEXTVAL gave in this session, and that was not asked yet.
-> Ask NEXTVAL first.
+CURRVAL repeats the last NEXTVAL of this session, and NEXTVAL was not called yet.
+> Call NEXTVAL first.
 
 -9636
-The value has more bytes than its opaque type takes.
+The value has more bytes than its opaque type allows.
 > Make it shorter, or the type longer.
 
 -9648
-BOOLEAN takes 't' and 'f'.
+BOOLEAN accepts only 't' and 'f'.
 > Send True or False as a parameter.
 
 -9810 -9811 -9822 -12037 -12048 -12051 -12052 -12097
-A large object could not be handled: it was deleted, its handle is not open or is open for something else.
-> Look at the ISAM code. Handles live as long as the transaction that opened them.
+The large object operation failed: the object was deleted, or its handle is not open or has the wrong open mode.
+> Look at the ISAM code. Handles are valid until the transaction that opened them ends.
 
 -12092
-The sbspace that keeps the large object is off line.
-> Its administrator brings it back: onstat -d, onspaces -s.
+The sbspace that stores the large object is offline.
+> Ask an administrator to bring it online: onstat -d, onspaces -s.
 
 -647
-The argument lies outside what the function is defined for: the root or logarithm of a negative number.
-> Exclude such values in WHERE, or by CASE.
+The argument is outside the function's domain: for example the root or logarithm of a negative number.
+> Exclude such values in WHERE, or with CASE.
 
 -655 -656 -661 -684 -685
-A routine returns another number of values than it declares, or than its caller has variables for.
+A routine returns a different number of values than it declares, or than its caller has variables for.
 > Compare RETURNING, RETURN and INTO.
 
 -686
-A function stands where one value is needed, and returns several rows.
+A function returns several rows where a single value is required.
 > Call it with EXECUTE FUNCTION, or in FROM TABLE(FUNCTION ..).
 
 -657 -675 -744
-A routine or trigger has a statement that may not be in one.
+A routine or trigger contains a statement that is not allowed there.
 > Send it from the program.
 
 -659
-A SELECT in a routine must put its row somewhere.
+A SELECT in a routine must store its row.
 > Write SELECT .. INTO variables, FOREACH, or INTO TEMP.
 
 -667 -669 -671
-A name in a routine is not declared, or is given twice.
+A name in a routine is not declared, or is declared twice.
 > Declare each variable once, in the block where it is used.
 
 -668
-SYSTEM started a command that does not exist or ended with an error.
+SYSTEM ran a command that does not exist or that failed.
 > Try it on the server's host, as the user of the session.
 
 -694 -695
-The call of a routine has arguments that it does not declare.
-> Compare the call with CREATE PROCEDURE; names of arguments must be those of its parameters.
+A routine was called with arguments that it does not declare.
+> Compare the call with CREATE PROCEDURE; argument names must match the names of its parameters.
 
 -696
 A routine uses a variable before it has a value.
-> Give it one: LET, DEFAULT, or a SELECT .. INTO that finds a row.
+> Assign one: LET, DEFAULT, or a SELECT .. INTO that finds a row.
 
 -697
-A FOR loop of a routine would never come to its end.
-> Give a STEP that is not 0.
+A FOR loop of a routine would never end.
+> Use a STEP other than 0.
 
 -721 -9793 -9794
 The routine's code is out of date or its library cannot be loaded.
-> Create it again; for external routines check the path of the library, and its rights.
+> Create it again; for external routines check the path of the library, and its permissions.
 
 -745 -9791
-An action of a trigger, or code of an external routine, failed.
-> See the ISAM code, and try what it does by hand.
+A trigger action, or the code of an external routine, failed.
+> Look at the ISAM code, and run its statements by hand.
 
 -746 -937
-The routine or its code raised this on purpose; the message is its own.
-> Read the message; the routine's source says when it comes.
+The routine raised this error on purpose, with its own message.
+> Read the message; the routine's source shows when it is raised.
 
 -747
-A trigger changes or reads the table whose change set it off.
+A trigger changes or reads the table whose change fired it.
 > Use a FOR EACH ROW action on OLD and NEW, or a second table.
 
 -748
-Triggers set off triggers, more than 61 deep: in a circle, most likely.
-> Break the circle.
+Triggers fired each other more than 61 levels deep, most likely in a cycle.
+> Break the cycle.
 
 -209
-The database was made by another release or product.
-> Have it converted, or open it with the server that made it.
+The database was created by another release or product.
+> Ask for it to be converted, or open it with the server that created it.
 
 -211 -252 -311 -312
-The system catalog cannot be read or written. The usual reason is a definition by another session that is not
-committed.
-> Look at the ISAM code: with a lock, try again; else see the server's message log.
+The system catalog cannot be read or written. Usually another session has an uncommitted change to it.
+> Look at the ISAM code: for a lock, try again; otherwise see the server's message log.
 
 -212 -216 -261 -214 -281 -502 -626 -682 -690
-A definition or a constraint was understood, and its storage could not be handled: a lock, no space, damage.
+The statement is valid, but the storage operation failed: a lock, no space, or damage.
 > Look at the ISAM code; explain both numbers together.
 
 -229 -230 -264 -270 -564 -565 -566 -567
-The server sorts and joins by way of temporary files, and could not.
-> See DBSPACETEMP and the space that is left there: onstat -d.
+The server could not use the temporary files that it needs for sorting and joining.
+> Check DBSPACETEMP and the space that is left there: onstat -d.
 
 -397 -520 -105 -119 -155
 Storage of the server is damaged.
-> Stop writing; have its administrator run oncheck and see the message log.
+> Stop writing; ask an administrator to run oncheck and to read the message log.
 
 -722 -762
-The statement, or the routines that call each other, are nested deeper than the server's stack.
-> Make it flatter: IN or a temporary table for thousands of ORs; the administrator may raise STACKSIZE.
+The statement, or the routines that call each other, are nested deeper than the server's stack allows.
+> Reduce the nesting: replace thousands of ORs by IN or a temporary table. An administrator can raise STACKSIZE.
 
 -927
-A statement may name only so many other servers.
+A statement can refer only to a limited number of other servers.
 > Split the statement.
 
 -26040
-The server could not start what it needs for encryption.
+The server could not initialize encryption.
 > See its message log.
 
 -104
-The server, or the session, has more files and tables open than it may.
+The server, or the session, has more files and tables open than allowed.
 > Close what is open: cursors, statements, sessions.
 
 -109 -110 -114 -126 -127
-A reason from the storage layer that the SQLCODE before it puts into words.
+The SQLCODE before this one explains this reason from the storage layer.
 > Explain the SQLCODE.
 
 -115 -118 -120 -121 -123 -149
-A file or piece of memory that the server itself needs is not there.
-> See its message log; its administrator must look into it.
+A file or memory segment that the server itself needs is missing.
+> Ask an administrator to look into it; see the server's message log.
 
 -124
 The storage layer was asked to end a transaction that has not begun.
 > BEGIN WORK first.
 
 -129 -190
-The server has as many users or transactions as it can have.
+The server has reached its maximum number of users or transactions.
 > Close idle sessions; a smaller pool helps.
 
 -131 -199 -166 -179 -12031
 The dbspace, blobspace or sbspace is full.
-> Its administrator adds a chunk: onstat -d shows what is left.
+> Ask an administrator to add a chunk: onstat -d shows the free space.
 
 -135 -171
-The table was dropped or rebuilt while the statement was on its way to it.
+The table was dropped or rebuilt while the statement was being executed.
 > Run it again.
 
 -136
@@ -1225,38 +1220,38 @@ The table's page has no room for another extent, though the dbspace may have.
 > Rebuild the table with larger extents, or defragment it.
 
 -140 -7352
-The session is with a secondary server, and those only read, or write some things only.
+The session is on a secondary server, which is read-only or accepts only some writes.
 > Connect to the primary.
 
 -158 -196
-The place takes no such operation: sysmaster's tables only read, temporary dbspaces keep nothing.
+The operation is not allowed here: sysmaster's tables are read-only, and temporary dbspaces keep no data.
 > Use an ordinary table in an ordinary dbspace.
 
 -168
-An archive is being made, and blobspace pages are not given out meanwhile.
+An archive is in progress, during which no blobspace pages are allocated.
 > Try again when it is done.
 
 -178 -186
-An administrator's change is under way on the database or the table.
+An administrator's change to the database or the table is in progress.
 > Try again when it is done.
 
 -187
-An external routine failed beneath the statement.
+An external routine that the statement calls failed.
 > See its own message, and the server's message log.
 
 -197
 A table that was loaded without logging is read-only until it has been archived.
-> Have a level-0 archive made.
+> Ask an administrator for a level-0 archive.
 
 -198
-Alterations in place have piled up on pages that were not rewritten since.
+Too many in-place alterations are pending on pages that have not been rewritten since.
 > Rewrite the rows: UPDATE a column to itself, then alter again.
 
 -7350
-Another session changed the row on the primary server since this one read it on a secondary.
-> Read it again, and decide again.
+Another session changed the row on the primary server after this one read it on a secondary.
+> Read the row again before you change it.
 
 -7351
-The secondary server cannot pass a write on.
+The secondary server cannot forward a write.
 > Connect to the primary.
 """

@@ -156,7 +156,7 @@ class _Load:
         """Load every batch."""
         upcoming: Batch | Exception | None = await self._batches.next()
         if upcoming is not None:
-            await self._statement.admit()
+            await self._statement.check_may_run()
             self._nested = self._session.transactions.is_open
         async with self._load_scope(bool(upcoming)):
             while isinstance(upcoming, Batch):

@@ -230,7 +230,7 @@ async def executemany_statement(
     Args:     batch: the rows, and whether errors are collected.
     """
     session, (rows, collect) = statement.session, batch
-    await statement.admit()
+    await statement.check_may_run()
     if not session.database.is_logged or session.transactions.is_open:
         return _summary(statement, *await execute_many(statement, rows, collect=collect))
     async with implicit_transaction(session):

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.client.config.options import MIN_FETCH_SIZE
 from aioifx.client.execution.statement import REPLY_SLACK, Statement
+from aioifx.client.execution.statement_requests import statement_request
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.failures import raise_for
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import Row, Value
 from aioifx.wire import requests
-from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
 
 _MOST_ROWS: Final = 0x7FFF_FFFF
@@ -140,13 +140,13 @@ async def open_scroll_cursor(statement: Statement, params: Sequence[Value], *, h
     """
     statement.row_reader()
     statement.check_usable()
-    outbox = Outbox()
-    statement.put_cursor(outbox)
+    outbox = statement_request(statement.statement_id)
+    requests.put_curname(outbox, statement.name_cursor())
     statement.encoder.put(outbox, params)
     requests.put_scroll(outbox)
     if hold:
         requests.put_hold(outbox)
-    await statement.admit()
+    await statement.check_may_run()
     requests.put_open(outbox)
     statement.state = ON_OPEN[statement.state]
     raise_for(await statement.session.exchange(outbox, interruptible=True), statement.sql)
@@ -162,7 +162,8 @@ async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fe
               last(), and informix-driver, which takes the last of several rows for the one of that number (12.10, 14.10
               and 15)
     """
-    session, outbox = statement.session, statement.new_request()
+    statement.check_usable()
+    session, outbox = statement.session, statement_request(statement.statement_id)
     if statement.ret_types:
         requests.put_ret_type(outbox, session.capabilities, statement.ret_types)
     size = max(MIN_FETCH_SIZE, statement.row_size)

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from struct import pack
 from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.config.checks import row_maker
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate, stored_count
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.execution.row_plan import RowPlan, row_reader
+from aioifx.client.execution.statement_requests import (
+    EXECUTE_EOT,
+    execute_template,
+    fetch_request,
+    open_template,
+    statement_request,
+)
 from aioifx.client.execution.statement_state import (
     GONE,
     ON_CLOSE,
@@ -35,17 +41,14 @@ from aioifx.codecs.param_codegen import EncodeResult, EncodeRun
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Row, SqlType, Value
-from aioifx.wire import requests
 from aioifx.wire.completion import Done
-from aioifx.wire.opcodes import Op, StatementType
+from aioifx.wire.opcodes import StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
 
 REPLY_SLACK: Final = 1 << 20
 """Bytes that a reply may have beyond its rows."""
-
-_EXECUTE_EOT: Final = pack(">2H", Op.EXECUTE, Op.EOT)
 
 _CONTROLS: Final = frozenset(
     map(int, (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK))
@@ -98,7 +101,7 @@ class Statement:
         self.generation = session.generation
         self._autofree_asked = False
         self._autofree_granted = False
-        self._head = self.new_request().take()
+        self._head = statement_request(self.statement_id).take()
         self._name: bytes | None = None
         self.ret_types = ret_types_of(self.columns)
         self.conversions = session.conversions
@@ -186,11 +189,6 @@ class Statement:
 
         Args:     fetch_size: bytes; 0 for the session's. hold: keep the cursor open after the transaction.
                   read_rows: reader of its tuples, instead of plain ones.
-
-        Wire:     ID · CURNAME · [BIND] · [HOLD] · [AUTOFREE] · OPEN · ID · [RET_TYPE] · NFETCH
-        Source:   observed: JDBC, prepared.json select_int_int; with RET_TYPE in the same group: select.json, OPTOFC
-                  with a prepared statement; with HOLD: select.json, holdable_int; with AUTOFREE: autofree_int. That
-                  variable-width columns need no second group was observed on 12.10, 14.10 and 15.
         """
         session = self.session
         size = self._fetch_size(fetch_size)
@@ -198,7 +196,7 @@ class Statement:
         self.check_usable()
         group = self.encoder.encode(self._open_template(size, hold=hold), params)
         if not session.transactions.runs_unchecked:
-            await self.admit()
+            await self.check_may_run()
         reader = self._reply_reader(size)
         self.state = ON_OPEN[self.state]
         in_flight = session.send(group, reader, interruptible=True, on_lost=self._lost)
@@ -236,7 +234,7 @@ class Statement:
         )
         self._read_open = read_rows
         self.state = ON_OPEN[self.state]
-        # Positional: keywords would cost each call more than the rest of `submit`.
+        # Positional: keywords would cost each call more than the rest of `send`.
         return session.dispatcher.send(group, opening.reader, True, session.on_reply, None, self._lost)
 
     def _open_request(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
@@ -260,32 +258,28 @@ class Statement:
         """The request of `open`."""
         session = self.session
         # A statement that may have to be opened again must not be released by AUTOFREE.
-        frees_itself = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
-        self._autofree_asked = frees_itself
-        key = (size, hold, frees_itself, self._ret_types_sent)
-        group = self._open_templates.get(key)
-        if group is None:
-            before, after = Outbox(), Outbox()
-            self.put_cursor(before)
-            if hold:
-                requests.put_hold(after)
-            if frees_itself:
-                requests.put_autofree(after)
-            requests.put_open(after)
-            requests.put_id(after, self.statement_id)
-            if not self._ret_types_sent:
-                requests.put_ret_type(after, session.capabilities, self.ret_types)
-            requests.put_fetch(after, size)
-            requests.put_eot(after)
-            group = self._open_templates[key] = self.encoder.template(before.take(), after.take())
-        return group
+        autofree = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
+        self._autofree_asked = autofree
+        key = (size, hold, autofree, self._ret_types_sent)
+        template = self._open_templates.get(key)
+        if template is None:
+            template = self._open_templates[key] = open_template(
+                self.encoder,
+                session.capabilities,
+                self.statement_id,
+                self.name_cursor(),
+                size,
+                () if self._ret_types_sent else self.ret_types,
+                hold=hold,
+                autofree=autofree,
+            )
+        return template
 
-    def put_cursor(self, outbox: Outbox) -> None:
-        """ID · CURNAME."""
-        requests.put_id(outbox, self.statement_id)
+    def name_cursor(self) -> bytes:
+        """The name of the statement's cursor, the same for every opening."""
         if self._name is None:
             self._name = self.session.cursor_name()
-        requests.put_curname(outbox, self._name)
+        return self._name
 
     async def fetch_block(self) -> list[Row]:
         """The next block; empty if there are no more rows.
@@ -299,11 +293,10 @@ class Statement:
 
     def send_fetch(self) -> InFlight[Reply]:
         """Request the next block without waiting; `accept_block` converts the reply to rows."""
-        outbox, size = self.new_request(), self._fetch_size()
-        requests.put_fetch(outbox, size)
-        requests.put_eot(outbox)
-        reader = self._reply_reader(size)
-        return self.session.send(outbox.take(), reader, interruptible=True, on_lost=self._lost)
+        self.check_usable()
+        size = self._fetch_size()
+        request, reader = fetch_request(self.statement_id, size), self._reply_reader(size)
+        return self.session.send(request, reader, interruptible=True, on_lost=self._lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
@@ -357,17 +350,13 @@ class Statement:
     # -- execution ----------------------------------------------------------------------------------------------------
 
     async def execute(self, params: Sequence[Value]) -> Reply:
-        """Execute a statement that returns no rows.
-
-        Wire:     ID · [BIND] · EXECUTE
-        Source:   observed: JDBC, prepared.json
-        """
+        """Execute a statement that returns no rows."""
         session = self.session
         if self.state is not PREPARED or self.generation != session.generation:
             self.check_usable()
         group = self.encoder.encode(self._execute_template or self._get_execute_template(), params)
         if not session.transactions.runs_unchecked:
-            await self.admit()
+            await self.check_may_run()
         done = None if self.kind in DML_TYPES else self._on_executed
         interruptible = self.kind not in _CONTROLS
         in_flight = session.send(group, on_success=done, interruptible=interruptible, on_lost=self._lost)
@@ -376,7 +365,7 @@ class Statement:
             raise_for(reply, self.sql)
         return reply
 
-    async def admit(self) -> None:
+    async def check_may_run(self) -> None:
         """Check before each kind of execution; see `Transactions.before_run`."""
         if not self.session.transactions.runs_unchecked:
             await self.session.transactions.before_run(self.sql, self.kind)
@@ -394,7 +383,7 @@ class Statement:
         """
         if self._encode_executions is None:
             self._encode_executions = self._get_execute_template().encode or make_encoder(
-                (), self.session.code_set, self._head, _EXECUTE_EOT
+                (), self.session.code_set, self._head, EXECUTE_EOT
             )
         return self._encode_executions(rows, outbox.data, limit)
 
@@ -402,14 +391,7 @@ class Statement:
         """Encode one row of a pipelined executemany."""
         outbox.raw(self._head)
         self.encoder.put(outbox, params, row)
-        outbox.raw(_EXECUTE_EOT)
-
-    def new_request(self) -> Outbox:
-        """A new request, starting with SQ_ID."""
-        self.check_usable()
-        outbox = Outbox()
-        requests.put_id(outbox, self.statement_id)
-        return outbox
+        outbox.raw(EXECUTE_EOT)
 
     @property
     def is_usable(self) -> bool:
@@ -425,7 +407,7 @@ class Statement:
 
     def _get_execute_template(self) -> RequestTemplate:
         if self._execute_template is None:
-            self._execute_template = self.encoder.template(self._head, _EXECUTE_EOT)
+            self._execute_template = execute_template(self.encoder, self.statement_id)
         return self._execute_template
 
     # -- close and release --------------------------------------------------------------------------------------------
