@@ -8,7 +8,7 @@ Source:   observed: JDBC, binds.json; that servers take it: wire reference, from
 Invariants:
 1. A value that does not fit is refused here; servers cut text, and store NULL for the NULL pattern, without an error.
 2. An error names Python types and column types, never the value.
-3. A str is sent as text whatever the target is: the server converts it.
+3. A str is sent as text for every target type: the server converts it.
 4. The server rounds fraction digits beyond the scale of DECIMAL(p,s), as for a literal in SQL. Fields beyond a
    DATETIME's qualifier are cut from a datetime or time, as by JDBC. In any other value they are refused.
 """

@@ -238,7 +238,7 @@ class _ShapeCompiler:
         self._values += values
 
     def _variable(self, head: bytes, format: str, size: str, *values: str) -> None:
-        """A field, and its length before it if the *format* says so."""
+        """A field, and its length before it if *format* includes one."""
         if self._size:
             self._end()
             self._stretches.append([len(self._constants)])

@@ -165,7 +165,9 @@ class Connection(Queries[Item], NotCopied):
                   timeout: seconds for the preparation; None: command_timeout.
         """
         if not isinstance(named, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError("named: expected True or False; pass the values to each call")
+            raise InterfaceError(
+                f"named: expected True or False, got {type(named).__name__}; pass the values to each call"
+            )
         if row_factory is None:
             row_factory = self._factory
         check_row_factory(row_factory)

@@ -24,7 +24,9 @@ _MAX_TEXT: Final = 1024
 def check_row_factory(factory: object) -> None:
     """Raise InterfaceError unless *factory* can be called with the columns."""
     if not callable(factory):
-        raise InterfaceError("row_factory: expected a callable such as aioifx.rows.dict_row")
+        raise InterfaceError(
+            f"row_factory: expected a callable such as aioifx.rows.dict_row, got {type(factory).__name__}"
+        )
     if isinstance(factory, type) and (name := _FACTORY_OF.get(factory)):
         raise InterfaceError(
             f"row_factory: expected a function of the columns, got the class {factory.__name__}; use aioifx.rows.{name}"

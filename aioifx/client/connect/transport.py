@@ -157,7 +157,7 @@ tcp(7))."""
 
 
 def _keep_alive(channel: Channel, idle: int, interval: int, count: int) -> None:
-    """Let TCP detect that the peer's machine is gone.
+    """Let TCP detect that the peer's machine is unreachable.
 
     If the peer has already reset the connection, the socket is closed or accepts no options. The next read raises the
     reason, so the failure to set an option is ignored.

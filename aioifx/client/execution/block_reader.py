@@ -29,7 +29,7 @@ class BlockReader:
     """Reads the blocks of one query: ``async for block in reader``. Nothing is sent until the first block is requested.
 
     Args:     source: provides the statement; None if a subclass sets it in `_start`.
-              plan: called with the statement whenever its cursor is opened; says how tuples are read.
+              plan: called with the statement when its cursor is opened; returns how its rows are read.
               prefetch: request the next block while the current one is consumed.
               timeout: seconds for each block; None: command_timeout.
               hold: the cursor stays open after the transaction that it is opened in.

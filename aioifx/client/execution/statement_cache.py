@@ -76,7 +76,7 @@ MAX_CACHED_TEXT: Final = 16 * 1024
 _STALE: Final = frozenset(
     {
         -710,  # the table has changed since the statement was prepared (documented)
-        -206,  # the table is gone, or was created again under another number (documented)
+        -206,  # the table was dropped, or created again under another number (documented)
         -217,  # likewise a column
         -267,  # the cursor was released
         -410,  # the statement is not prepared

@@ -28,7 +28,7 @@ class Event(Enum):
     BEGUN = auto()
     MADE_READ_ONLY = auto()
     ENDED = auto()
-    """By COMMIT or ROLLBACK, or the server says that there is none."""
+    """By COMMIT or ROLLBACK, or the server reported that none is open."""
     ENDED_BY_ERROR = auto()
     ABANDONED = auto()
     """A ROLLBACK was queued."""

@@ -1,7 +1,7 @@
 """One session's statements on SQLite: prepare, execute, open, fetch. Never: bytes of SQLI.
 
 Invariants:
-1. An `Engine` belongs to one session. All of it runs in that session's thread, except where a docstring says otherwise.
+1. An `Engine` belongs to one session. All of it runs in that session's thread, with the exceptions named in docstrings.
 2. Only one cursor at a time reads from SQLite; every statement settles it first (see cursors.py).
 3. SQLite's messages do not leave the engine: an error is a `SqlError`, or an internal error that the session logs.
 """

@@ -112,7 +112,7 @@ def lower(text: str | None) -> str | None:
 
 
 def initcap(text: str | None) -> str | None:
-    """INITCAP: each word begins with a capital; whatever is neither letter nor digit ends a word."""
+    """INITCAP: each word begins with a capital; any character that is not a letter or digit ends a word."""
     if text is None:
         return None
     result: list[str] = []

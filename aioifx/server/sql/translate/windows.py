@@ -21,7 +21,7 @@ _NEIGHBOURS: Final = {"lag", "lead", "first_value", "last_value"}
 
 
 class WindowTranslator(Translator, Protocol):
-    """A translator that knows aggregates."""
+    """A translator that supports aggregates."""
 
     def aggregate_in_window(self, node: nodes.Aggregate, over: str) -> Typed: ...
 
