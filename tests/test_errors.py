@@ -214,7 +214,7 @@ def test_a_message_names_what_the_server_named_and_why() -> None:
     assert text == "unique constraint app.pk_item is violated (SQLCODE -268, ISAM -100: duplicate key)"
     assert describe_codes(-201) == "syntax error (SQLCODE -201)"
     assert describe_codes(-12345, 0, "thing") == "the server reports error -12345: thing (SQLCODE -12345)"
-    assert describe_codes(-391) == "column takes no NULL (SQLCODE -391)"
+    assert describe_codes(-391) == "column cannot be NULL (SQLCODE -391)"
 
 
 def test_a_row_of_many_is_named_by_its_index() -> None:

@@ -30,7 +30,7 @@ def entries() -> list[tuple[list[int], str]]:
     return [([int(code) for code in codes.split()], text) for codes, _, text in found]
 
 
-def test_every_known_code_stands_in_the_book_once_and_no_other_does() -> None:
+def test_the_book_contains_every_known_code_once_and_no_other() -> None:
     written = [code for codes, _ in entries() for code in codes]
     assert sorted(written) == sorted(CODES)
 

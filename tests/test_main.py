@@ -66,7 +66,7 @@ def test_several_errors_are_explained_one_after_the_other(capsys: pytest.Capture
     first, second, third = capsys.readouterr().out.split("\n\n")
     assert first.startswith("ISAM -107: record is locked\n  class       RowLocked ")
     assert "\n  evidence    documented\n" in first
-    assert second.startswith("SQLCODE -206: table is not in the database\nISAM -111: no such record\n")
+    assert second.startswith("SQLCODE -206: table does not exist\nISAM -111: no such record\n")
     assert "\n  class       UndefinedTable (ProgrammingError)\n" in second
     assert "\n  retryable   no\n" in second
     assert third.startswith("SQLCODE -951: ")

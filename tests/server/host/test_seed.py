@@ -39,7 +39,7 @@ def test_a_failing_statement_is_named(core: ServerCore) -> None:
     error = raised.value
     assert (error.sql, error.row_index, error.offset) == ("DELETE FROM nothing", 3, 13)
     assert str(error).startswith(
-        "statement 4 of the seed, line 6 of the script: table nothing is not in the database"
+        "statement 4 of the seed, line 6 of the script: table nothing does not exist"
     )
     assert error.__notes__ == ["SQL, column 13:\n    DELETE FROM nothing\n                ^"]
     assert core.registry.entries() == []
