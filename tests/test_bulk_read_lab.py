@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import os
 import re
@@ -11,8 +12,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, fields, replace
+from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,11 @@ import aioifx
 from aioifx.partitions import Partition, cut_at
 from aioifx.server import Server, ServerOptions, serve
 from examples.bulk_read_lab import report
-from examples.bulk_read_lab.__main__ import parse
-from examples.bulk_read_lab.lab import SUMMARY, cell_of, is_right, read_json, run_fresh, write_json
-from examples.bulk_read_lab.policy import ChildLost, Missing, Outcome, Policy, read_all
-from examples.bulk_read_lab.process import MIB, Limits
-from examples.bulk_read_lab.run import EXPECTED, RUN, Order, Result
-from examples.bulk_read_lab.strategies import EVERYTHING, STRATEGIES, Job, read_in_child
-from examples.bulk_read_lab.table import Tally, fill, rows_of, source_of, tally_of
+from examples.bulk_read_lab.lab import Run, run_fresh
+from examples.bulk_read_lab.policy import Outcome, Policy, read_all
+from examples.bulk_read_lab.process import in_process
+from examples.bulk_read_lab.strategies import STRATEGIES, Job, Limits, stream_here
+from examples.bulk_read_lab.table import Tally, expected, filled_table, rows_of
 from tests.injection import eventually
 from tests.system.faults.proxy import Fault, Kind, Proxy, Way
 
@@ -64,9 +63,7 @@ class Faulty(Proxy):
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     """An embedded server with a table."""
-    async with serve(ServerOptions()) as server:
-        async with aioifx.connect(server.dsn) as conn:
-            await fill(conn, ROWS)
+    async with serve(ServerOptions()) as server, filled_table(server.dsn, ROWS):
         yield server
 
 
@@ -83,7 +80,7 @@ async def through(server: Server, *faults: Fault | None) -> AsyncIterator[tuple[
 
 async def outcome_of(strategy: str, dsn: str, policy: Policy = "strict", limits: Limits = SMALL) -> Outcome:
     async with asyncio.timeout(40):
-        return await STRATEGIES[strategy](Job(dsn, source_of(ROWS), limits, policy))
+        return await STRATEGIES[strategy](Job(dsn, ROWS, limits, policy))
 
 
 # -- strategies -------------------------------------------------------------------------------------------------------
@@ -93,11 +90,11 @@ async def outcome_of(strategy: str, dsn: str, policy: Policy = "strict", limits:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 async def test_a_strategy_sees_every_row_once(strategy: str, server: Server) -> None:
     outcome = await outcome_of(strategy, server.dsn)
-    assert (outcome.tally.rows, outcome.missing, outcome.retries) == (ROWS, [], 0)
+    assert (outcome.tally.rows, outcome.missing, outcome.retries) == (ROWS, {}, 0)
     if strategy != "processes":  # another process has other hashes, unless both have the lab's seed
-        assert outcome.tally == tally_of(rows_of(ROWS))
+        assert outcome.tally == expected(ROWS)
     else:
-        assert len(outcome.peaks_mib) == SMALL.processes and min(outcome.peaks_mib) > 1
+        assert len(outcome.children_peak_mib) == SMALL.processes
     await eventually(lambda: not server.stats.sessions)
 
 
@@ -112,13 +109,13 @@ async def test_no_strategy_has_more_connections_than_it_may(server: Server) -> N
 
 
 def test_a_tally_knows_no_order_but_every_value() -> None:
-    rows = list(rows_of(50))
-    assert tally_of(iter(rows)) == tally_of(reversed(rows))
-    joined = tally_of(iter(rows[:20]))
-    joined.join(tally_of(iter(rows[20:])))
-    assert joined == tally_of(iter(rows))
-    changed = (*rows[7][:3], rows[7][3] + 0.125, rows[7][4])
-    assert tally_of(iter([*rows[:7], changed, *rows[8:]])) != tally_of(iter(rows))
+    rows, tally = list(rows_of(50)), Tally()
+    tally.add(rows[20:])
+    tally.add(rows[:20])
+    assert tally == expected(50)
+    tally.add([(*rows[7][:3], rows[7][3] + 0.125, rows[7][4])])
+    tally.join(Tally(-1, -hash(rows[7])))
+    assert tally.rows == 50 and tally != expected(50)
 
 
 # -- partitions that fail ---------------------------------------------------------------------------------------------
@@ -140,59 +137,23 @@ async def test_tolerant_reads_a_partition_again_that_failed_once(strategy: str, 
     planned = [None] if strategy in PARTITIONED else []
     async with through(server, *planned, CUT) as (dsn, _):
         outcome = await outcome_of(strategy, dsn, "tolerant")
-    assert (outcome.tally.rows, outcome.missing, outcome.retries) == (ROWS, [], 1)
+    assert (outcome.tally.rows, outcome.missing, outcome.retries) == (ROWS, {}, 1)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("strategy", STRATEGIES)
-async def test_tolerant_names_the_ranges_that_it_could_not_read(strategy: str, server: Server) -> None:
-    limits = replace(SMALL, retries=1)
-    planned = [None] if strategy == "processes" else []
-    async with through(server, *planned, *[CUT] * 50) as (dsn, _):
-        outcome = await outcome_of(strategy, dsn, "tolerant", limits)
-    count = {"pool": limits.partitions, "processes": limits.processes}.get(strategy, 1)
-    missing = sorted(outcome.missing, key=lambda each: (each.low is not None, each.low))
-    if strategy == "pool":  # small partitions: what passes before the fault may be a whole one
-        assert missing and len(missing) + outcome.tally.rows // (ROWS // count) == count
-    else:
-        assert (outcome.tally, len(missing)) == (Tally(), count)
-        assert (missing[0].low, missing[-1].end) == (None, None)
-    assert {each.attempts for each in missing} == {2}
-    assert all(each.error.startswith("ConnectionLost: ") for each in missing)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("policy", ["strict", "tolerant"])
-async def test_a_process_that_is_killed_is_a_partition_that_failed(policy: Policy, server: Server) -> None:
-    one = replace(SMALL, processes=1)
+async def test_a_process_that_is_killed_is_a_partition_that_failed(server: Server) -> None:
     async with through(server, None, STALL) as (dsn, proxy):
-        reading = asyncio.create_task(outcome_of("processes", dsn, policy, one))
+        reading = asyncio.create_task(outcome_of("processes", dsn, "strict", replace(SMALL, processes=1)))
         await eventually(lambda: len(proxy.links) > 1 and proxy.links[1].struck)
         (child,) = multiprocessing.active_children()
         child.kill()
-        if policy == "strict":
-            with pytest.raises(ChildLost, match="exit code -9"):
-                await reading
-        else:
-            outcome = await reading
-            assert (outcome.tally.rows, outcome.missing, outcome.retries) == (ROWS, [], 1)
-
-
-@pytest.mark.exhaustive
-async def test_a_run_that_is_cancelled_leaves_no_process(server: Server) -> None:
-    async with through(server, None, STALL, STALL) as (dsn, proxy):
-        reading = asyncio.create_task(outcome_of("processes", dsn))
-        await eventually(lambda: len(proxy.links) > 2 and all(link.struck for link in proxy.links[1:]))
-        assert len(multiprocessing.active_children()) == 2
-        reading.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(ChildProcessError, match="exit code -9"):
             await reading
-        assert multiprocessing.active_children() == []
 
 
 async def test_an_error_keeps_its_class_and_numbers_on_its_way_from_a_process(server: Server) -> None:
     with pytest.raises(aioifx.UndefinedTable) as caught:
-        await read_in_child(Job(server.dsn, source_of(ROWS + 1), SMALL), EVERYTHING[0])
+        await in_process(stream_here, Job(server.dsn, ROWS + 1, SMALL), cut_at(())[0])
     assert caught.value.sqlcode == -206
 
 
@@ -225,8 +186,7 @@ async def test_the_rows_read_and_the_missing_ranges_are_complete(
     lost = {partition for partition in partitions if failures[partition.number] > retries}
     read_ones = set(partitions) - lost
     assert outcome.tally == Tally(len(read_ones), sum(1 << each.number for each in read_ones))
-    assert {(each.low, each.end) for each in outcome.missing} == {(each.low, each.end) for each in lost}
-    assert {each.attempts for each in outcome.missing} <= {retries + 1}
+    assert outcome.missing == {str(each): "OSError: gone" for each in lost}
     assert begun == Counter({at: min(times, retries) + 1 for at, times in enumerate(failures)})
     assert outcome.retries == sum(min(times, retries) for times in failures)
 
@@ -244,127 +204,105 @@ async def test_a_mistake_ends_everything_under_either_policy(policy: Policy) -> 
         await read_all(cut_at([1, 2]), read, width=3, policy=policy, retries=9)
 
 
-def order(strategy: str, dsn: str, rows: int, limits: Limits) -> Order:
-    return Order(
-        strategy=strategy, dsn=dsn, rows=rows, policy="strict", limits=asdict(limits), server_pid=None
-    )
-
-
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.exhaustive
-async def test_a_run_ends_at_its_time_limit_with_an_error(server: Server) -> None:
-    limits = replace(SMALL, seconds=1.0)
-    async with through(server, STALL) as (dsn, _):
-        run = await run_fresh(order("stream", f"{dsn}&cancel_timeout=0.1", ROWS, limits))
-    assert (run["error"], run["rows"]) == ("TimeLimit: not done within 1 s", 0)
-    assert not is_right(run, {**run, "rows": ROWS})
+@pytest.mark.parametrize("strategy", ["stream", "processes"])
+async def test_a_run_ends_at_its_time_limit_with_an_error(strategy: str, server: Server) -> None:
+    limits = replace(SMALL, seconds=2.0)
+    async with through(server, STALL, STALL, STALL) as (dsn, _):
+        run = await run_fresh(strategy, Job(dsn, ROWS, limits), None, expected(ROWS))
+    assert (run.error, run.outcome.tally.rows) == ("not done within 2 s", 0)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.exhaustive
+async def test_a_run_without_every_row_as_it_was_loaded_has_an_error(server: Server) -> None:
+    loaded = await in_process(expected, ROWS + 1)
+    run = await run_fresh("stream", Job(server.dsn, ROWS, SMALL), None, loaded)
+    assert run.error is not None and run.error.startswith(f"wrong rows: expected {loaded}")
+    async with through(server, CUT) as (dsn, _):
+        job = Job(dsn, ROWS, replace(SMALL, retries=0), "tolerant")
+        run = await run_fresh("stream", job, None, loaded)
+    assert run.error is not None and run.error.startswith("all keys are missing: ConnectionLost: ")
 
 
 def test_the_memory_of_a_process_is_bounded_where_the_system_can() -> None:
     program = (
-        "from examples.bulk_read_lab.process import Limits\n"
-        "print(Limits(memory_mib=1024).apply())\n"
+        "from examples.bulk_read_lab.process import limit_memory\n"
+        "limit_memory(1024)\n"
         "try:\n"
-        f"    bytearray({1200 * MIB})\n"
+        f"    bytearray({1200 * 2**20})\n"
         "except MemoryError:\n"
         "    print('refused')\n"
     )
-    printed = subprocess.check_output(
-        [sys.executable, "-c", program], cwd=ROOT, text=True, timeout=30
-    ).split()
-    assert printed in (["True", "refused"], ["False"])
-    assert sys.platform != "linux" or printed == ["True", "refused"]
-
-
-def test_limits_that_cannot_be_meant_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for field in fields(Limits):
-        with pytest.raises(ValueError, match=field.name):
-            Limits(**{field.name: -1})
-    assert not Limits(memory_mib=0).apply()
-    for line in (["--page", "0"], ["--rows", "0"], ["--runs", "0"], ["--strategies", "magic"]):
-        with pytest.raises(SystemExit):
-            parse(line)
-    capsys.readouterr()
+    printed = subprocess.check_output([sys.executable, "-c", program], cwd=ROOT, text=True, timeout=30)
+    assert printed == ("refused\n" if sys.platform == "linux" else "")
 
 
 # -- the lab as its user runs it, and what it leaves ------------------------------------------------------------------
 
 
-async def lab(*arguments: str) -> tuple[int, str]:
-    """Exit code, and everything that it prints; nothing may stand on standard error."""
-    process = await asyncio.create_subprocess_exec(
+async def start(*arguments: str | Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *("sh", "-c", "trap '' INT; exec \"$@\"", "sh"),  # as a background job: SIGINT is ignored at first
         *(sys.executable, "-W", "error", "-m", "examples.bulk_read_lab", *arguments),
         cwd=ROOT,
         env=ENVIRONMENT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
+
+
+async def lab(*arguments: str | Path) -> str:
+    """What it prints; it ends without an error or a warning."""
+    process = await start(*arguments)
     try:
         async with asyncio.timeout(50):
             printed, complaints = await process.communicate()
     finally:
-        await end(process)
-    assert complaints.decode() == ""
-    assert process.returncode is not None
-    return process.returncode, printed.decode()
+        if process.returncode is None:
+            process.kill()
+    assert (process.returncode, complaints) == (0, b"")
+    return printed.decode()
 
 
 async def test_all_strategies_agree_about_rows_and_checksum(tmp_path: Path) -> None:
-    password = "geheim%2B7"
     async with serve(ServerOptions(user="reader", password="geheim+7")) as server:
-        address = f"informix://reader:{password}@127.0.0.1:{server.port}/demo?server=ol_aioifx"
-        limits = ("--page", "150", "--partitions", "3", "--connections", "2", "--fetch-size", "4096")
-        code, printed = await lab(
-            *("--dsn", address, "--rows", "600", "--runs", "1", "--out", str(tmp_path), *limits)
-        )
-        assert code == 0, printed
+        address = f"informix://reader:geheim%2B7@127.0.0.1:{server.port}/demo?server=ol_aioifx"
+        small = ("--page", "150", "--partitions", "3", "--connections", "2", "--fetch-size", "4096")
+        printed = await lab("--dsn", address, "--rows", "600", "--runs", "1", "--out", tmp_path, *small)
         async with aioifx.connect(address) as conn:  # it has taken its tables away
             assert await conn.fetchval("SELECT COUNT(*) FROM systables WHERE tabname MATCHES 'bulk*'") == 0
-    summary = read_json(tmp_path / "summary.json", SUMMARY)
-    runs = [read_json(tmp_path / name, RUN) for name in summary["artifacts"]]
-    cells = summary["cells"]
-    assert [run["strategy"] for run in runs] == [*STRATEGIES] == [cell["strategy"] for cell in cells]
-    assert all(is_right(run, summary["expected"]["600"]) for run in runs)
-    assert all(run["peak_mib"] > 1 and run["seconds"] > 0 for run in runs)
-    assert [(cell["runs"], cell["failed"]) for cell in cells] == [(1, 0)] * len(STRATEGIES)
-    left = texts_in(tmp_path)
-    assert left.keys() == {*summary["artifacts"], "summary.json"}
-    assert not any("geheim" in text for text in [printed, *left.values()])
-
-
-def texts_in(directory: Path) -> dict[str, str]:
-    return {path.name: path.read_text("utf-8") for path in directory.iterdir()}
+    runs = json.loads((tmp_path / "runs.json").read_text("utf-8"))
+    assert [run["strategy"] for run in runs] == [*STRATEGIES]
+    assert len({run["outcome"]["tally"]["checksum"] for run in runs}) == 1
+    assert all((run["error"], run["outcome"]["tally"]["rows"]) == (None, 600) for run in runs)
+    assert all(run["seconds"] > 0 and run["server_cpu_seconds"] is None for run in runs)
+    files = [tmp_path / "runs.json", tmp_path / "report.md"]
+    assert not any("geheim" in text for text in [printed, *(path.read_text() for path in files)])
 
 
 @pytest.mark.exhaustive
-async def test_by_default_it_starts_its_own_server_and_reports_the_time(tmp_path: Path) -> None:
-    code, printed = await lab(
-        "--rows", "300", "--runs", "1", "--strategies", "stream", "--out", str(tmp_path)
-    )
-    assert code == 0, printed
-    summary = read_json(tmp_path / "summary.json", SUMMARY)
-    assert summary["embedded_server"]
-    (run,) = [read_json(tmp_path / name, RUN) for name in summary["artifacts"]]
+async def test_by_default_it_starts_its_own_server(tmp_path: Path) -> None:
+    printed = await lab("--rows", "300", "--runs", "1", "--strategies", "stream", "--out", tmp_path)
+    (run,) = json.loads((tmp_path / "runs.json").read_text("utf-8"))
     assert (run["server_cpu_seconds"] is not None) == (sys.platform == "linux")
-    code, again = await lab("--only-report", "--out", str(tmp_path))
-    assert code == 0 and again.strip() == printed[printed.index("| rows") :].strip()
+    page = (tmp_path / "report.md").read_text("utf-8")
+    assert "against the embedded server" in page
+    assert printed[printed.index("| rows") : printed.index(str(tmp_path))].strip() in page
 
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *("sh", "-c", "trap '' INT; exec \"$@\"", "sh"),  # as a background job: SIGINT is ignored at first
-        *(sys.executable, "-W", "error", "-u", "-m", "examples.bulk_read_lab", "--out", str(tmp_path)),
-        *("--rows", "2000", "--runs", "1000", "--strategies", "processes"),
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGKILL"])
+async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, name: str, server: Server) -> None:
+    number = signal.Signals[name]
+    arguments = ["--out", str(tmp_path), "--rows", "2000", "--runs", "1000", "--strategies", "processes"]
+    if name == "SIGKILL":  # a lab that is killed cannot end a server of its own
+        arguments += ["--dsn", server.dsn]
+    process = await start(*arguments)
     assert process.stdout is not None and process.stderr is not None
     try:
         async with asyncio.timeout(50):
@@ -375,100 +313,44 @@ async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, number: sig
             process.send_signal(number)
             # Standard error ends when no process has it open: server, run, children of the run.
             assert await process.stderr.read() == b""
-            assert await process.wait() == 128 + number
+            assert await process.wait() == (-number if name == "SIGKILL" else 128 + number)
     finally:
-        await end(process)
+        if process.returncode is None:
+            process.kill()
 
 
-async def end(process: asyncio.subprocess.Process) -> None:
-    """End a lab that still runs; it ends the processes that it has started, unless it is killed."""
-    if process.returncode is None:
-        process.terminate()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(5):
-                await process.communicate()
-    if process.returncode is None:
-        process.kill()
-        await process.communicate()
+# -- the report -------------------------------------------------------------------------------------------------------
 
 
-RESULT: Result = {
-    "schema": RUN, "strategy": "stream", "table_rows": 10, "policy": "tolerant", "limits": asdict(Limits()),
-    "memory_is_limited": True, "started": "2026-01-01T00:00:00+00:00", "environment": {"speedups": "pure"}, "rows": 10,
-    "checksum": "00000000000000ff", "missing": [], "retries": 0, "error": None, "seconds": 0.5, "rows_per_second": 20,
-    "cpu_seconds": 0.25, "children_cpu_seconds": 0.25, "server_cpu_seconds": None, "peak_mib": 30.0,
-    "children_peak_mib": [20.0, 10.0],
-}  # fmt: skip
-MISSING = Missing("keys below 5, and NULL", None, 5, 3, "OSError: gone")
+def run_with(rows_per_second: float, error: str | None = None) -> Run:
+    return Run("stream", 10, Outcome(Tally(10, 255)), error, 0.5, rows_per_second, 0.25, 25_000, None, 30, 60)
 
 
-def test_a_run_is_right_only_with_every_row_as_it_was_loaded() -> None:
-    assert is_right(RESULT, RESULT)
-    for wrong in (
-        {"rows": 9},
-        {"checksum": "0"},
-        {"error": "OSError: gone"},
-        {"missing": [MISSING._asdict()]},
-    ):
-        assert not is_right({**RESULT, **wrong}, RESULT)
+def test_the_table_has_the_spread_of_the_runs_that_saw_every_row() -> None:
+    lost = Run("pool", 10, error="OSError: gone")
+    runs = [run_with(2000), run_with(10), lost, run_with(12), run_with(0, "OSError: gone")]
+    assert report.table(runs).splitlines()[2:] == [
+        "| 10 | stream (1 of 4 runs failed) | 12 [10-2,000] | 25000.00 | 0.25 | - | 30 | 60 |",
+        "| 10 | pool (1 of 1 runs failed) | - | - | - | - | - | - |",
+    ]
 
 
-def test_a_cell_has_the_spread_of_its_runs() -> None:
-    slow = {**RESULT, "rows_per_second": 10, "cpu_seconds": 0.75}
-    cell = cell_of("stream", 10, [RESULT, slow, {**RESULT, "rows_per_second": 12}], failed=1)
-    assert cell["rows_per_second"] == {"median": 12, "low": 10, "high": 20}
-    assert cell["cpu_microseconds_per_row"] == {"median": 50_000, "low": 50_000, "high": 100_000}
-    assert cell["all_peak_mib"] == {"median": 60.0, "low": 60.0, "high": 60.0}
-    assert cell["server_cpu_seconds"] is None
+def test_the_readme_describes_every_field_of_a_run() -> None:
+    documented = re.findall(r"^\| `(\w+)`", README.read_text("utf-8").partition("## Files")[2], re.M)
+    assert sorted(documented) == sorted([*asdict(run_with(1)), *asdict(Outcome()), *asdict(Tally())])
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "run.json"
-    write_json(path, RESULT)
-    assert read_json(path, RUN) == RESULT
-    with pytest.raises(ValueError, match=r"run\.json: expected bulk-read-summary/1"):
-        read_json(path, SUMMARY)
-
-
-def summary_of(*cells: Result) -> Result:
-    environment = {
-        "implementation": "CPython", "python": "3.11.0", "system": "Linux", "machine": "x86_64", "cpus": 2,
-        "speedups": "pure", "aioifx": "0.1.0",
-    }  # fmt: skip
-    return {
-        "schema": SUMMARY, "environment": environment, "embedded_server": True, "limits": asdict(Limits()),
-        "policy": "strict", "expected": {"10": {"rows": 10, "checksum": "00000000000000ff"}}, "cells": list(cells),
-        "artifacts": ["stream-10-1.json"],
-    }  # fmt: skip
-
-
-def test_the_readme_describes_every_field_of_the_files() -> None:
-    documented = set(re.findall(r"^\| `(\w+)`", README.read_text("utf-8").partition("## Files")[2], re.M))
-    cell = cell_of("stream", 10, [RESULT], 0)
-    named = {*RESULT, *summary_of(), *cell, *cell["seconds"], *Missing._fields, *asdict(Limits())}
-    assert documented == named
-
-
-def test_the_report_stands_between_its_marks(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    page = tmp_path / "bulk-read.md"
-    page.write_text(f"before\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n", "utf-8")
-    summary = summary_of(cell_of("stream", 10, [RESULT], 0), cell_of("pool", 10, [], 3))
-    written = report.write(summary, page)
-    text = page.read_text("utf-8")
-    assert text.startswith(f"before\n\n{report.BEGIN}\n") and text.endswith(f"{report.END}\n\nafter\n")
-    assert "old" not in text and report.table(summary) in text
-    assert "| 10 | pool (3 of 3 runs failed) | - | - |" in text
-    plots = {path: path.read_bytes() for path in written[1:]}
-    assert len(plots) == 3 and all(b"<svg" in plot for plot in plots.values())
-    assert report.write(summary, page) == written
-    assert {path: path.read_bytes() for path in plots} == plots, "the same figures make the same files"
-    page.write_text("no marks", "utf-8")
-    with pytest.raises(ValueError, match="needs the lines"):
-        report.write(summary, page)
-
-
-async def test_what_is_expected_needs_no_server() -> None:
-    run = await run_fresh(order(EXPECTED, "", 500, SMALL))
-    assert (run["rows"], run["error"], run["schema"]) == (500, None, "bulk-read-run/1")
-    assert run.keys() == RESULT.keys()
+@pytest.mark.parametrize("has_matplotlib", [False, True])
+def test_plots_are_in_the_report_if_matplotlib_is_installed(
+    has_matplotlib: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if has_matplotlib:
+        pytest.importorskip("matplotlib")
+    else:
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    runs = [run_with(20), run_with(10), Run("pool", 10, error="OSError: gone")]
+    written = report.write(runs, "heading", tmp_path / "new")
+    plots = [path for path in written if path.suffix == ".svg"]
+    page = (tmp_path / "new" / "report.md").read_text("utf-8")
+    assert page.startswith("heading\n\n| rows") and page.count("](") == len(plots) == 3 * has_matplotlib
+    assert all("<svg" in path.read_text("utf-8") for path in plots)

@@ -1,32 +1,98 @@
-"""A whole lab: a server, its tables, every strategy several times, and whether all of them saw the same rows."""
+"""A whole lab: a server, its tables, every strategy several times, and whether each run saw the rows that were loaded.
+
+Every run is a process of its own, so that the peak of its memory is the strategy's.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import signal
 import sys
-from argparse import Namespace
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
-from pathlib import Path
-from statistics import median
-from typing import Any
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
-import aioifx
-from examples.bulk_read_lab.run import EXPECTED, Order, Result, environment
-from examples.bulk_read_lab.table import drop, fill
-
-ROOT = Path(__file__).parents[2]
-SUMMARY = "bulk-read-summary/1"
-GRACE = 15.0
-"""Seconds that a run has to start and to report, in addition to its limit."""
+from examples.bulk_read_lab.policy import Outcome
+from examples.bulk_read_lab.process import cpu_of, in_process, limit_memory, peak_mib
+from examples.bulk_read_lab.strategies import STRATEGIES, Job
+from examples.bulk_read_lab.table import Tally, expected, filled_table
 
 
-class LabFailed(Exception):
-    """A run left no result."""
+@dataclass(slots=True)
+class Run:
+    """One run of a strategy; README.md describes its fields."""
+
+    strategy: str
+    table_rows: int
+    outcome: Outcome = field(default_factory=Outcome)
+    error: str | None = None
+    seconds: float = 0.0
+    rows_per_second: float = 0.0
+    cpu_seconds: float = 0.0
+    cpu_microseconds_per_row: float = 0.0
+    server_cpu_seconds: float | None = None
+    peak_mib: float = 0.0
+    all_peak_mib: float = 0.0
+
+    def __str__(self) -> str:
+        figures = f"{self.rows_per_second:>9,.0f} rows/s  {self.cpu_seconds:7.2f} s CPU  {self.all_peak_mib:7.1f} MiB"
+        return f"{self.strategy:<10} {f'failed: {self.error}' if self.error else figures}"
+
+
+def measure(strategy: str, job: Job, server: int | None) -> Run:
+    """Run a strategy in this process; *server* is the process id of an embedded server."""
+    limit_memory(job.limits.memory_mib)
+    run = Run(strategy, job.rows)
+    clock, cpu, server_cpu = time.perf_counter(), sum(os.times()[:4]), cpu_of(server)
+    try:
+        run.outcome = asyncio.run(STRATEGIES[strategy](job))
+    except Exception as error:
+        run.error = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+    run.seconds = time.perf_counter() - clock
+    run.rows_per_second = run.outcome.tally.rows / run.seconds
+    run.cpu_seconds = sum(os.times()[:4]) - cpu
+    run.cpu_microseconds_per_row = run.cpu_seconds / job.rows * 1e6
+    if server_cpu is not None:
+        run.server_cpu_seconds = (cpu_of(server) or 0.0) - server_cpu
+    run.peak_mib = peak_mib()
+    run.all_peak_mib = run.peak_mib + sum(run.outcome.children_peak_mib)
+    return run
+
+
+async def run_fresh(strategy: str, job: Job, server: int | None, loaded: Tally) -> Run:
+    """Run a strategy in a new process. Unless it saw every row that was *loaded*, the run has an error."""
+    try:
+        async with asyncio.timeout(job.limits.seconds):
+            run = await in_process(measure, strategy, job, server)
+    except TimeoutError:
+        return Run(strategy, job.rows, error=f"not done within {job.limits.seconds:g} s")
+    except ChildProcessError as error:
+        return Run(strategy, job.rows, error=str(error))
+    missing, tally = run.outcome.missing, run.outcome.tally
+    if run.error is None and missing:
+        run.error = "; ".join(f"{keys} are missing: {error}" for keys, error in missing.items())
+    elif run.error is None and tally != loaded:
+        run.error = f"wrong rows: expected {loaded}, got {tally}"
+    return run
+
+
+async def run_all(
+    strategies: Sequence[str], jobs: Sequence[Job], times: int, server: int | None
+) -> list[Run]:
+    """Run every strategy so many times on the table of every job, and print each run."""
+    # Without a fixed seed the processes would compute different checksums; see Tally.
+    os.environ["PYTHONHASHSEED"] = "0"
+    runs: list[Run] = []
+    for job in jobs:
+        print(f"{job.rows:,} rows: loading", flush=True)
+        async with filled_table(job.dsn, job.rows):
+            loaded = await in_process(expected, job.rows)
+            for _ in range(times):  # rounds, so that a change of the machine affects all
+                for strategy in strategies:
+                    runs.append(await run_fresh(strategy, job, server, loaded))
+                    print(f"  {runs[-1]}", flush=True)
+    return runs
 
 
 @asynccontextmanager
@@ -34,166 +100,14 @@ async def own_server() -> AsyncGenerator[tuple[str, int], None]:
     """An embedded server in a process of its own: its DSN and process id."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "aioifx.server", "--port", "0", "--database", "lab"),
-        env=_environment(),
         stdout=asyncio.subprocess.PIPE,
-        stdin=asyncio.subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C must not end it before the table is dropped
     )
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(GRACE):
-            line = (await process.stdout.readline()).decode()
-        if not line:
-            raise LabFailed("the embedded server does not start")
+        line = (await process.stdout.readline()).decode()
         yield line.rpartition(" ")[2].strip(), process.pid
     finally:
-        with suppress(ProcessLookupError):
+        if process.returncode is None:
             process.terminate()
         await process.communicate()
-
-
-async def run_fresh(order: Order) -> Result:
-    """Run *order* in a new process, and end it and its children if it takes too long.
-
-    Raises:   LabFailed: it left no result.
-    """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "examples.bulk_read_lab.run"),
-        env=_environment(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,  # so that its children can be ended with it
-    )
-    try:
-        async with asyncio.timeout(order["limits"]["seconds"] + GRACE):
-            output, _ = await process.communicate(json.dumps(order).encode())
-    except TimeoutError:
-        raise LabFailed(f"{order['strategy']}: no result within the time limit and {GRACE:g} s") from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                if hasattr(os, "killpg"):
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:  # Windows
-                    process.kill()
-            await process.wait()
-    if process.returncode or not output:
-        raise LabFailed(f"{order['strategy']}: ended with exit code {process.returncode}, without a result")
-    result: Result = json.loads(output)
-    return result
-
-
-def _environment() -> dict[str, str]:
-    # The seed is for the checksums; see Tally.
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-
-
-async def run_lab(given: Namespace, dsn: str, pid: int | None) -> Result:
-    """Run everything. A file for each run is written, and a summary after each size.
-
-    Args:     given: the command line; see `__main__.parse`. pid: of an embedded server.
-    Raises:   LabFailed: a run left no result.
-    """
-    limits = asdict(given.limits)
-    expected: dict[str, dict[str, Any]] = {}
-    cells: list[Result] = []
-    artifacts: list[str] = []
-    summary = {
-        "schema": SUMMARY,
-        "environment": environment(),
-        "embedded_server": pid is not None,
-        "limits": limits,
-        "policy": given.policy,
-        "expected": expected,
-        "cells": cells,
-        "artifacts": artifacts,
-    }
-
-    def order(strategy: str, size: int) -> Order:
-        return Order(
-            strategy=strategy, dsn=dsn, rows=size, policy=given.policy, limits=limits, server_pid=pid
-        )
-
-    for size in given.rows:
-        print(f"{size:,} rows: loading")
-        async with _table(dsn, size):
-            truth = await run_fresh(order(EXPECTED, size))
-            expected[str(size)] = {"rows": truth["rows"], "checksum": truth["checksum"]}
-            good: dict[str, list[Result]] = {strategy: [] for strategy in given.strategies}
-            for number in range(1, given.runs + 1):  # rounds, so that a change of the machine affects all
-                for strategy in given.strategies:
-                    run = await run_fresh(order(strategy, size))
-                    artifacts.append(f"{strategy}-{size}-{number}.json")
-                    write_json(given.out / artifacts[-1], run)
-                    print(_line(run, truth))
-                    if is_right(run, truth):
-                        good[strategy].append(run)
-        cells += [cell_of(each, size, runs, given.runs - len(runs)) for each, runs in good.items()]
-        write_json(given.out / "summary.json", summary)
-    return summary
-
-
-@asynccontextmanager
-async def _table(dsn: str, size: int) -> AsyncGenerator[None, None]:
-    async with aioifx.connect(dsn) as conn:
-        await fill(conn, size)
-    try:
-        yield
-    finally:
-        async with aioifx.connect(dsn) as conn:
-            await drop(conn, size)
-
-
-def is_right(run: Result, truth: Result) -> bool:
-    """Whether it read exactly the rows that were loaded."""
-    same = (run["rows"], run["checksum"]) == (truth["rows"], truth["checksum"])
-    return same and run["error"] is None and not run["missing"]
-
-
-def _line(run: Result, truth: Result) -> str:
-    cpu = run["cpu_seconds"] + run["children_cpu_seconds"]
-    memory = run["peak_mib"] + sum(run["children_peak_mib"])
-    text = f"wrong rows: {run['rows']:,} with checksum {run['checksum']}"
-    if is_right(run, truth):
-        text = f"{run['rows_per_second']:>9,} rows/s  {cpu:7.2f} s CPU  {memory:7.1f} MiB"
-    elif run["error"] is not None:
-        text = f"failed: {run['error']}"
-    elif run["missing"]:
-        ranges = "; ".join(f"{each['keys']} ({each['error']})" for each in run["missing"])
-        text = f"{run['rows']:,} of {truth['rows']:,} rows; missing: {ranges}"
-    return f"  {run['strategy']:<10} {text}"
-
-
-def cell_of(strategy: str, table_rows: int, runs: list[Result], failed: int) -> Result:
-    """Sum up the complete *runs* of a strategy at one size."""
-
-    def spread(figures: list[Any]) -> Result | None:
-        known = [each for each in figures if each is not None]
-        return {"median": round(median(known), 3), "low": min(known), "high": max(known)} if known else None
-
-    cpu = [round(run["cpu_seconds"] + run["children_cpu_seconds"], 3) for run in runs]
-    names = ("rows_per_second", "seconds", "server_cpu_seconds", "peak_mib")
-    return {
-        "strategy": strategy,
-        "table_rows": table_rows,
-        "runs": len(runs),
-        "failed": failed,
-        **{name: spread([run[name] for run in runs]) for name in names},
-        "cpu_seconds": spread(cpu),
-        "cpu_microseconds_per_row": spread([round(seconds / table_rows * 1e6, 3) for seconds in cpu]),
-        "all_peak_mib": spread([round(run["peak_mib"] + sum(run["children_peak_mib"]), 1) for run in runs]),
-    }
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write a run or a summary."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def read_json(path: Path, schema: str) -> Result:
-    """Raises:   ValueError: the file is of another kind or version."""
-    value = json.loads(path.read_text("utf-8"))
-    if not isinstance(value, dict) or value.get("schema") != schema:
-        raise ValueError(f"{path.name}: expected {schema}")
-    return value

@@ -10,33 +10,16 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import aioifx
 from aioifx.partitions import Partition
 from examples.bulk_read_lab.table import Tally
 
 Policy = Literal["strict", "tolerant"]
-Read = Callable[[Partition], Awaitable[Tally]]
 
-
-class ChildLost(Exception):
-    """A process has ended without an answer."""
-
-
-PARTIAL = (aioifx.DatabaseError, aioifx.PoolClosed, ChildLost, MemoryError, OSError)
+PARTIAL = (aioifx.DatabaseError, MemoryError, OSError)
 """Failures of one partition. Any other error is a mistake, which a retry cannot fix."""
-
-
-class Missing(NamedTuple):
-    """A range of keys that could not be read."""
-
-    keys: str
-    low: int | None
-    end: int | None
-    attempts: int
-    error: str
-    """Of the last attempt."""
 
 
 @dataclass(slots=True)
@@ -44,14 +27,20 @@ class Outcome:
     """What was read, and what was not."""
 
     tally: Tally = field(default_factory=Tally)
-    missing: list[Missing] = field(default_factory=list[Missing])
+    missing: dict[str, str] = field(default_factory=dict[str, str])
+    """Ranges of keys that could not be read, with the last error of each."""
     retries: int = 0
-    peaks_mib: list[float] = field(default_factory=list[float])
+    children_peak_mib: list[float] = field(default_factory=list[float])
     """Peak memory of each process that was started."""
 
 
 async def read_all(
-    partitions: Sequence[Partition], read: Read, *, width: int, policy: Policy, retries: int
+    partitions: Sequence[Partition],
+    read: Callable[[Partition], Awaitable[Tally]],
+    *,
+    width: int,
+    policy: Policy,
+    retries: int,
 ) -> Outcome:
     """Read each of *partitions*, *width* at a time.
 
@@ -59,30 +48,27 @@ async def read_all(
     Raises:   what *read* raises, if strict, or if it is not a failure of that partition.
     """
     outcome = Outcome()
-    waiting = deque((partition, 1) for partition in partitions)
-    allowed = retries + 1 if policy == "tolerant" else 1
+    waiting = deque((partition, retries) for partition in partitions)
 
     async def work() -> None:
         while waiting:
-            partition, attempt = waiting.popleft()
+            partition, left = waiting.popleft()
             try:
                 outcome.tally.join(await read(partition))
             except PARTIAL as error:
                 if policy == "strict":
                     error.add_note(f"while reading {partition}")
                     raise
-                if attempt < allowed:
+                if left > 0:
                     outcome.retries += 1
-                    waiting.append((partition, attempt + 1))
-                    continue
-                reason = f"{type(error).__name__}: {error}"
-                outcome.missing.append(Missing(str(partition), partition.low, partition.end, attempt, reason))
+                    waiting.append((partition, left - 1))
+                else:
+                    outcome.missing[str(partition)] = f"{type(error).__name__}: {error}"
 
-    tasks = [asyncio.ensure_future(work()) for _ in range(min(width, len(partitions)))]
     try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(width):
+                group.create_task(work())
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
     return outcome

@@ -1,80 +1,93 @@
-"""What a process may use, and what it has used."""
+"""A function in a process of its own, and what a process uses."""
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing
 import os
 import re
+import signal
 import sys
-from dataclasses import dataclass, field, fields
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, TypeVarTuple, cast
 
-MIB = 1024 * 1024
-
-
-def _limit(default: float, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+Result = TypeVar("Result")
+Args = TypeVarTuple("Args")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The same for every strategy, so that they are compared under the same conditions."""
+async def in_process(function: Callable[[*Args], Result], *args: *Args) -> Result:
+    """Call *function* in a new process, which is killed on cancellation.
 
-    memory_mib: int = _limit(4096, "MiB of address space that each process may have; 0 for no limit")
-    seconds: float = _limit(120.0, "seconds that a run may take")
-    connections: int = _limit(4, "connections of the pool")
-    processes: int = _limit(2, "processes, each with a connection and a partition of its own")
-    partitions: int = _limit(8, "partitions that the pool reads")
-    page: int = _limit(10_000, "rows of a page")
-    fetch_size: int = _limit(32_767, "bytes of a block of rows on the wire")
-    retries: int = _limit(2, "further attempts at a partition, if failures are tolerated")
+    The process is spawned, because a fork would copy sockets, locks and the event loop.
 
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            least = 0 if each.name in ("memory_mib", "retries") else 1
-            if getattr(self, each.name) < least:
-                raise ValueError(f"{each.name}: must be at least {least}")
+    Raises:   ChildProcessError: it ended without an answer. What *function* raised there.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe(duplex=False)
+    child = spawn.Process(target=_answer, args=(theirs, function, args))
+    with theirs:  # the child has a copy: when it ends, so does the pipe
+        child.start()
+    receiving = asyncio.create_task(asyncio.to_thread(ours.recv))
+    try:
+        answer = await asyncio.shield(receiving)
+    except EOFError:
+        child.join()
+        raise ChildProcessError(f"the process ended with exit code {child.exitcode}") from None
+    finally:
+        child.kill()
+        child.join()
+        await asyncio.gather(receiving, return_exceptions=True)
+        ours.close()
+    if isinstance(answer, Exception):
+        raise answer
+    return cast("Result", answer)
 
-    def apply(self) -> bool:
-        """Bound the memory of this process and of those that it starts.
 
-        Returns:  whether it is bounded; not every system can do it.
-        """
-        if not self.memory_mib:
-            return False
+def _answer(pipe: Pipe[object, object], function: Callable[[*Args], object], args: tuple[*Args]) -> None:
+    """The child's main function."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches every process; the first one ends the others
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with pipe:
         try:
-            import resource
+            pipe.send(function(*args))
+        except Exception as error:
+            pipe.send(error)
 
-            _, hard = resource.getrlimit(resource.RLIMIT_AS)
-            resource.setrlimit(resource.RLIMIT_AS, (self.memory_mib * MIB, hard))
-        except (ImportError, OSError, ValueError):  # Windows has no such module, macOS no such limit
-            return False
-        return True
+
+def _end_with_parent() -> None:
+    # A process that is killed cannot end its children.
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def limit_memory(mib: int) -> None:
+    """Limit the address space of this process and of those that it starts, where the system can; 0 for no limit."""
+    if sys.platform == "linux" and mib > 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (mib * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def peak_mib() -> float:
-    """The peak of this process's memory in MiB; 0 on Windows.
-
-    /proc comes first, because `getrusage` includes the peak of the process that started this one.
-    """
+    """The peak of this process's memory in MiB; 0 without /proc."""
     try:
         found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text("ascii"), re.M)
     except OSError:
         found = None
-    if found:
-        return round(int(found[1]) / 1024, 1)
-    try:
-        import resource
-    except ImportError:
-        return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1024 * 1024 if sys.platform == "darwin" else 1024), 1)
+    return round(int(found[1]) / 1024, 1) if found else 0.0
 
 
-def seconds_of(pid: int | None) -> float | None:
-    """Processor time of another process; None without /proc."""
+def cpu_of(pid: int | None) -> float | None:
+    """Processor seconds of another process; None without /proc."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        user, system = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[11:13]
     except OSError:
         return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

@@ -1,116 +1,119 @@
-"""The figures of a lab as a table for people and as plots, put into a page of the documentation."""
+"""The figures of a lab: a table in Markdown, plots if matplotlib is installed, and every run as JSON."""
 
 from __future__ import annotations
 
-import io
-import re
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from examples.bulk_read_lab.run import Result
+import aioifx
+from examples.bulk_read_lab.lab import Run
+from examples.bulk_read_lab.strategies import Limits
 
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-
+COLUMNS = {
+    "rows_per_second": ("rows/s", ",.0f"),
+    "cpu_microseconds_per_row": ("client CPU µs/row", ".2f"),
+    "cpu_seconds": ("client CPU s", ".2f"),
+    "server_cpu_seconds": ("server CPU s", ".2f"),
+    "peak_mib": ("peak MiB", ".0f"),
+    "all_peak_mib": ("with children MiB", ".0f"),
+}
 PLOTS = {
-    "rows_per_second": ("Rows per second", "more is better"),
-    "all_peak_mib": ("Peak memory in MiB, all processes of the client", "less is better"),
-    "cpu_microseconds_per_row": (
-        "Processor time in µs for each row, all processes of the client",
-        "less is better",
-    ),
+    "rows_per_second": "Rows per second",
+    "all_peak_mib": "Peak memory in MiB, all processes of the client",
+    "cpu_microseconds_per_row": "Processor time in µs for each row, all processes of the client",
 }
 
 
-def table(summary: Result) -> str:
+Spread = tuple[float, float, float]
+"""The least, the median and the greatest."""
+
+
+def spread(runs: Sequence[Run], figure: str) -> Spread | None:
+    """The *figure* of those *runs* that saw every row; None if none did, or if it was not measured."""
+    values = [getattr(run, figure) for run in runs if run.error is None]
+    known = [value for value in values if value is not None]
+    return (min(known), median(known), max(known)) if known else None
+
+
+def grouped(runs: Sequence[Run]) -> dict[tuple[int, str], list[Run]]:
+    """The runs of each size and strategy."""
+    groups: dict[tuple[int, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.table_rows, run.strategy), []).append(run)
+    return groups
+
+
+def table(runs: Sequence[Run]) -> str:
     """Markdown: medians, with the least and the greatest in brackets."""
-    lines = [
-        "| rows | strategy | rows/s | client CPU µs/row | client CPU s | server CPU s | peak MiB | with children MiB |",
-        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    forms = {
-        "rows_per_second": ",.0f", "cpu_microseconds_per_row": ".2f", "cpu_seconds": ".2f",
-        "server_cpu_seconds": ".2f", "peak_mib": ".0f", "all_peak_mib": ".0f",
-    }  # fmt: skip
-    for cell in summary["cells"]:
-        figures = " | ".join(_figure(cell[name], form) for name, form in forms.items())
-        failed = (
-            f" ({cell['failed']} of {cell['runs'] + cell['failed']} runs failed)" if cell["failed"] else ""
-        )
-        lines.append(f"| {cell['table_rows']:,} | {cell['strategy']}{failed} | {figures} |")
+
+    def cell(group: Sequence[Run], figure: str, form: str) -> str:
+        if (found := spread(group, figure)) is None:
+            return "-"
+        low, middle, high = (format(value, form) for value in found)
+        return middle if low == high else f"{middle} [{low}-{high}]"
+
+    titles = " | ".join(title for title, _ in COLUMNS.values())
+    lines = [f"| rows | strategy | {titles} |", f"| ---: | --- |{' ---: |' * len(COLUMNS)}"]
+    for (size, strategy), group in grouped(runs).items():
+        failed = sum(run.error is not None for run in group)
+        note = f" ({failed} of {len(group)} runs failed)" if failed else ""
+        cells = " | ".join(cell(group, figure, form) for figure, (_, form) in COLUMNS.items())
+        lines.append(f"| {size:,} | {strategy}{note} | {cells} |")
     return "\n".join(lines)
 
 
-def _figure(spread: Result | None, form: str) -> str:
-    if spread is None:
-        return "-"
-    middle, low, high = (format(spread[name], form) for name in ("median", "low", "high"))
-    return middle + (f" [{low}-{high}]" if low != high else "")
-
-
-def where(summary: Result) -> str:
-    """One sentence about machine and limits."""
-    env, limits = summary["environment"], summary["limits"]
-    server = "the embedded server" if summary["embedded_server"] else "a server of the user's"
-    most = max(cell["runs"] + cell["failed"] for cell in summary["cells"])
+def where(limits: Limits, server: str, times: int) -> str:
+    """A sentence about machine and limits."""
     return (
-        f"{env['implementation']} {env['python']} on {env['system']} {env['machine']}, {env['cpus']} processors,"
-        f" against {server}; {env['speedups']} decoder; {most} runs each, medians, least and greatest in brackets."
-        f" {limits['connections']} connections and {limits['partitions']} partitions (pool),"
-        f" {limits['processes']} processes, pages of {limits['page']:,} rows, blocks of {limits['fetch_size']:,} bytes."
+        f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()},"
+        f" {os.cpu_count()} processors, against {server}; {aioifx.speedups} decoder; {times} runs each, medians, least"
+        f" and greatest in brackets. {limits.connections} connections and {limits.partitions} partitions (pool),"
+        f" {limits.processes} processes, pages of {limits.page:,} rows, blocks of {limits.fetch_size:,} bytes."
     )
 
 
-def write(summary: Result, page: Path) -> list[Path]:
-    """Put table and plots between the two marks in *page*; plots go into a directory of its name.
+def write(runs: Sequence[Run], heading: str, directory: Path) -> list[Path]:
+    """Write `runs.json`, the plots and `report.md` into *directory*, and return their paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    results, page = directory / "runs.json", directory / "report.md"
+    results.write_text(json.dumps([asdict(run) for run in runs], indent=2) + "\n", encoding="utf-8")
+    plots = {title: directory / f"{figure.replace('_', '-')}.svg" for figure, title in PLOTS.items()}
+    try:
+        for figure, (title, path) in zip(PLOTS, plots.items(), strict=True):
+            plot(runs, figure, title, path)
+    except ImportError:  # no matplotlib
+        plots = {}
+    pictures = [f"![{title}]({path.name})" for title, path in plots.items()]
+    page.write_text("\n\n".join([heading, table(runs), *pictures]) + "\n", encoding="utf-8")
+    return [results, *plots.values(), page]
 
-    Returns:  what was written.
-    Raises:   ValueError: the page lacks the marks.
+
+def plot(runs: Sequence[Run], figure: str, title: str, path: Path) -> None:
+    """Groups of bars, one group for each size; whiskers from the least to the greatest.
+
+    Raises:   ImportError: matplotlib is not installed.
     """
-    text = page.read_text("utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise ValueError(f"{page.name} needs the lines {BEGIN} and {END}")
-    directory = page.with_suffix("")
-    directory.mkdir(exist_ok=True)
-    pictures = []
-    for name, (title, hint) in PLOTS.items():
-        path = directory / f"{name.replace('_', '-')}.svg"
-        path.write_text(plot(summary, name, f"{title} ({hint})"), encoding="utf-8")
-        pictures.append((title, path))
-    links = "\n\n".join(f"![{title}]({directory.name}/{path.name})" for title, path in pictures)
-    figures = f"{BEGIN}\n\n{where(summary)}\n\n{table(summary)}\n\n{links}\n\n{END}"
-    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    page.write_text(before + figures + after, encoding="utf-8")
-    return [page, *(path for _, path in pictures)]
-
-
-def plot(summary: Result, figure: str, title: str) -> str:
-    """Groups of bars as SVG, one group for each size; whiskers from the least to the greatest."""
-    # Imported here, and not by name, because only plots need it.
-    matplotlib: Any = import_module("matplotlib")
-    figures: Any = import_module("matplotlib.figure")
-    spreads = {(cell["strategy"], cell["table_rows"]): cell[figure] for cell in summary["cells"]}
-    strategies = list(dict.fromkeys(strategy for strategy, _ in spreads))
-    sizes = list(dict.fromkeys(size for _, size in spreads))
-    none = {"median": 0.0, "low": 0.0, "high": 0.0}
+    drawing: Any = import_module("matplotlib.figure").Figure(figsize=(8, 3.6), layout="constrained")
+    axes = drawing.subplots()
+    groups = grouped(runs)
+    sizes = sorted({size for size, _ in groups})
+    strategies = list(dict.fromkeys(strategy for _, strategy in groups))
     width = 0.8 / len(strategies)
-    # The salt keeps names in the file the same from run to run.
-    with matplotlib.rc_context({"svg.hashsalt": figure, "font.size": 10, "svg.fonttype": "none"}):
-        drawing = figures.Figure(figsize=(8, 3.6), layout="constrained")
-        axes = drawing.subplots()
-        for place, strategy in enumerate(strategies):
-            found = [spreads[strategy, size] or none for size in sizes]
-            middles = [number + (place - (len(strategies) - 1) / 2) * width for number in range(len(sizes))]
-            heights = [each["median"] for each in found]
-            down = [each["median"] - each["low"] for each in found]
-            up = [each["high"] - each["median"] for each in found]
-            axes.bar(middles, heights, width * 0.92, yerr=[down, up], capsize=2, label=strategy)
-        axes.set_xticks(range(len(sizes)), [f"{size:,} rows" for size in sizes])
-        axes.yaxis.set_major_formatter("{x:,g}")
-        axes.set_title(title)
-        axes.grid(axis="y", alpha=0.3)
-        axes.set_axisbelow(True)
-        axes.legend(ncols=len(strategies), loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
-        image = io.StringIO()
-        drawing.savefig(image, format="svg", metadata={"Date": None, "Creator": None})
-    return re.sub(r"[ \t]+$", "", image.getvalue(), flags=re.M)
+    for place, strategy in enumerate(strategies):
+        bars = [spread(groups[size, strategy], figure) or (0.0, 0.0, 0.0) for size in sizes]
+        places = [number + (place - (len(strategies) - 1) / 2) * width for number in range(len(sizes))]
+        whiskers = [[middle - low for low, middle, _ in bars], [high - middle for _, middle, high in bars]]
+        heights = [middle for _, middle, _ in bars]
+        axes.bar(places, heights, width * 0.92, yerr=whiskers, capsize=2, label=strategy)
+    axes.set_xticks(range(len(sizes)), [f"{size:,} rows" for size in sizes])
+    axes.yaxis.set_major_formatter("{x:,g}")
+    axes.set_title(title)
+    axes.legend(ncols=len(strategies), loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
+    drawing.savefig(path)

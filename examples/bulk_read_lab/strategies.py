@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from multiprocessing import get_context
-from multiprocessing.connection import Connection as Pipe
+from typing import Any
 
 import aioifx
 from aioifx.client.connect.connect import ConnectContext
-from aioifx.partitions import Partition, Source, cut_at, plan
+from aioifx.partitions import Partition, cut_at, plan
 from aioifx.rows import tuple_row
-from examples.bulk_read_lab.policy import ChildLost, Outcome, Policy, Read, read_all
-from examples.bulk_read_lab.process import Limits, peak_mib
-from examples.bulk_read_lab.table import Row, Tally
+from examples.bulk_read_lab.policy import Outcome, Policy, read_all
+from examples.bulk_read_lab.process import in_process, peak_mib
+from examples.bulk_read_lab.table import Row, Tally, source_of
 
-EVERYTHING = cut_at(())
+
+def _limit(default: float, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The same for every strategy, so that they are compared under the same conditions."""
+
+    memory_mib: int = _limit(4096, "MiB of address space that each process may have (Linux); 0 for no limit")
+    seconds: float = _limit(120.0, "seconds that a run may take")
+    connections: int = _limit(4, "connections of the pool")
+    processes: int = _limit(2, "processes, each with a connection and a partition of its own")
+    partitions: int = _limit(8, "partitions that the pool reads")
+    page: int = _limit(10_000, "rows of a page")
+    fetch_size: int = _limit(32_767, "bytes of a block of rows on the wire")
+    retries: int = _limit(2, "further attempts at a partition, if failures are tolerated")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is read, and under which conditions."""
 
-    dsn: str
-    source: Source
+    dsn: str = field(repr=False)
+    rows: int
     limits: Limits = field(default_factory=Limits)
     policy: Policy = "strict"
 
@@ -32,135 +47,94 @@ class Job:
         """A connection under the limits."""
         return aioifx.connect(self.dsn, fetch_size=self.limits.fetch_size, row_factory=tuple_row)
 
-    async def read_all(self, partitions: tuple[Partition, ...], read: Read, width: int = 1) -> Outcome:
-        """Read *partitions* as the policy says."""
+    async def read_all(
+        self, partitions: tuple[Partition, ...], read: Callable[[Partition], Awaitable[Tally]], width: int
+    ) -> Outcome:
+        """Read *partitions* as the policy says, *width* at a time."""
         return await read_all(partitions, read, width=width, policy=self.policy, retries=self.limits.retries)
 
-    async def stream(self, conn: aioifx.Connection[Row], partition: Partition) -> Tally:
-        """Read *partition*: a block is processed while the next one is in flight."""
-        tally = Tally()
-        sql, params = self.source.query(partition)
-        async with conn.stream(sql, *params, row_factory=tuple_row) as rows:
-            async for block in rows.blocks():
-                tally.add(block)
-        return tally
 
-    async def stream_alone(self, partition: Partition) -> Tally:
-        """Read *partition* on a connection of its own."""
-        async with self.connect() as conn:
-            return await self.stream(conn, partition)
-
-
-async def fetchall(job: Job) -> Outcome:
+async def fetchall(job: Job, _: Partition) -> Tally:
     """Every row in one list."""
-
-    async def read(partition: Partition) -> Tally:
-        tally = Tally()
-        async with job.connect() as conn:
-            sql, params = job.source.query(partition)
-            tally.add(await conn.fetch(sql, *params))
-        return tally
-
-    return await job.read_all(EVERYTHING, read)
+    tally = Tally()
+    async with job.connect() as conn:
+        tally.add(await conn.fetch(f"SELECT * FROM {source_of(job.rows).relation}"))
+    return tally
 
 
-async def pages(job: Job) -> Outcome:
+async def pages(job: Job, _: Partition) -> Tally:
     """Keyset pagination: a query for the rows after the last key. The key must be unique and not NULL."""
-    table, key = job.source.relation, job.source.column
-    first = f"SELECT FIRST {job.limits.page} * FROM {table} ORDER BY {key}"
-    further = f"SELECT FIRST {job.limits.page} * FROM {table} WHERE {key} > ? ORDER BY {key}"
+    table, tally = source_of(job.rows).relation, Tally()
+    further = f"SELECT FIRST {job.limits.page} * FROM {table} WHERE id > ? ORDER BY id"
+    async with job.connect() as conn:
+        page = await conn.fetch(f"SELECT FIRST {job.limits.page} * FROM {table} ORDER BY id")
+        while page:
+            tally.add(page)
+            page = await conn.fetch(further, page[-1][0])
+    return tally
 
-    async def read(partition: Partition) -> Tally:
-        tally = Tally()
-        async with job.connect() as conn:
-            page = await conn.fetch(first)
-            while page:
-                tally.add(page)
-                page = await conn.fetch(further, page[-1][0])
-        return tally
 
-    return await job.read_all(EVERYTHING, read)
+async def stream(job: Job, partition: Partition) -> Tally:
+    """Block by block: one is processed while the next one is in flight."""
+    async with job.connect() as conn:
+        return await stream_on(conn, job, partition)
+
+
+async def stream_on(conn: aioifx.Connection[Row], job: Job, partition: Partition) -> Tally:
+    """Stream *partition* on *conn*."""
+    tally = Tally()
+    sql, params = source_of(job.rows).query(partition)
+    async with conn.stream(sql, *params) as rows:
+        async for block in rows.blocks():
+            tally.add(block)
+    return tally
 
 
 async def pool(job: Job) -> Outcome:
     """Partitions in parallel in one process, on the connections of a pool."""
-    limits = job.limits
+    most, size = job.limits.connections, job.limits.fetch_size
     async with aioifx.create_pool(
-        job.dsn,
-        min_size=0,
-        max_size=limits.connections,
-        fetch_size=limits.fetch_size,
-        row_factory=tuple_row,
+        job.dsn, min_size=0, max_size=most, fetch_size=size, row_factory=tuple_row
     ) as connections:
-        async with connections.acquire() as conn:
-            partitions = await plan(conn, job.source, limits.partitions)
 
         async def read(partition: Partition) -> Tally:
             async with connections.acquire() as conn:
-                return await job.stream(conn, partition)
+                return await stream_on(conn, job, partition)
 
-        return await job.read_all(partitions, read, width=limits.connections)
-
-
-async def stream(job: Job) -> Outcome:
-    """Block by block: one is processed while the next one is in flight."""
-    return await job.read_all(EVERYTHING, job.stream_alone)
+        async with connections.acquire() as conn:
+            partitions = await plan(conn, source_of(job.rows), job.limits.partitions)
+        return await job.read_all(partitions, read, most)
 
 
 async def processes(job: Job) -> Outcome:
     """A process for each partition, with a connection of its own. Rows stay where they are read."""
-    async with job.connect() as conn:
-        partitions = await plan(conn, job.source, job.limits.processes)
     peaks: list[float] = []
 
     async def read(partition: Partition) -> Tally:
-        tally, peak = await read_in_child(job, partition)
+        tally, peak = await in_process(stream_here, job, partition)
         peaks.append(peak)
         return tally
 
-    outcome = await job.read_all(partitions, read, width=job.limits.processes)
-    outcome.peaks_mib = peaks
+    async with job.connect() as conn:
+        partitions = await plan(conn, source_of(job.rows), job.limits.processes)
+    outcome = await job.read_all(partitions, read, job.limits.processes)
+    outcome.children_peak_mib = peaks
     return outcome
 
 
-async def read_in_child(job: Job, partition: Partition) -> tuple[Tally, float]:
-    """The tally of *partition*, read in a process of its own, and the peak of its memory in MiB.
-
-    The process is spawned, because a fork would copy sockets, locks and the event loop. On cancellation it is killed.
-
-    Raises:   ChildLost: it ended without an answer. What the reading raised there.
-    """
-    spawn = get_context("spawn")
-    ours, theirs = spawn.Pipe(duplex=False)
-    child = spawn.Process(target=_answer, args=(theirs, job, partition), daemon=True)
-    with theirs:  # the child has a copy: when it ends, so does the pipe
-        child.start()
-    receiving = asyncio.create_task(asyncio.to_thread(ours.recv))
-    try:
-        answer = await asyncio.shield(receiving)
-    except EOFError:
-        child.join()
-        raise ChildLost(f"the process has ended with exit code {child.exitcode}") from None
-    finally:
-        child.kill()
-        child.join()
-        await asyncio.gather(receiving, return_exceptions=True)
-        ours.close()
-    if isinstance(answer, Exception):
-        raise answer
-    tally, peak = answer
-    return tally, peak
+def stream_here(job: Job, partition: Partition) -> tuple[Tally, float]:
+    """What each process of `processes` does: read *partition*, and return its tally and the peak of memory."""
+    return asyncio.run(stream(job, partition)), peak_mib()
 
 
-def _answer(pipe: Pipe[object, object], job: Job, partition: Partition) -> None:
-    """The child's main function."""
-    with pipe:
-        try:
-            pipe.send((asyncio.run(job.stream_alone(partition)), peak_mib()))
-        except Exception as error:
-            pipe.send(error)
+def alone(
+    read: Callable[[Job, Partition], Awaitable[Tally]],
+) -> Callable[[Job], Coroutine[Any, Any, Outcome]]:
+    """A strategy with one connection, and one partition: the whole table."""
+    return lambda job: job.read_all(cut_at(()), lambda partition: read(job, partition), 1)
 
 
-STRATEGIES: dict[str, Callable[[Job], Awaitable[Outcome]]] = {
-    each.__name__: each for each in (fetchall, pages, pool, stream, processes)
-}
+STRATEGIES = {
+    "fetchall": alone(fetchall), "pages": alone(pages), "pool": pool,
+    "stream": alone(stream), "processes": processes,
+}  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import islice
 from typing import Any
 
 import aioifx
@@ -13,16 +13,15 @@ from aioifx.partitions import Source
 
 Row = tuple[Any, ...]
 
-CREATE = """
-    CREATE TABLE {} (
-        id INTEGER NOT NULL PRIMARY KEY, amount BIGINT NOT NULL, name VARCHAR(20) NOT NULL,
-        ratio FLOAT NOT NULL, day DATE NOT NULL)
+COLUMNS = """
+    id INTEGER NOT NULL PRIMARY KEY, amount BIGINT NOT NULL, name VARCHAR(20) NOT NULL,
+    ratio FLOAT NOT NULL, day DATE NOT NULL
 """
 _DAYS = [date(2020, 1, 1) + timedelta(days) for days in range(1000)]
 
 
 def source_of(rows: int) -> Source:
-    """The table of so many rows."""
+    """The table of so many rows, divided by its key."""
     return Source(f"bulk_read_lab_{rows}", "id")
 
 
@@ -32,16 +31,19 @@ def rows_of(count: int) -> Iterator[Row]:
         yield key, key * 104_729, f"customer {key % 9973}", key / 8, _DAYS[key % 1000]
 
 
-async def fill(conn: aioifx.Connection, rows: int) -> None:
-    """Create the table, in place of an older one."""
-    await drop(conn, rows)
-    await conn.execute(CREATE.format(source_of(rows).relation))
-    await conn.load(source_of(rows).relation, rows_of(rows))
-
-
-async def drop(conn: aioifx.Connection, rows: int) -> None:
-    """Drop the table if it exists."""
-    await conn.execute(f"DROP TABLE IF EXISTS {source_of(rows).relation}")
+@asynccontextmanager
+async def filled_table(dsn: str, rows: int) -> AsyncGenerator[None, None]:
+    """A table of so many rows, dropped at the end."""
+    name = source_of(rows).relation
+    try:
+        async with aioifx.connect(dsn) as conn:
+            await conn.execute(f"DROP TABLE IF EXISTS {name}")
+            await conn.execute(f"CREATE TABLE {name} ({COLUMNS})")
+            await conn.load(name, rows_of(rows))
+        yield
+    finally:
+        async with aioifx.connect(dsn) as conn:
+            await conn.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 @dataclass(slots=True)
@@ -65,9 +67,6 @@ class Tally:
         self.checksum = (self.checksum + other.checksum) % 2**64
 
 
-def tally_of(rows: Iterator[Row]) -> Tally:
-    """Count rows from any source."""
-    tally = Tally()
-    while block := list(islice(rows, 10_000)):
-        tally.add(block)
-    return tally
+def expected(rows: int) -> Tally:
+    """The tally of a table of so many rows, without a server."""
+    return Tally(rows, sum(map(hash, rows_of(rows))) % 2**64)
