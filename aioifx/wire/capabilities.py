@@ -47,7 +47,7 @@ class Capabilities:
     bigint: bool = True
     """Bit 54: SQ_INSERTDONE has a BIGSERIAL."""
     savepoints: bool = True
-    """Bit 56: the server supports savepoints."""
+    """Bit 56."""
     long_text: bool = True
     """Bit 62: the size of SQL text and the offset of an error are ints."""
     long_tuple: bool = False

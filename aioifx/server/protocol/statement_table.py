@@ -15,7 +15,7 @@ from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import SqlType, Value
 
 STATEMENT_LIMIT: Final = 4096
-"""Maximum number of prepared statements per session (assumed: the limit of a real server is its memory)."""
+"""Maximum number of prepared statements per session (assumed: any limit will do; a real server's is its memory)."""
 
 
 @dataclass(slots=True, eq=False)
