@@ -54,7 +54,7 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"host": ""}, "host: missing"),
         ({"host": "a b"}, "host: expected names or addresses"),
         ({"host": "a,,b"}, "host: expected names separated by commas, got an empty one"),
-        ({"host": "a,::1"}, "host: expected an IPv6 address among several hosts in brackets"),
+        ({"host": "a,::1"}, "host: expected an IPv6 address in brackets"),
         ({"host": "[::1"}, "host: expected [address] or [address]:port"),
         ({"host": "a:secret"}, "port: expected a whole number from 1 to 65535"),
         ({"host": "a,b:65536"}, "port: expected a whole number from 1 to 65535"),
