@@ -190,7 +190,7 @@ class Channel(asyncio.Protocol):
         """Send one byte of TCP urgent data, outside the stream and outside TLS records.
 
         Returns:  False if no open socket can.
-        Source:   observed: it works inside and outside of TLS (14.10)
+        Source:   observed: it works inside and outside TLS (14.10)
         """
         own = self._transport.get_extra_info("socket") if self.is_open and self._transport else None
         if own is None:

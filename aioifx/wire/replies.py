@@ -180,7 +180,7 @@ _NO_ROWS: Final = 100
 
 
 async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag: int) -> None:
-    """One message after its tag; not SQ_TUPLE.
+    """One message after its tag, except SQ_TUPLE, which `aioifx.wire.tuples` reads.
 
     SQ_CLOSE, SQ_EOT and SQ_EXIT have no body. After SQ_CLOSE the cursor is closed (observed: 15; JDBC, select.json);
     after SQ_EXIT the session has ended (observed: JDBC, login.json).
