@@ -101,7 +101,7 @@ def layers() -> Drawing:
     drawing.box(20, 382, 14, 14, "b")
     drawing.text(42, 394, "no asyncio, socket, thread or SQLite", "soft")
     drawing.box(290, 382, 14, 14, "a")
-    drawing.text(312, 394, "does I/O, or stands on what does", "soft")
+    drawing.text(312, 394, "does I/O, or depends on what does", "soft")
     return drawing
 
 

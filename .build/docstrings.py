@@ -34,7 +34,7 @@ def documented_names() -> set[str]:
 
 
 def _items(body: str, names: str) -> tuple[str, list[tuple[str, str]]]:
-    """What stands before the first item, and the items: their names as they are written, and their text."""
+    """The text before the first item, and the items: their names as they are written, and their text."""
     item = re.compile(rf"(?:\A|(?<=[.;:`]) +|\n *)({names}): ")
     parts = item.split(re.sub(r"\n +", "\n", body))
     texts = [re.sub(";$", ".", " ".join(part.split())) for part in parts]

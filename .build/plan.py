@@ -57,11 +57,11 @@ def module_of(path: Path, kind: type[Module] = Module) -> Any:
 
 def packages() -> Iterator[Package]:
     """Every package, each after the one that holds it, with its modules by name."""
-    for door in sorted((ROOT / "aioifx").rglob("__init__.py")):
-        package: Package = module_of(door, Package)
+    for init in sorted((ROOT / "aioifx").rglob("__init__.py")):
+        package: Package = module_of(init, Package)
         package.modules = [
             module_of(path)
-            for path in sorted(door.parent.iterdir())
+            for path in sorted(init.parent.iterdir())
             if path.suffix in (".py", ".pyx") and path.name != "__init__.py"
         ]
         yield package

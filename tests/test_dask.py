@@ -241,6 +241,6 @@ def test_without_dask_the_message_names_the_extra() -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_face_does_not_load_it() -> None:
+def test_importing_aioifx_does_not_load_it() -> None:
     program = "import sys, aioifx; print({'dask', 'aioifx.dask', 'aioifx.partitions'} & {*sys.modules})"
     assert subprocess.check_output([sys.executable, "-c", program], text=True, timeout=30).strip() == "set()"

@@ -183,7 +183,7 @@ def test_importing_the_package_loads_nothing_but_itself_and_the_standard_library
     assert {name for name in loaded if unwanted.match(name)} == set()
 
 
-def test_the_face_has_exactly_the_names_that_it_lists() -> None:
+def test_the_package_has_exactly_the_names_in_all() -> None:
     assert sorted(set(aioifx.__all__)) == sorted(aioifx.__all__)
     missing = {name for name in aioifx.__all__ if not hasattr(aioifx, name)}
     assert missing == set()

@@ -89,8 +89,9 @@ RETIRED_NAMES = {
         submit take_back take_turn turn_now wait_first wait_outside was_abandoned when_ended work_lost
     """,
     "server": """
-        Act ACTS Member Outcome Rules Slot Slots _Terms _Work _admit _bound _called _executed _kept _opened _renewed
-        _saved _talk for_good putting tell_version
+        Act ACTS LARGEST_PORTION Member Outcome Rules Slot Slots _ANYBODY _BEHIND_A_TYPE _BEHIND_A_VALUE _Level
+        _NOBODY _THE_LOST _Terms _Work _admit _ansi _bound _called _executed _for_good _kept _opened _renewed _saved
+        _stops_for _talk for_good putting schema_changed take_serial taken_serials tell_version
     """,
 }
 

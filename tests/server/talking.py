@@ -56,7 +56,7 @@ class ServerCore:
         delimident: bool = False,
         database_locale: str = "",
     ) -> Engine:
-        entry = self.registry.enter(user, "desk", 12)
+        entry = self.registry.register(user, "desk", 12)
         settings = Settings(user=user, session_id=entry.session_id, routines=self.databases.routines)
         engine = Engine(
             self.databases,

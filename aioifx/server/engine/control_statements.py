@@ -61,7 +61,7 @@ def _control_savepoint(state: SessionState, action: plans.Action) -> None:
             current = state.current
             current.settle()
             current.transactions.rollback_to(name)
-            current.schema_changed()
+            current.on_schema_changed()
         case _:
             _control_session(state, action)
 
@@ -81,7 +81,7 @@ def _control_session(state: SessionState, action: plans.Action) -> None:
         case plans.LockTable(table=table, exclusive=exclusive):
             _lock_table(state, table, exclusive=exclusive)
         case plans.UnlockTable():
-            if state.workspace is not None and state.workspace.transactions.open:
+            if state.workspace is not None and state.workspace.transactions.is_open:
                 raise SqlError(-327)
         case plans.DropRoutine(name=name):
             state.settings.routines.remove(name)
@@ -97,7 +97,7 @@ def _lock_table(state: SessionState, table: Table, *, exclusive: bool) -> None:
     Raises:   SqlError: -524, outside a transaction; -289, another session writes.
     """
     transactions = state.current.transactions
-    if not transactions.open:
+    if not transactions.is_open:
         raise SqlError(-524)
     if exclusive:
         with state.mapped_errors(-289, table.name, -113):

@@ -28,15 +28,15 @@ class Cursor:
 
     __slots__ = (
         "_ahead",
+        "_fetched",
         "_has_rowid",
         "_live",
         "_settled_at",
         "_spool",
-        "_taken",
         "hold",
         "independent",
+        "is_released",
         "name",
-        "released",
         "rowid",
         "scroll",
         "update_columns",
@@ -57,39 +57,39 @@ class Cursor:
         self._live: RowSource | None = rows
         self._spool: Spool | None = None
         self._ahead: list[StoredRow] = []
-        self._taken = 0
+        self._fetched = 0
         self._settled_at = 0  # rows fetched before the rest was spooled
         self._has_rowid = has_rowid
         self.name = name
         self.hold = hold
         self.scroll = scroll
-        self.released = False
+        self.is_released = False
         """Whether the end of a transaction closed it."""
         self.rowid: int | None = None
         """Of the row sent last, for WHERE CURRENT OF."""
         self.update_columns = update_columns
-        self.independent = independent
         """None unless FOR UPDATE; empty for all columns."""
+        self.independent = independent
 
     @property
-    def taken(self) -> int:
+    def fetched(self) -> int:
         """Rows fetched so far."""
-        return self._taken
+        return self._fetched
 
     @property
-    def live(self) -> bool:
+    def is_live(self) -> bool:
         """Whether its rows are still being read from the source."""
         return self._live is not None
 
     def fetch(self, count: int) -> tuple[list[StoredRow], bool]:
         """The next rows, at most *count*, and whether they are the last."""
         if self._spool is not None:
-            start = self._taken - self._settled_at
+            start = self._fetched - self._settled_at
             rows = self._spool.rows(start, count)
             last = start + len(rows) >= len(self._spool)
         else:
             rows, last = self._read(count)
-        self._taken += len(rows)
+        self._fetched += len(rows)
         return self._bare(rows), last
 
     def _read(self, count: int) -> tuple[list[StoredRow], bool]:
@@ -138,7 +138,7 @@ class Cursor:
         self._live.close()
         self._live = None
         self._ahead = []
-        self._settled_at = self._taken
+        self._settled_at = self._fetched
         self._spool = spool
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ def _defining(state: SessionState, definition: Definition) -> Generator[None, No
         with state.mapped_errors(-211, token), current.transactions.writing(alone=False, shared=shared):
             yield
     finally:
-        current.schema_changed()
+        current.on_schema_changed()
 
 
 def _define(state: SessionState, definition: Definition) -> None:
@@ -77,14 +77,14 @@ def _define(state: SessionState, definition: Definition) -> None:
             if step.duplicate is None:
                 raise
             raise SqlError(*step.duplicate) from None
-    current.schema_changed()
+    current.on_schema_changed()
 
 
 @contextmanager
 def _interruptible(state: SessionState, step: str) -> Generator[None, None, None]:
     """Context of a step: interruptible before it, and during a long step outside a transaction."""
     state.interrupts.check()
-    if state.current.transactions.open or not step.startswith(_LONG_STEPS):
+    if state.current.transactions.is_open or not step.startswith(_LONG_STEPS):
         yield
         return
     with state.interrupts.stopping():

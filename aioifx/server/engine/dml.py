@@ -124,7 +124,7 @@ def _retry_refused(
 
 def _note_serials(state: SessionState, result: StatementResult) -> None:
     settings = state.settings
-    for code, number in state.current.taken_serials.items():
+    for code, number in state.current.assigned_serials.items():
         if code == TypeCode.SERIAL:
             result.serial = settings.last_serial = number
         elif code == TypeCode.SERIAL8:
@@ -139,9 +139,9 @@ def _note_serials(state: SessionState, result: StatementResult) -> None:
 def register_functions(state: SessionState, connection: sqlite3.Connection) -> None:
     """Register the SQL functions for serial columns, sequences and interrupts on *connection*."""
 
-    def take_serial(name: str, value: int | None) -> int:
+    def next_serial(name: str, value: int | None) -> int:
         try:
-            return state.current.take_serial(name, value)
+            return state.current.next_serial(name, value)
         except SqlError as error:
             state.note_error(error)
             raise
@@ -152,7 +152,7 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
     def current_value(tabid: int) -> int:
         return state.current.current_value(tabid)
 
-    connection.create_function("ifx_serial", 2, take_serial)
+    connection.create_function("ifx_serial", 2, next_serial)
     connection.create_function("ifx_nextval", 2, guarded(next_value, state.note_error))
     connection.create_function("ifx_currval", 1, guarded(current_value, state.note_error))
     make_interruptible(connection, state.interrupts, state.note_error)

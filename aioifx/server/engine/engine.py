@@ -82,10 +82,10 @@ class Engine:
         return self._state.options
 
     @property
-    def in_transaction(self) -> bool:
+    def is_in_transaction(self) -> bool:
         """Whether COMMIT and ROLLBACK have a transaction to end."""
         current = self._state.workspace
-        return current is not None and current.transactions.open
+        return current is not None and current.transactions.is_open
 
     @property
     def isolation(self) -> Isolation:
@@ -94,10 +94,10 @@ class Engine:
         return current.transactions.isolation if current else self.defaults.isolation or Isolation.DIRTY_READ
 
     @property
-    def read_only(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether the open transaction must not write; safe to call from other threads."""
         current = self._state.workspace
-        return current is not None and current.transactions.read_only
+        return current is not None and current.transactions.is_read_only
 
     def open_database(self, name: str) -> Database:
         """See `session_databases.open_database`."""
@@ -110,7 +110,7 @@ class Engine:
     def close(self) -> None:
         """End the session."""
         self.close_database()
-        self._state.registry.leave(self._state.entry)
+        self._state.registry.unregister(self._state.entry)
 
     def interrupt(self, *, permanent: bool = False) -> None:
         """End the running or waiting statement with -213, or else the next one; safe to call from any thread.
@@ -128,18 +128,18 @@ class Engine:
     @property
     def is_abandoned(self) -> bool:
         """Whether the session has been interrupted permanently."""
-        return self._state.interrupts.permanent
+        return self._state.interrupts.is_permanent
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a statement is running; safe to call from other threads."""
-        return self._running.up
+        return self._running.is_set
 
     @property
-    def waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the statement waits for the end of another session's transaction; safe to call from other threads."""
         current = self._state.workspace
-        return current is not None and current.transactions.waiting
+        return current is not None and current.transactions.is_waiting
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class Engine:
         with state.mapped_errors(-244, token):
             if query.for_update:
                 current.transactions.lock()
-            current.transactions.reading()
+            current.transactions.on_query()
             with state.interrupts.stopping():
                 rows = current.connection.execute(query.sql, stored)
         return self._register(
@@ -273,7 +273,7 @@ class Engine:
         current = state.current
         arguments: StoredRow = ()
         with state.mapped_errors(-244, ""), state.interrupts.stopping():
-            current.transactions.reading()
+            current.transactions.on_query()
             if action.arguments:
                 stored = numbered(action.arguments, state.bind(statement, values))
                 arguments = current.connection.execute(action.arguments, stored).fetchone()
@@ -284,7 +284,7 @@ class Engine:
 
         Raises:   SqlError: a row could not be computed; the cursor is closed.
         """
-        if not cursor.live:
+        if not cursor.is_live:
             return cursor.fetch(count)
         self._state.function_error = None
         try:
@@ -292,7 +292,7 @@ class Engine:
                 return cursor.fetch(count)
         except SqlError:
             self.close_cursor(cursor)
-            cursor.released = True  # a later fetch must fail, not report the end of the rows
+            cursor.is_released = True  # a later fetch must fail, not report the end of the rows
             raise
 
     def close_cursor(self, cursor: Cursor) -> None:
@@ -303,15 +303,15 @@ class Engine:
 
 
 class _Flag:
-    """Up inside its context; safe to read from other threads."""
+    """Set inside its context; safe to read from other threads."""
 
-    __slots__ = ("up",)
+    __slots__ = ("is_set",)
 
     def __init__(self) -> None:
-        self.up = False
+        self.is_set = False
 
     def __enter__(self) -> None:
-        self.up = True
+        self.is_set = True
 
     def __exit__(self, *raised: object) -> None:
-        self.up = False
+        self.is_set = False

@@ -146,6 +146,6 @@ class Planner:
             try:
                 alias = workspace.attach(database)
             except BaseException:
-                self._databases.leave(database)
+                self._databases.on_closed(database)
                 raise
         return catalog.read_schema(workspace.connection, name, catalog=alias)

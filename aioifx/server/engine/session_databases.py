@@ -28,9 +28,9 @@ def open_database(state: SessionState, name: str) -> Database:
             raise SqlError(-23197)
         close_database(state)
         connection = _connect(state, database)
-        state.workspace = Workspace(database, connection, state.defaults, state.interrupts.take)
+        state.workspace = Workspace(database, connection, state.defaults, state.interrupts.consume)
     except BaseException:
-        state.databases.leave(database)
+        state.databases.on_closed(database)
         raise
     state.settings.database = state.entry.database = database.name
     state.settings.code_set = database.codec
@@ -59,7 +59,7 @@ def close_database(state: SessionState) -> None:
         current.close()
     finally:
         for database in (current.database, *current.attached.values()):
-            state.databases.leave(database)
+            state.databases.on_closed(database)
         state.settings.database = state.entry.database = ""
 
 
@@ -83,5 +83,5 @@ def drop_database(state: SessionState, name: str, *, if_exists: bool) -> None:
 
 def check_no_transaction(state: SessionState) -> None:
     """Raises:   SqlError: -377, the current database cannot be left before its transaction ends."""
-    if state.workspace is not None and state.workspace.transactions.used:
+    if state.workspace is not None and state.workspace.transactions.is_used:
         raise SqlError(-377)

@@ -27,7 +27,7 @@ class SessionRegistry:
         self._entries: dict[int, SessionEntry] = {}
         self._last_id = 0
 
-    def enter(self, user: str, host: str = "", process_id: int = 0) -> SessionEntry:
+    def register(self, user: str, host: str = "", process_id: int = 0) -> SessionEntry:
         """Register a session; its id has not been used before."""
         with self._lock:
             self._last_id += 1
@@ -35,7 +35,7 @@ class SessionRegistry:
             self._entries[entry.session_id] = entry
             return entry
 
-    def leave(self, entry: SessionEntry) -> None:
+    def unregister(self, entry: SessionEntry) -> None:
         """Remove a session that has ended."""
         with self._lock:
             self._entries.pop(entry.session_id, None)

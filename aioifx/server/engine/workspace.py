@@ -38,7 +38,7 @@ class Workspace:
         self.current_values: dict[int, int] = {}
         """By tabid: the last number of a sequence that this session was given."""
         database.sequences.load(connection)
-        self.taken_serials: dict[int, int] = {}
+        self.assigned_serials: dict[int, int] = {}
         """By type code: the last serial number that the running statement assigned."""
         self._temp_version = 0
         self._defined = False  # whether the open transaction has changed the schema
@@ -54,9 +54,9 @@ class Workspace:
         """Changes whenever the schema may have changed."""
         return self.database.version, self._temp_version
 
-    def schema_changed(self) -> None:
+    def on_schema_changed(self) -> None:
         """Called after this session has changed the schema, or undone a change."""
-        self._defined = self._defined or self.transactions.open
+        self._defined = self._defined or self.transactions.is_open
         self.database.bump()
         self._temp_version += 1
 
@@ -87,11 +87,11 @@ class Workspace:
         for cursor in self.cursors:
             if not cursor.hold:
                 cursor.close()
-                cursor.released = True
+                cursor.is_released = True
         self.cursors = [cursor for cursor in self.cursors if cursor.hold]
         if self._defined:
             self._defined = False
-            self.schema_changed()
+            self.on_schema_changed()
 
     def roll_back(self) -> None:
         """ROLLBACK; temporary tables WITH NO LOG keep their rows, since their changes are not logged."""
@@ -139,11 +139,11 @@ class Workspace:
         try:
             for cursor in self.cursors:
                 cursor.close()
-                cursor.released = True
+                cursor.is_released = True
             self.cursors.clear()
             self.transactions.abandon()
             for counters in (self.database.serials, self.database.sequences):
-                if counters.unsaved:
+                if counters.has_unsaved:
                     self.transactions.aside(partial(counters.save, self.connection))
         finally:
             self.connection.close()
@@ -157,17 +157,17 @@ class Workspace:
         """Prepare the serial counters for an INSERT into *table*."""
         if table is not self._inserting:
             self._inserting, self._has_serials = table, bool(table.serials)
-        self.taken_serials.clear()
+        self.assigned_serials.clear()
         if self._has_serials:
             self._serials_of(table).prime(self.connection, table)
 
-    def take_serial(self, name: str, value: int | None) -> int:
+    def next_serial(self, name: str, value: int | None) -> int:
         table = self._inserting
         assert table is not None, "ifx_serial outside INSERT"
-        number = self._serials_of(table).take(table, name, value)
+        number = self._serials_of(table).next_value(table, name, value)
         column = table.column(name)
         assert column is not None
-        self.taken_serials[column.type.code] = number
+        self.assigned_serials[column.type.code] = number
         return number
 
     def forget_serials(self, table: Table, schema: Schema) -> None:
@@ -175,16 +175,16 @@ class Workspace:
         serials = self._serials_of(table)
         known = schema.table(table.name) if table.is_temp else schema.table_of(table.tabid)
         if known is None:
-            serials.created(table.tabid)
+            serials.on_created(table.tabid)
             if not table.is_temp:
-                self.database.sequences.created(table.tabid)
+                self.database.sequences.on_created(table.tabid)
         else:
-            serials.altered(table)
+            serials.on_altered(table)
 
     # -- sequences -----------------------------------------------------------------------------------------------------
 
     def begin_rows(self) -> None:
-        """Start a statement: its first reference to a sequence takes a new number."""
+        """Start a statement: its first reference to a sequence generates a new number."""
         self._marks.clear()
 
     def next_value(self, tabid: int, mark: int) -> int:
@@ -196,7 +196,7 @@ class Workspace:
         if marks and mark not in marks:
             marks.add(mark)
             return self.current_values[tabid]
-        number = self.database.sequences.take(self._sequence(tabid))
+        number = self.database.sequences.next_value(self._sequence(tabid))
         self.current_values[tabid] = number
         marks.clear()
         marks.add(mark)

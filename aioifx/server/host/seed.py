@@ -28,7 +28,7 @@ def run_script(
               After a syntax error no statement has been run.
     """
     statements = list(_statements(script))
-    entry = registry.enter(user)
+    entry = registry.register(user)
     settings = Settings(user=user, session_id=entry.session_id, routines=databases.routines)
     locale = databases.find(database).locale
     engine = Engine(databases, registry, entry, settings, database_locale=locale)

@@ -18,7 +18,7 @@ from aioifx.server.engine.session_registry import SessionRegistry
 from aioifx.server.host.seed import run_script
 from aioifx.server.protocol.context import FetchLimit, Identity
 from aioifx.server.protocol.oob import Watch
-from aioifx.server.protocol.row_blocks import LARGEST_PORTION
+from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES
 from aioifx.server.protocol.session import READ_AHEAD, LoginPolicy, Session
 from aioifx.server.protocol.stats import Counts, ServerStats
 from aioifx.server.sql.model.routines import Routine, Routines
@@ -81,7 +81,7 @@ class ServerOptions:
     """Seconds for a client's TLS handshake, and again for its login; after that the connection is closed."""
     max_sessions: int = 1000
     """Maximum number of concurrent sessions; another login is rejected with -25571."""
-    fetch_limit: int = LARGEST_PORTION
+    fetch_limit: int = MAX_BLOCK_BYTES
     """Maximum bytes of rows in one reply, even if the client's fetch buffer is larger."""
     fetch_refusal: int = 0
     """SQLCODE that rejects a larger fetch buffer, such as -406; 0: the buffer is filled up to *fetch_limit*."""
@@ -225,10 +225,10 @@ class Server:
         session = Session(self._rules, self._databases, self._registry, channel)
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
-        task.add_done_callback(self._end)
+        task.add_done_callback(self._on_session_done)
         return session
 
-    def _end(self, task: asyncio.Task[None]) -> None:
+    def _on_session_done(self, task: asyncio.Task[None]) -> None:
         session = self._sessions.pop(task)
         self._ended.add(session.counts)
         self._logins += session.stats is not None

@@ -10,7 +10,7 @@ from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.results import StatementResult, TransactionEvent
-from aioifx.server.protocol.row_blocks import LARGEST_PORTION, RowBlockWriter
+from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES, RowBlockWriter
 from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import Database, LogMode
@@ -39,7 +39,7 @@ _COST: Final = _cost()
 class FetchLimit:
     """The maximum size of a fetch, and the treatment of a larger one."""
 
-    size: int = LARGEST_PORTION
+    size: int = MAX_BLOCK_BYTES
     sqlcode: int = 0
     """SQLCODE of the error for a larger fetch; 0: fewer rows are sent, so the client fetches more often."""
 
@@ -83,7 +83,7 @@ class SessionContext:
         """Environment variables from SQ_INFO."""
         self.has_fixed_database = False
         """Whether the login opened a database; SQ_DBOPEN is then an error."""
-        self.ended = False
+        self.has_ended = False
         """Whether the client has sent SQ_EXIT."""
 
     @property

@@ -73,7 +73,7 @@ def _open_insert(context: SessionContext, prepared: PreparedStatement) -> None:
 def _need_transaction(context: SessionContext) -> None:
     """Raises:   SqlError: -265, the database is logged and no transaction is open."""
     database = context.engine.database
-    if database and database.log_mode is not LogMode.UNLOGGED and not context.engine.in_transaction:
+    if database and database.log_mode is not LogMode.UNLOGGED and not context.engine.is_in_transaction:
         raise SqlError(-265)
 
 
@@ -101,7 +101,9 @@ def fetch(context: SessionContext, message: requests.Fetch) -> None:
     if limit.sqlcode and message.size > limit.size:
         raise SqlError(limit.sqlcode)
     row_writer = _writer_of(context, prepared)
-    rows, _, is_last = row_writer.take(lambda wanted: context.engine.fetch(cursor, wanted), message.size)
+    rows, _, is_last = row_writer.next_block(
+        lambda wanted: context.engine.fetch(cursor, wanted), message.size
+    )
     context.outbox.raw(rows)
     if not is_last:
         return
@@ -109,7 +111,7 @@ def fetch(context: SessionContext, message: requests.Fetch) -> None:
         # With OPTOFC the server closes the cursor with its last row (observed: 15; JDBC then sends no SQ_CLOSE).
         replies.put_closed(context.outbox)
         close_cursor(context, requests.Close())
-    context.write_done(completion.Done(0, cursor.taken))
+    context.write_done(completion.Done(0, cursor.fetched))
 
 
 def _cursor_of(prepared: PreparedStatement) -> Cursor:
@@ -119,7 +121,7 @@ def _cursor_of(prepared: PreparedStatement) -> Cursor:
     """
     if prepared.cursor is None:
         raise SqlError(-259)
-    if prepared.cursor.released:
+    if prepared.cursor.is_released:
         raise SqlError(-267)
     return prepared.cursor
 
@@ -264,7 +266,7 @@ def flush(context: SessionContext) -> None:
         prepared.put_decoder = RowDecoder(
             columns, context.code_set, padded_varchar=context.has_padded_varchar
         )
-    rows, is_cut = prepared.insertion.take(prepared.put_decoder)
+    rows, is_cut = prepared.insertion.drain(prepared.put_decoder)
     result = context.engine.insert_rows(prepared.statement, rows)
     if is_cut:
         raise SqlError(-415)

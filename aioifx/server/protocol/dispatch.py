@@ -40,9 +40,9 @@ class Conversation:
         return self._context.capabilities
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the client has sent SQ_EXIT."""
-        return self._context.ended
+        return self._context.has_ended
 
     def answer(
         self, groups: Sequence[Sequence[Request]], early: Callable[[bytes], None] | None = None
@@ -68,10 +68,10 @@ class Conversation:
             for message in group:
                 if isinstance(message, _FETCHES):
                     context.engine.check_interrupt()  # there is no other check if the rows are buffered
-                act = HANDLERS.get(type(message), statement_handlers.refuse)
-                if context.inserting is not None and act is not cursor_handlers.put:
+                handler = HANDLERS.get(type(message), statement_handlers.refuse)
+                if context.inserting is not None and handler is not cursor_handlers.put:
                     cursor_handlers.flush(context)
-                act(context, message)
+                handler(context, message)
             cursor_handlers.flush(context)
             statement_handlers.finish(context)
         except SqlError as error:
@@ -86,7 +86,7 @@ class Conversation:
         finally:
             if context.prepared is not None and context.prepared.is_command:
                 context.drop(context.prepared)
-        if not context.ended:
+        if not context.has_ended:
             replies.put_eot(context.outbox)
         return sqlcode
 

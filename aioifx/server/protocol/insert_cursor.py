@@ -29,15 +29,15 @@ class Insertion:
         self._payloads: list[tuple[bytes, ...]] = []
 
     @property
-    def waiting(self) -> bool:
-        """Whether there are rows that have not been taken."""
+    def has_rows(self) -> bool:
+        """Whether there are rows that have not been drained."""
         return bool(self._payloads)
 
     def put(self, payloads: tuple[bytes, ...]) -> None:
         """Buffer rows, each encoded as SQ_TUPLE without its header."""
         self._payloads.append(payloads)
 
-    def take(self, decoder: RowDecoder) -> tuple[list[Row], bool]:
+    def drain(self, decoder: RowDecoder) -> tuple[list[Row], bool]:
         """The buffered rows up to the first that cannot be decoded, and whether there is such a row."""
         payloads, self._payloads = self._payloads, []
         data = bytearray(b"".join(map(_framed, chain.from_iterable(payloads))))

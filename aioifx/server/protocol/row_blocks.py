@@ -24,7 +24,7 @@ from aioifx.wire.tuples import TUPLE_HEAD
 
 logger: Final = logging.getLogger("aioifx.server")
 
-LARGEST_PORTION: Final = 16 * 1024 * 1024
+MAX_BLOCK_BYTES: Final = 16 * 1024 * 1024
 """Default maximum of bytes of rows in one reply, even if the client's buffer is larger."""
 
 _FULL: Final = 0.9
@@ -46,14 +46,12 @@ class RowBlockWriter:
     __slots__ = (
         "_code_set",
         "_encoder",
-        "_ended",
         "_estimate",
+        "_has_ended",
         "_largest",
         "_loaders",
         "_single",
         "_unsent",
-        "_unsent",
-        "_unsent_rows",
         "_unsent_rows",
         "widths",
     )
@@ -65,7 +63,7 @@ class RowBlockWriter:
         *,
         padded_varchar: bool,
         single: bool,
-        largest: int = LARGEST_PORTION,
+        largest: int = MAX_BLOCK_BYTES,
     ) -> None:
         """Args:     single: one row at a time, so that the row sent last is the client's current row.
                   largest: maximum bytes of rows in one reply, unless a single row has more.
@@ -89,25 +87,25 @@ class RowBlockWriter:
         self._largest = largest
         self._unsent = b""  # encoded, not sent
         self._unsent_rows = 0
-        self._ended = False
+        self._has_ended = False
 
-    def take(self, fetch: FetchRows, size: int) -> tuple[bytes, int, bool]:
+    def next_block(self, fetch: FetchRows, size: int) -> tuple[bytes, int, bool]:
         """The messages for a buffer of *size* bytes, their number of rows, and whether they are the last.
 
         Raises:   SqlError: a row could not be computed, or text is not in the client's code set.
         """
         size = min(size, self._largest)
         data, rows = self._unsent, self._unsent_rows
-        while not self._ended and (not rows or (not self._single and len(data) < size * _FULL)):
+        while not self._has_ended and (not rows or (not self._single and len(data) < size * _FULL)):
             count = 1 if self._single else max(1, int((size - len(data)) / self._estimate))
-            block, self._ended = fetch(count)
+            block, self._has_ended = fetch(count)
             if block:
                 messages = self.encode(block)
                 self._estimate = len(messages) / len(block)
                 data, rows = data + messages, rows + len(block)
         sent, sent_rows = self._cut(data, rows, size)
         self._unsent, self._unsent_rows = data[sent:], rows - sent_rows
-        return data[:sent], sent_rows, self._ended and not self._unsent
+        return data[:sent], sent_rows, self._has_ended and not self._unsent
 
     def encode(self, rows: list[StoredRow]) -> bytes | bytearray:
         """Rows in storage form, encoded as SQ_TUPLE messages."""
@@ -150,4 +148,4 @@ class RowBlockWriter:
                 return position, count
 
 
-__all__ = ["LARGEST_PORTION", "FetchRows", "RowBlockWriter"]
+__all__ = ["MAX_BLOCK_BYTES", "FetchRows", "RowBlockWriter"]

@@ -133,17 +133,17 @@ class Session:
             session_id=entry.session_id,
             user=entry.user,
             database=entry.database,
-            in_transaction=context.engine.in_transaction,
+            in_transaction=context.engine.is_in_transaction,
             isolation=context.engine.isolation.value,
-            read_only=context.engine.read_only,
+            read_only=context.engine.is_read_only,
             lock_wait=context.engine.defaults.lock_wait,
             groups=counts.groups,
             turns=counts.turns,
             interrupts=counts.interrupts,
             statements=len(context.statements),
             cursors=context.statements.open_cursors,
-            running=context.engine.running,
-            waiting=context.engine.waiting,
+            running=context.engine.is_running,
+            waiting=context.engine.is_waiting,
         )
 
     def abandon(self) -> None:
@@ -227,7 +227,7 @@ class Session:
 
     async def _begin(self, login: LoginRequest, code_set: CodeSet) -> Conversation:
         """Start the session's thread, and create the conversation in it."""
-        entry = self._registry.enter(
+        entry = self._registry.register(
             self._rules.user or _user_of(login, code_set), login.host.decode("latin-1"), login.process_id
         )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aioifx-session-{entry.session_id}")
@@ -266,7 +266,7 @@ class Session:
         taken = channel.inbox.consumed
         has_answered_all = channel.bytes_in == taken
         expected = self._expect(conversation)
-        while not conversation.ended:
+        while not conversation.has_ended:
             batch = [await expected]
             self.counts.turns += has_answered_all
             enough = channel.inbox.consumed + BATCH_BYTES
@@ -282,7 +282,7 @@ class Session:
             has_answered_all = channel.bytes_in == taken
             self.counts.groups += len(batch)
             await channel.drain()
-            if _changes_reading(batch[-1]) and not conversation.ended:
+            if _changes_reading(batch[-1]) and not conversation.has_ended:
                 expected = self._expect(conversation)
 
     def _send_early(self, answers: bytes) -> None:

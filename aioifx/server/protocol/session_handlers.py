@@ -33,7 +33,7 @@ def version(context: SessionContext, message: session_requests.Version) -> None:
 def exit_session(context: SessionContext, message: session_requests.Exit) -> None:
     """SQ_EXIT: rolls back and releases locks before the acknowledgement; no SQ_EOT follows it (observed: JDBC)."""
     context.engine.close()
-    context.ended = True
+    context.has_ended = True
     session_requests.put_exit(context.outbox)
 
 

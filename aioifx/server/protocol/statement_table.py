@@ -89,7 +89,9 @@ class StatementTable:
     def open_cursors(self) -> int:
         """Number of statements with an open cursor; safe to call from another thread."""
         statements = tuple(self._used.values())  # atomic
-        reading = sum(prepared.cursor is not None and not prepared.cursor.released for prepared in statements)
+        reading = sum(
+            prepared.cursor is not None and not prepared.cursor.is_released for prepared in statements
+        )
         return reading + sum(prepared.insertion is not None for prepared in statements)
 
     def all(self) -> list[PreparedStatement]:

@@ -28,7 +28,7 @@ class Counters(Generic[K]):
             f"PRIMARY KEY (tabid, {second_key.split()[0]})) WITHOUT ROWID"
         )
 
-    def created(self, tabid: int) -> None:
+    def on_created(self, tabid: int) -> None:
         """Called when a new table or sequence gets *tabid*, which a rolled back or dropped one may have used."""
         with self._lock:
             for key in [key for key in self._last if key[0] == tabid]:
@@ -36,7 +36,7 @@ class Counters(Generic[K]):
                 self._unsaved.discard(key)
 
     @property
-    def unsaved(self) -> bool:
+    def has_unsaved(self) -> bool:
         """Whether a counter has changed since it was saved."""
         return bool(self._unsaved)
 

@@ -171,7 +171,7 @@ class Databases:
                 raise SqlError(-329, -111, token=name) from None
 
     def open(self, name: str) -> Database:
-        """The database of that name, counted as used until `leave`.
+        """The database of that name, counted as used until `on_closed`.
 
         Raises:   SqlError: -329, not found.
         """
@@ -180,7 +180,7 @@ class Databases:
             database.users += 1
         return database
 
-    def leave(self, database: Database) -> None:
+    def on_closed(self, database: Database) -> None:
         """Called when a session has closed *database*."""
         with self._lock:
             database.users -= 1

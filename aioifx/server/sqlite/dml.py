@@ -75,7 +75,7 @@ def write(
 
     Raises:   SqlError: -213, interrupted. sqlite3.Error: it failed. Neither leaves any change.
     """
-    if not transactions.open:
+    if not transactions.is_open:
         with interrupts.stopping():
             return connection.execute(change.sql, numbered(change.sql, values))
     many = _ROWS_INSERTED.fullmatch(change.sql) if "SELECT" in change.sql else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
+from enum import Enum, auto
 from typing import Final
 
 from aioifx.server.sql.errors import SqlError
@@ -20,70 +21,73 @@ INTERRUPTED: Final = -213, -157
 """SQLCODE and ISAM code of an interrupted statement (observed: 14.10)."""
 
 
+class _Scope(Enum):
+    """Which interrupts end the running statement of SQLite."""
+
+    NONE = auto()
+    PERMANENT = auto()
+    ANY = auto()
+
+
 class Interrupts:
     """The interrupt of one session; requested from any thread, checked in the session's thread."""
 
-    __slots__ = ("_for_good", "_pending", "_stops_for")
+    __slots__ = ("_is_pending", "_is_permanent", "_scope")
 
     def __init__(self) -> None:
-        self._pending = False
-        self._for_good = False
-        self._stops_for = _NOBODY
+        self._is_pending = False
+        self._is_permanent = False
+        self._scope = _Scope.NONE
 
     def request(self, *, permanent: bool = False) -> None:
         """Request the end of the running statement.
 
         Args:     permanent: later statements end as well, because the client has disconnected.
         """
-        self._for_good = self._for_good or permanent
-        self._pending = True
+        self._is_permanent = self._is_permanent or permanent
+        self._is_pending = True
 
     @property
-    def permanent(self) -> bool:
+    def is_permanent(self) -> bool:
         """Whether every statement must end."""
-        return self._for_good
+        return self._is_permanent
 
     @property
-    def pending(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether a requested interrupt has not ended a statement yet."""
-        return self._pending or self._for_good
+        return self._is_pending or self._is_permanent
 
-    def take(self) -> bool:
+    def consume(self) -> bool:
         """Whether to end now; a caller that gets True must end its statement."""
-        if not self._pending:
-            return self._for_good
-        self._pending = False
+        if not self._is_pending:
+            return self._is_permanent
+        self._is_pending = False
         return True
 
     def check(self) -> None:
         """Raises:   SqlError: -213, the statement must end."""
-        if self._pending or self._for_good:
-            self._pending = False
+        if self._is_pending or self._is_permanent:
+            self._is_pending = False
             raise SqlError(*INTERRUPTED)
 
     def stopping(self) -> AbstractContextManager[None]:
         """Context of a statement that SQLite may abort: a read, or a write that is a whole transaction."""
-        return self._stopping(_ANYBODY)
+        return self._stopping(_Scope.ANY)
 
     def stopping_permanently(self) -> AbstractContextManager[None]:
         """Context of a statement whose abort loses the transaction: only a permanent interrupt ends it."""
-        return self._stopping(_THE_LOST)
+        return self._stopping(_Scope.PERMANENT)
 
     @contextmanager
-    def _stopping(self, whom: int) -> Generator[None, None, None]:
-        before, self._stops_for = self._stops_for, whom
+    def _stopping(self, scope: _Scope) -> Generator[None, None, None]:
+        before, self._scope = self._scope, scope
         try:
             yield
         finally:
-            self._stops_for = before
+            self._scope = before
 
     def stops(self) -> bool:
         """SQLite's progress handler: whether to abort the running statement."""
-        return self._stops_for != _NOBODY and (
-            self._for_good or (self._stops_for == _ANYBODY and self.take())
+        return self._scope is not _Scope.NONE and (
+            self._is_permanent or (self._scope is _Scope.ANY and self.consume())
         )
-
-
-_NOBODY: Final = 0
-_THE_LOST: Final = 1
-_ANYBODY: Final = 2

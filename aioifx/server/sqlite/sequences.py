@@ -29,7 +29,7 @@ class Sequences(Counters[int]):
             for tabid, epoch, last in self._read(connection):
                 self._last[tabid, epoch] = last
 
-    def take(self, table: Table) -> int:
+    def next_value(self, table: Table) -> int:
         """The next number of a sequence.
 
         Raises:   SqlError: -8313 or -8314, the sequence is exhausted and does not cycle.

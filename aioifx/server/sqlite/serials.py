@@ -39,8 +39,8 @@ class Serials(Counters[str]):
                 self._last[key] = max(self._last.get(key, 0), begin, column.serial_start - 1)
                 self._primed.add(key)
 
-    def take(self, table: Table, name: str, value: int | None) -> int:
-        """The number to store for *value*: 0 takes the next one; a new greatest value advances the counter.
+    def next_value(self, table: Table, name: str, value: int | None) -> int:
+        """The number to store for *value*: 0 means the next one; a new greatest value advances the counter.
 
         Raises:   SqlError: -391, NULL; -1215 or -1284, no numbers are left.
         """
@@ -59,13 +59,13 @@ class Serials(Counters[str]):
                 self._unsaved.add(key)
         return number
 
-    def altered(self, table: Table) -> None:
+    def on_altered(self, table: Table) -> None:
         """Called when *table* has a new definition: its start value applies only if it is greater than the counter."""
         with self._lock:
             self._primed = {key for key in self._primed if key[0] != table.tabid}
 
-    def created(self, tabid: int) -> None:
-        super().created(tabid)
+    def on_created(self, tabid: int) -> None:
+        super().on_created(tabid)
         with self._lock:
             self._primed = {key for key in self._primed if key[0] != tabid}
 

@@ -47,7 +47,7 @@ class _TransactionOptions:
     """Options that SET TRANSACTION gave the open transaction."""
 
     isolation: Isolation | None = None
-    read_only: bool = False
+    is_read_only: bool = False
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Transaction:
 
     savepoints: list[_Savepoint] = field(default_factory=list[_Savepoint])
     terms: _TransactionOptions | None = None
-    used: bool = False
+    is_used: bool = False
     """Whether a statement has run in it."""
     is_writer: bool = False
     """Whether it holds the writer lock and has started in SQLite, both until it ends."""
@@ -78,22 +78,22 @@ class Transactions:
         self._interrupted = interrupted
         self._marks = 0
         self._work: _Transaction | None = None
-        if self._ansi:
+        if self._is_ansi:
             self._work = _Transaction()
 
     @property
-    def _ansi(self) -> bool:
+    def _is_ansi(self) -> bool:
         return self._database.log_mode is LogMode.ANSI
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether COMMIT and ROLLBACK have a transaction to end."""
         return self._work is not None
 
     @property
-    def used(self) -> bool:
+    def is_used(self) -> bool:
         """Whether closing the database would lose changes; in ANSI mode a transaction is always open."""
-        return self._work is not None and (self._work.used or not self._ansi)
+        return self._work is not None and (self._work.is_used or not self._is_ansi)
 
     @property
     def _terms(self) -> _TransactionOptions | None:
@@ -101,10 +101,10 @@ class Transactions:
         return work.terms if work else None
 
     @property
-    def read_only(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether SET TRANSACTION made the open transaction read-only."""
         terms = self._terms
-        return terms is not None and terms.read_only
+        return terms is not None and terms.is_read_only
 
     @property
     def isolation(self) -> Isolation:
@@ -121,9 +121,9 @@ class Transactions:
         }[self._database.log_mode]
 
     @property
-    def waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the session waits to become the writer; safe to call from other threads."""
-        return self._database.writer.waits(self)
+        return self._database.writer.is_waiting(self)
 
     # -- the statements of transaction control -------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class Transactions:
         self._end()
 
     def _end(self) -> None:
-        self._work = _Transaction() if self._ansi else None
+        self._work = _Transaction() if self._is_ansi else None
         self._database.writer.release(self)
 
     def _need_log(self) -> None:
@@ -181,7 +181,7 @@ class Transactions:
         Raises:   SqlError: -255, no transaction is open; -876, it has run a statement; -877, already set.
         """
         work = self._need_work()
-        if work.used:
+        if work.is_used:
             raise SqlError(-876)
         if work.terms is not None:
             raise SqlError(-877)
@@ -202,7 +202,7 @@ class Transactions:
         self._marks += 1
         savepoint = _Savepoint(name, unique, f"ifx_mark_{self._marks}")
         work.savepoints.append(savepoint)
-        work.used = True
+        work.is_used = True
         if self._connection.in_transaction:
             self._connection.execute(f"SAVEPOINT {savepoint.mark}")
 
@@ -231,10 +231,10 @@ class Transactions:
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def reading(self) -> None:
+    def on_query(self) -> None:
         """Called before a query runs."""
         if self._work is not None:
-            self._work.used = True
+            self._work.is_used = True
             if self.isolation is Isolation.REPEATABLE_READ and not self._connection.in_transaction:
                 self._begin("BEGIN")
 
@@ -246,7 +246,7 @@ class Transactions:
         work = self._work
         if work is None:
             return
-        work.used = True
+        work.is_used = True
         if work.is_writer:
             return
         self._acquire(brief=False)
@@ -264,8 +264,8 @@ class Transactions:
         """
         work = self._work
         if work is not None:
-            work.used = True
-            if self.read_only and shared:
+            work.is_used = True
+            if self.is_read_only and shared:
                 raise SqlError(-878)
             self.lock()
             try:

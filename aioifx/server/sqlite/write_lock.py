@@ -37,16 +37,16 @@ class WriterLock:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._holder: object | None = None
-        self._brief = False
+        self._is_brief = False
         self._queue: deque[object] = deque()
 
     @property
-    def waiting(self) -> int:
+    def waiter_count(self) -> int:
         """Number of sessions that wait for the lock."""
         with self._changed:
             return len(self._queue)
 
-    def waits(self, owner: object) -> bool:
+    def is_waiting(self, owner: object) -> bool:
         """Whether *owner* waits for the lock."""
         with self._changed:
             return owner in self._queue and not (self._holder is None and self._queue[0] is owner)
@@ -63,12 +63,12 @@ class WriterLock:
         """
         with self._changed:
             if owner is self._holder:
-                self._brief = self._brief and brief
+                self._is_brief = self._is_brief and brief
                 return
             self._queue.append(owner)
             try:
                 self._await_turn(owner, wait, interrupted)
-                self._holder, self._brief = owner, brief
+                self._holder, self._is_brief = owner, brief
             finally:
                 self._queue.remove(owner)
                 self._changed.notify_all()
@@ -78,7 +78,7 @@ class WriterLock:
         while self._holder is not None or self._queue[0] is not owner:
             if interrupted():
                 raise SqlError(*INTERRUPTED)
-            if self._holder is None or self._brief or deadline is None:
+            if self._holder is None or self._is_brief or deadline is None:
                 self._changed.wait()
                 continue
             remaining = deadline - monotonic()
@@ -90,7 +90,7 @@ class WriterLock:
         """Release the lock; no effect if *owner* does not hold it."""
         with self._changed:
             if owner is self._holder:
-                self._holder, self._brief = None, False
+                self._holder, self._is_brief = None, False
                 self._changed.notify_all()
 
     def wake(self) -> None:

@@ -17,9 +17,9 @@ from tests.server.talking import ServerCore, codes, error_from, query, run
 
 def test_transaction_control_tells_its_events(engine: Engine) -> None:
     assert run(engine, "BEGIN WORK").event is TransactionEvent.BEGUN
-    assert engine.in_transaction
+    assert engine.is_in_transaction
     assert run(engine, "COMMIT WORK").event is TransactionEvent.COMMITTED
-    assert not engine.in_transaction
+    assert not engine.is_in_transaction
     run(engine, "BEGIN WORK")
     assert run(engine, "ROLLBACK WORK").event is TransactionEvent.ROLLED_BACK
 
@@ -72,7 +72,7 @@ def test_wait_waits_until_the_other_is_done(core: ServerCore) -> None:
     seen: list[object] = []
 
     def write() -> None:
-        two = Engine(core.databases, core.registry, core.registry.enter("bert"), Settings())
+        two = Engine(core.databases, core.registry, core.registry.register("bert"), Settings())
         two.open_database("demo")
         run(two, "SET LOCK MODE TO WAIT")
         seen.append(run(two, "INSERT INTO t VALUES (2)").rows)
@@ -80,7 +80,7 @@ def test_wait_waits_until_the_other_is_done(core: ServerCore) -> None:
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not database.writer.waiting:
+    while not database.writer.waiter_count:
         pass
     run(one, "COMMIT WORK")
     thread.join()
@@ -99,7 +99,7 @@ def test_a_session_that_waits_can_be_interrupted(core: ServerCore) -> None:
     seen: list[SqlError] = []
 
     def write() -> None:
-        two = Engine(core.databases, core.registry, SessionRegistry().enter("bert"), Settings())
+        two = Engine(core.databases, core.registry, SessionRegistry().register("bert"), Settings())
         two.open_database("demo")
         run(two, "SET LOCK MODE TO WAIT")
         ready.append(two)
@@ -111,7 +111,7 @@ def test_a_session_that_waits_can_be_interrupted(core: ServerCore) -> None:
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not database.writer.waiting:
+    while not database.writer.waiter_count:
         pass
     ready[0].interrupt()
     thread.join()

@@ -28,19 +28,19 @@ def test_the_last_block_is_known_as_the_last(connection: sqlite3.Connection) -> 
     assert cursor.fetch(4) == ([(1,), (2,), (3,), (4,)], False)
     assert cursor.fetch(6) == ([(5,), (6,), (7,), (8,), (9,), (10,)], True)
     assert cursor.fetch(6) == ([], True)
-    assert cursor.taken == 10
+    assert cursor.fetched == 10
 
 
 def test_a_settled_cursor_goes_on_where_it_stood(connection: sqlite3.Connection) -> None:
     cursor = opened(connection)
     cursor.fetch(3)
     cursor.settle()
-    assert not cursor.live
+    assert not cursor.is_live
     connection.execute("DELETE FROM t")
     assert cursor.fetch(6) == ([(4,), (5,), (6,), (7,), (8,), (9,)], False)
     assert cursor.fetch(6) == ([(10,)], True)
     assert cursor.fetch(6) == ([], True)
-    assert cursor.taken == 10
+    assert cursor.fetched == 10
     cursor.close()
 
 

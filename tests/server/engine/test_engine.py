@@ -113,7 +113,7 @@ def test_a_failing_statement_says_why_and_changes_nothing(
     assert found[:2] == expected[:2]
     assert found[2].lower() == expected[2]
     assert [query(engine, f"SELECT * FROM {table}") for table in ("t", "child", "twins")] == before
-    assert engine.in_transaction is inside
+    assert engine.is_in_transaction is inside
 
 
 def test_the_wrong_number_of_values_is_minus_254(engine: Engine) -> None:
@@ -124,7 +124,7 @@ def test_the_wrong_number_of_values_is_minus_254(engine: Engine) -> None:
 
 def test_current_is_the_same_throughout_a_statement(core: ServerCore) -> None:
     times = iter(datetime(2026, 5, 4, 12, 0, second) for second in range(60))
-    entry = core.registry.enter("anna")
+    entry = core.registry.register("anna")
     engine = Engine(core.databases, core.registry, entry, Settings(user="anna"), clock=lambda: next(times))
     engine.open_database("demo")
     text = "SELECT CURRENT YEAR TO SECOND, CURRENT YEAR TO SECOND FROM systables WHERE tabid < 4"
@@ -209,8 +209,8 @@ def test_the_end_of_a_transaction_releases_all_but_hold_cursors(filled: Engine) 
     held = filled.open(filled.prepare("SELECT a FROM t ORDER BY a"), hold=True)
     filled.fetch(held, 1)
     run(filled, "COMMIT WORK")
-    assert plain.released
-    assert not held.released
+    assert plain.is_released
+    assert not held.is_released
     assert filled.fetch(held, 2) == ([(2,), (3,)], False)
 
 

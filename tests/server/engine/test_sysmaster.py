@@ -55,8 +55,8 @@ def test_databases_are_shown_with_their_locales(connection: sqlite3.Connection) 
 
 def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> None:
     databases, registry = Databases(), SessionRegistry()
-    anna = registry.enter("anna", "desk", 12)
-    registry.enter("bert")
+    anna = registry.register("anna", "desk", 12)
+    registry.register("bert")
     refresh("syssessions", connection, databases, registry)
     assert [
         (row["sid"], row["username"], row["hostname"], row["pid"]) for row in rows(connection, "syssessions")
@@ -64,7 +64,7 @@ def test_sessions_are_shown_while_they_last(connection: sqlite3.Connection) -> N
         (1, "anna", "desk", 12),
         (2, "bert", "", 0),
     ]
-    registry.leave(anna)
+    registry.unregister(anna)
     refresh("syssessions", connection, databases, registry)
     assert [row["username"] for row in rows(connection, "syssessions")] == ["bert"]
     databases.close()

@@ -90,7 +90,7 @@ async def test_a_session_that_waits_for_a_lock_does_not_hold_up_the_end() -> Non
         two.send()
         assert server._databases is not None
         writer = server._databases.find("demo").writer
-        await until(lambda: writer.waiting)
+        await until(lambda: writer.waiter_count)
         await server.close()
 
 

@@ -52,14 +52,14 @@ def column_a(talk: Talk) -> list[int]:
 
 def test_rows_are_gathered_from_several_messages_and_taken_once() -> None:
     insertion = Insertion(0)
-    assert not insertion.waiting
+    assert not insertion.has_rows
     first, second, third = payloads(COLUMNS, [(1, "one"), (2, None), (3, "")])
     insertion.put((first, second))
     insertion.put((third,))
-    assert insertion.waiting
+    assert insertion.has_rows
     decoder = RowDecoder(COLUMNS, LATIN_1)
-    assert insertion.take(decoder) == ([(1, "one"), (2, None), (3, "")], False)
-    assert insertion.take(decoder) == ([], False)
+    assert insertion.drain(decoder) == ([(1, "one"), (2, None), (3, "")], False)
+    assert insertion.drain(decoder) == ([], False)
 
 
 def test_rows_before_an_invalid_one_are_taken() -> None:
@@ -67,7 +67,7 @@ def test_rows_before_an_invalid_one_are_taken() -> None:
     good = b"\xc7\x14\x14\x05\x04\x0c\x22\x38"
     insertion = Insertion(0)
     insertion.put((good, good[:3] + b"\x63" + good[4:], good))
-    rows, is_cut = insertion.take(RowDecoder(columns, LATIN_1))
+    rows, is_cut = insertion.drain(RowDecoder(columns, LATIN_1))
     assert (len(rows), is_cut) == (1, True)
 
 

@@ -52,7 +52,7 @@ def test_all_rows_come_once_in_order_and_fit_the_buffer(texts: list[str], size: 
     seen: list[Row] = []
     last = False
     while not last:
-        messages, count, last = made.take(fetch, size)
+        messages, count, last = made.next_block(fetch, size)
         got = decoded(messages)
         assert len(got) == count
         assert len(messages) <= size or count == 1
@@ -63,47 +63,47 @@ def test_all_rows_come_once_in_order_and_fit_the_buffer(texts: list[str], size: 
 
 def test_rows_of_fixed_width_fill_the_buffer_to_the_last_row() -> None:
     rows: list[StoredRow] = [(n, n) for n in range(100)]
-    messages, count, last = row_writer(FIXED).take(source(rows), 10 * 20 + 19)
+    messages, count, last = row_writer(FIXED).next_block(source(rows), 10 * 20 + 19)
     assert (count, last) == (10, False)
     assert decoded(messages, FIXED) == rows[:10]
 
 
 def test_a_portion_is_no_larger_than_the_server_bears() -> None:
     made = RowBlockWriter(FIXED, LATIN_1, padded_varchar=False, single=False, largest=3 * 20)
-    assert made.take(source([(n, n) for n in range(100)]), 2**31 - 1)[1:] == (3, False)
+    assert made.next_block(source([(n, n) for n in range(100)]), 2**31 - 1)[1:] == (3, False)
 
 
 def test_eight_megabytes_of_rows_come_in_one_portion_if_they_are_asked_for() -> None:
     size = 8 * 1024 * 1024
     count = size // 20
-    messages, sent, last = row_writer(FIXED).take(source([(1, 1)] * (count + 1)), size)
+    messages, sent, last = row_writer(FIXED).next_block(source([(1, 1)] * (count + 1)), size)
     assert (len(messages), sent, last) == (count * 20, count, False)
 
 
 def test_an_empty_result_is_the_last_portion() -> None:
-    assert row_writer().take(source([]), 4096) == (b"", 0, True)
+    assert row_writer().next_block(source([]), 4096) == (b"", 0, True)
 
 
 def test_the_last_portion_is_known_when_it_is_sent() -> None:
-    assert row_writer(FIXED).take(source([(1, 2)]), 4096)[1:] == (1, True)
-    assert row_writer(FIXED).take(source([(1, 2)] * 2), 20)[1:] == (1, False)
+    assert row_writer(FIXED).next_block(source([(1, 2)]), 4096)[1:] == (1, True)
+    assert row_writer(FIXED).next_block(source([(1, 2)] * 2), 20)[1:] == (1, False)
 
 
 def test_a_cursor_for_update_gives_one_row_at_a_time() -> None:
     fetch, made = source([(1, 1), (2, 2)]), row_writer(FIXED, single=True)
-    assert made.take(fetch, 4096)[1:] == (1, False)
-    assert made.take(fetch, 4096)[1:] == (1, True)
+    assert made.next_block(fetch, 4096)[1:] == (1, False)
+    assert made.next_block(fetch, 4096)[1:] == (1, True)
 
 
 def test_stored_forms_become_values() -> None:
-    messages, _, _ = row_writer().take(source([(None, None, 1), (-5, "é", None)]), 4096)
+    messages, _, _ = row_writer().next_block(source([(None, None, 1), (-5, "é", None)]), 4096)
     assert decoded(messages)[0][2].isoformat() == "1900-01-01"
     assert decoded(messages)[1] == (-5, "é", None)
 
 
 def test_text_outside_the_clients_code_set_is_an_error_and_no_question_mark() -> None:
     with pytest.raises(SqlError) as raised:
-        row_writer().take(source([(1, "\N{EURO SIGN}", None)]), 4096)
+        row_writer().next_block(source([(1, "\N{EURO SIGN}", None)]), 4096)
     assert raised.value.sqlcode == -23103
 
 
@@ -132,5 +132,5 @@ def test_char_is_padded_in_the_code_set_of_the_client() -> None:
 
 def test_text_that_is_too_long_for_its_type_is_distinguished_from_text_that_cannot_be_decoded() -> None:
     with pytest.raises(SqlError) as raised:
-        row_writer().take(source([(1, "x" * 300, None)]), 4096)
+        row_writer().next_block(source([(1, "x" * 300, None)]), 4096)
     assert raised.value.sqlcode == -881

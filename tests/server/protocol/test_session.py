@@ -490,10 +490,10 @@ async def test_a_client_that_leaves_while_it_waits_for_a_lock_leaves_no_thread(
             database = server._databases
             assert database is not None
             writer = database.find("demo").writer
-            await until(lambda: writer.waiting)
+            await until(lambda: writer.waiter_count)
             (thread,) = set(threading.enumerate()) - before
         await until(lambda: not thread.is_alive())
-        assert writer.waiting == 0
+        assert writer.waiter_count == 0
         assert (await one.command("COMMIT WORK")).error is None
 
 

@@ -120,7 +120,7 @@ def test_exit_rolls_back_and_is_answered_without_an_end(core: ServerCore, item: 
     item.say(session_requests.Begin())
     item.command("DELETE FROM item")
     assert item.conversation.answer([[session_requests.Exit()]]) == b"\x00\x38"
-    assert item.conversation.ended
+    assert item.conversation.has_ended
     assert len(query(core.engine(), "SELECT id FROM item")) == 5
 
 
@@ -281,7 +281,7 @@ def test_set_transaction_holds_for_one_transaction(
     talk.command("SET ISOLATION TO COMMITTED READ")
     talk.command("BEGIN WORK")
     assert talk.command(f"SET TRANSACTION {text}").error is None
-    assert (engine.isolation.value, engine.read_only) == (level, read_only)
+    assert (engine.isolation.value, engine.is_read_only) == (level, read_only)
     assert error_of(talk.command("SET TRANSACTION READ WRITE"))[0] == -877
     for change in (
         "DELETE FROM item",
@@ -294,7 +294,7 @@ def test_set_transaction_holds_for_one_transaction(
     assert talk.command("CREATE TEMP TABLE w (a INTEGER)").error is None
     assert error_of(talk.command("SET TRANSACTION READ WRITE"))[0] == -876
     talk.command("ROLLBACK WORK")
-    assert (engine.isolation.value, engine.read_only) == ("COMMITTED READ", False)
+    assert (engine.isolation.value, engine.is_read_only) == ("COMMITTED READ", False)
     assert talk.command("DELETE FROM item").error is None
 
 

@@ -67,7 +67,7 @@ def test_open_cursors_are_counted() -> None:
     assert statements.open_cursors == 0
     with closing(sqlite3.connect(":memory:")) as connection:
         reading, released = (Cursor(connection.execute("SELECT 1")) for _ in range(2))
-        released.released = True
+        released.is_released = True
         statements.find(0).cursor = reading
         statements.find(1).cursor = released
         statements.find(2).insertion = Insertion(0, hold=False)

@@ -25,9 +25,9 @@ def counters(**last: int) -> Counters[str]:
 def test_changed_counters_are_saved_once(connection: sqlite3.Connection) -> None:
     one = counters(a=5, b=6)
     assert list(one._read(connection)) == []
-    assert one.unsaved
+    assert one.has_unsaved
     one.save(connection)
-    assert not one.unsaved
+    assert not one.has_unsaved
     assert sorted(one._read(connection)) == [(7, "a", 5), (7, "b", 6)]
     other = counters(a=9)
     other.save(connection)
@@ -41,9 +41,9 @@ def test_nothing_is_written_without_a_change(connection: sqlite3.Connection) -> 
 
 def test_a_tabid_that_is_used_again_starts_from_the_beginning(connection: sqlite3.Connection) -> None:
     one = counters(a=5)
-    one.created(8)
-    assert one.unsaved
-    one.created(7)
-    assert not one.unsaved
+    one.on_created(8)
+    assert one.has_unsaved
+    one.on_created(7)
+    assert not one.has_unsaved
     one.save(connection)
     assert list(one._read(connection)) == []

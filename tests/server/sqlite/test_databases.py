@@ -84,7 +84,7 @@ def test_a_database_in_use_or_the_servers_own_is_not_dropped() -> None:
         with pytest.raises(SqlError) as raised:
             databases.drop(name)
         assert sqlcode_of(raised) == sqlcode
-    databases.leave(database)
+    databases.on_closed(database)
     databases.drop("shop")
     assert databases.names == ["sysmaster"]
     assert not list(database.path.parent.glob("shop*"))

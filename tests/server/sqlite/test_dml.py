@@ -58,7 +58,7 @@ def interrupted(engine: Engine, text: str, looks: int) -> None:
     with pytest.raises(SqlError) as raised:
         engine.execute(statement)
     assert codes(raised.value) == (-213, -157, "")
-    assert not interrupts_of(engine).pending
+    assert not interrupts_of(engine).is_pending
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_an_interrupted_change_leaves_no_trace(engine: Engine, text: str) -> Non
     before = state_of(engine)
     interrupted(engine, text, IN_THE_MIDDLE)
     assert state_of(engine) == before
-    assert not engine.in_transaction
+    assert not engine.is_in_transaction
     run(engine, "INSERT INTO t (a) VALUES (7)")
     assert state_of(engine) == [*before, (7,)]
 
@@ -113,7 +113,7 @@ def test_the_transaction_around_an_interrupted_change_survives(
     before = state_of(engine)
     interrupted(engine, text, IN_THE_MIDDLE)
     assert state_of(engine) == before
-    assert engine.in_transaction
+    assert engine.is_in_transaction
     run(engine, "INSERT INTO t (a) VALUES (8)")
     run(engine, "ROLLBACK TO SAVEPOINT p")
     other = core.engine()

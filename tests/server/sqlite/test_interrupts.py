@@ -12,18 +12,18 @@ def interrupts() -> Interrupts:
 
 
 def test_a_wish_is_noticed_once(interrupts: Interrupts) -> None:
-    assert not interrupts.take()
+    assert not interrupts.consume()
     interrupts.request()
-    assert interrupts.pending
-    assert interrupts.take()
-    assert not interrupts.pending
-    assert not interrupts.take()
+    assert interrupts.is_pending
+    assert interrupts.consume()
+    assert not interrupts.is_pending
+    assert not interrupts.consume()
 
 
 def test_several_wishes_count_as_one(interrupts: Interrupts) -> None:
     interrupts.request()
     interrupts.request()
-    assert [interrupts.take(), interrupts.take()] == [True, False]
+    assert [interrupts.consume(), interrupts.consume()] == [True, False]
 
 
 def test_a_check_ends_one_statement_with_minus_213(interrupts: Interrupts) -> None:
@@ -37,9 +37,9 @@ def test_a_check_ends_one_statement_with_minus_213(interrupts: Interrupts) -> No
 
 def test_what_is_for_good_ends_everything(interrupts: Interrupts) -> None:
     interrupts.request(permanent=True)
-    assert interrupts.permanent
+    assert interrupts.is_permanent
     for _ in range(3):
-        assert interrupts.take()
+        assert interrupts.consume()
         with pytest.raises(SqlError):
             interrupts.check()
 

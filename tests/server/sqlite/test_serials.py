@@ -30,7 +30,7 @@ def test_each_number_for_zero_is_greater_than_all_before(values: list[int]) -> N
     serials = Serials()
     given_out = [0]
     for value in values:
-        number = serials.take(table(), "k", value)
+        number = serials.next_value(table(), "k", value)
         assert number == value if value else number == max(given_out) + 1
         given_out.append(number)
 
@@ -38,32 +38,32 @@ def test_each_number_for_zero_is_greater_than_all_before(values: list[int]) -> N
 def test_counting_begins_where_the_table_says(connection: sqlite3.Connection) -> None:
     serials = Serials()
     serials.prime(connection, table(start=40))
-    assert serials.take(table(), "k", 0) == 40
+    assert serials.next_value(table(), "k", 0) == 40
 
 
 def test_counting_continues_after_the_greatest_row(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO t100 VALUES (7), (3)")
     serials = Serials()
     serials.prime(connection, table())
-    assert serials.take(table(), "k", 0) == 8
+    assert serials.next_value(table(), "k", 0) == 8
 
 
 def test_saved_counters_are_read_again(connection: sqlite3.Connection) -> None:
     first = Serials()
     first.prime(connection, table())
-    assert not first.unsaved
-    first.take(table(), "k", 20)
-    assert first.unsaved
+    assert not first.has_unsaved
+    first.next_value(table(), "k", 20)
+    assert first.has_unsaved
     first.save(connection)
-    assert not first.unsaved
+    assert not first.has_unsaved
     second = Serials()
     second.prime(connection, table())
-    assert second.take(table(), "k", 0) == 21
+    assert second.next_value(table(), "k", 0) == 21
 
 
 def test_null_takes_no_number() -> None:
     with pytest.raises(SqlError) as raised:
-        Serials().take(table(), "k", None)
+        Serials().next_value(table(), "k", None)
     assert (raised.value.sqlcode, raised.value.token) == (-391, "k")
 
 
@@ -77,26 +77,26 @@ def test_null_takes_no_number() -> None:
 )
 def test_there_is_a_last_number(code: TypeCode, last: int, sqlcode: int) -> None:
     serials = Serials()
-    assert serials.take(table(code=code), "k", last) == last
+    assert serials.next_value(table(code=code), "k", last) == last
     with pytest.raises(SqlError) as raised:
-        serials.take(table(code=code), "k", 0)
+        serials.next_value(table(code=code), "k", 0)
     assert raised.value.sqlcode == sqlcode
 
 
 def test_a_later_start_counts_and_an_earlier_one_does_not(connection: sqlite3.Connection) -> None:
     serials = Serials()
     serials.prime(connection, table())
-    serials.take(table(), "k", 9)
+    serials.next_value(table(), "k", 9)
     for start, expected in ((100, 100), (5, 101)):
-        serials.altered(table(start))
+        serials.on_altered(table(start))
         serials.prime(connection, table(start))
-        assert serials.take(table(start), "k", 0) == expected
+        assert serials.next_value(table(start), "k", 0) == expected
 
 
 def test_a_new_table_with_an_old_number_starts_from_the_beginning(connection: sqlite3.Connection) -> None:
     serials = Serials()
     serials.prime(connection, table())
-    serials.take(table(), "k", 9)
-    serials.created(100)
+    serials.next_value(table(), "k", 9)
+    serials.on_created(100)
     serials.prime(connection, table())
-    assert serials.take(table(), "k", 0) == 1
+    assert serials.next_value(table(), "k", 0) == 1

@@ -27,7 +27,7 @@ class Party:
             self.connection.execute("INSERT INTO t VALUES (?)", (value,))
 
     def values(self) -> list[int]:
-        self.transactions.reading()
+        self.transactions.on_query()
         return [row[0] for row in self.connection.execute("SELECT a FROM t ORDER BY a").fetchall()]
 
 
@@ -113,10 +113,10 @@ def test_without_a_log_there_are_no_transactions(party: MakeParty) -> None:
 @pytest.mark.parametrize("party", [LogMode.ANSI], indirect=True)
 def test_in_ansi_mode_a_transaction_is_always_open(party: MakeParty) -> None:
     one, two = party(), party()
-    assert one.transactions.open
-    assert not one.transactions.used
+    assert one.transactions.is_open
+    assert not one.transactions.is_used
     one.insert(1)
-    assert one.transactions.used
+    assert one.transactions.is_used
     assert two.values() == []
     one.transactions.commit()
     two.transactions.commit()
@@ -166,7 +166,7 @@ def test_a_failing_statement_of_several_steps_is_undone_alone(party: MakeParty, 
         one.connection.execute("INSERT INTO t VALUES (1)")
     assert one.values() == [1]
     one.insert(3)
-    assert one.transactions.open is inside
+    assert one.transactions.is_open is inside
     if inside:
         one.transactions.commit()
     assert party().values() == [1, 3]
@@ -267,7 +267,7 @@ def test_a_transaction_that_sqlite_gave_up_is_over(party: MakeParty, alone: bool
     with pytest.raises(sqlite3.OperationalError), one.transactions.writing(alone=alone):
         one.connection.execute("ROLLBACK")  # as when the disk is full
         raise sqlite3.OperationalError("database or disk is full")
-    assert not one.transactions.open
+    assert not one.transactions.is_open
     assert sqlcode_of(one.transactions.commit) == -255
     two.insert(2)
     assert one.values() == [2]

@@ -29,7 +29,7 @@ def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[object
 
 
 def until_waiting(lock: WriterLock, count: int) -> None:
-    while lock.waiting < count:
+    while lock.waiter_count < count:
         pass
 
 
@@ -54,7 +54,7 @@ def test_not_wait_is_refused_while_a_transaction_holds_it() -> None:
     with pytest.raises(LockRefused) as refused:
         lock.acquire("b", wait=0, brief=False, interrupted=never)
     assert refused.value.isamcode == LOCKED
-    assert lock.waiting == 0
+    assert lock.waiter_count == 0
 
 
 def test_waiting_ends_after_the_time_given() -> None:
@@ -110,14 +110,14 @@ def test_waiters_are_served_in_the_order_in_which_they_came() -> None:
 
 def test_who_waits_is_known() -> None:
     lock = WriterLock()
-    assert not lock.waits("a")
+    assert not lock.is_waiting("a")
     lock.acquire("a", wait=0, brief=False, interrupted=never)
     thread, _ = in_thread(lambda: lock.acquire("b", wait=None, brief=False, interrupted=never))
     until_waiting(lock, 1)
-    assert [lock.waits(name) for name in "abc"] == [False, True, False]
+    assert [lock.is_waiting(name) for name in "abc"] == [False, True, False]
     lock.release("a")
     thread.join()
-    assert not lock.waits("b")
+    assert not lock.is_waiting("b")
 
 
 def test_an_interrupted_waiter_gives_up_with_minus_213() -> None:
@@ -133,7 +133,7 @@ def test_an_interrupted_waiter_gives_up_with_minus_213() -> None:
     thread.join()
     assert isinstance(outcome[0], SqlError)
     assert (outcome[0].sqlcode, outcome[0].isamcode) == (-213, -157)
-    assert lock.waiting == 0
+    assert lock.waiter_count == 0
 
 
 def test_releasing_what_one_does_not_hold_changes_nothing() -> None:

@@ -199,7 +199,7 @@ class Single:
         return self.only
 
 
-class Range:
+class RangeAggregate:
     """RANGE: the greatest minus the least."""
 
     def __init__(self) -> None:

@@ -51,7 +51,7 @@ Part: TypeAlias = Callable[[Settings, Value, int], Stored]
 def _part(unit: Unit) -> Part:
     """YEAR(x), MONTH(x), DAY(x)."""
 
-    def take(settings: Settings, value: Value, number: int) -> Stored:
+    def extract(settings: Settings, value: Value, number: int) -> Stored:
         if value is None:
             return None
         qualifier = _needs(number, unit, unit)
@@ -59,7 +59,7 @@ def _part(unit: Unit) -> Part:
         begin = span(Qualifier(unit, unit, 2)).start - span(qualifier).start
         return int(text[begin : begin + (4 if unit == Unit.YEAR else 2)])
 
-    return take
+    return extract
 
 
 year: Final = _part(Unit.YEAR)
@@ -108,7 +108,7 @@ def add_months(settings: Settings, value: Value, number: int, months: Value) -> 
 
 def last_day(settings: Settings, value: Value, number: int) -> Stored:
     """LAST_DAY of the month."""
-    return None if value is None else _moved(value, number, settings, dates.last_day)
+    return None if value is None else _moved(value, number, settings, dates.month_end)
 
 
 _WEEKDAYS: Final = {
@@ -137,7 +137,7 @@ def months_between(settings: Settings, left: Value, left_type: int, right: Value
         return None
     first, second = moment_of(left, left_type, settings), moment_of(right, right_type, settings)
     months = (first.year - second.year) * 12 + first.month - second.month
-    both_last = first.date() == dates.last_day(first.date()) and second.date() == dates.last_day(
+    both_last = first.date() == dates.month_end(first.date()) and second.date() == dates.month_end(
         second.date()
     )
     if first.day == second.day or both_last:

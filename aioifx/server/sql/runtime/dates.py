@@ -113,7 +113,7 @@ def full_year(digits: str, month: int, day: int, settings: Settings) -> int:
             return present
 
 
-def add_months(day: date, months: int) -> date | None:
+def shift_months(day: date, months: int) -> date | None:
     """The same day of another month; None if that month lacks the day or the year is out of range."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not 1 <= year <= 9999 or day.day > monthrange(year, month + 1)[1]:
@@ -121,15 +121,15 @@ def add_months(day: date, months: int) -> date | None:
     return day.replace(year=year, month=month + 1)
 
 
-def last_day(day: date) -> date:
+def month_end(day: date) -> date:
     """The last day of the month."""
     return day.replace(day=monthrange(day.year, day.month)[1])
 
 
 def add_months_clipped(day: date, months: int) -> date | None:
     """ADD_MONTHS: a last day stays a last day, and a missing day becomes the last; None out of range."""
-    target = add_months(day.replace(day=1), months)
+    target = shift_months(day.replace(day=1), months)
     if target is None:
         return None
-    end = last_day(target)
-    return end if day == last_day(day) or day.day > end.day else target.replace(day=day.day)
+    end = month_end(target)
+    return end if day == month_end(day) or day.day > end.day else target.replace(day=day.day)

@@ -73,7 +73,7 @@ def difference(settings: Settings, left: Value, left_type: int, right: Value, ri
         return None
     first, second = qualifier_of(numbered_type(left_type)), qualifier_of(numbered_type(right_type))
     one, other = _datetime_text(left, left_type), _datetime_text(right, right_type)
-    return datetimes.difference(one, first, other, second, settings)
+    return datetimes.subtract(one, first, other, second, settings)
 
 
 def to_char(settings: Settings, value: Value, number: int, pattern: str | None) -> Stored:

@@ -12,7 +12,7 @@ from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
-from aioifx.server.sql.runtime.dates import add_months, date_of, days_of, full_year
+from aioifx.server.sql.runtime.dates import date_of, days_of, full_year, shift_months
 from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
 _START: Final = {
@@ -185,7 +185,7 @@ def add_ticks(text: str, qualifier: Qualifier, ticks: int, settings: Settings) -
 def add_month_count(text: str, qualifier: Qualifier, months: int, settings: Settings) -> str:
     """A DATETIME moved by a YEAR TO MONTH interval; -1267 when the month lacks the day."""
     full = extended(text, qualifier, settings)
-    moved = add_months(date.fromisoformat(full[:10]), months)
+    moved = shift_months(date.fromisoformat(full[:10]), months)
     if moved is None:
         raise SqlError(-1267)
     return _back(moved.isoformat() + full[10:], full, qualifier)
@@ -211,7 +211,7 @@ def check_fields(moment: Qualifier, interval: Qualifier) -> None:
         raise SqlError(-1266)
 
 
-def difference(left: str, first: Qualifier, right: str, second: Qualifier, settings: Settings) -> int:
+def subtract(left: str, first: Qualifier, right: str, second: Qualifier, settings: Settings) -> int:
     """DATETIME - DATETIME: months when the left side ends at YEAR or MONTH, else ticks.
 
     The right side is converted to the left side's qualifier first: missing fields are filled in, others dropped

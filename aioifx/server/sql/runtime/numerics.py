@@ -38,7 +38,7 @@ Number: TypeAlias = int | float | str
 """A stored number."""
 
 
-class Range:
+class IntegerRange:
     """The values of an integer type; the lowest two's-complement value is the NULL mark and so not among them."""
 
     __slots__ = ("highest", "sqlcode")
@@ -54,11 +54,11 @@ class Range:
         raise SqlError(self.sqlcode)
 
 
-_SMALLINT: Final = Range(16, -1214)
-_INTEGER: Final = Range(32, -1215)
-_BIGINT: Final = Range(64, -1284)
+_SMALLINT: Final = IntegerRange(16, -1214)
+_INTEGER: Final = IntegerRange(32, -1215)
+_BIGINT: Final = IntegerRange(64, -1284)
 
-RANGES: Final[dict[int, Range]] = {
+RANGES: Final[dict[int, IntegerRange]] = {
     TypeCode.SMALLINT: _SMALLINT,
     TypeCode.INTEGER: _INTEGER,
     TypeCode.SERIAL: _INTEGER,

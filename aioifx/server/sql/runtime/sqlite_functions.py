@@ -391,6 +391,6 @@ WINDOW_AGGREGATES: Final[Mapping[str, Callable[[], WindowAggregate]]] = {
 }
 
 AGGREGATES: Final[Mapping[str, Callable[[], Aggregate]]] = {
-    "ifx_range": aggregates.Range,
+    "ifx_range": aggregates.RangeAggregate,
     "ifx_single": aggregates.Single,
 }

@@ -34,7 +34,7 @@ from aioifx.server.sql.syntax.nodes import (
     UnlockTable,
     UpdateStatistics,
 )
-from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import parse_type
 
 # --- Databases ---------------------------------------------------------------
@@ -43,7 +43,7 @@ from aioifx.server.sql.syntax.types import parse_type
 def parse_database_name(s: TokenStream) -> DatabaseName:
     """Read ``database``, ``database@server`` or ``'//server/database'``."""
     token = s.token
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return _quoted_database(s)
     name = s.name().text
     server = s.name().text if s.accept("@") else ""
@@ -190,7 +190,7 @@ def _privileges(s: TokenStream) -> tuple[tuple[Privilege, ...], QualifiedName | 
         return privileges, None
     if any(each.name not in _TABLE_RIGHTS for each in privileges):
         raise s.refusal(start)
-    is_kind = (s.at_name(1) or s.ahead(1).kind is Kind.STRING) and not s.at_any("to", "from", ahead=1)
+    is_kind = (s.at_name(1) or s.ahead(1).kind is TokenKind.STRING) and not s.at_any("to", "from", ahead=1)
     if is_kind and s.at_any(*_KINDS) and s.take().text == "language" and not s.at_any(*_LANGUAGES):
         raise s.refusal()
     target = parse_qualified_name(s)
@@ -209,7 +209,7 @@ def _signature(s: TokenStream) -> None:
 
 def _privilege(s: TokenStream) -> Privilege:
     token = s.token
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         s.take()
         return Privilege(token.offset, token.text)
     name = s.name()
@@ -221,7 +221,7 @@ def _privilege(s: TokenStream) -> Privilege:
 
 def parse_grantee(s: TokenStream) -> Name:
     """Read the name of a user or role, with or without quotes."""
-    if s.token.kind is Kind.STRING:
+    if s.token.kind is TokenKind.STRING:
         token = s.take()
         return Name(token.offset, token.text)
     return s.name()
@@ -264,14 +264,14 @@ def _statistics_options(s: TokenStream) -> None:
         _decimal(s)
     if s.accept("resolution"):
         _decimal(s)
-        if s.token.kind is Kind.NUMBER:
+        if s.token.kind is TokenKind.NUMBER:
             _decimal(s)
     s.accept("distributions", "only")
     s.accept_any("force", "auto")
 
 
 def _decimal(s: TokenStream) -> None:
-    if s.token.kind is not Kind.NUMBER:
+    if s.token.kind is not TokenKind.NUMBER:
         raise s.refusal()
     s.take()
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.nodes import Expression, Name, Parameter, QualifiedName, Query
-from aioifx.server.sql.syntax.tokens import Kind, Token
+from aioifx.server.sql.syntax.tokens import Token, TokenKind
 
 SYNTAX_ERROR: Final = -201
 NOT_IMPLEMENTED: Final = -999
@@ -23,8 +23,8 @@ NOT_IMPLEMENTED: Final = -999
 MAX_DEPTH: Final = 50
 """Maximum nesting depth, which takes about 500 of Python's 1000 frames."""
 
-_NAMES: Final = (Kind.NAME, Kind.DELIMITED)
-_WORDS: Final = (Kind.NAME, Kind.SYMBOL)
+_NAMES: Final = (TokenKind.NAME, TokenKind.DELIMITED)
+_WORDS: Final = (TokenKind.NAME, TokenKind.SYMBOL)
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class TokenStream:
     def take(self) -> Token:
         """Read any one token. The position never moves past the END."""
         token = self._tokens[self.index]
-        if token.kind is not Kind.END:
+        if token.kind is not TokenKind.END:
             self.index += 1
         return token
 
@@ -131,7 +131,7 @@ class TokenStream:
     def integer(self) -> int:
         """Read an integer without a sign."""
         token = self.token
-        if token.kind is not Kind.NUMBER or not token.text.isdigit():
+        if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
             raise self.refusal()
         self.take()
         return int(token.text)
@@ -143,7 +143,7 @@ class TokenStream:
 
     def string(self) -> str:
         """Read a quoted text."""
-        if self.token.kind is not Kind.STRING:
+        if self.token.kind is not TokenKind.STRING:
             raise self.refusal()
         return self.take().text
 
@@ -204,7 +204,7 @@ def _closers(tokens: list[Token]) -> dict[int, int]:
     closers: dict[int, int] = {}
     unclosed: list[int] = []
     for index, token in enumerate(tokens):
-        if token.kind is not Kind.SYMBOL:
+        if token.kind is not TokenKind.SYMBOL:
             continue
         if token.text == "(":
             unclosed.append(index)
@@ -232,7 +232,7 @@ def parse_database_prefix(s: TokenStream) -> tuple[str, str]:
 
 def parse_owner(s: TokenStream) -> str:
     """Read ``owner.`` or ``'owner'.`` if present."""
-    if (s.at_name() or s.token.kind is Kind.STRING) and s.at(".", ahead=1):
+    if (s.at_name() or s.token.kind is TokenKind.STRING) and s.at(".", ahead=1):
         owner = s.take().text
         s.expect(".")
         return owner.rstrip()

@@ -22,7 +22,7 @@ from aioifx.server.sql.syntax.nodes import Node, Statement, children
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.queries import parse_query, parse_statement_query, parse_subquery
 from aioifx.server.sql.syntax.settings import parse_set
-from aioifx.server.sql.syntax.tokens import Kind, Token, tokenize, tokens_of
+from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize, tokens_of
 from aioifx.server.sql.syntax.types import parse_type
 from aioifx.sqltypes import SqlType
 
@@ -54,9 +54,9 @@ def parse(text: str, *, delimident: bool = False) -> Statement:
     """
     s = TokenStream(text, tokenize(text, delimident=delimident), _GRAMMAR)
     statement = _statement(s)
-    if s.accept(";") and s.token.kind is not Kind.END:
+    if s.accept(";") and s.token.kind is not TokenKind.END:
         raise s.unsupported(";")
-    if s.token.kind is not Kind.END:
+    if s.token.kind is not TokenKind.END:
         raise s.refusal()
     _require_height(statement)
     return statement
@@ -69,7 +69,7 @@ def parse_type_text(text: str) -> SqlType:
     """
     s = TokenStream(text, tokenize(text), _GRAMMAR)
     type_ = parse_type(s)
-    if s.token.kind is not Kind.END:
+    if s.token.kind is not TokenKind.END:
         raise s.refusal()
     return type_
 
@@ -80,7 +80,7 @@ def _statement(s: TokenStream) -> Statement:
     if s.at("update", "statistics") and not s.at("set", ahead=2):
         return parse_update_statistics(s)
     token = s.token
-    reader = _READERS.get(token.text) if token.kind is Kind.NAME else None
+    reader = _READERS.get(token.text) if token.kind is TokenKind.NAME else None
     if reader is not None:
         return reader(s)
     for words in _NOT_EXECUTED:
@@ -111,8 +111,8 @@ def split_script(text: str) -> Iterator[tuple[str, int]]:
     begun: list[Token] = []
     banner = _BANNER.match(text)
     for token in tokens_of(_blanked(banner[0]) + text[banner.end() :] if banner else text):
-        ends = token.kind is Kind.END or (token.kind is Kind.SYMBOL and token.text == ";")
-        if not ends or (token.kind is not Kind.END and _in_routine(begun)):
+        ends = token.kind is TokenKind.END or (token.kind is TokenKind.SYMBOL and token.text == ";")
+        if not ends or (token.kind is not TokenKind.END and _in_routine(begun)):
             begun.append(token)
         elif begun:
             start = begun[0].offset - 1
@@ -136,7 +136,7 @@ def _in_routine(begun: list[Token]) -> bool:
 
     DOCUMENT and WITH LISTING IN may follow the END. An external routine has no body, and may have no END.
     """
-    words = [token.text if token.kind is Kind.NAME else "" for token in begun]
+    words = [token.text if token.kind is TokenKind.NAME else "" for token in begun]
     if not words or words[0] != "create":
         return False
     kind = next((word for word in words[1:] if word not in ("dba", "or", "replace")), "")

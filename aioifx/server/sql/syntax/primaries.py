@@ -40,7 +40,7 @@ from aioifx.server.sql.syntax.nodes import (
     TrimSide,
     When,
 )
-from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import (
     at_qualifier,
     parse_datetime_qualifier,
@@ -64,7 +64,7 @@ _SESSION_WORDS: Final[dict[str, SessionWord]] = {
 }
 _SIDES: Final[dict[str, TrimSide]] = {"both": "both", "leading": "leading", "trailing": "trailing"}
 _SYSDATE: Final = datetime_qualifier(Unit.YEAR, Unit.FRACTION, 5)
-_BEHIND_A_VALUE: Final = frozenset(
+_AFTER_VALUE: Final = frozenset(
     "as from and or is in like matches between asc desc order group having where union into".split()
 )
 """Words that show that the word before them is a name, not a keyword."""
@@ -75,9 +75,9 @@ Reader: TypeAlias = Callable[[TokenStream], Expression]
 def parse_primary(s: TokenStream, *, conditional: bool) -> Expression:
     """Read one operand. *conditional*: parentheses may hold a condition."""
     token = s.token
-    if token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
         return parse_number(s)
-    if token.kind is Kind.STRING and not s.at(".", ahead=1):
+    if token.kind is TokenKind.STRING and not s.at(".", ahead=1):
         s.take()
         return String(token.offset, token.text)
     if s.at("?"):
@@ -85,7 +85,7 @@ def parse_primary(s: TokenStream, *, conditional: bool) -> Expression:
     s.descend()
     if s.at("("):
         node = _parenthesised(s, conditional=conditional)
-    elif token.kind is Kind.NAME and (special := _special_at(s)) is not None:
+    elif token.kind is TokenKind.NAME and (special := _special_at(s)) is not None:
         node = special(s)
     else:
         node = _named(s)
@@ -96,7 +96,7 @@ def parse_primary(s: TokenStream, *, conditional: bool) -> Expression:
 def parse_number(s: TokenStream) -> Number:
     """Read a number without a sign."""
     token = s.token
-    if token.kind is not Kind.NUMBER:
+    if token.kind is not TokenKind.NUMBER:
         raise s.refusal()
     s.take()
     value = int(token.text) if token.text.isdigit() else Decimal(token.text)
@@ -113,8 +113,8 @@ def at_query(s: TokenStream, ahead: int = 0) -> bool:
     if s.at("with", ahead=ahead):
         ahead += 1 + s.at("recursive", ahead=ahead + 1)
         return s.at_name(ahead) and s.at_any("as", "(", ahead=ahead + 1)
-    behind = s.after_parentheses(ahead) if s.at("(", ahead=ahead) else None
-    if behind is None or not s.at_any(*SET_OPERATORS, ahead=behind):
+    after = s.after_parentheses(ahead) if s.at("(", ahead=ahead) else None
+    if after is None or not s.at_any(*SET_OPERATORS, ahead=after):
         return False
     while s.at("(", ahead=ahead):
         ahead += 1
@@ -146,8 +146,8 @@ def _special_at(s: TokenStream) -> Reader | None:
         raise s.refusal()
     if s.at("(", ahead=1):
         if word in ("datetime", "interval"):
-            behind = s.after_parentheses(1)
-            return _READERS[word] if behind is not None and at_qualifier(s, behind) else None
+            after = s.after_parentheses(1)
+            return _READERS[word] if after is not None and at_qualifier(s, after) else None
         if word in ("multiset", "set", "list") and s.at("select", ahead=2):
             raise s.unsupported(word.upper())
         if word in AGGREGATES:
@@ -180,7 +180,7 @@ def _literal_text(s: TokenStream) -> str:
     """Read the parentheses of DATETIME(..) or INTERVAL(..): numbers and their separators."""
     opening = s.expect("(")
     while not s.at(")"):
-        if s.token.kind is not Kind.NUMBER and not s.at_any("-", "+", ":", "."):
+        if s.token.kind is not TokenKind.NUMBER and not s.at_any("-", "+", ":", "."):
             raise s.refusal()
         s.take()
     closing = s.take()
@@ -202,9 +202,11 @@ def _interval_literal(s: TokenStream) -> IntervalLiteral:
 def _at_operand(s: TokenStream) -> bool:
     """Whether the token after the next one starts an operand, so that the next one is not a name."""
     following = s.ahead(1)
-    if following.kind is Kind.NAME:
-        return following.text not in _BEHIND_A_VALUE
-    return following.kind in (Kind.NUMBER, Kind.STRING, Kind.DELIMITED) or s.at_any("(", "?", ahead=1)
+    if following.kind is TokenKind.NAME:
+        return following.text not in _AFTER_VALUE
+    return following.kind in (TokenKind.NUMBER, TokenKind.STRING, TokenKind.DELIMITED) or s.at_any(
+        "(", "?", ahead=1
+    )
 
 
 def _case(s: TokenStream) -> Case:
@@ -294,7 +296,7 @@ def _named(s: TokenStream) -> Expression:
     """Read a column, a sequence's value or a call, with any qualification."""
     offset = s.token.offset
     database, server = parse_database_prefix(s)
-    if s.token.kind is Kind.STRING and s.at(".", ahead=1):
+    if s.token.kind is TokenKind.STRING and s.at(".", ahead=1):
         parts = [s.take().text.rstrip()]
     else:
         parts = [s.name().text]

@@ -32,7 +32,7 @@ from aioifx.server.sql.syntax.nodes import (
 )
 from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
 from aioifx.server.sql.syntax.sources import parse_from_item
-from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.windows import parse_order_item
 
 LIMIT_NOT_ALLOWED: Final = -944
@@ -184,7 +184,7 @@ def _row_count(s: TokenStream, word: str) -> Number | Parameter | None:
     if s.at("?", ahead=1):
         s.take()
         return s.parameter()
-    if s.ahead(1).kind is not Kind.NUMBER:
+    if s.ahead(1).kind is not TokenKind.NUMBER:
         return None
     s.take()
     if not s.token.text.isdigit():
@@ -196,9 +196,9 @@ def _distinct(s: TokenStream) -> bool:
     if not s.at_any("all", "distinct", "unique"):
         return False
     following = s.ahead(1)
-    if following.kind is Kind.SYMBOL and following.text not in ("(", "?", "+", "-", "*"):
+    if following.kind is TokenKind.SYMBOL and following.text not in ("(", "?", "+", "-", "*"):
         return False
-    if following.kind is Kind.END or s.at_any("from", "as", ahead=1):
+    if following.kind is TokenKind.END or s.at_any("from", "as", ahead=1):
         return False
     return s.take().text != "all"
 
@@ -221,7 +221,7 @@ def _at_star(s: TokenStream) -> bool:
         ahead = 2
     elif s.at_name() and s.at("@", ahead=1) and s.at(":", ahead=3):
         ahead = 4
-    while s.at(".", ahead=ahead + 1) and (s.at_name(ahead) or s.ahead(ahead).kind is Kind.STRING):
+    while s.at(".", ahead=ahead + 1) and (s.at_name(ahead) or s.ahead(ahead).kind is TokenKind.STRING):
         ahead += 2
     return s.at("*", ahead=ahead)
 

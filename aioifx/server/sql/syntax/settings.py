@@ -24,7 +24,7 @@ from aioifx.server.sql.syntax.nodes import (
     SetTransaction,
     Statement,
 )
-from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tokens import TokenKind
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]
 """Reads the rest of a SET statement after its keywords; gets the offset of SET."""
@@ -50,7 +50,7 @@ def _lock_mode(s: TokenStream, offset: int) -> SetLockMode:
     if s.accept("not", "wait"):
         return SetLockMode(offset, 0)
     s.expect("wait")
-    return SetLockMode(offset, s.integer() if s.token.kind is Kind.NUMBER else None)
+    return SetLockMode(offset, s.integer() if s.token.kind is TokenKind.NUMBER else None)
 
 
 def _isolation(s: TokenStream, offset: int) -> SetIsolation:
@@ -109,7 +109,7 @@ def _constraints(s: TokenStream, offset: int) -> SetConstraints:
 
 
 def _role(s: TokenStream, offset: int) -> SetRole:
-    if s.token.kind is Kind.STRING:
+    if s.token.kind is TokenKind.STRING:
         token = s.take()
         return SetRole(offset, Name(token.offset, token.text))
     role = s.name()
@@ -119,7 +119,7 @@ def _role(s: TokenStream, offset: int) -> SetRole:
 def _environment(s: TokenStream, offset: int) -> SetEnvironment:
     name = s.name().text
     token = s.token
-    if token.kind in (Kind.STRING, Kind.NUMBER):
+    if token.kind in (TokenKind.STRING, TokenKind.NUMBER):
         return SetEnvironment(offset, name, s.take().text)
     return SetEnvironment(offset, name, s.expect_any("on", "off", "default").text)
 
@@ -143,7 +143,7 @@ def _optimization(s: TokenStream, offset: int) -> SetOption:
 
 
 def _pdqpriority(s: TokenStream, offset: int) -> SetOption:
-    if s.token.kind is Kind.NUMBER:
+    if s.token.kind is TokenKind.NUMBER:
         return SetOption(offset, "pdqpriority", str(s.integer()))
     return SetOption(offset, "pdqpriority", s.expect_any("default", "low", "off", "high").text)
 
@@ -171,7 +171,7 @@ def _no_collation(s: TokenStream, offset: int) -> SetOption:
 
 
 def _session_authorization(s: TokenStream, offset: int) -> SetOption:
-    user = s.string() if s.token.kind is Kind.STRING else s.name().text
+    user = s.string() if s.token.kind is TokenKind.STRING else s.name().text
     if s.accept("using"):
         s.string()
     return SetOption(offset, "session authorization", user)

@@ -21,7 +21,7 @@ from aioifx.server.sql.syntax.nodes import (
     TableRef,
 )
 from aioifx.server.sql.syntax.primaries import SET_OPERATORS, at_query
-from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tokens import TokenKind
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "cross"]
 CollectionKind: TypeAlias = Literal["set", "multiset", "list"]
@@ -51,9 +51,9 @@ def at_clause(s: TokenStream, ahead: int = 0) -> bool:
     if s.at_any(*_ALWAYS_CLAUSES, ahead=ahead):
         return True
     if s.at_any("skip", "limit", ahead=ahead):
-        return s.ahead(ahead + 1).kind is Kind.NUMBER or s.at("?", ahead=ahead + 1)
+        return s.ahead(ahead + 1).kind is TokenKind.NUMBER or s.at("?", ahead=ahead + 1)
     token = s.ahead(ahead)
-    followers = _CLAUSES_BEFORE.get(token.text) if token.kind is Kind.NAME else None
+    followers = _CLAUSES_BEFORE.get(token.text) if token.kind is TokenKind.NAME else None
     return followers is not None and s.at_any(*followers, ahead=ahead + 1)
 
 
@@ -94,7 +94,7 @@ def parse_from_item(s: TokenStream) -> FromItem:
 
 
 def _at_table_name(s: TokenStream, ahead: int) -> bool:
-    return s.ahead(ahead).kind is Kind.STRING or (s.at_name(ahead) and not at_clause(s, ahead))
+    return s.ahead(ahead).kind is TokenKind.STRING or (s.at_name(ahead) and not at_clause(s, ahead))
 
 
 def _outer_tables(s: TokenStream) -> OuterTables:

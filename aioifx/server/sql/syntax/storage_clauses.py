@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.syntax.cursor import TokenStream
-from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tokens import TokenKind
 
 LockMode: TypeAlias = Literal["row", "page", "table"]
 
@@ -89,7 +89,7 @@ def _spaces(s: TokenStream) -> None:
 
 
 def _word_or_number(s: TokenStream, *words: str) -> None:
-    if s.token.kind is Kind.NUMBER:
+    if s.token.kind is TokenKind.NUMBER:
         s.integer()
     else:
         s.expect_any(*words)

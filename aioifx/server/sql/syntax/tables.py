@@ -45,7 +45,7 @@ from aioifx.server.sql.syntax.storage_clauses import (
     parse_lock_mode,
     parse_table_storage,
 )
-from aioifx.server.sql.syntax.tokens import Kind
+from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import parse_declared_type
 
 
@@ -131,7 +131,7 @@ def _default_value(s: TokenStream) -> Expression:
     if s.at_any("-", "+"):
         sign = s.take()
         return Unary(sign.offset, "-" if sign.text == "-" else "+", parse_number(s))
-    if token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
         return parse_number(s)
     value = parse_primary(s, conditional=False)
     literals = Null | String | SessionConstant | Current | DatetimeLiteral | IntervalLiteral
@@ -276,7 +276,7 @@ def _added_column(s: TokenStream) -> AddColumn:
 
 
 def _dropped(s: TokenStream) -> tuple[AlterAction, ...]:
-    if s.at("constraint") and (s.at("(", ahead=1) or s.at_name(1) or s.ahead(1).kind is Kind.STRING):
+    if s.at("constraint") and (s.at("(", ahead=1) or s.at_name(1) or s.ahead(1).kind is TokenKind.STRING):
         s.take()
         return s.enclosed(_dropped_constraint) if s.at("(") else (_dropped_constraint(s),)
     return s.enclosed(_dropped_column) if s.at("(") else (_dropped_column(s),)

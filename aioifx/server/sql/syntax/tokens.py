@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from aioifx.server.sql.errors import SqlError
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kind of a token."""
 
     NAME = "name"
@@ -34,7 +34,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """One token; `text` is folded for names, without quotes for strings, empty at the end."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     offset: int
     """Position of its first character, from 1."""
@@ -92,10 +92,10 @@ def tokens_of(text: str, *, delimident: bool = False) -> Iterator[Token]:
             pos = _end_of_comment(text, pos, "}", OPEN_BRACE_COMMENT)
         else:
             token = _token_at(text, pos, delimident)
-            before = token.text if token.kind is Kind.NAME else ""
+            before = token.text if token.kind is TokenKind.NAME else ""
             pos = last_end = token.end - 1
             yield token
-    yield Token(Kind.END, "", last_end + 1, last_end + 1)
+    yield Token(TokenKind.END, "", last_end + 1, last_end + 1)
 
 
 def _end_of_comment(text: str, start: int, closing: str, sqlcode: int) -> int:
@@ -107,13 +107,13 @@ def _end_of_comment(text: str, start: int, closing: str, sqlcode: int) -> int:
 
 def _token_at(text: str, pos: int, delimident: bool) -> Token:
     if found := _NAME.match(text, pos):
-        return Token(Kind.NAME, _checked_name(found[0].lower(), pos), pos + 1, found.end() + 1)
+        return Token(TokenKind.NAME, _checked_name(found[0].lower(), pos), pos + 1, found.end() + 1)
     if found := _NUMBER.match(text, pos):
         return _number(text, found)
     if text[pos] in _QUOTED:
         return _quoted(text, pos, delimident)
     if found := _SYMBOL.match(text, pos):
-        return Token(Kind.SYMBOL, found[0], pos + 1, found.end() + 1)
+        return Token(TokenKind.SYMBOL, found[0], pos + 1, found.end() + 1)
     raise SqlError(ILLEGAL_CHARACTER, offset=pos + 1)
 
 
@@ -134,7 +134,7 @@ def _number(text: str, found: re.Match[str]) -> Token:
     if _NAME.match(text, found.end()):
         # Assumed: "12abc" is refused rather than read as 12 with the label abc.
         raise SqlError(ILLEGAL_INTEGER if is_integer else ILLEGAL_FLOAT, offset=offset)
-    return Token(Kind.NUMBER, digits, offset, end)
+    return Token(TokenKind.NUMBER, digits, offset, end)
 
 
 def _quoted(text: str, pos: int, delimident: bool) -> Token:
@@ -146,8 +146,8 @@ def _quoted(text: str, pos: int, delimident: bool) -> Token:
     if quote == '"' and delimident:
         if not value:
             raise SqlError(-201, offset=pos + 1)
-        return Token(Kind.DELIMITED, _delimited(value, pos), pos + 1, found.end() + 1)
-    return Token(Kind.STRING, value, pos + 1, found.end() + 1)
+        return Token(TokenKind.DELIMITED, _delimited(value, pos), pos + 1, found.end() + 1)
+    return Token(TokenKind.STRING, value, pos + 1, found.end() + 1)
 
 
 def _delimited(name: str, pos: int) -> str:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from aioifx.server.sql.builtin_types import boolean, lvarchar
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.cursor import TokenStream
-from aioifx.server.sql.syntax.tokens import Kind, Token
+from aioifx.server.sql.syntax.tokens import Token, TokenKind
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
 BAD_QUALIFIER: Final = -1268
@@ -47,7 +47,7 @@ _KNOWN: Final = frozenset(
     {*_FIXED, *_SERIALS, *_DECIMALS, *_SIZED, *_VARYING, *_NOT_EXECUTED}
     | {"money", "lvarchar", "float", "double", "datetime", "interval"}
 )
-_BEHIND_A_TYPE: Final = (
+_AFTER_TYPE: Final = (
     "default",
     "not",
     "null",
@@ -78,7 +78,7 @@ class DeclaredType(NamedTuple):
 
 def parse_declared_type(s: TokenStream) -> DeclaredType:
     """Read a column's type; a syntax error after the type takes precedence over an unknown type."""
-    if s.token.text not in _KNOWN and s.at_name(1) and not s.at_any(*_BEHIND_A_TYPE, ahead=1):
+    if s.token.text not in _KNOWN and s.at_name(1) and not s.at_any(*_AFTER_TYPE, ahead=1):
         raise s.refusal(s.ahead(1))
     return _type_with_start(s)
 
@@ -93,7 +93,7 @@ def _type_with_start(s: TokenStream) -> DeclaredType:
     Raises:   SqlError: -9628 for a name that is not a built-in type, -999 for one that is not supported.
     """
     token = s.token
-    if token.kind is not Kind.NAME:
+    if token.kind is not TokenKind.NAME:
         raise s.refusal()
     word = token.text
     if word in _NOT_EXECUTED:
@@ -185,7 +185,7 @@ def _varying(s: TokenStream, code: TypeCode) -> SqlType:
 def at_unit(s: TokenStream, ahead: int = 0) -> bool:
     """Whether a word for a field comes next: YEAR, MONTH, ..., FRACTION."""
     token = s.ahead(ahead)
-    return token.kind is Kind.NAME and token.text.upper() in Unit.__members__
+    return token.kind is TokenKind.NAME and token.text.upper() in Unit.__members__
 
 
 def at_qualifier(s: TokenStream, ahead: int = 0) -> bool:

@@ -31,7 +31,7 @@ from aioifx.server.sql.translate.typed import Typed, cast, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
 
 
-class Kind(Enum):
+class ArgumentKind(Enum):
     """The kind of an argument."""
 
     TEXT = auto()
@@ -52,7 +52,7 @@ Builder = Callable[[Sequence[Typed]], Typed]
 class Routine(NamedTuple):
     """One built-in function."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ArgumentKind, ...]
     required: int
     build: Builder
     counts_characters: bool = False
@@ -264,7 +264,13 @@ def _bits(name: str) -> Builder:
 
 # --- The table --------------------------------------------------------------------------------------------------------
 
-_TEXT, _NUMBER, _COUNT, _MOMENT, _SPAN = Kind.TEXT, Kind.NUMBER, Kind.COUNT, Kind.MOMENT, Kind.SPAN
+_TEXT, _NUMBER, _COUNT, _MOMENT, _SPAN = (
+    ArgumentKind.TEXT,
+    ArgumentKind.NUMBER,
+    ArgumentKind.COUNT,
+    ArgumentKind.MOMENT,
+    ArgumentKind.SPAN,
+)
 
 ROUTINES: Final[dict[str, Routine]] = {
     "upper": Routine((_TEXT,), 1, _like_first("ifx_upper")),
@@ -303,11 +309,11 @@ ROUTINES: Final[dict[str, Routine]] = {
     "power": Routine((_NUMBER, _NUMBER), 2, _fixed("ifx_pow", FLOAT)),
     "root": Routine((_NUMBER, _NUMBER), 1, _root),
     "atan2": Routine((_NUMBER, _NUMBER), 2, _fixed("ifx_atan2", FLOAT)),
-    "bitand": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitand")),
-    "bitor": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitor")),
-    "bitxor": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitxor")),
-    "bitandnot": Routine((Kind.BITS, Kind.BITS), 2, _bits("ifx_bitandnot")),
-    "bitnot": Routine((Kind.BITS,), 1, _bits("ifx_bitnot")),
+    "bitand": Routine((ArgumentKind.BITS, ArgumentKind.BITS), 2, _bits("ifx_bitand")),
+    "bitor": Routine((ArgumentKind.BITS, ArgumentKind.BITS), 2, _bits("ifx_bitor")),
+    "bitxor": Routine((ArgumentKind.BITS, ArgumentKind.BITS), 2, _bits("ifx_bitxor")),
+    "bitandnot": Routine((ArgumentKind.BITS, ArgumentKind.BITS), 2, _bits("ifx_bitandnot")),
+    "bitnot": Routine((ArgumentKind.BITS,), 1, _bits("ifx_bitnot")),
     "year": Routine((_MOMENT,), 1, _part("ifx_year")),
     "month": Routine((_MOMENT,), 1, _part("ifx_month")),
     "day": Routine((_MOMENT,), 1, _part("ifx_day")),

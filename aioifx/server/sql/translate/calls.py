@@ -1,4 +1,4 @@
-"""Calls: arguments of built-in functions, and functions that see the tree (NVL, DECODE). Never: operators."""
+"""Calls: arguments of built-in functions; functions that inspect the syntax tree (NVL, DECODE). Never: operators."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from aioifx.server.sql.model.type_rules import (
 )
 from aioifx.server.sql.runtime.strings import widest_character
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, Kind
+from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, ArgumentKind
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.sqlite_text import string
 from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
 from aioifx.sqltypes import SqlType, Unit
 
 
-class Translator(Protocol):
+class CallTranslator(Protocol):
     """A translator of arguments."""
 
     context: Context
@@ -41,7 +41,7 @@ class Translator(Protocol):
 
     def typed(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
-    def conditional(self) -> Translator: ...
+    def conditional(self) -> CallTranslator: ...
 
     def pair(self, left: nodes.Expression, right: nodes.Expression) -> tuple[Typed, Typed]: ...
 
@@ -50,7 +50,7 @@ class Translator(Protocol):
     ) -> tuple[list[Typed], SqlType]: ...
 
 
-def call(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
+def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """A call of a built-in function.
 
     Raises:   SqlError: -674 no such routine, -664 wrong number of arguments.
@@ -75,7 +75,7 @@ def _widened(value: Typed, code_set: str) -> Typed:
     return replace(value, type=varchar(size_of(type_) * widest_character(code_set), is_national(type_)))
 
 
-def _registered(translator: Translator, node: nodes.Call) -> Typed:
+def _registered(translator: CallTranslator, node: nodes.Call) -> Typed:
     """A function written in Python.
 
     Raises:   SqlError: -674, no routine with such arguments; -999, it has several results.
@@ -90,43 +90,43 @@ def _registered(translator: Translator, node: nodes.Call) -> Typed:
     return Typed(f"ifx_routine({', '.join([string(routine.name), *texts])})", routine.result)
 
 
-def _argument(translator: Translator, kind: Kind, node: nodes.Expression) -> Typed:
+def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expression) -> Typed:
     value = translator.value(node, _HINTS[kind])
     if value.type is None:
         return Typed("NULL", _HINTS[kind])
     family = family_of(value.type)
     match kind:
-        case Kind.TEXT:
+        case ArgumentKind.TEXT:
             return Typed(text_of(value), value.type, value.nullable, value.constant)
-        case Kind.NUMBER:
+        case ArgumentKind.NUMBER:
             value = number_of(value)
             family = family_of(value.known_type)
             if family not in NUMERIC:
                 raise SqlError(-674, offset=node.offset)
             return value
-        case Kind.COUNT:
+        case ArgumentKind.COUNT:
             return value if family is Family.INTEGER else Typed(cast(value, INTEGER), INTEGER, value.nullable)
-        case Kind.BITS if family is not Family.INTEGER:
+        case ArgumentKind.BITS if family is not Family.INTEGER:
             raise SqlError(-674, offset=node.offset)
-        case Kind.MOMENT if family is Family.TEXT:
+        case ArgumentKind.MOMENT if family is Family.TEXT:
             return Typed(cast(value, DATE), DATE, value.nullable)
-        case Kind.MOMENT if family not in (Family.DATE, Family.DATETIME):
+        case ArgumentKind.MOMENT if family not in (Family.DATE, Family.DATETIME):
             raise SqlError(-1260, offset=node.offset)
         case _:
             return value
 
 
 _HINTS: Final = {
-    Kind.TEXT: LONG_TEXT,
-    Kind.NUMBER: decimal(),
-    Kind.COUNT: INTEGER,
-    Kind.BITS: INTEGER,
-    Kind.MOMENT: DATE,
-    Kind.SPAN: DATE,
+    ArgumentKind.TEXT: LONG_TEXT,
+    ArgumentKind.NUMBER: decimal(),
+    ArgumentKind.COUNT: INTEGER,
+    ArgumentKind.BITS: INTEGER,
+    ArgumentKind.MOMENT: DATE,
+    ArgumentKind.SPAN: DATE,
 }
 
 
-# --- Functions that see the tree --------------------------------------------------------------------------------------
+# --- Functions that inspect the syntax tree ---------------------------------------------------------------------------
 
 
 def _arguments(node: nodes.Call, least: int, most: int | None = None) -> tuple[nodes.Expression, ...]:
@@ -136,14 +136,14 @@ def _arguments(node: nodes.Call, least: int, most: int | None = None) -> tuple[n
     return node.arguments
 
 
-def _first_known(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
+def _first_known(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """NVL and COALESCE."""
     values, type_ = translator.promoted(_arguments(node, 2, 2 if node.name == "nvl" else None), hint)
     nullable = all(value.nullable for value in values)
     return Typed(f"coalesce({', '.join(value.sql for value in values)})", type_, nullable)
 
 
-def _nvl2(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
+def _nvl2(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     test, *results = _arguments(node, 3, 3)
     values, type_ = translator.promoted(results, hint)
     text = (
@@ -152,14 +152,14 @@ def _nvl2(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typ
     return Typed(text, type_)
 
 
-def _null_if(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
+def _null_if(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     left, right = _arguments(node, 2, 2)
     one, other = translator.pair(left, right)
     test = comparison(one, "=", other, node.offset)
     return Typed(f"(CASE WHEN {test} THEN NULL ELSE {one.sql} END)", plain(one.known_type))
 
 
-def _decode(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
+def _decode(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """DECODE(e, v1, r1, .. [, else]), in which NULL equals NULL."""
     operand, *rest = _arguments(node, 3)
     tests, results = rest[: len(rest) // 2 * 2 : 2], rest[1::2]
@@ -173,7 +173,7 @@ def _decode(translator: Translator, node: nodes.Call, hint: SqlType | None) -> T
     return Typed(f"{text} END)", type_)
 
 
-def _decoded(translator: Translator, operand: nodes.Expression, test: nodes.Expression) -> str:
+def _decoded(translator: CallTranslator, operand: nodes.Expression, test: nodes.Expression) -> str:
     one, other = translator.pair(operand, test)
     if other.type is None:
         return f"{one.sql} IS NULL"
@@ -195,7 +195,7 @@ _DBINFO_TYPES: Final = {
 }
 
 
-def _dbinfo(translator: Translator, node: nodes.Call, hint: SqlType | None) -> Typed:
+def _dbinfo(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """DBINFO: its first argument must be a literal, because it determines the type."""
     option, *rest = _arguments(node, 1, 2)
     type_ = _DBINFO_TYPES.get(option.value.lower()) if isinstance(option, nodes.String) else None
@@ -205,7 +205,7 @@ def _dbinfo(translator: Translator, node: nodes.Call, hint: SqlType | None) -> T
     return Typed(f"ifx_dbinfo({', '.join(texts)})", type_)
 
 
-_SPECIAL: Final[dict[str, Callable[[Translator, nodes.Call, SqlType | None], Typed]]] = {
+_SPECIAL: Final[dict[str, Callable[[CallTranslator, nodes.Call, SqlType | None], Typed]]] = {
     "nvl": _first_known,
     "coalesce": _first_known,
     "nvl2": _nvl2,

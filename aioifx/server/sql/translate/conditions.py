@@ -25,7 +25,7 @@ from aioifx.server.sql.translate.typed import (
 from aioifx.sqltypes import SqlType
 
 
-class Relation(Protocol):
+class SubqueryRelation(Protocol):
     """A translated query, as used in an expression."""
 
     @property
@@ -46,12 +46,12 @@ class Relation(Protocol):
 class Subqueries(Protocol):
     """Translates the queries inside expressions."""
 
-    def subquery(self, query: nodes.Query, scope: Scope) -> Relation:
+    def subquery(self, query: nodes.Query, scope: Scope) -> SubqueryRelation:
         """A query that may refer to columns of *scope*."""
         ...
 
 
-class Translator(Protocol):
+class ConditionTranslator(Protocol):
     """A translator of operands."""
 
     context: Context
@@ -66,13 +66,13 @@ class Translator(Protocol):
 
     def compared(self, node: nodes.Parameter, other: Typed) -> Typed: ...
 
-    def one_column(self, query: nodes.Query) -> Relation: ...
+    def one_column(self, query: nodes.Query) -> SubqueryRelation: ...
 
 
 _NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def condition(translator: Translator, node: nodes.Expression) -> str:
+def condition(translator: ConditionTranslator, node: nodes.Expression) -> str:
     """SQLite text of a condition.
 
     Raises:   SqlError: -201, it is a value other than a BOOLEAN.
@@ -106,21 +106,21 @@ def condition(translator: Translator, node: nodes.Expression) -> str:
             return _boolean(translator, node)
 
 
-def _boolean(translator: Translator, node: nodes.Expression) -> str:
+def _boolean(translator: ConditionTranslator, node: nodes.Expression) -> str:
     value = translator.value(node)
     if value.type is None or family_of(value.type) is not Family.BOOLEAN:
         raise SqlError(-201, offset=node.offset)
     return f"({value.sql} = 't')"
 
 
-def _is_null(translator: Translator, node: nodes.IsNull) -> str:
+def _is_null(translator: ConditionTranslator, node: nodes.IsNull) -> str:
     """IS NULL refuses a bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
     if isinstance(node.operand, nodes.Parameter):
         raise SqlError(-201, offset=node.operand.offset)
     return f"({translator.value(node.operand).sql} IS {'NOT ' if node.negated else ''}NULL)"
 
 
-def _between(translator: Translator, node: nodes.Between) -> str:
+def _between(translator: ConditionTranslator, node: nodes.Between) -> str:
     if isinstance(node.operand, nodes.Parameter):
         low = translator.value(node.low)
         operand, high = translator.compared(node.operand, low), translator.beside(node.high, low)
@@ -133,7 +133,7 @@ def _between(translator: Translator, node: nodes.Between) -> str:
     return f"(NOT {text})" if node.negated else text
 
 
-def _in_list(translator: Translator, node: nodes.InList) -> str:
+def _in_list(translator: ConditionTranslator, node: nodes.InList) -> str:
     if isinstance(node.operand, nodes.Parameter):
         items = [translator.value(item) for item in node.items]
         operand = translator.compared(node.operand, items[0])
@@ -150,7 +150,7 @@ def _in_list(translator: Translator, node: nodes.InList) -> str:
     return f"({negation}({either}))"
 
 
-def _in_query(translator: Translator, node: nodes.InQuery) -> str:
+def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> str:
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
     if isinstance(node.operand, nodes.Parameter):
@@ -162,7 +162,7 @@ def _in_query(translator: Translator, node: nodes.InQuery) -> str:
     return f"({collated(operand.sql, operand.type)} {negation}IN ({text}))"
 
 
-def _quantified(translator: Translator, node: nodes.Quantified) -> str:
+def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> str:
     """ANY is an EXISTS, ALL a NOT EXISTS of the opposite, and either is unknown where a comparison was."""
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
@@ -181,7 +181,7 @@ def _quantified(translator: Translator, node: nodes.Quantified) -> str:
     return f"(CASE WHEN {rows} {test}) THEN {decided} WHEN {rows} {test} IS NULL) THEN NULL ELSE {otherwise} END)"
 
 
-def _match(translator: Translator, node: nodes.Match) -> str:
+def _match(translator: ConditionTranslator, node: nodes.Match) -> str:
     operand = translator.value(node.operand, LONG_TEXT)
     pattern = translator.value(node.pattern, LONG_TEXT)
     arguments = [unpadded_text_of(operand), unpadded_text_of(pattern)]
@@ -191,7 +191,7 @@ def _match(translator: Translator, node: nodes.Match) -> str:
     return f"(NOT {text})" if node.negated else f"({text})"
 
 
-def _meeting(operand: Typed, output: Typed, relation: Relation, offset: int) -> tuple[Typed, str]:
+def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: int) -> tuple[Typed, str]:
     """Both sides of ``x IN (SELECT y ..)`` in the same form, for SQLite's comparison."""
     if operand.type is None or output.type is None or are_compared_by_sqlite(operand.type, output.type):
         return operand, relation.text()

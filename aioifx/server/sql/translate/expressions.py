@@ -34,7 +34,7 @@ from aioifx.server.sql.runtime.strings import byte_length
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate import calls
 from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
-from aioifx.server.sql.translate.conditions import Relation, Subqueries, condition
+from aioifx.server.sql.translate.conditions import Subqueries, SubqueryRelation, condition
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.sequences import sequence_value
@@ -348,7 +348,7 @@ class Expressions:
             return Typed(f"({relation.text()})", output.type)
         return Typed(f"(SELECT ifx_single(c1) FROM ({relation.text()}))", output.type)
 
-    def one_column(self, query: nodes.Query) -> Relation:
+    def one_column(self, query: nodes.Query) -> SubqueryRelation:
         """A subquery of one column.
 
         Raises:   SqlError: -201, it has several columns.

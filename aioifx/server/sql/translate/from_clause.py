@@ -191,13 +191,13 @@ class FromClause:
     def _old_joins(self, items: Sequence[nodes.FromItem], conditions: list[nodes.Expression]) -> str:
         level = self._level(items)
         self.scope.sources = level.sources
-        self.filters = [each for each in conditions if not level.subservient(self._aliases_in(each))]
+        self.filters = [each for each in conditions if not level.names_outer(self._aliases_in(each))]
         taken = [each for each in conditions if each not in self.filters]
         return self._joined_level(level, [(each, self._aliases_in(each)) for each in taken], frozenset())
 
-    def _level(self, items: Sequence[nodes.FromItem]) -> _Level:
+    def _level(self, items: Sequence[nodes.FromItem]) -> _OuterJoinLevel:
         preserved: list[Joined] = []
-        outer: list[_Level] = []
+        outer: list[_OuterJoinLevel] = []
         sources: list[Source] = []
         for item in items:
             if isinstance(item, nodes.OuterTables):
@@ -211,9 +211,9 @@ class FromClause:
                 sources += joined.sources
         if not preserved:
             raise SqlError(-395)
-        return _Level(preserved, outer, sources)
+        return _OuterJoinLevel(preserved, outer, sources)
 
-    def _joined_level(self, level: _Level, conditions: list[_Taken], above: frozenset[str]) -> str:
+    def _joined_level(self, level: _OuterJoinLevel, conditions: list[_Taken], above: frozenset[str]) -> str:
         """The preserved tables of a level, each OUTER of it joined with the conditions that name its tables.
 
         Raises:   SqlError: -395 an OUTER without a joining condition, -396 one that reaches over a level.
@@ -225,7 +225,7 @@ class FromClause:
             mine = [taken for taken in conditions if taken[1] & names]
             if any(taken[1] - names - here for taken in mine):
                 raise SqlError(-396)
-            deeper = [taken for taken in mine if below.subservient(taken[1])]
+            deeper = [taken for taken in mine if below.names_outer(taken[1])]
             own = [taken for taken in mine if taken not in deeper]
             if not any(taken[1] & here for taken in own):
                 raise SqlError(-395)
@@ -257,14 +257,14 @@ _Taken = tuple[nodes.Expression, frozenset[str]]
 
 
 @dataclass(slots=True)
-class _Level:
+class _OuterJoinLevel:
     """The tables of one list: the preserved ones, and the OUTER groups."""
 
     preserved: list[Joined]
-    outer: list[_Level]
+    outer: list[_OuterJoinLevel]
     sources: list[Source]
 
-    def subservient(self, aliases: frozenset[str]) -> bool:
+    def names_outer(self, aliases: frozenset[str]) -> bool:
         """Whether a condition names a table of one of the OUTER groups."""
         return any(source.alias in aliases for below in self.outer for source in below.sources)
 

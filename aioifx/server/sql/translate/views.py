@@ -119,7 +119,7 @@ def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class _ViewLevel:
     """A view, or one of those beneath it."""
 
     table: Table
@@ -135,7 +135,7 @@ def _expanded(
     context: Context,
     queries: Subqueries,
     source_of: Callable[[Table, str], Source],
-) -> _Level:
+) -> _ViewLevel:
     """A view down to its table, whose columns *source_of* gives."""
     statement = parse(view.view)
     assert isinstance(statement, nodes.CreateView)
@@ -148,7 +148,7 @@ def _expanded(
         with context.view_inside(name.offset):
             below = _expanded(beneath, inner_label, name, context, queries, source_of)
     else:
-        below = _Level(require_writable(beneath, name), source_of(beneath, inner_label))
+        below = _ViewLevel(require_writable(beneath, name), source_of(beneath, inner_label))
     assert isinstance(statement.query.body, nodes.Select)
     select, scope = statement.query.body, Scope([below.source])
     translator = Expressions(context, scope, queries)
@@ -165,7 +165,7 @@ def _expanded(
         replace(column, name=declared.name) for declared, column in zip(view.columns, columns, strict=True)
     )
     source = Source(label, below.source.alias, tuple(named), below.source.table, view.owner)
-    return _Level(below.table, source, filters, filters if statement.check_option else below.checks)
+    return _ViewLevel(below.table, source, filters, filters if statement.check_option else below.checks)
 
 
 def require_simple(node: nodes.CreateView, context: Context) -> None:

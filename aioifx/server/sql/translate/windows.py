@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.type_rules import BIGINT, FLOAT, INTEGER, plain
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.calls import Translator
+from aioifx.server.sql.translate.calls import CallTranslator
 from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.server.sql.translate.typed import Typed, cast
 
@@ -20,7 +20,7 @@ _FRACTIONS: Final = {"percent_rank", "cume_dist"}
 _NEIGHBOURS: Final = {"lag", "lead", "first_value", "last_value"}
 
 
-class WindowTranslator(Translator, Protocol):
+class WindowTranslator(CallTranslator, Protocol):
     """A translator that supports aggregates."""
 
     def aggregate_in_window(self, node: nodes.Aggregate, over: str) -> Typed: ...
@@ -44,7 +44,7 @@ def window(translator: WindowTranslator, node: nodes.Window) -> Typed:
     raise SqlError(-674, token=name, offset=node.offset)
 
 
-def _neighbour(translator: Translator, function: nodes.Call, over: str) -> Typed:
+def _neighbour(translator: CallTranslator, function: nodes.Call, over: str) -> Typed:
     value, *rest = function.arguments
     first = translator.typed(value)
     texts = [first.sql]
@@ -55,7 +55,7 @@ def _neighbour(translator: Translator, function: nodes.Call, over: str) -> Typed
     return Typed(f"{function.name}({', '.join(texts)}) {over}", plain(first.known_type))
 
 
-def _over(translator: Translator, node: nodes.Window) -> str:
+def _over(translator: CallTranslator, node: nodes.Window) -> str:
     parts: list[str] = []
     if node.partition_by:
         keys = [translator.typed(each) for each in node.partition_by]
@@ -72,7 +72,7 @@ def _over(translator: Translator, node: nodes.Window) -> str:
     return f"OVER ({' '.join(parts)})"
 
 
-def _ordered(translator: Translator, item: nodes.OrderItem) -> str:
+def _ordered(translator: CallTranslator, item: nodes.OrderItem) -> str:
     key = translator.typed(item.expression)
     return collated(key.sql, key.type) + direction(item)
 

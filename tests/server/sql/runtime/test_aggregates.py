@@ -32,7 +32,7 @@ def over(make: Callable[[], Aggregate], values: Iterable[object]) -> object:
     return aggregate.finalize()
 
 
-@pytest.mark.parametrize("make", [*NUMERIC, aggregates.Range, aggregates.Single])
+@pytest.mark.parametrize("make", [*NUMERIC, aggregates.RangeAggregate, aggregates.Single])
 def test_over_no_rows_or_nulls_the_result_is_null(make: Callable[[], Aggregate]) -> None:
     assert over(make, []) is None
     assert over(make, [None]) is None
@@ -50,7 +50,7 @@ def test_sums_of_integers_and_decimals_are_exact() -> None:
 def test_a_float_makes_the_result_a_float() -> None:
     assert over(aggregates.Sum, [0.1, 0.2, 0.3]) == 0.6
     assert over(aggregates.Average, [1.0, 2]) == 1.5
-    assert isinstance(over(aggregates.Range, [1.0, 2.0]), float)
+    assert isinstance(over(aggregates.RangeAggregate, [1.0, 2.0]), float)
     assert error_of(over, aggregates.Sum, [1.7e308, 1.7e308]) == -1223
 
 
@@ -63,13 +63,13 @@ def test_statistics_are_those_of_a_sample(values: list[Decimal]) -> None:
     expected = float(statistics.variance(values))
     assert float(variance) == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert float(deviation) ** 2 == pytest.approx(expected, rel=1e-12, abs=1e-12)
-    assert over(aggregates.Range, texts) == decimal_text(max(values) - min(values))
+    assert over(aggregates.RangeAggregate, texts) == decimal_text(max(values) - min(values))
 
 
 def test_one_row_has_no_variance() -> None:
     assert over(aggregates.Variance, ["5"]) == "0"
     assert over(aggregates.StandardDeviation, [5]) == "0"
-    assert over(aggregates.Range, [5]) == "0"
+    assert over(aggregates.RangeAggregate, [5]) == "0"
 
 
 @pytest.mark.parametrize("make", NUMERIC)

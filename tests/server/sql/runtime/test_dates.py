@@ -141,11 +141,11 @@ def test_past_and_future_turn_at_today() -> None:
 
 
 def test_months_are_added_only_where_the_day_exists() -> None:
-    assert dates.add_months(date(2024, 1, 31), 2) == date(2024, 3, 31)
-    assert dates.add_months(date(2024, 1, 31), 1) is None
-    assert dates.add_months(date(2024, 1, 1), -1) == date(2023, 12, 1)
-    assert dates.add_months(date(9999, 12, 1), 1) is None
-    assert dates.add_months(date(1, 1, 1), -1) is None
+    assert dates.shift_months(date(2024, 1, 31), 2) == date(2024, 3, 31)
+    assert dates.shift_months(date(2024, 1, 31), 1) is None
+    assert dates.shift_months(date(2024, 1, 1), -1) == date(2023, 12, 1)
+    assert dates.shift_months(date(9999, 12, 1), 1) is None
+    assert dates.shift_months(date(1, 1, 1), -1) is None
 
 
 def test_a_clipped_month_keeps_last_days() -> None:

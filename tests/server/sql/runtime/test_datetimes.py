@@ -172,34 +172,32 @@ def test_an_interval_with_fields_that_the_datetime_lacks_is_refused() -> None:
 def test_differences_count_months_or_ticks() -> None:
     settings = kinds.settings()
     month = of(Unit.YEAR, Unit.MONTH)
-    assert datetimes.difference("2026-05", month, "2024-12", month, settings) == 17
-    difference = datetimes.difference("2026-05-04 12:00", MINUTE, "2026-05-01 06:30", MINUTE, settings)
+    assert datetimes.subtract("2026-05", month, "2024-12", month, settings) == 17
+    difference = datetimes.subtract("2026-05-04 12:00", MINUTE, "2026-05-01 06:30", MINUTE, settings)
     assert difference == timedelta(days=3, hours=5, minutes=30) // datetimes.TICK
     assert (
-        datetimes.difference("2026-05-01", DAY, "2026-04", month, settings) == timedelta(30) // datetimes.TICK
+        datetimes.subtract("2026-05-01", DAY, "2026-04", month, settings) == timedelta(30) // datetimes.TICK
     )
 
 
 def test_the_left_side_says_how_fine_a_difference_is() -> None:
     settings = kinds.settings()
-    seconds = datetimes.difference(
-        "2026-05-04 12:00:01", SECOND, "2026-05-04 12:00:00.750", FRACTION, settings
-    )
+    seconds = datetimes.subtract("2026-05-04 12:00:01", SECOND, "2026-05-04 12:00:00.750", FRACTION, settings)
     assert seconds == 100_000
-    finer = datetimes.difference("2026-05-04 12:00:00.750", FRACTION, "2026-05-04 12:00:00", SECOND, settings)
+    finer = datetimes.subtract("2026-05-04 12:00:00.750", FRACTION, "2026-05-04 12:00:00", SECOND, settings)
     assert finer == 75_000
 
 
 def test_fields_that_the_left_side_lacks_do_not_count_in_a_difference() -> None:
     settings = kinds.settings()
     month, hour, tick = of(Unit.YEAR, Unit.MONTH), of(Unit.YEAR, Unit.HOUR), datetimes.TICK
-    days = datetimes.difference("2026-05-04", DAY, "2026-05-01 06:30", MINUTE, settings)
+    days = datetimes.subtract("2026-05-04", DAY, "2026-05-01 06:30", MINUTE, settings)
     assert days == timedelta(3) // tick
-    assert datetimes.difference("2026-05", month, "2025-01-15", DAY, settings) == 16
-    clock = datetimes.difference("12:30", CLOCK, "2026-01-01", DAY, settings)
+    assert datetimes.subtract("2026-05", month, "2025-01-15", DAY, settings) == 16
+    clock = datetimes.subtract("12:30", CLOCK, "2026-01-01", DAY, settings)
     assert clock == timedelta(hours=12, minutes=30) // tick
     # The manual's own example
-    filled = datetimes.difference("2003-09-30 12:30", MINUTE, "2003-08-01 11", hour, settings)
+    filled = datetimes.subtract("2003-09-30 12:30", MINUTE, "2003-08-01 11", hour, settings)
     assert filled == timedelta(days=60, hours=1, minutes=30) // tick
 
 

@@ -16,7 +16,7 @@ from aioifx.server.sql.syntax.cursor import (
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
 from aioifx.server.sql.syntax.nodes import Name, Parameter, QualifiedName
 from aioifx.server.sql.syntax.queries import parse_query, parse_subquery
-from aioifx.server.sql.syntax.tokens import Kind, tokenize
+from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 
 
 def stream(text: str) -> TokenStream:
@@ -69,8 +69,8 @@ def test_the_end_is_never_passed() -> None:
     s = stream("a")
     for _ in range(3):
         s.take()
-    assert s.token.kind is Kind.END
-    assert s.ahead(9).kind is Kind.END
+    assert s.token.kind is TokenKind.END
+    assert s.ahead(9).kind is TokenKind.END
     assert refused_at(s) == 2
 
 
@@ -97,9 +97,9 @@ def test_parameters_are_numbered_as_they_are_read() -> None:
 
 def test_parentheses_know_their_ends() -> None:
     s = stream("(a (b) c) d (")
-    behind = s.after_parentheses()
-    assert behind is not None
-    assert s.ahead(behind).text == "d"
+    after = s.after_parentheses()
+    assert after is not None
+    assert s.ahead(after).text == "d"
     assert s.after_parentheses(2) == 5
     assert s.after_parentheses(1) is None
     assert s.after_parentheses(8) is None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.tokens import Kind, Token, tokenize
+from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize
 
 
 def texts(text: str, *, delimident: bool = False) -> list[str]:
@@ -17,7 +17,7 @@ def texts(text: str, *, delimident: bool = False) -> list[str]:
     return [token.text for token in tokenize(text, delimident=delimident)[:-1]]
 
 
-def kinds(text: str, *, delimident: bool = False) -> list[Kind]:
+def kinds(text: str, *, delimident: bool = False) -> list[TokenKind]:
     return [token.kind for token in tokenize(text, delimident=delimident)[:-1]]
 
 
@@ -30,15 +30,15 @@ def error_of(text: str, *, delimident: bool = False) -> tuple[int, int]:
 
 def test_a_token_knows_where_it_begins_and_ends() -> None:
     assert tokenize(" ab 'c'") == [
-        Token(Kind.NAME, "ab", 2, 4),
-        Token(Kind.STRING, "c", 5, 8),
-        Token(Kind.END, "", 8, 8),
+        Token(TokenKind.NAME, "ab", 2, 4),
+        Token(TokenKind.STRING, "c", 5, 8),
+        Token(TokenKind.END, "", 8, 8),
     ]
 
 
 def test_the_end_is_after_the_last_token_not_after_the_blanks() -> None:
-    assert tokenize("ab  -- c")[-1] == Token(Kind.END, "", 3, 3)
-    assert tokenize("") == [Token(Kind.END, "", 1, 1)]
+    assert tokenize("ab  -- c")[-1] == Token(TokenKind.END, "", 3, 3)
+    assert tokenize("") == [Token(TokenKind.END, "", 1, 1)]
 
 
 def test_names_are_folded_and_may_hold_digits_underscores_and_dollars() -> None:
@@ -60,7 +60,7 @@ def test_a_name_has_128_bytes_at_most() -> None:
 def test_numbers_have_points_and_exponents() -> None:
     numbers = ["0", "007", "1.5", "1.", ".5", "1e5", "1E+5", "1.5e-3", ".5e1"]
     assert texts(" ".join(numbers)) == numbers
-    assert set(kinds(" ".join(numbers))) == {Kind.NUMBER}
+    assert set(kinds(" ".join(numbers))) == {TokenKind.NUMBER}
 
 
 def test_a_sign_and_a_second_point_are_no_part_of_a_number() -> None:
@@ -86,7 +86,7 @@ def test_a_number_that_is_none_is_refused(text: str, error: tuple[int, int]) -> 
 
 def test_quotes_inside_strings_are_doubled() -> None:
     assert texts("'it''s' '' '''' \"it's\" \"a\"\"b\" 'a\\'") == ["it's", "", "'", "it's", 'a"b', "a\\"]
-    assert set(kinds("'' \"\"")) == {Kind.STRING}
+    assert set(kinds("'' \"\"")) == {TokenKind.STRING}
 
 
 def test_a_string_hides_comments_and_semicolons() -> None:
@@ -100,8 +100,8 @@ def test_an_open_quote_is_refused(text: str) -> None:
 
 def test_with_delimident_double_quotes_stand_round_names() -> None:
     assert tokenize('"Ab""c" x', delimident=True)[:2] == [
-        Token(Kind.DELIMITED, 'Ab"c', 1, 8),
-        Token(Kind.NAME, "x", 9, 10),
+        Token(TokenKind.DELIMITED, 'Ab"c', 1, 8),
+        Token(TokenKind.NAME, "x", 9, 10),
     ]
     assert error_of('x ""', delimident=True) == (-201, 3)
 
@@ -152,7 +152,7 @@ def test_law_any_text_gives_tokens_or_an_error(text: str, delimident: bool) -> N
         assert error.sqlcode in {-201, -202, -203, -204, -253, -282, -283, -943}
         assert 1 <= error.offset <= len(text)
     else:
-        assert tokens[-1].kind is Kind.END
+        assert tokens[-1].kind is TokenKind.END
         assert all(before.end <= after.offset for before, after in pairwise(tokens))
         assert all(token.offset < token.end for token in tokens[:-1])
 

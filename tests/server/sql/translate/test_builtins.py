@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from aioifx.server.sql.translate.builtins import ROUTINES, Kind
+from aioifx.server.sql.translate.builtins import ROUTINES, ArgumentKind
 from aioifx.sqltypes import Value
 from tests.server.sql.workbench import Workbench
 
@@ -105,12 +105,12 @@ def test_a_function_refuses_what_it_cannot_take(call: str, sqlcode: int) -> None
 
 
 _SAMPLES = {
-    Kind.TEXT: "'7'",
-    Kind.NUMBER: "0.5",
-    Kind.COUNT: "2",
-    Kind.BITS: "6",
-    Kind.MOMENT: "TODAY",
-    Kind.SPAN: "TODAY",
+    ArgumentKind.TEXT: "'7'",
+    ArgumentKind.NUMBER: "0.5",
+    ArgumentKind.COUNT: "2",
+    ArgumentKind.BITS: "6",
+    ArgumentKind.MOMENT: "TODAY",
+    ArgumentKind.SPAN: "TODAY",
 }
 _OWN_SAMPLES = {
     "mdy": "5, 4, 2026",
