@@ -17,7 +17,7 @@ from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.pool.pool import Pool
 from aioifx.client.sql.placeholders import NamedValues
-from aioifx.codecs.arrow_layout import MOST_DIGITS, Field, Floating, Layout
+from aioifx.codecs.arrow_layout import MAX_DIGITS, Field, Floating, Layout
 from aioifx.codecs.column_buffers import Block
 from aioifx.codecs.columns import ColumnDecoder
 from aioifx.errors import InterfaceError
@@ -169,9 +169,9 @@ class _BatchBuilder:
     """
 
     def __init__(self, rows: int, size: int, floating: Floating) -> None:
-        if floating not in ("float", "text", *range(MOST_DIGITS + 1)) or isinstance(floating, bool):
+        if floating not in ("float", "text", *range(MAX_DIGITS + 1)) or isinstance(floating, bool):
             raise InterfaceError(
-                f'floating_decimal: expected "float", "text" or 0 to {MOST_DIGITS}, got {floating!r:.40}'
+                f'floating_decimal: expected "float", "text" or 0 to {MAX_DIGITS}, got {floating!r:.40}'
             )
         self._rows = rows
         self._size = size

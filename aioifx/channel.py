@@ -1,7 +1,7 @@
 """The asyncio.Protocol: feeds the inbox, steps parsers, sends, drains. Never: an opcode, a value, a cursor.
 
 Invariants:
-1. Replies match expectations by order alone; `expect` comes before the bytes leave.
+1. Replies match expectations by order alone; `request` queues a PendingReply before it writes.
 2. Cancelling a waiter cancels a future, never a parser: the parser still reads its reply to the end.
 3. When a parser raises, or the peer goes away, every waiter fails at once, and so does every later one.
 """
@@ -22,7 +22,6 @@ T = TypeVar("T")
 
 MAX_UNSOLICITED: Final = 16 * 1024 * 1024
 """Most bytes buffered while no reply is expected; a peer that sends more does not speak SQLI."""
-
 
 RECV_BUFFER_SIZE: Final = 64 * 1024
 """Bytes for which asyncio makes room before it asks the system for what came.
@@ -156,7 +155,7 @@ class Channel(asyncio.Protocol):
         return pending_reply.future
 
     def request(self, pending_reply: PendingReply[Any], data: bytes | bytearray) -> None:
-        """`expect` with a caller's own PendingReply, then `send` its request, *data*; sets its future."""
+        """Queue a caller's own PendingReply, whose future is set here, then send *data*, its request."""
         pending_reply.future = asyncio.Future(loop=self._loop)
         if self.failure is not None:
             _reject(pending_reply, _copy_of(self.failure), sent=False)

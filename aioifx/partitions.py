@@ -20,8 +20,8 @@ from aioifx.errors import InterfaceError
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import Value
 
-MOST = 10_000
-"""Partitions; each costs a query, and mostly a connection."""
+MAX_PARTITIONS = 10_000
+"""Maximum number of partitions; each costs a query and usually a connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Parti
 
 
 def _check_count(count: int, what: str = "count") -> None:
-    if not _is_whole(count) or not 1 <= count <= MOST:
-        raise InterfaceError(f"{what}: expected 1 to {MOST} partitions")
+    if not _is_whole(count) or not 1 <= count <= MAX_PARTITIONS:
+        raise InterfaceError(f"{what}: expected 1 to {MAX_PARTITIONS} partitions")
 
 
 def _is_whole(number: object) -> bool:

@@ -31,7 +31,7 @@ RowFactory: TypeAlias = Callable[[Sequence[Column]], Callable[[Row], R]]
 
 _SHAPES: Final = 256
 """Shapes of records that are cached; a shape is the names of the columns."""
-_MOST_COMPILED: Final = 500
+_MAX_COMPILED: Final = 500
 """The largest number of columns to compile a function for. Compiling one for 32,767 takes half a second."""
 
 _at: Final[Callable[[Row, Any], Value]] = vars(tuple)["__getitem__"]
@@ -165,7 +165,7 @@ def dict_row(columns: Sequence[Column]) -> Callable[[Row], dict[str, Value]]:
 @lru_cache(maxsize=_SHAPES)
 def _dict_maker(names: tuple[str, ...]) -> Callable[[Row], dict[str, Value]]:
     places = _first_places(names)
-    if len(names) > _MOST_COMPILED:
+    if len(names) > _MAX_COMPILED:
         return lambda row: dict(zip(places, map(row.__getitem__, places.values()), strict=True))
     make: Callable[[Row], dict[str, Value]] = _compiled(len(names), _display(places), {})
     return make
@@ -208,17 +208,17 @@ def namedtuple_row(columns: Sequence[Column]) -> Callable[[Row], Any]:
 def _namedtuple(names: tuple[str, ...]) -> Callable[[Row], Any]:
     fields: dict[str, None] = {}
     for number, name in enumerate(names, 1):
-        field = mended = _mended(name, number)
+        field = identifier = _as_identifier(name, number)
         repetition = 1
         while field in fields:
             repetition += 1
-            field = f"{mended}_{repetition}"
+            field = f"{identifier}_{repetition}"
         fields[field] = None
     make: Callable[[Row], Any] = _new_namedtuple("Row", [*fields])._make
     return make
 
 
-def _mended(name: str, number: int) -> str:
+def _as_identifier(name: str, number: int) -> str:
     # Python folds identifiers by NFKC when it reads them, so a field that is not folded could not be reached.
     field = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name)).strip("_")
     if not field:

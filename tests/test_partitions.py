@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import aioifx
-from aioifx.partitions import MOST, Partition, Source, cut_at, plan, split
+from aioifx.partitions import MAX_PARTITIONS, Partition, Source, cut_at, plan, split
 
 KEYS = st.integers(-(2**63) + 1, 2**63 - 1)
 ITEM = Source("item", "id")
@@ -69,7 +69,7 @@ def test_the_query_of_a_partition() -> None:
         (lambda: Source(None, "id"), "relation: expected a str"),  # type: ignore[arg-type]
         (lambda: cut_at([3, 3]), "bounds: expected ascending"),
         (lambda: cut_at([1.5]), "bounds: expected whole"),  # type: ignore[list-item]
-        (lambda: cut_at(range(MOST)), "bounds: expected 1 to"),
+        (lambda: cut_at(range(MAX_PARTITIONS)), "bounds: expected 1 to"),
         (lambda: split(1, 9, 0), "count: "),
         (lambda: split(1, 9, True), "count: "),
         (lambda: split(9, 1, 2), "high: "),

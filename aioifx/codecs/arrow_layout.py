@@ -29,7 +29,7 @@ from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, Value
 Floating: TypeAlias = Literal["float", "text"] | int
 """How DECIMAL(p), whose point floats, is stored: as a double, as text, or with this many digits after the point."""
 
-MOST_DIGITS: Final = 38
+MAX_DIGITS: Final = 38
 """The digits of a decimal128."""
 
 
@@ -330,8 +330,8 @@ def _decimal_field(column: Column, codec: Codec, floating: Floating) -> Field:
             return Field(column, Layout.FLOAT64, codec, _double)
         if floating == "text":
             return Field(column, Layout.UTF8, codec, _text)
-        precision, scale = MOST_DIGITS, floating
-    precision = min(max(precision, scale, 1), MOST_DIGITS)
+        precision, scale = MAX_DIGITS, floating
+    precision = min(max(precision, scale, 1), MAX_DIGITS)
     return Field(column, Layout.DECIMAL, codec, _decimal(precision, scale), precision, scale)
 
 

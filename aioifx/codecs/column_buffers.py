@@ -17,13 +17,13 @@ from aioifx.codecs.arrow_layout import Field, Layout
 from aioifx.codecs.base import Kind
 from aioifx.codecs.row_codegen import FALLBACK_ERRORS, make_decoder
 from aioifx.codecs.text import CodeSet
-from aioifx.codecs.tuple_frames import TUPLE_HEAD
 from aioifx.sqltypes import Row, Value
+from aioifx.wire.tuples import TUPLE_HEAD
 
 Buffer: TypeAlias = Any
 """An object with the buffer protocol, for which Python has a type since 3.12."""
 
-MOST_BYTES: Final = 2**31 - 1
+MAX_BYTES: Final = 2**31 - 1
 """The largest offset in a text or binary column."""
 
 
@@ -138,7 +138,7 @@ class PureColumns:
     Args:     most_bytes: of one column's text or bytes.
     """
 
-    def __init__(self, fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MAX_BYTES) -> None:
         self.rows = 0
         self._columns = [_ColumnBuffer(field) for field in fields]
         self._run = make_decoder(tuple(field.codec for field in fields), code_set)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aioifx.codecs.arrow_layout import Field, Floating, fields_for
-from aioifx.codecs.column_buffers import MOST_BYTES, Block, Chunk
+from aioifx.codecs.column_buffers import MAX_BYTES, Block, Chunk
 from aioifx.codecs.native import make_columns
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import CodeSet
@@ -38,7 +38,7 @@ class ColumnDecoder:
         strip_char: bool = False,
         padded_varchar: bool = False,
         floating: Floating = "float",
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
     ) -> None:
         self.fields = fields_for(
             columns, code_set, strip_char=strip_char, padded_varchar=padded_varchar, floating=floating

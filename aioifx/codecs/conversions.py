@@ -53,7 +53,7 @@ _STANDARD: Final[Mapping[type[object], Convert | None]] = {
     UUID: str,
 }
 
-_LONGEST_CHAIN: Final = 4
+_MAX_CHAIN: Final = 4
 """Adapters that follow each other: an Enum of UUIDs needs two."""
 
 
@@ -83,7 +83,7 @@ class Adapter:
             return None
         if self._encoder is not None:
             value = _called(self._encoder, value, "encoder", self._name)
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN):
             kind = type(cast("object", value))
             convert = self._found(kind)
             if convert is None:

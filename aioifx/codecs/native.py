@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from aioifx.codecs import row_codegen
 from aioifx.codecs.arrow_layout import Field
 from aioifx.codecs.base import Codec
-from aioifx.codecs.column_buffers import MOST_BYTES, Columns, PureColumns
+from aioifx.codecs.column_buffers import MAX_BYTES, Columns, PureColumns
 from aioifx.codecs.conversions import Adapters, with_adapters
 from aioifx.codecs.param_codegen import EncodeResult, EncodeRun, GeneratedParamEncoder
 from aioifx.codecs.param_plan import rules_for
@@ -37,9 +37,9 @@ def _native_is_here() -> bool:
     return all((column_decoder, param_encoder, reply_reader, row_decoder, row_encoder))
 
 
-MOST_COMPILED: Final = 500
+MAX_COMPILED: Final = 500
 """The most columns or parameters of a compiled function. Compiling one for 32,767 takes seconds."""
-MOST_NATIVE: Final = 8_000
+MAX_NATIVE: Final = 8_000
 """The most parameters of a native encoder. Making one takes about 2 microseconds for each."""
 
 NATIVE: Final = _native_is_here()
@@ -60,7 +60,7 @@ def native_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Ro
 
 def pure_decoder(codecs: Sequence[Codec], code_set: CodeSet, row_type: type[Row] = tuple) -> DecodeRun:
     """See `make_decoder`."""
-    if len(codecs) > MOST_COMPILED:
+    if len(codecs) > MAX_COMPILED:
         return lambda data, pos, end, rows: pos
     return row_codegen.make_decoder(tuple(codecs), code_set, row_type)
 
@@ -94,7 +94,7 @@ def native_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame 
 
 def pure_row_encoder(codecs: Sequence[Codec], code_set: CodeSet, frame: Frame | None) -> EncodeRows:
     """See `make_row_encoder`."""
-    if len(codecs) > MOST_COMPILED:
+    if len(codecs) > MAX_COMPILED:
         return lambda rows, reference: b"".join(map(reference, rows))
     run = row_codegen.encode_run_for(tuple(codecs), frame)
     return lambda rows, reference: b"".join(run(rows, reference))
@@ -116,7 +116,7 @@ def native_encoder(
     """See `make_encoder`; only where the kernel is built."""
     from aioifx._speedups import param_encoder
 
-    if len(types) > MOST_NATIVE:
+    if len(types) > MAX_NATIVE:
         return _take_none
     pairs = with_adapters(types, adapters)
     known = {pair: rules_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
@@ -128,7 +128,7 @@ def pure_encoder(
     types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
 ) -> EncodeRun:
     """See `make_encoder`."""
-    if len(types) > MOST_COMPILED:
+    if len(types) > MAX_COMPILED:
         return _take_none
     return GeneratedParamEncoder(tuple(types), code_set, head, tail, adapters)
 
@@ -150,7 +150,7 @@ It stops at a row that needs `params.ParamEncoder`.
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
-def native_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> Columns:
+def native_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MAX_BYTES) -> Columns:
     """See `make_columns`; only where the kernel is built."""
     from aioifx._speedups import column_decoder
 
@@ -159,7 +159,7 @@ def native_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int =
     )
 
 
-def pure_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MOST_BYTES) -> Columns:
+def pure_columns(fields: Sequence[Field], code_set: CodeSet, most_bytes: int = MAX_BYTES) -> Columns:
     """See `make_columns`."""
     return PureColumns(fields, code_set, most_bytes)
 

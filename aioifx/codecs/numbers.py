@@ -51,7 +51,7 @@ def plain_number(value: Value) -> int | float | None:
 
 # --- integers -------------------------------------------------------------------------------------------------------
 
-_MOST_DIGITS: Final = 40
+_MAX_DIGITS: Final = 40
 """More than any integer type has; a Decimal with more is refused without a conversion."""
 
 
@@ -73,7 +73,7 @@ def _whole(value: Value, name: str) -> int:
         raise DataError(f"{name} does not accept {kind}")
     if isinstance(number, Decimal):
         if number.is_finite() and number == number.to_integral_value():
-            if number.adjusted() < _MOST_DIGITS:
+            if number.adjusted() < _MAX_DIGITS:
                 return int(number)
             raise DataError(f"{kind} does not fit {name}")
     elif isinstance(number, int) or number.is_integer():

@@ -94,7 +94,7 @@ _EXACT: Final = 1 << 53
 _ANY_SIZE: Final = 1 << 20
 """More digits than a Decimal has that SQLI can send."""
 
-_LONGEST_SHORT_TEXT: Final = 32_767
+_MAX_SHORT_TEXT: Final = 32_767
 
 
 def _integer(op: PackOp, width: int) -> _ByType:
@@ -201,7 +201,7 @@ def _text(sql_type: SqlType | None, bind: Binder) -> PackRule:
         return PackRule(
             PackOp.LONG_TEXT, bind, empty[:-4], limit=size or (1 << 31) - 1, refuses_nul=refuses_nul
         )
-    limit = min(size or _LONGEST_SHORT_TEXT, _LONGEST_SHORT_TEXT)
+    limit = min(size or _MAX_SHORT_TEXT, _MAX_SHORT_TEXT)
     return PackRule(PackOp.SHORT_TEXT, bind, empty[:-2], limit=limit, refuses_nul=refuses_nul)
 
 

@@ -19,9 +19,10 @@ from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
 from aioifx.codecs.numbers import FLOAT, INT8, SMALLFLOAT
 from aioifx.codecs.temporal import DATE, date_of, datetime_decoder, highest_pair
 from aioifx.codecs.text import CodeSet
-from aioifx.codecs.tuple_frames import TUPLE, TUPLE_FRAME, TUPLE_HEAD, Frame, whole_size
+from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame, whole_size
 from aioifx.errors import DataError
 from aioifx.sqltypes import Qualifier, Row, SqlType, TypeCode, Unit, Value, datetime_qualifier
+from aioifx.wire.tuples import TUPLE, TUPLE_HEAD
 
 DecodeRun: TypeAlias = Callable[[bytearray, int, int, list[Row]], int]
 """Buffer, position, end, rows -> the position after the last message that was decoded; a row was appended for each.
@@ -32,7 +33,7 @@ It stops, without an error, before a message that is not SQ_TUPLE, is incomplete
 DecodeWindow: TypeAlias = Callable[..., int]
 """A window that begins with a tuple, rows, their class -> how many bytes of the window were decoded."""
 
-EncodeRun: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
+EncodePieces: TypeAlias = Callable[[Iterable[Row], Callable[[Row], bytes]], list[bytes]]
 """Rows -> their bytes in pieces, frames included; the callable encodes rows that need the reference."""
 
 FALLBACK_ERRORS: Final = (struct.error, ValueError, LookupError, ArithmeticError, TypeError, DataError)
@@ -428,7 +429,7 @@ def make_decoder(codecs: tuple[Codec, ...], code_set: CodeSet, row_type: type[Ro
 
 
 @lru_cache(maxsize=512)
-def encode_run_for(codecs: tuple[Codec, ...], frame: Frame | None = TUPLE_FRAME) -> EncodeRun:
+def encode_run_for(codecs: tuple[Codec, ...], frame: Frame | None = TUPLE_FRAME) -> EncodePieces:
     """The encoding function for rows of these codecs, each in its *frame*, if they have any."""
     encoder = _Encoder(codecs, frame)
     return _compiled(encoder.source(), encoder.names)

@@ -23,9 +23,10 @@ from aioifx.codecs.native import EncodeRows, make_decoder, make_row_encoder
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.row_codegen import DecodeRun
 from aioifx.codecs.text import CodeSet
-from aioifx.codecs.tuple_frames import TUPLE, TUPLE_FRAME, TUPLE_HEAD, Frame, framed_size, whole_payload
+from aioifx.codecs.tuple_frames import TUPLE_FRAME, Frame, framed_size, whole_payload
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import Column, Row, Value
+from aioifx.wire.tuples import TUPLE, TUPLE_HEAD
 
 
 class FieldPlan(NamedTuple):

@@ -10,10 +10,8 @@ from struct import Struct, pack
 from typing import Final, NamedTuple
 
 from aioifx.errors import ProtocolError
+from aioifx.wire.tuples import TUPLE, TUPLE_HEAD
 
-TUPLE: Final = 14
-TUPLE_HEAD: Final = 8
-"""Bytes of tag, warnings and size."""
 _HEAD: Final = Struct(">hxxi")
 
 

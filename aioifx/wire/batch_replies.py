@@ -96,22 +96,22 @@ class ExecutionsReader:
     capabilities: Capabilities
     count: int
     tally: BatchTally
-    observe: Callable[[Reply], None]
+    on_reply: Callable[[Reply], None]
 
     def try_read(self, inbox: Inbox) -> None:
         """Always None: the parser reads many at once."""
 
     def parser(self, inbox: Inbox) -> Parser[None]:
         """The parser."""
-        return read_executions(inbox, self.capabilities, self.count, self.tally, self.observe)
+        return read_executions(inbox, self.capabilities, self.count, self.tally, self.on_reply)
 
 
 async def read_executions(
-    inbox: Inbox, capabilities: Capabilities, count: int, tally: BatchTally, observe: Callable[[Reply], None]
+    inbox: Inbox, capabilities: Capabilities, count: int, tally: BatchTally, on_reply: Callable[[Reply], None]
 ) -> None:
     """*count* groups in a row; those of the usual form are counted without decoding.
 
-    Args:     observe: sees each reply that is not of the usual form.
+    Args:     on_reply: sees each reply that is not of the usual form.
     """
     end = tally.answered + count
     while True:
@@ -121,7 +121,7 @@ async def read_executions(
         if tally.answered >= end:
             return
         reply = await read_reply(inbox, capabilities)
-        observe(reply)
+        on_reply(reply)
         tally.add(reply)
 
 

@@ -13,7 +13,7 @@ from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.opcodes import MAX_COLUMNS, MAX_TEXT, Op
 from aioifx.wire.outbox import Outbox
 
-_LONGEST: Final[dict[int, int]] = {
+_MAX_LENGTH: Final[dict[int, int]] = {
     TypeCode.CHAR: 32767,
     TypeCode.NCHAR: 32767,
     TypeCode.DECIMAL: 0x20FF,  # 32 digits, floating point
@@ -78,7 +78,7 @@ def _type(code: int, length: int, extended_id: int, owner: str, name: str, sourc
     Raises:   ProtocolError: it cannot have this length.
     """
     kind = code & 0xFF
-    if kind in _LONGEST and not 0 <= length <= _LONGEST[kind]:
+    if kind in _MAX_LENGTH and not 0 <= length <= _MAX_LENGTH[kind]:
         raise ProtocolError(f"a {TypeCode(kind).name} of length {length}")
     return SqlType(kind, length, extended_id, owner, name, source, code & 0xFE00)
 

@@ -48,7 +48,7 @@ _COST: Final = int(Op.COST)
 _XACTSTAT: Final = int(Op.XACTSTAT)
 _EOT: Final = int(Op.EOT)
 
-DEFAULT_LIMIT: Final = 16 * 1024 * 1024
+MAX_REPLY: Final = 16 * 1024 * 1024
 """Maximum size of a reply in bytes, unless its reader has another limit; an endless reply ends here."""
 
 
@@ -135,7 +135,7 @@ class ReplyReader:
 
 
 async def read_reply(
-    inbox: Inbox, capabilities: Capabilities, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT
+    inbox: Inbox, capabilities: Capabilities, read_rows: RowReader | None = None, limit: int = MAX_REPLY
 ) -> Reply:
     """One group, up to and including SQ_EOT.
 

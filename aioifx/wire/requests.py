@@ -31,7 +31,7 @@ _EXIT: Final = int(Op.EXIT)
 
 _MAX_MESSAGES: Final = 1 << 20
 
-DEFAULT_LIMIT: Final = 256 * 1024 * 1024
+MAX_REQUEST: Final = 256 * 1024 * 1024
 """Maximum size of a group in bytes, unless its reader has another limit."""
 
 
@@ -268,7 +268,7 @@ def put_ret_type(
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-async def read_request(inbox: Inbox, capabilities: Capabilities, limit: int = DEFAULT_LIMIT) -> list[Request]:
+async def read_request(inbox: Inbox, capabilities: Capabilities, limit: int = MAX_REQUEST) -> list[Request]:
     """One group of messages, up to SQ_EOT; SQ_EXIT ends one too.
 
     Args:     limit: bytes of the whole group.

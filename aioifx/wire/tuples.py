@@ -12,10 +12,11 @@ from typing import Final, NamedTuple, TypeAlias
 from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import Row
 from aioifx.wire.inbox import Inbox, padded
-from aioifx.wire.opcodes import MAX_TEXT
+from aioifx.wire.opcodes import MAX_TEXT, Op
 
 _I32: Final = Struct(">i")
 
+TUPLE: Final = int(Op.TUPLE)
 TUPLE_HEAD: Final = 8
 """SQ_TUPLE up to its payload: 2 opcode · 2 warnings · 4 size."""
 

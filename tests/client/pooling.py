@@ -51,7 +51,7 @@ def assert_shut(pool: Pool) -> None:
     assert (stats.size, stats.opening, stats.waiting) == (0, 0, 0)
     assert "closed" in repr(pool)
     assert not own_tasks(pool)
-    assert pool._manager._timer is None or not pool._manager._timer.is_armed
+    assert pool._manager._timer is None or pool._manager._timer._handle is None
 
 
 async def session_of(conn: Connection) -> Any:

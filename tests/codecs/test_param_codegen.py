@@ -352,7 +352,7 @@ def test_a_buffer_that_cannot_grow_is_left_as_it_was(make: Make) -> None:
 
 @both
 def test_long_text_and_many_parameters_find_room(make: Make) -> None:
-    many = 2000 if make is not native.pure_encoder else native.MOST_COMPILED - 3
+    many = 2000 if make is not native.pure_encoder else native.MAX_COMPILED - 3
     types = (*([LVARCHAR] * 3), *([INTEGER] * many))
     row = ("x" * 2047, "", "y" * 2048, *range(many))
     assert encoded(make, types, UTF8, [row] * 20) == [reference(types, UTF8, row)] * 20

@@ -31,7 +31,7 @@ async def raw_row(inbox: Inbox, end: int) -> Row:
 def reading(
     capabilities: Capabilities = DIALECT,
     rows: RowReader | None = read_in_runs(raw_rows),  # noqa: B008 - stateless
-    limit: int = replies.DEFAULT_LIMIT,
+    limit: int = replies.MAX_REPLY,
 ) -> Callable[[Inbox], Parser[Reply]]:
     def parser_of(inbox: Inbox) -> Parser[Reply]:
         return read_reply(inbox, capabilities, rows, limit)

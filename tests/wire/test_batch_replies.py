@@ -302,19 +302,19 @@ def test_two_writes_are_counted_together() -> None:
             capabilities=capabilities,
             count=len(answers),
             tally=tally,
-            observe=lambda _: None,
+            on_reply=lambda _: None,
         )
         feed(reading, [sent(answers, capabilities)])
     assert (tally.answered, tally.rowcount, tally.failures) == (5, 4, [(4, DUPLICATE)])
 
 
 def test_what_the_observer_raises_ends_the_parser() -> None:
-    def observe(reply: Reply) -> None:
+    def on_reply(reply: Reply) -> None:
         raise ProtocolError("no more")
 
     with pytest.raises(ProtocolError, match="no more"):
         feed(
-            lambda inbox: read_executions(inbox, DIALECTS[0], 1, BatchTally(), observe),
+            lambda inbox: read_executions(inbox, DIALECTS[0], 1, BatchTally(), on_reply),
             [sent([Answer(error=DUPLICATE)], DIALECTS[0])],
         )
 

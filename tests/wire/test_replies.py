@@ -242,7 +242,7 @@ def taking(
     taker: FastReplyReader,
     capabilities: Capabilities,
     rows: RowReader | None,
-    limit: int = replies.DEFAULT_LIMIT,
+    limit: int = replies.MAX_REPLY,
 ) -> Callable[[Inbox], Parser[Reply]]:
     """As `reading`, but what is here when the first bytes have come may be taken, as a channel does."""
     reader = ReplyReader(capabilities, rows, limit, taker(capabilities, rows, limit))

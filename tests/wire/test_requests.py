@@ -27,7 +27,7 @@ DIALECT = Capabilities()
 
 
 def reading(
-    capabilities: Capabilities = DIALECT, limit: int = requests.DEFAULT_LIMIT
+    capabilities: Capabilities = DIALECT, limit: int = requests.MAX_REQUEST
 ) -> Callable[[Inbox], Parser[list[Request]]]:
     def parser_of(inbox: Inbox) -> Parser[list[Request]]:
         return read_request(inbox, capabilities, limit)

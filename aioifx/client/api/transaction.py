@@ -21,7 +21,7 @@ from aioifx.client.session.settings import Override
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
 
-class State(Enum):
+class BlockState(Enum):
     """State of a block; the values stand in messages."""
 
     NEW = "new"
@@ -34,11 +34,11 @@ class State(Enum):
 
 
 NEXT: Final = {
-    State.NEW: {State.OPEN},
-    State.OPEN: {State.COMMITTED, State.ROLLED_BACK, State.ABORTED},
-    State.COMMITTED: {State.ROLLED_BACK, State.ABORTED},  # the COMMIT failed
-    State.ROLLED_BACK: set[State](),
-    State.ABORTED: set[State](),
+    BlockState.NEW: {BlockState.OPEN},
+    BlockState.OPEN: {BlockState.COMMITTED, BlockState.ROLLED_BACK, BlockState.ABORTED},
+    BlockState.COMMITTED: {BlockState.ROLLED_BACK, BlockState.ABORTED},  # the COMMIT failed
+    BlockState.ROLLED_BACK: set[BlockState](),
+    BlockState.ABORTED: set[BlockState](),
 }
 """States that may follow each state."""
 
@@ -75,7 +75,7 @@ class Transaction(NotCopied):
         self._read_only = read_only
         self._override: Override | None = None
         self._savepoint: bytes | None = None
-        self._state = State.NEW
+        self._state = BlockState.NEW
 
     @property
     def _session(self) -> Session:
@@ -89,7 +89,7 @@ class Transaction(NotCopied):
 
     async def start(self) -> None:
         """BEGIN WORK, or SAVEPOINT if a transaction is open; isolation and lock mode are set before it."""
-        if self._state is not State.NEW:
+        if self._state is not BlockState.NEW:
             raise InterfaceError(f"the transaction is {self._state.value}; create a new one")
         session = self._session
         async with session.turn(apply_settings=False):
@@ -102,7 +102,7 @@ class Transaction(NotCopied):
                 session.settings.pop(override)
                 raise
             self._override = override
-            self._enter(State.OPEN)
+            self._enter(BlockState.OPEN)
             self._stack.append(self)
 
     def _check_place(self) -> None:
@@ -138,7 +138,7 @@ class Transaction(NotCopied):
         session = self._session
         async with session.turn(apply_settings=False):
             self._check_innermost()
-            self._close(State.COMMITTED)
+            self._close(BlockState.COMMITTED)
             try:
                 if self._savepoint:
                     await session.transactions.release_savepoint(self._savepoint)
@@ -146,9 +146,9 @@ class Transaction(NotCopied):
                     await session.transactions.commit()
             except BaseException as error:
                 if is_cancelled_or_timed_out(error):
-                    self._enter(State.ABORTED)  # already sent; the server will execute it regardless
+                    self._enter(BlockState.ABORTED)  # already sent; the server will execute it regardless
                 else:
-                    self._enter(State.ROLLED_BACK)
+                    self._enter(BlockState.ROLLED_BACK)
                     await self._abort_in_turn()
                 raise
 
@@ -159,19 +159,19 @@ class Transaction(NotCopied):
         try:
             async with session.turn(apply_settings=False):
                 self._check_open()  # another task may have ended it meanwhile
-                self._close(State.ROLLED_BACK)
+                self._close(BlockState.ROLLED_BACK)
                 if self._savepoint:
                     await session.transactions.rollback_to_savepoint(self._savepoint)
                 else:
                     await session.transactions.rollback()
         except BaseException as error:
-            if self._state is State.OPEN and is_cancelled_or_timed_out(error):
+            if self._state is BlockState.OPEN and is_cancelled_or_timed_out(error):
                 self._abandon()
             raise
 
     def invalidate(self) -> None:
         """Invalidate this transaction and those inside it; the caller undoes their work."""
-        self._close(State.ABORTED)
+        self._close(BlockState.ABORTED)
 
     # -- the context manager ------------------------------------------------------------------------------------------
 
@@ -182,9 +182,9 @@ class Transaction(NotCopied):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._state is State.OPEN:
+        if self._state is BlockState.OPEN:
             await (self._end_well() if error is None else self._end_badly(error))
-        elif self._state is State.ABORTED and error is None:
+        elif self._state is BlockState.ABORTED and error is None:
             raise InterfaceError("the enclosing transaction ended before this one")
         # Otherwise the block has ended the transaction itself.
 
@@ -198,24 +198,24 @@ class Transaction(NotCopied):
                 )
             await self.commit()
         except BaseException:
-            if self._state is State.OPEN:  # nothing was sent yet
+            if self._state is BlockState.OPEN:  # nothing was sent yet
                 self._abandon()
             raise
 
     async def _end_badly(self, error: BaseException) -> None:
         """Roll back after an error in the block; that error is the one the caller must see."""
         if not self._session.is_open:
-            self._close(State.ABORTED)
+            self._close(BlockState.ABORTED)
         elif is_cancelled_or_timed_out(error):
             self._abandon()
         else:
             try:
                 await self._abort()
             except (ConnectionLost, QueryTimeout):
-                if self._state is State.OPEN:
+                if self._state is BlockState.OPEN:
                     self._abandon()
             except BaseException:
-                if self._state is State.OPEN:
+                if self._state is BlockState.OPEN:
                     self._abandon()
                 raise
 
@@ -223,8 +223,8 @@ class Transaction(NotCopied):
 
     async def _abort(self) -> None:
         async with self._session.turn(apply_settings=False):
-            if self._state is State.OPEN:  # no other task has ended it meanwhile
-                self._close(State.ROLLED_BACK)
+            if self._state is BlockState.OPEN:  # no other task has ended it meanwhile
+                self._close(BlockState.ROLLED_BACK)
                 await self._abort_in_turn()
 
     async def _abort_in_turn(self) -> None:
@@ -235,27 +235,27 @@ class Transaction(NotCopied):
 
     def _abandon(self) -> None:
         """Abandon the transaction: it is rolled back before anything else is sent."""
-        self._close(State.ABORTED)
+        self._close(BlockState.ABORTED)
         if self._savepoint:
             self._session.transactions.rollback_to_later(self._savepoint)
         else:
             self._session.transactions.rollback_later()
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: BlockState) -> None:
         assert state in NEXT[self._state]
         self._state = state
 
-    def _close(self, state: State) -> None:
+    def _close(self, state: BlockState) -> None:
         """Mark this transaction and those inside it as ended."""
         place = self._stack.index(self)
         for block in self._stack[place:]:
-            block._enter(state if block is self else State.ABORTED)
+            block._enter(state if block is self else BlockState.ABORTED)
             if block._override is not None:
                 self._session.settings.pop(block._override)
         del self._stack[place:]
 
     def _check_open(self) -> None:
-        if self._state is not State.OPEN:
+        if self._state is not BlockState.OPEN:
             raise InterfaceError(f"the transaction is {self._state.value}")
 
     def _check_innermost(self) -> None:

@@ -16,7 +16,7 @@ BATCH_SIZE: Final = 128 * 1024
 _FIRST: Final = 16
 """Rows read first, while the size of a row is unknown."""
 
-_MOST: Final = 1024
+_MAX_AT_ONCE: Final = 1024
 """Maximum rows read at a time; other tasks can run between two reads."""
 
 
@@ -77,7 +77,7 @@ class Batches:
     def _wanted(self, rows: int, size: int) -> int:
         """Number of rows to read next; 0 if the batch is full."""
         if self._limit is not None:
-            return min(_MOST, self._limit - rows)
+            return min(_MAX_AT_ONCE, self._limit - rows)
         if size >= BATCH_SIZE:
             return 0
-        return min(_MOST, MAX_ROWS - rows, (BATCH_SIZE - size) // self._width + 1)
+        return min(_MAX_AT_ONCE, MAX_ROWS - rows, (BATCH_SIZE - size) // self._width + 1)

@@ -23,8 +23,8 @@ from typing import Final, Protocol, TypeVar
 
 from aioifx.client.bulk.temporal_text import (
     ISO_DATES,
-    Format,
-    Parse,
+    FormatField,
+    ParseField,
     date_formatter,
     date_parser,
     datetime_formatter,
@@ -39,7 +39,7 @@ from aioifx.codecs.registry import is_large_object
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 
-_Form = TypeVar("_Form", Parse, Format)
+_Form = TypeVar("_Form", ParseField, FormatField)
 
 
 class FieldParser(Protocol):
@@ -106,18 +106,8 @@ def field_formatter(columns: Sequence[Column], *, dbdate: str = ISO_DATES) -> Fi
     return write
 
 
-def parse_field(text: str | None, sql_type: SqlType, *, dbdate: str = ISO_DATES) -> Value:
-    """The value of one field; None is NULL. Use `field_parser` for many fields."""
-    return None if text is None else parser_for(sql_type, dbdate)(text)
-
-
-def format_field(value: Value, sql_type: SqlType, *, dbdate: str = ISO_DATES) -> str | None:
-    """The text of one value; None is NULL. Use `field_formatter` for many values."""
-    return None if value is None else formatter_for(sql_type, dbdate)(value)
-
-
 @lru_cache(maxsize=256)
-def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Parse:
+def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> ParseField:
     """The parser for a type; raises the same as `field_parser`."""
     if sql_type.kind == TypeCode.DATE:
         return date_parser(sql_type, dbdate)
@@ -125,7 +115,7 @@ def parser_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Parse:
 
 
 @lru_cache(maxsize=256)
-def formatter_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> Format:
+def formatter_for(sql_type: SqlType, dbdate: str = ISO_DATES) -> FormatField:
     """The formatter for a type; raises the same as `field_formatter`."""
     if sql_type.kind == TypeCode.DATE:
         return date_formatter(sql_type, dbdate)
@@ -156,11 +146,11 @@ def _counted(count: int, noun: str) -> str:
 # --- text -----------------------------------------------------------------------------------------------------------
 
 
-def _text_parser(sql_type: SqlType) -> Parse:
+def _text_parser(sql_type: SqlType) -> ParseField:
     return str
 
 
-def _text_formatter(sql_type: SqlType) -> Format:
+def _text_formatter(sql_type: SqlType) -> FormatField:
     # Documented: these types lose trailing blanks, the others keep them.
     strip = sql_type.kind in (TypeCode.CHAR, TypeCode.NCHAR)
 
@@ -172,7 +162,7 @@ def _text_formatter(sql_type: SqlType) -> Format:
     return write
 
 
-def _byte_parser(sql_type: SqlType) -> Parse:
+def _byte_parser(sql_type: SqlType) -> ParseField:
     def parse(text: str) -> bytes:
         try:
             data = bytes.fromhex(text)
@@ -185,7 +175,7 @@ def _byte_parser(sql_type: SqlType) -> Parse:
     return parse
 
 
-def _byte_formatter(sql_type: SqlType) -> Format:
+def _byte_formatter(sql_type: SqlType) -> FormatField:
     def write(value: Value) -> str:
         if isinstance(value, (bytes, bytearray, memoryview)):
             return value.hex()
@@ -197,7 +187,7 @@ def _byte_formatter(sql_type: SqlType) -> Format:
 # --- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _integer_parser(sql_type: SqlType) -> Parse:
+def _integer_parser(sql_type: SqlType) -> ParseField:
     def parse(text: str) -> int:
         if "_" not in text:  # Python accepts underscores in numbers
             try:
@@ -209,7 +199,7 @@ def _integer_parser(sql_type: SqlType) -> Parse:
     return parse
 
 
-def _integer_formatter(sql_type: SqlType) -> Format:
+def _integer_formatter(sql_type: SqlType) -> FormatField:
     def write(value: Value) -> str:
         if isinstance(value, int):
             return f"{value:d}"
@@ -218,7 +208,7 @@ def _integer_formatter(sql_type: SqlType) -> Format:
     return write
 
 
-def _decimal_parser(sql_type: SqlType) -> Parse:
+def _decimal_parser(sql_type: SqlType) -> ParseField:
     def parse(text: str) -> Decimal:
         if "_" not in text:
             try:
@@ -232,12 +222,12 @@ def _decimal_parser(sql_type: SqlType) -> Parse:
     return parse
 
 
-def _decimal_formatter(sql_type: SqlType) -> Format:
+def _decimal_formatter(sql_type: SqlType) -> FormatField:
     name = str(sql_type)
     return lambda value: f"{decimal_value(value, name):f}"
 
 
-def _float_parser(sql_type: SqlType) -> Parse:
+def _float_parser(sql_type: SqlType) -> ParseField:
     def parse(text: str) -> float:
         if "_" not in text:
             try:
@@ -249,7 +239,7 @@ def _float_parser(sql_type: SqlType) -> Parse:
     return parse
 
 
-def _float_formatter(sql_type: SqlType) -> Format:
+def _float_formatter(sql_type: SqlType) -> FormatField:
     name = str(sql_type)
     return lambda value: repr(float(float_value(value, name)))
 
@@ -278,7 +268,7 @@ def _without_currency(text: str, sql_type: SqlType) -> str:
 _BOOLEANS: Final = {"t": True, "f": False, "true": True, "false": False, "1": True, "0": False}
 
 
-def _boolean_parser(sql_type: SqlType) -> Parse:
+def _boolean_parser(sql_type: SqlType) -> ParseField:
     def parse(text: str) -> bool:
         value = _BOOLEANS.get(text)
         if value is None:
@@ -290,7 +280,7 @@ def _boolean_parser(sql_type: SqlType) -> Parse:
     return parse
 
 
-def _boolean_formatter(sql_type: SqlType) -> Format:
+def _boolean_formatter(sql_type: SqlType) -> FormatField:
     def write(value: Value) -> str:
         if isinstance(value, bool):
             return "t" if value else "f"
@@ -330,7 +320,7 @@ _TEXTS: Final = (
 _IN_PLACE: Final = (TypeCode.BYTE, TypeCode.TEXT)
 """Large objects stored in the field; BLOB and CLOB have separate files (documented: UNLOAD)."""
 
-_PARSERS: Final[Mapping[int, Callable[[SqlType], Parse]]] = {
+_PARSERS: Final[Mapping[int, Callable[[SqlType], ParseField]]] = {
     **dict.fromkeys(_INTEGERS, _integer_parser),
     **dict.fromkeys(_TEXTS, _text_parser),
     TypeCode.SMALLFLOAT: _float_parser,
@@ -343,7 +333,7 @@ _PARSERS: Final[Mapping[int, Callable[[SqlType], Parse]]] = {
     TypeCode.BYTE: _byte_parser,
 }
 
-_FORMATTERS: Final[Mapping[int, Callable[[SqlType], Format]]] = {
+_FORMATTERS: Final[Mapping[int, Callable[[SqlType], FormatField]]] = {
     **dict.fromkeys(_INTEGERS, _integer_formatter),
     **dict.fromkeys(_TEXTS, _text_formatter),
     TypeCode.SMALLFLOAT: _float_formatter,

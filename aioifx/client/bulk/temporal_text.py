@@ -25,20 +25,20 @@ from aioifx.sqltypes import Datetime, IntervalYM, Qualifier, SqlType, Unit, Valu
 ISO_DATES: Final = "Y4MD-"
 """DBDATE of ISO dates such as 2026-01-31."""
 
-Parse: TypeAlias = Callable[[str], Value]
+ParseField: TypeAlias = Callable[[str], Value]
 """Converts text to a value; raises DataError."""
 
-Format: TypeAlias = Callable[[Value], str]
+FormatField: TypeAlias = Callable[[Value], str]
 """Converts a value to text; raises DataError."""
 
 
 def unreadable(sql_type: SqlType) -> DataError:
-    """The error of a Parse; does not show the text."""
+    """The error of a ParseField; does not show the text."""
     return DataError(f"not a valid {sql_type}")
 
 
 def refused(value: Value, sql_type: SqlType) -> DataError:
-    """The error of a Format for a value of an unsupported class."""
+    """The error of a FormatField for a value of an unsupported class."""
     return DataError(f"{sql_type} does not accept {type(value).__name__}")
 
 
@@ -65,7 +65,7 @@ def _date_order(dbdate: str) -> tuple[list[str], str]:
     return list(found[1].replace("4", "")), "" if mark == "0" else mark
 
 
-def date_parser(sql_type: SqlType, dbdate: str) -> Parse:
+def date_parser(sql_type: SqlType, dbdate: str) -> ParseField:
     """The parser of dates with this DBDATE; accepts one-digit days and months unless there is no separator.
 
     Raises:   InterfaceError: invalid DBDATE, or two-digit years, whose century is unknown.
@@ -90,7 +90,7 @@ def date_parser(sql_type: SqlType, dbdate: str) -> Parse:
     return parse
 
 
-def date_formatter(sql_type: SqlType, dbdate: str) -> Format:
+def date_formatter(sql_type: SqlType, dbdate: str) -> FormatField:
     """The inverse of `date_parser`."""
     order, mark = _date_order(dbdate)
     template = mark.join({"Y": "{0:04d}", "M": "{1:02d}", "D": "{2:02d}"}[part] for part in order)
@@ -167,7 +167,7 @@ def _numbers(found: re.Match[str], names: Mapping[str, str]) -> dict[str, int]:
     return numbers
 
 
-def datetime_parser(sql_type: SqlType) -> Parse:
+def datetime_parser(sql_type: SqlType) -> ParseField:
     """The parser of DATETIME with one qualifier: exactly its fields, with an optional fraction."""
     qualifier, codec = qualifier_of(sql_type), datetime(sql_type)
     if qualifier == _YEAR_TO_DAY:
@@ -201,7 +201,7 @@ def datetime_parser(sql_type: SqlType) -> Parse:
     return parse
 
 
-def interval_parser(sql_type: SqlType) -> Parse:
+def interval_parser(sql_type: SqlType) -> ParseField:
     """The parser of INTERVAL with one qualifier; a sign applies to the whole value."""
     qualifier = qualifier_of(sql_type)
     pattern = _fields_pattern(qualifier, r"\d{1,9}", _IN_INTERVAL)
@@ -235,27 +235,27 @@ def _layout(qualifier: Qualifier, first: int) -> list[tuple[str, slice]]:
     return layout
 
 
-def datetime_formatter(sql_type: SqlType) -> Format:
+def datetime_formatter(sql_type: SqlType) -> FormatField:
     """The inverse of `datetime_parser`; excess fraction digits are cut off, as in parameters."""
     qualifier = qualifier_of(sql_type)
     layout = _layout(qualifier, 4 if qualifier.first == Unit.YEAR else 2)
-    behind = qualifier.scale + 1 if qualifier.scale else 0
+    fraction = qualifier.scale + 1 if qualifier.scale else 0
     is_moment, is_clock = (qualifier.first == first and qualifier.last >= Unit.SECOND for first in _ISO)
 
     def write(value: Value) -> str:
         if is_moment and value.__class__ is dt.datetime and value.tzinfo is None:
             text: str = value.isoformat(" ", "microseconds")
-            return text[: 19 + behind]
+            return text[: 19 + fraction]
         if is_clock and value.__class__ is dt.time and value.tzinfo is None:
             clock: str = value.isoformat("microseconds")
-            return clock[: 8 + behind]
+            return clock[: 8 + fraction]
         digits = datetime_number(fitted_fields(value, qualifier), qualifier, type(value).__name__).digits
         return "".join(mark + digits[place] for mark, place in layout)
 
     return write
 
 
-def interval_formatter(sql_type: SqlType) -> Format:
+def interval_formatter(sql_type: SqlType) -> FormatField:
     """The inverse of `interval_parser`."""
     qualifier, number_of = qualifier_of(sql_type), interval_packer(sql_type)
     layout = _layout(qualifier, (qualifier.leading + 1) // 2 * 2)

@@ -94,8 +94,8 @@ def address_of(entry: Entry, tls: bool | None) -> Address:
     """
     uses_tls = _uses_tls(entry)
     if tls is not None and tls != uses_tls:
-        wish = "TLS is required" if tls else "TLS is turned off"
-        raise _Unusable(f"ssl: {wish}, but {entry.name} in sqlhosts has the type {entry.nettype}")
+        required = "TLS is required" if tls else "TLS is turned off"
+        raise _Unusable(f"ssl: {required}, but {entry.name} in sqlhosts has the type {entry.nettype}")
     if entry.options.get("s") == _REPLICATION_ONLY:
         raise _Unusable(f"server: {entry.name} in sqlhosts is for replication only (s=6)")
     return Address(_host(entry), _port(entry), entry.name, uses_tls, keepalive=entry.options.get("k") != "0")

@@ -23,7 +23,7 @@ from aioifx.sqltypes import Row, Value
 from aioifx.wire import requests
 from aioifx.wire.replies import Reply
 
-_MOST_ROWS: Final = 0x7FFF_FFFF
+_MAX_ROWS: Final = 0x7FFF_FFFF
 """SQ_SFETCH and SQ_TUPID have four bytes for a row number."""
 
 
@@ -105,7 +105,7 @@ class ScrollCursor:
 
     async def _row_at(self, number: int, *, stepping: bool = False) -> Row | None:
         """The row with that number; sends nothing for a known row, or for one that cannot exist."""
-        if not 1 <= number <= (_MOST_ROWS if self._count is None else self._count):
+        if not 1 <= number <= (_MAX_ROWS if self._count is None else self._count):
             return None
         if number == self._reached:
             return self._reached_row

@@ -23,8 +23,17 @@ from functools import partial
 from typing import Any, Final
 
 from aioifx.client.api.connection import Connection
+from aioifx.client.pool.decisions import (
+    Action,
+    Assign,
+    Close,
+    Limits,
+    Open,
+    PooledConnection,
+    PoolState,
+    Reject,
+)
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession
-from aioifx.client.pool.state import Action, Assign, Close, Limits, Open, PooledConnection, PoolState, Reject
 from aioifx.client.session.owner import Owner
 from aioifx.client.session.timer import CoalescingTimer
 from aioifx.errors import (

@@ -18,9 +18,9 @@ from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
+from aioifx.client.pool.decisions import Limits
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
 from aioifx.client.pool.manager import PoolManager
-from aioifx.client.pool.state import Limits
 from aioifx.client.session.owner import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory

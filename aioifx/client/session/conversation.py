@@ -25,7 +25,7 @@ from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
+from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
 
 
@@ -52,7 +52,7 @@ class Conversation:
         )
         self._cursors = 0
 
-    def reader(self, read_rows: RowReader | None = None, limit: int = DEFAULT_LIMIT) -> ReplyReader:
+    def reader(self, read_rows: RowReader | None = None, limit: int = MAX_REPLY) -> ReplyReader:
         """A reader for replies with rows, or with another limit; reusable."""
         return ReplyReader(
             self.capabilities, read_rows, limit, make_fast_reader(self.capabilities, read_rows, limit)
@@ -67,7 +67,7 @@ class Conversation:
         return self.dispatcher.is_open
 
     @asynccontextmanager
-    async def locked(self, *, idle: bool = False) -> AsyncGenerator[None, None]:
+    async def _locked(self, *, idle: bool = False) -> AsyncGenerator[None, None]:
         """Hold the lock only. ``async with session`` also applies pending settings of isolation and lock mode.
 
         Args:     idle: wait until no reply is outstanding, with `pipelining` as well.
@@ -173,4 +173,4 @@ class Conversation:
 @lru_cache(maxsize=64)
 def _shared_reader(capabilities: Capabilities) -> ReplyReader:
     """The reader of replies without rows. It has no state, so all sessions share it."""
-    return ReplyReader(capabilities, None, DEFAULT_LIMIT, make_fast_reader(capabilities, None, DEFAULT_LIMIT))
+    return ReplyReader(capabilities, None, MAX_REPLY, make_fast_reader(capabilities, None, MAX_REPLY))

@@ -130,7 +130,7 @@ class Session(Conversation):
                   idle: wait until no reply is outstanding, with `pipelining` as well; only without settings.
         """
         if not apply_settings:
-            return self.locked(idle=idle)
+            return self._locked(idle=idle)
         return self if timeout is None else _TimedTurn(self, timeout)
 
     async def __aenter__(self) -> Self:

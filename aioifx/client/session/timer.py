@@ -28,10 +28,6 @@ class CoalescingTimer:
         self._handle: asyncio.TimerHandle | None = None
         self._at = 0.0  # uvloop's handles do not show that they have expired
 
-    @property
-    def is_armed(self) -> bool:
-        return self._handle is not None
-
     def arm(self, deadline: float) -> None:
         """Call back no later than at *deadline*, a time of the event loop."""
         if self._handle is not None:

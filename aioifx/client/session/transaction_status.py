@@ -22,7 +22,7 @@ class TransactionStatus(Enum):
         self.is_open: bool = is_open
 
 
-class Event(Enum):
+class TransactionEvent(Enum):
     BEGINNING = auto()
     """A transaction is about to be started; requests of earlier ones have been sent."""
     BEGUN = auto()
@@ -42,31 +42,31 @@ _READ_ONLY: Final = TransactionStatus.READ_ONLY
 _ABORTED: Final = TransactionStatus.ABORTED
 _PENDING: Final = TransactionStatus.ROLLBACK_PENDING
 
-NEXT: Final[dict[TransactionStatus, dict[Event, TransactionStatus]]] = {
+NEXT: Final[dict[TransactionStatus, dict[TransactionEvent, TransactionStatus]]] = {
     _NONE: {
-        Event.BEGUN: _OPEN,
-        Event.ABANDONED: _PENDING,
+        TransactionEvent.BEGUN: _OPEN,
+        TransactionEvent.ABANDONED: _PENDING,
     },
     _OPEN: {
-        Event.MADE_READ_ONLY: _READ_ONLY,
-        Event.ENDED: _NONE,
-        Event.ENDED_BY_ERROR: _ABORTED,
-        Event.ABANDONED: _PENDING,
+        TransactionEvent.MADE_READ_ONLY: _READ_ONLY,
+        TransactionEvent.ENDED: _NONE,
+        TransactionEvent.ENDED_BY_ERROR: _ABORTED,
+        TransactionEvent.ABANDONED: _PENDING,
     },
     _READ_ONLY: {
-        Event.BEGUN: _OPEN,
-        Event.ENDED: _NONE,
-        Event.ENDED_BY_ERROR: _ABORTED,
-        Event.ABANDONED: _PENDING,
+        TransactionEvent.BEGUN: _OPEN,
+        TransactionEvent.ENDED: _NONE,
+        TransactionEvent.ENDED_BY_ERROR: _ABORTED,
+        TransactionEvent.ABANDONED: _PENDING,
     },
     _ABORTED: {
-        Event.ENDED: _NONE,
-        Event.ABANDONED: _PENDING,
+        TransactionEvent.ENDED: _NONE,
+        TransactionEvent.ABANDONED: _PENDING,
     },
     # The BEGIN of the abandoned transaction may succeed after it was abandoned: BEGUN changes nothing.
     _PENDING: {
-        Event.BEGINNING: _NONE,
-        Event.ROLLED_BACK: _NONE,
+        TransactionEvent.BEGINNING: _NONE,
+        TransactionEvent.ROLLED_BACK: _NONE,
     },
 }
 """Status by status and event; an event that is not listed changes nothing."""

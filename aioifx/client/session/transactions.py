@@ -16,7 +16,7 @@ from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.database import Database
 from aioifx.client.session.failures import failure_of, is_cancelled_or_timed_out, note_sql, raise_for
-from aioifx.client.session.transaction_status import NEXT, Event, TransactionStatus
+from aioifx.client.session.transaction_status import NEXT, TransactionEvent, TransactionStatus
 from aioifx.client.sql.scanner import first_words, scan
 from aioifx.client.sql.statement_rules import (
     check_read_only_text,
@@ -101,7 +101,7 @@ class Transactions:
         """
         return self._database.is_ansi and self.status is not TransactionStatus.READ_ONLY
 
-    def _on(self, event: Event) -> None:
+    def _on(self, event: TransactionEvent) -> None:
         self.status = NEXT[self.status].get(event, self.status)
         self._update()
 
@@ -113,9 +113,9 @@ class Transactions:
     def on_executed(self, statement_type: int, sql: str = "") -> None:
         """Track the effect of a successful BEGIN WORK, COMMIT WORK or ROLLBACK WORK."""
         if statement_type == StatementType.BEGIN_WORK:
-            self._on(Event.BEGUN)
+            self._on(TransactionEvent.BEGUN)
         elif "savepoint" not in first_words(sql, 4):  # ROLLBACK WORK TO SAVEPOINT
-            self._on(Event.ENDED)
+            self._on(TransactionEvent.ENDED)
 
     def on_error(self, error: ServerError, state: TransactionState) -> None:
         """Track that the server reports that it has ended the transaction because of an error, such as -458.
@@ -130,7 +130,7 @@ class Transactions:
             and state.level == 0 < state.previous
             and not issubclass(class_for(error.sqlcode, error.isamcode), _UNDO_THEMSELVES)
         ):
-            self._on(Event.ENDED_BY_ERROR)
+            self._on(TransactionEvent.ENDED_BY_ERROR)
 
     def on_reply_lost(self, sql: str, error: DatabaseError) -> None:
         """Add a note to *error*, raised instead of a statement's reply, if the statement may have taken effect.
@@ -251,12 +251,14 @@ class Transactions:
         """
         self.check_logged()
         self._check_none()
-        self._on(Event.BEGINNING)  # with pipelining, the reply to a deferred ROLLBACK may still be in flight
+        self._on(
+            TransactionEvent.BEGINNING
+        )  # with pipelining, the reply to a deferred ROLLBACK may still be in flight
         try:
             if self._database.is_ansi:
-                self._on(Event.BEGUN)
+                self._on(TransactionEvent.BEGUN)
             else:
-                await self._run(session_requests.put_begin, Event.BEGUN)
+                await self._run(session_requests.put_begin, TransactionEvent.BEGUN)
             if read_only or self.read_only:
                 await self._make_read_only()
         except BaseException as error:
@@ -275,7 +277,9 @@ class Transactions:
         requests.put_command(outbox, self._conversation.capabilities, _READ_ONLY_SQL)
         self._conversation.stats.statements += 1
         raise_for(
-            await self._conversation.exchange(outbox, on_success=lambda _: self._on(Event.MADE_READ_ONLY)),
+            await self._conversation.exchange(
+                outbox, on_success=lambda _: self._on(TransactionEvent.MADE_READ_ONLY)
+            ),
             _READ_ONLY_SQL.decode(),
         )
 
@@ -285,21 +289,24 @@ class Transactions:
         Raises:   ConnectionLost, QueryTimeout: with `outcome_unknown`, if COMMIT was sent and may have taken effect.
         """
         await self._run(
-            session_requests.put_commit, Event.ENDED, self._on_commit_orphan, on_lost=_on_commit_lost
+            session_requests.put_commit,
+            TransactionEvent.ENDED,
+            self._on_commit_orphan,
+            on_lost=_on_commit_lost,
         )
 
     def _on_commit_orphan(self, reply: Reply) -> None:
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
-            self._on(Event.ENDED)
+            self._on(TransactionEvent.ENDED)
         elif reply.error is not None:
             self.rollback_later()
 
     async def rollback(self) -> None:
         """ROLLBACK WORK."""
-        await self._run(session_requests.put_rollback, Event.ENDED, self._on_rollback_orphan)
+        await self._run(session_requests.put_rollback, TransactionEvent.ENDED, self._on_rollback_orphan)
 
     def _on_rollback_orphan(self, reply: Reply) -> None:
-        self._on(Event.ENDED)
+        self._on(TransactionEvent.ENDED)
         self._check_rollback(reply)
 
     async def rollback_after(self, error: BaseException) -> None:
@@ -321,11 +328,11 @@ class Transactions:
 
         Its BEGIN or ROLLBACK may still be in flight, so ROLLBACK is sent in any case.
         """
-        self._on(Event.ABANDONED)
+        self._on(TransactionEvent.ABANDONED)
         self._dispatcher.defer(Cleanup(session_requests.put_rollback, self._on_deferred_rollback))
 
     def _on_deferred_rollback(self, reply: Reply) -> None:
-        self._on(Event.ROLLED_BACK)
+        self._on(TransactionEvent.ROLLED_BACK)
         self._check_rollback(reply)
 
     def _check_rollback(self, reply: Reply) -> None:
@@ -351,7 +358,7 @@ class Transactions:
     async def _run(
         self,
         put: Callable[[Outbox], None],
-        event: Event | None = None,
+        event: TransactionEvent | None = None,
         on_orphan: Callable[[Reply], None] | None = None,
         on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> None:
@@ -366,10 +373,10 @@ class Transactions:
             outbox, on_success=on_success, on_orphan=on_orphan, on_lost=on_lost
         )
         if reply.error is not None and reply.error.sqlcode == NOT_IN_TRANSACTION:
-            self._on(Event.ENDED)
+            self._on(TransactionEvent.ENDED)
         raise_for(reply)
 
-    def _on_success(self, event: Event, _: Reply) -> None:
+    def _on_success(self, event: TransactionEvent, _: Reply) -> None:
         self._on(event)
 
     # -- savepoints ---------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ _OBJECT: Final = re.compile(
 )
 _COLUMN: Final = re.compile(_IDENTIFIER, re.VERBOSE)
 
-_LONGEST: Final = 400
+_MAX_NAME: Final = 400
 """Maximum characters: three identifiers of 128 bytes, a server name and the separators (documented)."""
 
 
@@ -41,6 +41,6 @@ def column_name(name: object, what: str) -> str:
 def _checked(name: object, what: str, pattern: re.Pattern[str], form: str) -> str:
     if not isinstance(name, str):
         raise InterfaceError(f"{what}: expected a str, got {type(name).__name__}")
-    if len(name) > _LONGEST or not pattern.fullmatch(name):
+    if len(name) > _MAX_NAME or not pattern.fullmatch(name):
         raise InterfaceError(f"{what}: expected {form}, got {name[:60]!r}")
     return name

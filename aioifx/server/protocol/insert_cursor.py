@@ -7,9 +7,9 @@ from struct import Struct
 from typing import Final
 
 from aioifx.codecs.rows import RowDecoder
-from aioifx.codecs.tuple_frames import TUPLE
 from aioifx.errors import DataError
 from aioifx.sqltypes import Row
+from aioifx.wire.tuples import TUPLE
 
 _HEAD: Final = Struct(">hhi")
 _PAD: Final = b"\0"

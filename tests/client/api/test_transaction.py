@@ -11,7 +11,7 @@ import pytest
 
 import aioifx
 import aioifx.server
-from aioifx.client.api.transaction import NEXT, State
+from aioifx.client.api.transaction import NEXT, BlockState
 from aioifx.client.config.isolation import Isolation
 from aioifx.errors import (
     ConnectionLost,
@@ -1493,11 +1493,11 @@ async def test_a_transaction_that_two_tasks_end_is_ended_once() -> None:
 
 
 def test_a_block_that_has_ended_is_never_open_again() -> None:
-    assert set(NEXT) == set(State)
-    for ended in set(State) - {State.NEW, State.OPEN}:
-        reachable, left = set[State](), [ended]
+    assert set(NEXT) == set(BlockState)
+    for ended in set(BlockState) - {BlockState.NEW, BlockState.OPEN}:
+        reachable, left = set[BlockState](), [ended]
         while left:
             following = NEXT[left.pop()] - reachable
             reachable |= following
             left += following
-        assert not reachable & {State.NEW, State.OPEN}
+        assert not reachable & {BlockState.NEW, BlockState.OPEN}

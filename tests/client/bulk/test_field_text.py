@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aioifx.client.bulk.field_text import field_formatter, field_parser, format_field, parse_field
+from aioifx.client.bulk.field_text import field_formatter, field_parser
 from aioifx.client.bulk.text_formats import CsvFormat, UnloadFormat, records
 from aioifx.codecs.registry import codec_for
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
@@ -39,6 +39,16 @@ TEXT = SqlType(TypeCode.TEXT, 56)
 SET = SqlType(TypeCode.SET, 0)
 BLOB = SqlType(TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob")
 SECONDS = SqlType(TypeCode.DATETIME, 0x0E0A)
+
+
+def parsed(text: str | None, sql_type: SqlType) -> Any:
+    """The value of a record with a single field."""
+    return field_parser([Column("c", sql_type)])([text])[0]
+
+
+def formatted(value: Any, sql_type: SqlType) -> str | None:
+    """The field of a row with a single value."""
+    return field_formatter([Column("c", sql_type)])([value])[0]
 
 
 @pytest.mark.parametrize(
@@ -69,14 +79,14 @@ SECONDS = SqlType(TypeCode.DATETIME, 0x0E0A)
     ],
 )
 def test_a_value_is_written_as_unload_writes_it_and_read(sql_type: SqlType, value: Any, text: str) -> None:
-    assert format_field(value, sql_type) == text
-    assert parse_field(text, sql_type) == value
+    assert formatted(value, sql_type) == text
+    assert parsed(text, sql_type) == value
 
 
 def test_char_alone_loses_its_trailing_blanks() -> None:
-    assert format_field("ab  ", CHAR) == "ab"
-    assert format_field("    ", SqlType(TypeCode.NCHAR, 4)) == ""
-    assert format_field("ab \t", CHAR) == "ab \t"
+    assert formatted("ab  ", CHAR) == "ab"
+    assert formatted("    ", SqlType(TypeCode.NCHAR, 4)) == ""
+    assert formatted("ab \t", CHAR) == "ab \t"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +113,7 @@ def test_char_alone_loses_its_trailing_blanks() -> None:
     ],
 )
 def test_other_spellings_are_read(sql_type: SqlType, text: str, expected: Any) -> None:
-    assert parse_field(text, sql_type) == expected
+    assert parsed(text, sql_type) == expected
 
 
 @pytest.mark.parametrize(
@@ -141,13 +151,13 @@ def test_other_spellings_are_read(sql_type: SqlType, text: str, expected: Any) -
 )
 def test_text_that_is_not_such_a_value_is_rejected_without_being_shown(sql_type: SqlType, text: str) -> None:
     with pytest.raises(DataError) as caught:
-        parse_field(text, sql_type)
-    assert str(caught.value) == f"not a valid {sql_type}"
+        parsed(text, sql_type)
+    assert str(caught.value) == f"column 'c': not a valid {sql_type}"
 
 
 def test_malformed_decimals_are_refused_in_a_context_without_traps() -> None:
     with decimal.localcontext(decimal.Context(traps=[])), pytest.raises(DataError):
-        parse_field("abc", MONEY)
+        parsed("abc", MONEY)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +178,7 @@ def test_malformed_decimals_are_refused_in_a_context_without_traps() -> None:
 )
 def test_a_value_of_another_class_is_not_written(sql_type: SqlType, value: Any) -> None:
     with pytest.raises(DataError):
-        format_field(value, sql_type)
+        formatted(value, sql_type)
 
 
 @pytest.mark.parametrize("sql_type", [BLOB, SqlType(99), SqlType(TypeCode.ROWREF)])
@@ -245,9 +255,9 @@ def as_written(value: Any, sql_type: SqlType) -> Any:
 @example((decimal_type(32), Decimal("1E-60")))
 def test_a_value_of_any_type_comes_back(sample: tuple[SqlType, Any]) -> None:
     sql_type, value = sample
-    text = format_field(value, sql_type)
+    text = formatted(value, sql_type)
     assert isinstance(text, str)
-    read = parse_field(text, sql_type)
+    read = parsed(text, sql_type)
     assert read == as_written(value, sql_type)
     assert type(read) is type(value)
 
@@ -257,7 +267,7 @@ def test_a_value_of_any_type_comes_back(sample: tuple[SqlType, Any]) -> None:
 def test_what_is_read_has_the_bytes_of_what_was_written(sample: tuple[SqlType, Any]) -> None:
     sql_type, value = sample
     codec = codec_for(sql_type, LATIN1)
-    assert codec.encode(parse_field(format_field(value, sql_type), sql_type)) == codec.encode(value)
+    assert codec.encode(parsed(formatted(value, sql_type), sql_type)) == codec.encode(value)
 
 
 # Law: whole tables come back, through both formats.
@@ -278,6 +288,6 @@ def test_a_table_comes_back(table: tuple[tuple[Column, ...], list[Row]], form: A
 def test_any_text_is_read_or_refused(sample: tuple[SqlType, Any], text: str) -> None:
     sql_type, _ = sample
     try:
-        parse_field(text, sql_type)
+        parsed(text, sql_type)
     except DataError as error:
-        assert str(error) == f"not a valid {sql_type}"
+        assert str(error) == f"column 'c': not a valid {sql_type}"

@@ -18,7 +18,7 @@ import pytest
 
 import aioifx
 from aioifx import Connection, Pool, PoolClosed, PoolTimeout, create_pool
-from aioifx.client.pool import state
+from aioifx.client.pool import decisions
 from aioifx.errors import AuthenticationError, ConnectError, ConnectionLost, InterfaceError
 from aioifx.server import Server, ServerOptions, serve
 from tests.client.pooling import (
@@ -178,7 +178,7 @@ async def test_an_outage_counts_once_however_many_wait_for_it(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However slow the machine is, ten have failed before that.
-    monkeypatch.setattr(state, "BACKOFF_MIN", 2.0)
+    monkeypatch.setattr(decisions, "BACKOFF_MIN", 2.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]

@@ -20,7 +20,7 @@ from aioifx.client.session.interrupts import INTERRUPTED, URGENT_BYTE
 from aioifx.client.session.stats import Stats
 from aioifx.errors import ConnectionLost, InterfaceError, ProtocolError, QueryTimeout
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import DEFAULT_LIMIT, Reply, ReplyReader
+from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
 from tests.scripted import DIALECT, EOT, done, error, options_with, until
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -63,7 +63,7 @@ class Rig:
         self.channel = Channel()
         self.channel.connection_made(self.wire)
         self.channel.send_urgent = self._send_urgent  # type: ignore[method-assign]
-        self.reader = ReplyReader(DIALECT, None, DEFAULT_LIMIT)
+        self.reader = ReplyReader(DIALECT, None, MAX_REPLY)
         self.has_socket = True
         self.on_urgent: Callable[[], None] = lambda: None
         self.stats = Stats()

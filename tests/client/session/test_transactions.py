@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.session.transaction_status import Event, TransactionStatus
+from aioifx.client.session.transaction_status import TransactionEvent, TransactionStatus
 from aioifx.errors import InterfaceError
 from aioifx.wire.opcodes import StatementType
 from tests.scripted import ANSI, DIALECT, Peer, session_with
@@ -19,10 +19,10 @@ def transactions(warnings: int = 0x15, **options: Any) -> Any:
 async def test_only_an_error_inside_a_transaction_aborts_it() -> None:
     found = transactions()
     assert found.runs_unchecked
-    found._on(Event.ENDED_BY_ERROR)
+    found._on(TransactionEvent.ENDED_BY_ERROR)
     assert found.status is TransactionStatus.NONE
-    found._on(Event.BEGUN)
-    found._on(Event.ENDED_BY_ERROR)
+    found._on(TransactionEvent.BEGUN)
+    found._on(TransactionEvent.ENDED_BY_ERROR)
     assert found.is_aborted
     assert not found.runs_unchecked
     with pytest.raises(InterfaceError, match="roll back before anything else"):
@@ -48,8 +48,8 @@ async def test_without_autocommit_or_read_only_each_statement_is_checked(options
 async def test_rows_of_an_ansi_database_may_come_one_by_one_unless_the_transaction_is_read_only() -> None:
     found = transactions(ANSI)
     assert found.sends_row_by_row
-    found._on(Event.BEGUN)
+    found._on(TransactionEvent.BEGUN)
     assert found.sends_row_by_row
-    found._on(Event.MADE_READ_ONLY)
+    found._on(TransactionEvent.MADE_READ_ONLY)
     assert not found.sends_row_by_row
     assert not transactions().sends_row_by_row

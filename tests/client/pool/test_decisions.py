@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from aioifx.client.pool.state import (
+from aioifx.client.pool.decisions import (
     BACKOFF_MAX,
     FAILURES_UNTIL_DOWN,
     PROBE_DELAY,
