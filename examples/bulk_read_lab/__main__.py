@@ -14,7 +14,8 @@ from pathlib import Path
 
 from examples.bulk_read_lab import report
 from examples.bulk_read_lab.lab import own_server, run_all
-from examples.bulk_read_lab.strategies import STRATEGIES, Job, Limits
+from examples.bulk_read_lab.policy import Job, Limits
+from examples.bulk_read_lab.strategies import STRATEGIES
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -13,9 +13,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from examples.bulk_read_lab.policy import Outcome
+from examples.bulk_read_lab.policy import Job, Outcome
 from examples.bulk_read_lab.process import cpu_of, in_process, limit_memory, peak_mib
-from examples.bulk_read_lab.strategies import STRATEGIES, Job
+from examples.bulk_read_lab.strategies import STRATEGIES
 from examples.bulk_read_lab.table import Tally, expected, filled_table
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import aioifx
 from examples.bulk_read_lab.lab import Run
-from examples.bulk_read_lab.strategies import Limits
+from examples.bulk_read_lab.policy import Limits
 
 COLUMNS = {
     "rows_per_second": ("rows/s", ",.0f"),

@@ -4,54 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any
 
 import aioifx
-from aioifx.client.connect.connect import ConnectContext
 from aioifx.partitions import Partition, cut_at, plan
 from aioifx.rows import tuple_row
-from examples.bulk_read_lab.policy import Outcome, Policy, read_all
+from examples.bulk_read_lab.policy import Job, Outcome, read_all
 from examples.bulk_read_lab.process import in_process, peak_mib
 from examples.bulk_read_lab.table import Row, Tally, source_of
-
-
-def _limit(default: float, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The same for every strategy, so that they are compared under the same conditions."""
-
-    memory_mib: int = _limit(4096, "MiB of address space that each process may have (Linux); 0 for no limit")
-    seconds: float = _limit(120.0, "seconds that a run may take")
-    connections: int = _limit(4, "connections of the pool")
-    processes: int = _limit(2, "processes, each with a connection and a partition of its own")
-    partitions: int = _limit(8, "partitions that the pool reads")
-    page: int = _limit(10_000, "rows of a page")
-    fetch_size: int = _limit(32_767, "bytes of a block of rows on the wire")
-    retries: int = _limit(2, "further attempts at a partition, if failures are tolerated")
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is read, and under which conditions."""
-
-    dsn: str = field(repr=False)
-    rows: int
-    limits: Limits = field(default_factory=Limits)
-    policy: Policy = "strict"
-
-    def connect(self) -> ConnectContext[Row]:
-        """A connection under the limits."""
-        return aioifx.connect(self.dsn, fetch_size=self.limits.fetch_size, row_factory=tuple_row)
-
-    async def read_all(
-        self, partitions: tuple[Partition, ...], read: Callable[[Partition], Awaitable[Tally]], width: int
-    ) -> Outcome:
-        """Read *partitions* as the policy says, *width* at a time."""
-        return await read_all(partitions, read, width=width, policy=self.policy, retries=self.limits.retries)
 
 
 async def fetchall(job: Job, _: Partition) -> Tally:
@@ -103,7 +63,7 @@ async def pool(job: Job) -> Outcome:
 
         async with connections.acquire() as conn:
             partitions = await plan(conn, source_of(job.rows), job.limits.partitions)
-        return await job.read_all(partitions, read, most)
+        return await read_all(job, partitions, read, most)
 
 
 async def processes(job: Job) -> Outcome:
@@ -117,7 +77,7 @@ async def processes(job: Job) -> Outcome:
 
     async with job.connect() as conn:
         partitions = await plan(conn, source_of(job.rows), job.limits.processes)
-    outcome = await job.read_all(partitions, read, job.limits.processes)
+    outcome = await read_all(job, partitions, read, job.limits.processes)
     outcome.children_peak_mib = peaks
     return outcome
 
@@ -131,7 +91,7 @@ def alone(
     read: Callable[[Job, Partition], Awaitable[Tally]],
 ) -> Callable[[Job], Coroutine[Any, Any, Outcome]]:
     """A strategy with one connection, and one partition: the whole table."""
-    return lambda job: job.read_all(cut_at(()), lambda partition: read(job, partition), 1)
+    return lambda job: read_all(job, cut_at(()), lambda partition: read(job, partition), 1)
 
 
 STRATEGIES = {
