@@ -41,7 +41,7 @@ class Workspace:
         self.assigned_serials: dict[int, int] = {}
         """By type code: the last serial number that the running statement assigned."""
         self._temp_version = 0
-        self._defined = False  # whether the open transaction has changed the schema
+        self._has_schema_changes = False  # whether the open transaction has changed the schema
         self._temp_serials = Serials()
         self._inserting: Table | None = None
         self._has_serials = False
@@ -56,8 +56,8 @@ class Workspace:
 
     def on_schema_changed(self) -> None:
         """Called after this session has changed the schema, or undone a change."""
-        self._defined = self._defined or self.transactions.is_open
-        self.database.bump()
+        self._has_schema_changes = self._has_schema_changes or self.transactions.is_open
+        self.database.on_schema_changed()
         self._temp_version += 1
 
     def alias_of(self, name: str) -> str | None:
@@ -89,8 +89,8 @@ class Workspace:
                 cursor.close()
                 cursor.is_released = True
         self.cursors = [cursor for cursor in self.cursors if cursor.hold]
-        if self._defined:
-            self._defined = False
+        if self._has_schema_changes:
+            self._has_schema_changes = False
             self.on_schema_changed()
 
     def roll_back(self) -> None:

@@ -154,7 +154,7 @@ class Server:
         self._connections: set[_Accepted] = set()
         self._logins = 0
         self._ended = Counts()
-        self._closing = False
+        self._is_closing = False
         self._rules = LoginPolicy(
             Identity(self.options.server_name or DEFAULT_NAME, Version().full, self.options.mask),
             self.options.user,
@@ -171,7 +171,7 @@ class Server:
         Raises:   OSError: the port is in use. DatabaseError: the seed failed.
                   ValueError: the directory contains a foreign file, or a database with another locale.
         """
-        self._closing = False
+        self._is_closing = False
         try:
             await asyncio.to_thread(self._prepare)
             options = self.options
@@ -219,7 +219,7 @@ class Server:
         return _Accepted(self._begin, self._connections)
 
     def _begin(self, channel: Channel) -> Session | None:
-        if self._databases is None or self._closing:
+        if self._databases is None or self._is_closing:
             channel.abort()
             return None
         session = Session(self._rules, self._databases, self._registry, channel)
@@ -282,7 +282,7 @@ class Server:
 
     async def close(self) -> None:
         """Stop listening, close all sessions, and remove temporary files."""
-        self._closing = True
+        self._is_closing = True
         if self._listener is not None:
             self._listener.close()
         for session in self._sessions.values():
@@ -330,7 +330,7 @@ class _Accepted(Channel):
         if self._watch is not None:
             self._watch.close()
         if self._session is not None:
-            self._session.abandon()
+            self._session.on_disconnect()
 
 
 @asynccontextmanager

@@ -115,7 +115,7 @@ class Session:
     def stop(self) -> None:
         """Close the connection; `run` then returns."""
         self._channel.abort()
-        self.abandon()
+        self.on_disconnect()
 
     def interrupt(self) -> None:
         """Interrupt the running statement; ignored before the login (assumed)."""
@@ -146,7 +146,7 @@ class Session:
             waiting=context.engine.is_waiting,
         )
 
-    def abandon(self) -> None:
+    def on_disconnect(self) -> None:
         """Called when the client has disconnected. It ends waits for locks, and long queries."""
         if self._engine is not None:
             self._engine.interrupt(permanent=True)

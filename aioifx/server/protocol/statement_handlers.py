@@ -26,7 +26,7 @@ def finish(context: SessionContext) -> None:
     if prepared is None or not prepared.is_command:
         return
     try:
-        if not prepared.executed:
+        if not prepared.is_executed:
             run(context, prepared)
     finally:
         context.drop(prepared)
@@ -121,7 +121,7 @@ def execute(context: SessionContext, message: requests.Execute) -> None:
 
 def run(context: SessionContext, prepared: PreparedStatement) -> None:
     """Execute a statement and write its completion."""
-    prepared.executed = True
+    prepared.is_executed = True
     plan = prepared.statement.plan
     result = context.engine.execute(prepared.statement, prepared.values)
     if result.opened is not None:

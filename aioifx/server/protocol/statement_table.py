@@ -26,7 +26,7 @@ class PreparedStatement:
     statement: Statement
     is_command: bool = False
     """Whether it was sent by SQ_COMMAND: it is executed in that group, and dropped after it."""
-    executed: bool = False
+    is_executed: bool = False
     values: tuple[Value, ...] = ()
     """Values of the last SQ_BIND."""
     cursor_name: str = ""

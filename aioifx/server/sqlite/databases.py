@@ -83,7 +83,7 @@ class Database:
     writer: WriterLock = field(default_factory=WriterLock)
     serials: Serials = field(default_factory=Serials)
     sequences: Sequences = field(default_factory=Sequences)
-    _bumping: threading.Lock = field(default_factory=threading.Lock)
+    _version_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def codec(self) -> str:
@@ -95,9 +95,9 @@ class Database:
     version: int = 0
     """Increases whenever the schema may have changed for some session."""
 
-    def bump(self) -> None:
+    def on_schema_changed(self) -> None:
         """Called after a session has changed the schema, or undone or committed a change."""
-        with self._bumping:
+        with self._version_lock:
             self.version += 1
 
 
