@@ -1,4 +1,4 @@
-"""For `poe docs`: docstrings as they stand in the code become sections that mkdocstrings shows.
+"""For `poe docs`: docstrings as written in the code become sections that mkdocstrings shows.
 
 Our sections begin on the line of their heading, and one line may hold several parameters::
 

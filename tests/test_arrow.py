@@ -146,7 +146,7 @@ async def test_parameters_go_by_position_or_by_name(conn: aioifx.Connection) -> 
     assert by_position.to_pydict() == by_name.to_pydict() == {"n": [4, 5]}
 
 
-async def test_a_name_that_stands_twice_is_numbered(conn: aioifx.Connection) -> None:
+async def test_a_duplicate_name_is_numbered(conn: aioifx.Connection) -> None:
     await conn.execute("CREATE TABLE one (n INTEGER)")
     await conn.execute("INSERT INTO one VALUES (7)")
     table = await fetch_arrow(conn, "SELECT n, n, n AS n_2, n FROM one")

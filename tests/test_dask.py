@@ -155,7 +155,7 @@ async def test_a_server_that_went_away_is_a_connect_error(cluster: Any) -> None:
 
 
 @pytest.mark.parametrize("way", ["dsn", "option"])
-async def test_a_password_stands_in_no_repr_and_no_key(server: Server, way: str) -> None:
+async def test_no_repr_and_no_key_contains_a_password(server: Server, way: str) -> None:
     address = server.dsn if way == "dsn" else server.dsn.replace(":geheim%2B7@", "@")
     secret = {"password": PASSWORD} if way == "option" else {}
     bag = await asyncio.to_thread(lambda: read_bag(address, "item", "id", partitions=3, **secret))  # type: ignore[arg-type]

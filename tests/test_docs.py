@@ -129,7 +129,7 @@ def public_classes() -> dict[str, type]:
 
 
 def public_members(cls: type) -> set[str]:
-    """Methods and properties of *cls* and of what it inherits from us. Fields stand in its docstring."""
+    """Methods and properties of *cls* and of what it inherits from us. Fields are in its docstring."""
     return {
         name
         for base in cls.__mro__
@@ -139,14 +139,14 @@ def public_members(cls: type) -> set[str]:
     }
 
 
-def test_every_public_name_stands_in_the_reference() -> None:
+def test_every_public_name_is_in_the_reference() -> None:
     public = {f"aioifx.{name}" for name in aioifx.__all__} - {"aioifx.rows", "aioifx.speedups"}
     public |= {f"aioifx.server.{name}" for name in aioifx.server.__all__}
     assert public - set(directives()) == set()
     assert "speedups" in reference_headings()
 
 
-def test_every_public_member_stands_in_the_reference() -> None:
+def test_every_public_member_is_in_the_reference() -> None:
     documented = set(directives())
     for path, cls in public_classes().items():
         if not issubclass(cls, enum.Enum):

@@ -32,7 +32,7 @@ def test_what_is_left_is_what_is_recorded() -> None:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("# Nobody\n# stands in front\n# of it.\n", [("Nobody", 1), ("in front of", 2)]),
+        ("# Nobody\n# waits in front\n# of it.\n", [("Nobody", 1), ("in front of", 2)]),
         ('x = "no option is "\ny = "called so"\n', []),
         ('x = (\n    "no option is "\n    "called so"\n)\n', [("is called so", 2)]),
         ('x = f"{behind} is no {house}"\n', [("is no", 1)]),

@@ -51,6 +51,12 @@ PHRASES = (
     r"knows? better|dislike[sd]?",
     r"good-?byes?",
     r"told|anew|by turns|debris|spoilt|mended|ever after",
+    r"(?<!there\s)is (?-i:none)",
+    r"stands? (?:twice|in|where)",
+    r"\w+, often(?=\.)",
+    r"belongs? into",
+    r"is there already",
+    r"another number of",
 )
 
 # Uses of these words that are right.

@@ -45,7 +45,7 @@ class TransactionState(NamedTuple):
 
 
 class ServerError(NamedTuple):
-    """SQ_ERR: codes, the place in the SQL text, and what belongs into the message."""
+    """SQ_ERR: codes, the place in the SQL text, and what belongs in the message."""
 
     sqlcode: int
     isamcode: int = 0

@@ -70,7 +70,7 @@ class Shape:
         return f"INSERT INTO {table or self.name} VALUES ({', '.join('?' * len(self.columns))})"
 
     def postgres_select(self, first: int | None = None) -> str:
-        """All rows, or the first ones, in PostgreSQL's SQL; rows stand in the order of their insertion."""
+        """All rows, or the first ones, in PostgreSQL's SQL; rows are in the order of their insertion."""
         return f"SELECT {self._names} FROM {self.name}{f' LIMIT {first}' if first is not None else ''}"
 
     def postgres_create(self, table: str | None = None) -> str:

@@ -54,7 +54,7 @@ class Moment(dt.datetime):
 
 
 class Number:
-    """What struct takes for an int, and is none."""
+    """What struct accepts as an int although it is of another type."""
 
     def __index__(self) -> int:
         return 7

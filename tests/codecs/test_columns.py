@@ -89,7 +89,7 @@ def bits(buffer: Any, count: int) -> list[bool]:
 
 
 def slots(field: Field, chunk: Chunk, rows: int) -> list[Any]:
-    """What stands in each place, NULL or not."""
+    """The value at each position, NULL or not."""
     data = bytes(chunk.values)
     match field.layout:
         case Layout.BOOL:

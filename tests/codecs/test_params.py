@@ -152,6 +152,6 @@ def test_data_of_another_width_is_a_protocol_error() -> None:
         decode_bind(TypeCode.INTEGER, b"", b"", 0, 0, b"\0\0\1", LATIN1)
 
 
-def test_text_that_is_none_is_refused() -> None:
+def test_invalid_text_is_refused() -> None:
     with pytest.raises(DataError, match="not valid utf8"):
         decode_bind(TypeCode.CHAR, b"", b"", 0, 0, b"\xff", UTF8)

@@ -150,7 +150,7 @@ def test_midnight_is_not_null() -> None:
         ("c7141864010c0000", "above 99"),
     ],
 )
-def test_a_datetime_that_is_none_is_refused(field: str, reason: str) -> None:
+def test_an_invalid_datetime_is_refused(field: str, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
         moment_codec(YEAR_TO_SECOND).decode(bytes.fromhex(field))
 
@@ -192,7 +192,7 @@ def test_fields_at_their_least_are_no_loss() -> None:
         (TypeCode.INTERVAL, 0x2044),  # 32 digits of DAY
     ],
 )
-def test_a_qualifier_that_is_none_is_refused(code: int, encoded: int) -> None:
+def test_an_invalid_qualifier_is_refused(code: int, encoded: int) -> None:
     if encoded == 0x0A4A:
         assert codec_for(SqlType(code, encoded), LATIN1).width == 6
         return

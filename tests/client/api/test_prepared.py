@@ -92,7 +92,7 @@ async def test_rows_take_the_form_that_is_requested() -> None:
             assert streamed == [{"c1": 4}]
 
 
-async def test_no_row_is_none() -> None:
+async def test_no_row_returns_none() -> None:
     async with talking(prepared, block(size=4096), block(size=4096), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
             assert await statement.fetchrow() is None

@@ -305,7 +305,7 @@ async def test_a_call_has_a_limit_of_time_of_its_own(
 
 
 @pytest.mark.parametrize("call", [*CALLS.values()], ids=CALLS)
-async def test_a_limit_that_is_none_is_refused_before_anything_is_sent(
+async def test_an_invalid_limit_is_refused_before_anything_is_sent(
     server: Server, call: Callable[[Queries, float], Any]
 ) -> None:
     wrong: list[Any] = [0, -1, float("nan"), float("inf"), True, "1"]

@@ -620,7 +620,7 @@ async def test_a_read_only_transaction_is_declared_after_its_begin() -> None:
             pass
 
 
-async def test_a_read_only_transaction_that_is_refused_is_none() -> None:
+async def test_a_read_only_transaction_that_is_refused_is_rolled_back() -> None:
     async with talking(BEGIN, command(READ_ONLY, error(-876) + EOT), ROLLBACK, BEGIN, COMMIT) as (conn, _):
         with pytest.raises(DatabaseError) as caught:
             async with conn.transaction(read_only=True):

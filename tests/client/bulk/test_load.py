@@ -134,7 +134,7 @@ async def test_a_second_block_opens_again_and_does_not_repeat_its_types() -> Non
         assert (await conn.load("tput", values * 2, block=2, commit="block")).rowcount == 4
 
 
-async def test_in_a_transaction_of_the_callers_a_savepoint_stands_in_front_and_the_cursor_is_closed() -> None:
+async def test_in_a_transaction_of_the_callers_a_savepoint_is_set_first_and_the_cursor_is_closed() -> None:
     """Two deliberate differences: the load is all or nothing, and JDBC leaves the cursor to the COMMIT."""
     prepare, describe, begin, group, commit, drop = played("put", "ifx_useput_1_insert_tx")
     script: Script = [prepare, describe, begin, MARK, group, CLOSE, drop, commit]

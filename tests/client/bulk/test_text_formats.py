@@ -290,7 +290,7 @@ def test_bytes_that_end_within_a_character_are_refused() -> None:
     )
 
 
-def test_a_second_byte_that_looks_like_an_escape_or_a_delimiter_is_none() -> None:
+def test_a_second_byte_is_never_an_escape_or_a_delimiter() -> None:
     text = "表|ー|\n"  # 95 5C and 81 5B in Shift-JIS
     assert read(text.encode("shift_jis"), UnloadFormat(encoding="shift_jis")) == [["表", "ー"]]
 

@@ -31,7 +31,7 @@ from aioifx.errors import InterfaceError
         ("db1:", ["db1:9088"]),
     ],
 )
-def test_hosts_stand_in_a_list_each_with_its_port_or_the_common_one(hosts: str, found: list[str]) -> None:
+def test_hosts_form_a_list_each_with_its_port_or_the_common_one(hosts: str, found: list[str]) -> None:
     assert [str(address) for address in addresses(hosts, 9088, "ol")] == found
 
 

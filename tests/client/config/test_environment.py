@@ -219,7 +219,7 @@ def test_db_locale_may_be_left_to_the_server_as_jdbc_leaves_it() -> None:
     assert list(options().login_environment(sends_db_locale=False)) == expected_pairs(case)[0]
 
 
-def test_many_variables_stand_in_the_order_that_each_has_alone() -> None:
+def test_many_variables_keep_the_order_that_each_has_alone() -> None:
     variables = dict.fromkeys(
         ["STMT_CACHE", "NODEFDAC", "DELIMIDENT", "OPT_GOAL", "OPTOFC", "PDQPRIORITY", "GL_DATE"], "1"
     )

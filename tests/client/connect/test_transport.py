@@ -258,7 +258,7 @@ async def test_a_socket_without_options_raises_nothing(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["handshake cut off", "reset at once"])
-async def test_a_connection_that_has_ended_already_is_none(
+async def test_a_connection_that_has_already_ended_is_an_error(
     begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def create_connection(self: object, factory: Callable[[], Channel], *args: Any, **more: Any) -> Any:

@@ -264,7 +264,7 @@ async def test_a_value_is_found_by_its_column() -> None:
             await conn.fetchval("select c1, c2 from t", column=2)
 
 
-async def test_no_row_is_none_and_no_rows_are_an_empty_list() -> None:
+async def test_no_row_returns_none_and_no_rows_return_an_empty_list() -> None:
     def nothing(size: int) -> list[Exchange]:
         return [(PREPARE, described(0, C1)), (opening(0, size), done(0) + EOT), *closing(0)]
 

@@ -65,7 +65,7 @@ BENCH = Workbench(
         ("SELECT TRIM(grantee), tabauth FROM systabauth WHERE tabid = 101", [("public", "su-idx---")]),
     ],
 )  # fmt: skip
-def test_a_table_stands_in_the_catalog_with_all_that_belongs_to_it(query: str, rows: list[Row]) -> None:
+def test_a_table_is_in_the_catalog_with_all_that_belongs_to_it(query: str, rows: list[Row]) -> None:
     assert BENCH.rows(query) == rows
 
 

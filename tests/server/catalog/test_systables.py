@@ -70,7 +70,7 @@ def test_sysindexes_is_a_view() -> None:
     assert systables.catalog_tables()["sysindexes"].kind is TableKind.VIEW
 
 
-def test_the_locale_stands_in_rows_with_a_leading_blank() -> None:
+def test_the_locale_is_in_rows_with_a_leading_blank() -> None:
     assert BENCH.rows("SELECT FIRST 1 site FROM informix.systables WHERE tabname = ' GL_CTYPE'") == [
         ("en_US.819",)
     ]

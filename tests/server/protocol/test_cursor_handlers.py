@@ -98,7 +98,7 @@ def test_a_cursor_may_be_opened_again_without_closing(item: Talk) -> None:
         assert reply.rows == [(number,)]
 
 
-def test_fetching_from_what_is_not_open_is_an_error_and_closing_it_is_none(item: Talk) -> None:
+def test_fetching_from_a_cursor_that_is_not_open_is_an_error_and_closing_it_is_not(item: Talk) -> None:
     statement_id = item.prepare("SELECT id FROM item")
     assert error_of(item.say(requests.Id(statement_id), requests.Fetch(4096)))[0] == -259
     for _ in range(2):
@@ -283,7 +283,7 @@ def test_a_scroll_cursor_may_be_held_over_the_end_of_a_transaction(item: Talk, e
     item.columns = columns
     item.say(end)
     assert error_of(item.say(requests.Id(plain), requests.ScrollFetch(6, 1, 4096)))[0] == -267
-    # What was there when it opened; and it stands where it stood.
+    # The rows are those at its opening, and its position is unchanged.
     assert scrolled(item, held, 5, -1) == (3, [ITEMS[2]])
     assert scrolled(item, held, 4) == (5, [ITEMS[4]])
 

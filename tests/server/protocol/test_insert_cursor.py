@@ -150,7 +150,7 @@ def test_rows_before_a_failing_one_are_kept_and_what_follows_is_dropped(
 def test_rows_before_one_that_cannot_be_stored_are_kept(talk: Talk) -> None:
     talk.command("CREATE TABLE t (a INTEGER, b DECIMAL(4,2))")
     statement_id = talk.prepare("INSERT INTO t VALUES (?, ?)")
-    # Three bytes hold four digits wherever the point is: 123 looks like a DECIMAL(4,2), and is none.
+    # Three bytes hold four digits wherever the point is: 123 looks like a DECIMAL(4,2) but is not valid.
     columns = (talk.columns[0], Column("b", SqlType(TypeCode.DECIMAL, 4 << 8)))
     talk.say(session_requests.Begin())
     talk.say(requests.Id(statement_id), requests.Open())

@@ -623,7 +623,7 @@ async def test_a_byte_that_comes_late_hits_rows_that_lie_ready(slow_server: Serv
         caller.put_fetch(statement_id)
         caller.send()
         assert code_of(await caller.reply()) == INTERRUPTED
-        assert len((await caller.reply()).rows) == 128 - taken  # the cursor stands where it was
+        assert len((await caller.reply()).rows) == 128 - taken  # the cursor kept its position
 
 
 async def test_an_interrupted_query_has_no_end_of_rows(slow_server: Server) -> None:

@@ -187,7 +187,7 @@ def test_a_value_that_cannot_be_converted_is_minus_415(item: Talk) -> None:
     assert error_of(reply)[0] == -415
 
 
-def test_text_that_is_none_in_the_clients_code_set_is_an_error(core: ServerCore) -> None:
+def test_text_that_is_invalid_in_the_clients_code_set_is_an_error(core: ServerCore) -> None:
     talk = Talk(core.engine(), UTF_8)
     sql = requests.Prepare(0, b"SELECT '\xff' FROM systables")
     assert error_of(talk.say(sql, requests.Describe())) == (-23103, 0, "")

@@ -18,7 +18,7 @@ from aioifx.sqltypes import Qualifier, SqlType, Unit
 
 
 def shape(value: object) -> str:
-    """One line for a node, a tuple or anything that stands in a node."""
+    """One line for a node, a tuple or anything else in a node."""
     match value:
         case nodes.Null():
             return "NULL"

@@ -89,7 +89,7 @@ async def fastapi(dsn: str, *, patience: int = 20, **options: Any) -> AsyncItera
 @asynccontextmanager
 async def aiohttp(dsn: str, *, patience: int = 20, **options: Any) -> AsyncIterator[Running]:
     app = aiohttp_service.service(dsn, **options)
-    # To aiohttp a time-out of 0 is none.
+    # aiohttp reads a timeout of 0 as no limit.
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=patience or 0.01)
     listener, url = listening()
     await runner.setup()

@@ -27,7 +27,7 @@ class Place(Enum):
     FROM = auto()
     SUBQUERY = auto()
     PART = auto()
-    """One side of a recursive common table's UNION; in any other UNION a part stands where the whole does."""
+    """One side of a recursive common table's UNION; a part of any other UNION has the place of the whole."""
     VIEW = auto()
 
 

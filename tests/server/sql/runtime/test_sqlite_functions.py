@@ -81,7 +81,7 @@ def test_the_docstring_names_every_function_and_no_other() -> None:
     assert documented == registered
 
 
-def test_no_name_and_number_of_arguments_stands_twice() -> None:
+def test_no_name_and_number_of_arguments_appears_twice() -> None:
     keys = [(spec.name, spec.arguments) for spec in FUNCTIONS]
     assert len(keys) == len(set(keys))
 

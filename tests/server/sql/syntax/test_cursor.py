@@ -140,7 +140,7 @@ def test_qualified_names(text: str, expected: QualifiedName) -> None:
 
 
 @pytest.mark.parametrize("text", ["d@s.t", "d@:t", "'d':t", ":t", "1", ""])
-def test_a_prefix_that_is_none_is_left_alone(text: str) -> None:
+def test_text_that_is_not_a_prefix_is_left_alone(text: str) -> None:
     s = stream(text)
     assert parse_database_prefix(s) == ("", "")
     assert parse_owner(s) == ""

@@ -238,7 +238,7 @@ def test_words_are_special_only_in_the_right_company(text: str, expected: str) -
         ("SELECT a. FROM t^", (-201, "")),
     ],
 )
-def test_a_value_that_is_none_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_an_invalid_value_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 

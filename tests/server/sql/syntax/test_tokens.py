@@ -80,7 +80,7 @@ def test_a_sign_and_a_second_point_are_no_part_of_a_number() -> None:
         ("a = 1e" + "9" * 300, (-204, 5)),
     ],
 )
-def test_a_number_that_is_none_is_refused(text: str, error: tuple[int, int]) -> None:
+def test_an_invalid_number_is_refused(text: str, error: tuple[int, int]) -> None:
     assert error_of(text) == error
 
 

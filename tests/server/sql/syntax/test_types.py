@@ -25,7 +25,7 @@ from tests.server.sql.shapes import error_of, select_of
         ("select a::^foo x from t", (-9628, "foo")),
     ],
 )
-def test_a_type_that_is_none_is_refused(marked: str, error: tuple[int, str]) -> None:
+def test_an_invalid_type_is_refused(marked: str, error: tuple[int, str]) -> None:
     assert error_of(marked) == error
 
 
