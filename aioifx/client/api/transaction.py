@@ -22,7 +22,7 @@ from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout
 
 
 class BlockState(Enum):
-    """State of a block; the values stand in messages."""
+    """State of a block; the values appear in messages."""
 
     NEW = "new"
     OPEN = "open"
