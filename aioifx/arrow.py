@@ -12,6 +12,7 @@ from typing import Any, Final, overload
 
 from aioifx.client.api.connection import Connection
 from aioifx.client.api.prepared import PreparedStatement
+from aioifx.client.config.checks import check_whole
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
@@ -119,8 +120,7 @@ async def fetch_batches(
 
     For the other arguments and for exceptions, see `fetch_arrow`.
     """
-    if batch_rows < 1:
-        raise InterfaceError(f"batch_rows: expected 1 or more, got {batch_rows}")
+    check_whole("batch_rows", batch_rows, 1)
     builder = _BatchBuilder(batch_rows, _BATCH_BYTES, floating_decimal)
     async with _reader_of(source, args, named, builder, prefetch=prefetch) as reader:
         async for _ in reader:

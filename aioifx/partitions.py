@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from aioifx.client.api.connection import Connection
-from aioifx.client.sql.identifiers import column_name, object_name
+from aioifx.client.config.checks import check_whole
+from aioifx.client.sql.identifiers import check_column_names, column_name, object_name
 from aioifx.errors import InterfaceError
 from aioifx.rows import tuple_row
 from aioifx.sqltypes import Value
@@ -68,11 +69,7 @@ class Source:
             if self.params:
                 raise InterfaceError("params: expected none for a table")
         if self.columns is not None:
-            names: object = self.columns
-            if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InterfaceError("columns: expected a sequence of names")
-            for name in self.columns:
-                column_name(name, "columns")
+            check_column_names(self.columns, "columns")
 
     @property
     def is_query(self) -> bool:
@@ -115,7 +112,7 @@ def split(low: int, high: int, count: int) -> tuple[Partition, ...]:
 
     Raises:   InterfaceError: *count* is out of range, or *high* is below *low*.
     """
-    _check_count(count)
+    check_whole("count", count, 1, MAX_PARTITIONS)
     if high < low:
         raise InterfaceError(f"high: expected {low} or more, got {high}")
     width = high - low + 1
@@ -129,11 +126,15 @@ def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
     Raises:   InterfaceError: they are not whole numbers, not ascending, or too many.
     """
     given: object = bounds
-    if not isinstance(given, Sequence) or not all(map(_is_whole, bounds)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InterfaceError("bounds: expected whole numbers")
+    if not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InterfaceError(f"bounds: expected a sequence of whole numbers, got {type(given).__name__}")
+    if not all(map(_is_whole, bounds)):
+        other = next(type(bound) for bound in bounds if not _is_whole(bound))
+        raise InterfaceError(f"bounds: expected whole numbers, got {other.__name__}")
     if any(first >= second for first, second in pairwise(bounds)):
         raise InterfaceError("bounds: expected ascending numbers")
-    _check_count(len(bounds) + 1, "bounds")
+    if len(bounds) >= MAX_PARTITIONS:
+        raise InterfaceError(f"bounds: expected at most {MAX_PARTITIONS - 1} numbers, got {len(bounds)}")
     return tuple(
         Partition(number, low, end) for number, (low, end) in enumerate(pairwise([None, *bounds, None]))
     )
@@ -146,7 +147,7 @@ async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Parti
 
     Raises:   InterfaceError: the column does not hold whole numbers. DatabaseError: the query failed.
     """
-    _check_count(count)
+    check_whole("count", count, 1, MAX_PARTITIONS)
     row = await conn.fetchrow(source.ends(), *source.params, row_factory=tuple_row)
     low, high = row if row is not None else (None, None)
     if low is None or high is None:
@@ -154,11 +155,6 @@ async def plan(conn: Connection[Any], source: Source, count: int) -> tuple[Parti
     if type(low) is not int or type(high) is not int:
         raise InterfaceError(f"column: expected whole numbers in {source.column}, got {type(low).__name__}")
     return split(low, high, count)
-
-
-def _check_count(count: int, what: str = "count") -> None:
-    if not _is_whole(count) or not 1 <= count <= MAX_PARTITIONS:
-        raise InterfaceError(f"{what}: expected 1 to {MAX_PARTITIONS} partitions")
 
 
 def _is_whole(number: object) -> bool:

@@ -217,7 +217,7 @@ async def test_batches_are_whole_blocks_combined(conn: aioifx.Connection) -> Non
     whole = [batch async for batch in fetch_batches(conn, query)]
     assert [batch.num_rows for batch in whole] == [3000]
     whole[0].validate(full=True)
-    with pytest.raises(aioifx.InterfaceError, match="batch_rows: expected 1 or more"):
+    with pytest.raises(aioifx.InterfaceError, match="batch_rows: expected a whole number, 1 or more, got 0"):
         await anext(fetch_batches(conn, query, batch_rows=0))
 
 

@@ -215,13 +215,13 @@ async def test_it_works_where_an_event_loop_runs_already(server: Server, rows: l
     [
         ({}, "partitions: expected either"),
         ({"partitions": 2, "bounds": [3]}, "partitions: expected either"),
-        ({"partitions": 0}, "count: expected 1 to"),
+        ({"partitions": 0}, "count: expected a whole number from 1 to 10000, got 0"),
         ({"bounds": [3, 2]}, "bounds: expected ascending"),
         ({"partitions": 2, "params": [1]}, "params: "),
         ({"partitions": 2, "columns": ["id, name"]}, "columns: "),
         ({"partitions": 2, "columns": 7}, "columns: expected a sequence"),
         ({"partitions": 2, "params": 7}, "params: expected a sequence"),
-        ({"bounds": 7}, "bounds: expected whole numbers"),
+        ({"bounds": 7}, "bounds: expected a sequence of whole numbers, got int"),
         ({"partitions": 2, "fetch_size": 1}, "fetch_size: "),
     ],
 )

@@ -68,8 +68,8 @@ def test_the_query_of_a_partition() -> None:
         (lambda: Source("item", "id", params=(1,)), "params: "),
         (lambda: Source(None, "id"), "relation: expected a str"),  # type: ignore[arg-type]
         (lambda: cut_at([3, 3]), "bounds: expected ascending"),
-        (lambda: cut_at([1.5]), "bounds: expected whole"),  # type: ignore[list-item]
-        (lambda: cut_at(range(MAX_PARTITIONS)), "bounds: expected 1 to"),
+        (lambda: cut_at([1.5]), "bounds: expected whole numbers, got float"),  # type: ignore[list-item]
+        (lambda: cut_at(range(MAX_PARTITIONS)), "bounds: expected at most 9999 numbers, got 10000"),
         (lambda: split(1, 9, 0), "count: "),
         (lambda: split(1, 9, True), "count: "),
         (lambda: split(9, 1, 2), "high: "),

@@ -76,7 +76,7 @@ RETIRED_NAMES = {
         DISLIKED KEPT MAX_UNASKED PATIENCE RECEIVED_AT_ONCE comes_but_once in_runs lent make_taker native_taker
         take_nothing TakeReply Taker told
     """,
-    "wire": "_take_alike _take_end _take_tuples _take_usual _united agreed by_field executions",
+    "wire": "DEFAULT_LIMIT _take_alike _take_end _take_tuples _take_usual _united agreed by_field executions",
     "codecs": "Form Forms Op Packer Step disliked usual _Template _Templates",
     "_speedups": "disliked",
     "client": """
@@ -93,6 +93,8 @@ RETIRED_NAMES = {
         is_at_rest is_worth_another_try keep_as_new leave_as_new leave_savepoint leave_transaction leaves_work lend
         may_be_kept next_look note_end_of one_size put_cursor_down put_down recall renewed restart_clock send_blocks
         submit take_back take_turn turn_now wait_first wait_outside was_abandoned when_ended work_lost
+        _is_busy due_settings goes_on is_free is_in_use is_over isolation_words lock_mode_words make_room mended
+        observe_error settle wanted_type was_interrupted
     """,
     "server": """
         Act ACTS LARGEST_PORTION Member Outcome Rules Slot Slots _ANYBODY _BEHIND_A_TYPE _BEHIND_A_VALUE _Level

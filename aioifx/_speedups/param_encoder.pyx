@@ -173,7 +173,7 @@ cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_
 @cython.final
 @cython.no_gc_clear
 cdef class Encoder:
-    """An EncodeRun of `aioifx.codecs.param_codegen`.
+    """An EncodeParamRows of `aioifx.codecs.param_codegen`.
 
     Args:     parameters: the PackRules of each. codec, errors: of the code set.
               head, tail: bytes before and after each execution.
@@ -232,7 +232,7 @@ cdef class Encoder:
         return <PyObject*>value
 
     def __call__(self, rows, bytearray out not None, Py_ssize_t limit):
-        """See EncodeRun."""
+        """See EncodeParamRows."""
         cdef Buffer buffer
         cdef Py_ssize_t taken = 0, before, here = PyByteArray_GET_SIZE(out)
         cdef object row, left = None

@@ -11,7 +11,7 @@ from aioifx.codecs.arrow_layout import Field
 from aioifx.codecs.base import Codec
 from aioifx.codecs.column_buffers import MAX_BYTES, Columns, PureColumns
 from aioifx.codecs.conversions import Adapters, with_adapters
-from aioifx.codecs.param_codegen import EncodeResult, EncodeRun, GeneratedParamEncoder
+from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult, GeneratedParamEncoder
 from aioifx.codecs.param_plan import rules_for
 from aioifx.codecs.row_codegen import FALLBACK_ERRORS, DecodeRun
 from aioifx.codecs.text import CodeSet
@@ -112,7 +112,7 @@ Other rows are encoded by `rows.RowEncoder`.
 
 def native_encoder(
     types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
-) -> EncodeRun:
+) -> EncodeParamRows:
     """See `make_encoder`; only where the kernel is built."""
     from aioifx._speedups import param_encoder
 
@@ -126,7 +126,7 @@ def native_encoder(
 
 def pure_encoder(
     types: Sequence[SqlType | None], code_set: CodeSet, head: bytes, tail: bytes, adapters: Adapters = ()
-) -> EncodeRun:
+) -> EncodeParamRows:
     """See `make_encoder`."""
     if len(types) > MAX_COMPILED:
         return _take_none

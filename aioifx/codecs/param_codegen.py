@@ -30,7 +30,7 @@ from aioifx.sqltypes import SqlType, TypeCode, Value
 EncodeResult: TypeAlias = tuple[int, tuple[Any] | None]
 """How many rows were encoded, and the next one if the reference must encode it."""
 
-EncodeRun: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], EncodeResult]
+EncodeParamRows: TypeAlias = Callable[[Iterator[Sequence[Value]], bytearray, int], EncodeResult]
 """Appends ``head · entries · tail`` to the buffer for each row.
 
 It stops when the buffer has as many bytes as the limit, at a row that needs the reference, and at the end. No row is
@@ -160,7 +160,7 @@ class _ShapeCompiler:
 
     def compiled(
         self, head: bytes, tail: bytes, packs: dict[Shape, Callable[..., bytes]]
-    ) -> tuple[EncodeRun, Callable[..., bytes]]:
+    ) -> tuple[EncodeParamRows, Callable[..., bytes]]:
         """The functions for runs and for single rows, with the bytes that executions begin and end with.
 
         Args:     packs: the functions for single rows, by shape; a run calls them for rows of another shape.
@@ -338,7 +338,7 @@ _shape_cache_for = lru_cache(maxsize=512)(_ShapeCache)
 
 
 class GeneratedParamEncoder:
-    """Encodes executions of one statement, whatever shapes its rows have; an EncodeRun."""
+    """Encodes executions of one statement, whatever shapes its rows have; an EncodeParamRows."""
 
     __slots__ = ("_count", "_head", "_last", "_packs", "_runs", "_shapes", "_tail")
 
@@ -353,12 +353,12 @@ class GeneratedParamEncoder:
         self._shapes = _shape_cache_for(types, code_set, adapters)
         self._count = len(types)
         self._head, self._tail = head, tail
-        self._runs: dict[Shape, EncodeRun] = {}
+        self._runs: dict[Shape, EncodeParamRows] = {}
         self._packs: dict[Shape, Callable[..., bytes]] = {}
-        self._last: EncodeRun | None = None
+        self._last: EncodeParamRows | None = None
 
     def __call__(self, rows: Iterator[Sequence[Value]], out: bytearray, limit: int) -> EncodeResult:
-        """See EncodeRun."""
+        """See EncodeParamRows."""
         run, total = self._last, 0
         left: tuple[Any] | None = None
         if run is None:
@@ -375,7 +375,7 @@ class GeneratedParamEncoder:
             total += taken
         return total, left
 
-    def _run_for(self, row: tuple[Value, ...], more: int) -> EncodeRun | None:
+    def _run_for(self, row: tuple[Value, ...], more: int) -> EncodeParamRows | None:
         """The function for rows of the shape of *row*; None if there is none yet."""
         if not _is_plain(type(row)) or len(row) != self._count:
             return None

@@ -48,7 +48,7 @@ class ParamEncoder:
         if len(params) != len(binders):
             one = "parameter" if len(binders) == 1 else "parameters"
             place = "" if row is None else f"row {row}: "
-            raise InterfaceError(f"{place}{len(binders)} {one} expected, {len(params)} given")
+            raise InterfaceError(f"{place}expected {len(binders)} {one}, got {len(params)}")
         parts = [self._count]
         try:
             for binder, value in zip(binders, params, strict=True):

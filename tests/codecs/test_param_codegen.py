@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioifx.codecs import native, param_codegen
-from aioifx.codecs.param_codegen import EncodeRun
+from aioifx.codecs.param_codegen import EncodeParamRows
 from aioifx.codecs.param_plan import PackOp, rules_for
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
@@ -29,7 +29,7 @@ HEAD, TAIL = b"\0\4\0\1\0\5\0\1", b"\0\7\0\x0c"
 ENDLESS = 1 << 40
 MANY = 100
 
-Make = Callable[..., EncodeRun]
+Make = Callable[..., EncodeParamRows]
 
 MAKERS: dict[str, Make] = {"pure": native.pure_encoder}
 try:

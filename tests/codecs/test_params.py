@@ -31,9 +31,9 @@ def test_no_parameters_are_a_count_of_zero() -> None:
 @pytest.mark.parametrize(
     ("types", "params", "message"),
     [
-        ([None, None], [1, 2, 3], "2 parameters expected, 3 given"),
-        ([None], [], "1 parameter expected, 0 given"),
-        ([], [1], "0 parameters expected, 1 given"),
+        ([None, None], [1, 2, 3], "expected 2 parameters, got 3"),
+        ([None], [], "expected 1 parameter, got 0"),
+        ([], [1], "expected 0 parameters, got 1"),
     ],
 )
 def test_a_wrong_count_is_the_callers_mistake(types: list[None], params: list[int], message: str) -> None:
@@ -43,7 +43,7 @@ def test_a_wrong_count_is_the_callers_mistake(types: list[None], params: list[in
 
 
 def test_a_wrong_count_names_its_row() -> None:
-    with pytest.raises(InterfaceError, match=r"^row 17: 1 parameter expected, 2 given$"):
+    with pytest.raises(InterfaceError, match=r"^row 17: expected 1 parameter, got 2$"):
         ParamEncoder([None], LATIN1).encode([1, 2], row=17)
 
 

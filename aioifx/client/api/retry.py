@@ -16,7 +16,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeGuard, TypeVar, cast, overload
 
-from aioifx.client.config.checks import check_seconds, check_whole
+from aioifx.client.config.checks import check_flag, check_seconds, check_whole
 from aioifx.errors import DatabaseError, InterfaceError
 
 P = ParamSpec("P")
@@ -62,8 +62,7 @@ class Retry:
         check_whole("attempts", attempts, 1)
         check_seconds("delay", delay, zero=True)
         check_seconds("max_delay", max_delay, zero=True)
-        if not isinstance(jitter, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError(f"jitter: expected True or False, got {type(jitter).__name__}")
+        check_flag("jitter", jitter)
         self.attempts = attempts
         self.delay = delay
         self.max_delay = max_delay
@@ -136,14 +135,15 @@ def _predicate(on: On) -> Callable[[Exception], bool]:
         classes = cast("tuple[object, ...]", (on,) if isinstance(on, type) else on)
         exceptions = tuple(filter(_is_exception_class, classes))
         if len(exceptions) < len(classes):
-            raise InterfaceError(_WHAT_ON_IS)
+            other = next(one for one in classes if not _is_exception_class(one))
+            raise InterfaceError(f"{_EXPECTED_ON}, got {other!r:.40}")
         return lambda error: isinstance(error, exceptions)
     if not callable(on):
-        raise InterfaceError(_WHAT_ON_IS)
+        raise InterfaceError(f"{_EXPECTED_ON}, got {type(on).__name__}")
     return on
 
 
-_WHAT_ON_IS: Final = "on: expected an exception class, a tuple of them, or a function"
+_EXPECTED_ON: Final = "on: expected an exception class, a tuple of them, or a function"
 
 
 def _is_exception_class(one: object) -> TypeGuard[type[BaseException]]:

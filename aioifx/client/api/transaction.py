@@ -12,6 +12,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Final, Self
 
+from aioifx.client.config.checks import check_flag
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.failures import is_cancelled_or_timed_out
@@ -70,8 +71,7 @@ class Transaction(NotCopied):
         self._stack = blocks
         self._isolation = isolation_clause(isolation)
         self._lock_mode = lock_mode_clause(lock_wait)
-        if not isinstance(read_only, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError(f"read_only: expected True or False, got {type(read_only).__name__}")
+        check_flag("read_only", read_only)
         self._read_only = read_only
         self._override: Override | None = None
         self._savepoint: bytes | None = None

@@ -27,7 +27,7 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.failures import failure_of, is_cancelled_or_timed_out
 from aioifx.client.session.interrupts import INTERRUPTED
-from aioifx.client.sql.identifiers import column_name, object_name
+from aioifx.client.sql.identifiers import check_column_names, column_name, object_name
 from aioifx.errors import DatabaseError, Error, InterfaceError
 from aioifx.wire.batch_replies import BatchTally
 from aioifx.wire.completion import ServerError
@@ -61,14 +61,8 @@ class LoadSpec:
 
     def __post_init__(self) -> None:
         object_name(self.table, "table")
-        names: object = self.columns
-        if names is not None:
-            if isinstance(names, str) or not isinstance(names, Sequence) or not names:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InterfaceError(
-                    f"columns: expected a sequence of one or more names, got {type(names).__name__}"
-                )
-            for name in self.columns or ():
-                column_name(name, "columns")
+        if self.columns is not None:
+            check_column_names(self.columns, "columns")
         check_block(self.block)
         if self.commit not in ("end", "block"):
             raise InterfaceError(f'commit: expected "end" or "block", got {self.commit!r:.40}')

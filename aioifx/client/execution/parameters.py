@@ -11,7 +11,7 @@ from aioifx.client.sql.placeholders import ByName
 from aioifx.client.sql.scanner import scan
 from aioifx.codecs.conversions import Adapters
 from aioifx.codecs.native import make_encoder
-from aioifx.codecs.param_codegen import EncodeRun
+from aioifx.codecs.param_codegen import EncodeParamRows
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DatabaseError, DataError, InterfaceError, NotSupportedError
@@ -30,7 +30,7 @@ class RequestTemplate(NamedTuple):
     prefix: bytes
     """Bytes before the parameters; the whole request if there are none."""
     suffix: bytes
-    encode: EncodeRun | None
+    encode: EncodeParamRows | None
     """Encodes parameters of common types into the template; None without parameters."""
 
 

@@ -29,7 +29,7 @@ from aioifx.client.execution.statement_state import (
     PREPARED,
     WITH_CURSOR,
     WITH_ROWS,
-    State,
+    StatementState,
 )
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.in_flight import InFlight
@@ -37,7 +37,7 @@ from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.conversions import PLAIN
 from aioifx.codecs.native import make_encoder
-from aioifx.codecs.param_codegen import EncodeResult, EncodeRun
+from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory, row_type_of
 from aioifx.sqltypes import Row, SqlType, Value
@@ -91,7 +91,7 @@ class Statement:
         """Whether an SQ_DONE with a row count always marks the last rows; see `_is_last`."""
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
-        self.state: State = PREPARED
+        self.state: StatementState = PREPARED
         self.one_shot = False
         """Whether the statement is executed only once."""
         self.cacheable = False
@@ -128,7 +128,7 @@ class Statement:
         """The plan that was made last; see `row_plan`."""
         self._open_templates: dict[tuple[int, bool, bool, bool], RequestTemplate] = {}
         self._execute_template: RequestTemplate | None = None
-        self._encode_executions: EncodeRun | None = None
+        self._encode_executions: EncodeParamRows | None = None
 
     @property
     def is_open(self) -> bool:
@@ -205,7 +205,7 @@ class Statement:
         # that were lost with the error. A routine is not run again, because of its side effects.
         if (
             session.fetch_buffer.is_doubted
-            and session.fetch_buffer.refused(size, reply)
+            and session.fetch_buffer.fall_back_if_rejected(size, reply)
             and self.kind == StatementType.SELECT
             and not session.transactions.is_aborted
         ):

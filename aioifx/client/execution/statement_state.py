@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Final
 
 
-class State(IntEnum):
+class StatementState(IntEnum):
     """What the server holds of a statement, as far as the client knows."""
 
     PREPARED = 0
@@ -22,7 +22,7 @@ class State(IntEnum):
     """Released while a task was fetching; rows may be outstanding."""
 
 
-class Event(IntEnum):
+class StatementEvent(IntEnum):
     """What changes the state."""
 
     OPEN = 0
@@ -35,46 +35,46 @@ class Event(IntEnum):
     """The release is queued, or the database was closed."""
 
 
-TRANSITIONS: Final[Mapping[Event, Mapping[State, State]]] = {
-    Event.OPEN: {
-        State.PREPARED: State.OPEN,
-        State.OPEN: State.OPEN,
-        State.EXHAUSTED: State.OPEN,
-        State.RELEASED: State.RELEASED_EARLY,
-        State.RELEASED_EARLY: State.RELEASED_EARLY,
+TRANSITIONS: Final[Mapping[StatementEvent, Mapping[StatementState, StatementState]]] = {
+    StatementEvent.OPEN: {
+        StatementState.PREPARED: StatementState.OPEN,
+        StatementState.OPEN: StatementState.OPEN,
+        StatementState.EXHAUSTED: StatementState.OPEN,
+        StatementState.RELEASED: StatementState.RELEASED_EARLY,
+        StatementState.RELEASED_EARLY: StatementState.RELEASED_EARLY,
     },
-    Event.LAST_ROWS: {
-        State.PREPARED: State.PREPARED,
-        State.OPEN: State.EXHAUSTED,
-        State.EXHAUSTED: State.EXHAUSTED,
-        State.RELEASED: State.RELEASED,
-        State.RELEASED_EARLY: State.RELEASED,
+    StatementEvent.LAST_ROWS: {
+        StatementState.PREPARED: StatementState.PREPARED,
+        StatementState.OPEN: StatementState.EXHAUSTED,
+        StatementState.EXHAUSTED: StatementState.EXHAUSTED,
+        StatementState.RELEASED: StatementState.RELEASED,
+        StatementState.RELEASED_EARLY: StatementState.RELEASED,
     },
-    Event.CLOSE: {
-        State.PREPARED: State.PREPARED,
-        State.OPEN: State.PREPARED,
-        State.EXHAUSTED: State.PREPARED,
-        State.RELEASED: State.RELEASED,
-        State.RELEASED_EARLY: State.RELEASED,
+    StatementEvent.CLOSE: {
+        StatementState.PREPARED: StatementState.PREPARED,
+        StatementState.OPEN: StatementState.PREPARED,
+        StatementState.EXHAUSTED: StatementState.PREPARED,
+        StatementState.RELEASED: StatementState.RELEASED,
+        StatementState.RELEASED_EARLY: StatementState.RELEASED,
     },
-    Event.RELEASE: {
-        State.PREPARED: State.RELEASED,
-        State.OPEN: State.RELEASED_EARLY,
-        State.EXHAUSTED: State.RELEASED,
-        State.RELEASED: State.RELEASED,
-        State.RELEASED_EARLY: State.RELEASED_EARLY,
+    StatementEvent.RELEASE: {
+        StatementState.PREPARED: StatementState.RELEASED,
+        StatementState.OPEN: StatementState.RELEASED_EARLY,
+        StatementState.EXHAUSTED: StatementState.RELEASED,
+        StatementState.RELEASED: StatementState.RELEASED,
+        StatementState.RELEASED_EARLY: StatementState.RELEASED_EARLY,
     },
 }
 
-ON_OPEN: Final = TRANSITIONS[Event.OPEN]
-ON_LAST_ROWS: Final = TRANSITIONS[Event.LAST_ROWS]
-ON_CLOSE: Final = TRANSITIONS[Event.CLOSE]
-ON_RELEASE: Final = TRANSITIONS[Event.RELEASE]
+ON_OPEN: Final = TRANSITIONS[StatementEvent.OPEN]
+ON_LAST_ROWS: Final = TRANSITIONS[StatementEvent.LAST_ROWS]
+ON_CLOSE: Final = TRANSITIONS[StatementEvent.CLOSE]
+ON_RELEASE: Final = TRANSITIONS[StatementEvent.RELEASE]
 
-PREPARED: Final = State.PREPARED
-WITH_CURSOR: Final = (State.OPEN, State.EXHAUSTED)
+PREPARED: Final = StatementState.PREPARED
+WITH_CURSOR: Final = (StatementState.OPEN, StatementState.EXHAUSTED)
 """The server may have an open cursor, which must be closed."""
-WITH_ROWS: Final = (State.OPEN, State.RELEASED_EARLY)
+WITH_ROWS: Final = (StatementState.OPEN, StatementState.RELEASED_EARLY)
 """More rows may come."""
-GONE: Final = (State.RELEASED, State.RELEASED_EARLY)
+GONE: Final = (StatementState.RELEASED, StatementState.RELEASED_EARLY)
 """Nothing may be sent for the statement."""

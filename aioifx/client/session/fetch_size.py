@@ -33,8 +33,11 @@ class FetchBuffer:
         self.is_doubted = size > STANDARD_FETCH_SIZE
         """Whether the server's acceptance of the size is still unknown."""
 
-    def refused(self, size: int, reply: Reply) -> bool:
-        """Whether the reply to a fetch of *size* bytes shows that the size was rejected; True at most once."""
+    def fall_back_if_rejected(self, size: int, reply: Reply) -> bool:
+        """Use the standard size if the reply to a fetch of *size* bytes shows that it was rejected.
+
+        Returns:  whether it was rejected; True at most once.
+        """
         if not self.is_doubted or size <= STANDARD_FETCH_SIZE:
             return False
         error = reply.error

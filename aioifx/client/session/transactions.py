@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
+from aioifx.client.config.checks import check_flag
 from aioifx.client.session.cleanup import Cleanup
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.database import Database
@@ -188,8 +189,7 @@ class Transactions:
         Raises:   InterfaceError: not a bool; a transaction is open; a call is in flight. NotSupportedError: False, and
                   the database has no log.
         """
-        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InterfaceError(f"autocommit: expected True or False, got {type(value).__name__}")
+        check_flag("autocommit", value)
         self._dispatcher.owner.check()
         self._dispatcher.check_open()
         if self.is_open or self.is_aborted:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 from aioifx.errors import InterfaceError
 
@@ -36,6 +37,16 @@ def object_name(name: object, what: str) -> str:
 def column_name(name: object, what: str) -> str:
     """Return *name* after a check that it is one identifier; a delimited one keeps its quotes."""
     return _checked(name, what, _COLUMN, "one identifier")
+
+
+def check_column_names(names: object, option: str) -> None:
+    """Raise InterfaceError unless *names* is a sequence of one or more names for `column_name`."""
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise InterfaceError(
+            f"{option}: expected a sequence of one or more names, got {type(names).__name__}"
+        )
+    for name in cast(Sequence[object], names):
+        column_name(name, option)
 
 
 def _checked(name: object, what: str, pattern: re.Pattern[str], form: str) -> str:

@@ -266,7 +266,7 @@ async def test_a_row_that_is_not_a_sequence_is_rejected(row: Any) -> None:
 
 async def test_a_row_with_a_wrong_number_of_values_is_refused_and_named() -> None:
     async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
-        with pytest.raises(InterfaceError, match="row 1: 1 parameter expected, 2 given"):
+        with pytest.raises(InterfaceError, match="row 1: expected 1 parameter, got 2"):
             await conn.executemany(INSERT, [(1,), (1, 2)])
 
 
@@ -411,7 +411,7 @@ async def test_sending_goes_on_after_a_failure_that_is_collected() -> None:
 
 async def test_a_value_that_is_not_a_row_is_the_callers_mistake_and_never_collected() -> None:
     async with talking(opened, BEGIN, ROLLBACK, release(2)) as (conn, _):
-        with pytest.raises(InterfaceError, match="row 1: 1 parameter expected, 2 given"):
+        with pytest.raises(InterfaceError, match="row 1: expected 1 parameter, got 2"):
             await conn.executemany(INSERT, [(1,), (1, 2)], on_error="collect")
 
 

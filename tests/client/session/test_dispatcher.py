@@ -135,7 +135,7 @@ class Rig:
         return task
 
 
-async def settle() -> None:
+async def run_ready_tasks() -> None:
     """Let everything happen that is due."""
     for _ in range(10):
         await asyncio.sleep(0)
@@ -171,7 +171,7 @@ async def test_acquires_are_served_in_order(rigged: Rigged) -> None:
     rig = rigged()
     tasks = [asyncio.ensure_future(rig.call(name)) for name in "abcd"]
     for n in range(4):
-        await settle()
+        await run_ready_tasks()
         assert rig.sent == [*"abcd"[: n + 1]]
         rig.answer()
     await asyncio.gather(*tasks)
@@ -216,7 +216,7 @@ async def test_a_reply_awaited_without_a_coroutine_is_abandoned_with_the_release
     await cancelled(task)
     assert rig.urgent == 1
     other = asyncio.ensure_future(call())
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "!"]  # nothing before the answer has come, and been read to its end
     rig.answer(HIT)
     await until(lambda: rig.sent == ["a", "!", "a"])
@@ -239,11 +239,11 @@ async def test_a_waiter_that_is_cancelled_sends_nothing_and_delays_no_other(rigg
     rig = rigged()
     first = await rig.begin("a")
     second, third = (asyncio.ensure_future(rig.call(name)) for name in "bc")
-    await settle()
+    await run_ready_tasks()
     await cancelled(second)
     rig.answer()
     await first
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "c"]
     rig.answer()
     await third
@@ -256,10 +256,10 @@ async def test_an_acquire_waits_for_all_replies(rigged: Rigged) -> None:
         rig.dispatcher.abandon(rig.send("b"), interrupt=False)
     after = asyncio.ensure_future(rig.call("c"))
     for _ in range(2):
-        await settle()
+        await run_ready_tasks()
         assert rig.sent == ["a", "b"]
         rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "b", "c"]
     rig.answer()
     await after
@@ -272,14 +272,14 @@ async def test_an_acquire_waits_for_all_cleanup_even_if_deferred_at_the_last_mom
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
     after = asyncio.ensure_future(rig.call("b"))
-    await settle()
+    await run_ready_tasks()
     rig.answer()
     # The waiting task's future is resolved. Before the task wakes up, a finalizer defers cleanup.
     asyncio.get_running_loop().call_soon(rig.dispatcher.defer, rig.cleanup("close"))
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "close"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "close", "b"]
     rig.answer()
     await after
@@ -293,7 +293,7 @@ async def test_it_is_idle_when_nothing_is_in_flight_and_no_task_has_or_wants_it(
     async def twice() -> None:
         async with rig.turn():
             free.append(rig.dispatcher.is_idle)
-            await settle()
+            await run_ready_tasks()
         free.append(rig.dispatcher.is_idle)  # the task that waited has not woken up yet
 
     await asyncio.gather(twice(), twice())
@@ -302,7 +302,7 @@ async def test_it_is_idle_when_nothing_is_in_flight_and_no_task_has_or_wants_it(
     rig.dispatcher.defer(rig.cleanup("close"))
     assert not rig.dispatcher.is_idle
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle
     rig.channel.abort()
     assert not rig.dispatcher.is_idle
@@ -311,7 +311,7 @@ async def test_it_is_idle_when_nothing_is_in_flight_and_no_task_has_or_wants_it(
 async def test_all_waiting_tasks_get_the_error_of_the_end(rigged: Rigged) -> None:
     rig = rigged()
     tasks = [asyncio.ensure_future(rig.call(name)) for name in "abc"]
-    await settle()
+    await run_ready_tasks()
     rig.channel.abort(ConnectionLost("the cable"))
     raised = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(error) for error in raised] == [ConnectionLost] * 3
@@ -338,7 +338,7 @@ async def test_after_exit_a_task_that_waits_for_an_earlier_reply_fails(rigged: R
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
     waiting = asyncio.ensure_future(rig.call("b"))
-    await settle()
+    await run_ready_tasks()
     rig.dispatcher.begin_close()
     rig.answer()
     with pytest.raises(ConnectionLost, match="being closed"):
@@ -361,7 +361,7 @@ async def test_nor_do_they_answer_what_an_abandoned_answer_makes_us_send(rigged:
         in_flight = rig.send("prepare", on_orphan=lambda _: rig.dispatcher.defer(rig.cleanup("release")))
         rig.dispatcher.abandon(in_flight, interrupt=False)
     rig.answer(FINE + FINE)
-    await settle()
+    await run_ready_tasks()
     assert isinstance(rig.channel.failure, ProtocolError) and "unexpected message" in str(rig.channel.failure)
 
 
@@ -376,7 +376,7 @@ async def test_orphaned_is_called_only_if_no_task_waits_for_the_reply(rigged: Ri
 
     for name in "abc":
         task = asyncio.ensure_future(call(name))
-        await settle()
+        await run_ready_tasks()
         if name == "a":  # answered while a task waits
             rig.answer()
             await task
@@ -386,7 +386,7 @@ async def test_orphaned_is_called_only_if_no_task_waits_for_the_reply(rigged: Ri
         else:  # answered, and cancelled before the task has seen it
             rig.answer()
             await cancelled(task)
-        await settle()
+        await run_ready_tasks()
     assert shown == ["b", "c"]
 
 
@@ -395,7 +395,7 @@ async def test_a_reply_callback_may_close_the_connection_with_a_reason(rigged: R
     reason = ConnectionLost("could not be rolled back")
     rig.dispatcher.defer(rig.cleanup("rollback", on_reply=lambda _: rig.channel.abort(reason)))
     waiting = asyncio.ensure_future(rig.call("a"))
-    await settle()
+    await run_ready_tasks()
     rig.answer(error(-458) + EOT)
     with pytest.raises(ConnectionLost, match="could not be rolled back"):
         await waiting
@@ -411,10 +411,10 @@ async def test_cleanup_is_sent_immediately_when_no_task_has_the_session(rigged: 
     rig.dispatcher.defer(rig.cleanup("close"), rig.cleanup("release"))
     assert rig.sent == ["close"]  # one at a time
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close", "release"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle
     assert rig.stats.round_trips == 2
 
@@ -423,12 +423,12 @@ async def test_cleanup_waits_for_a_release_and_the_next_acquire_for_the_cleanup(
     rig = rigged()
     async with rig.turn():
         after = asyncio.ensure_future(rig.call("b"))
-        await settle()
+        await run_ready_tasks()
         rig.dispatcher.defer(rig.cleanup("close"))
         rig.dispatcher.defer(rig.cleanup("release"))
         assert rig.sent == []
     for expected in (["close"], ["close", "release"], ["close", "release", "b"]):
-        await settle()
+        await run_ready_tasks()
         assert rig.sent == expected
         rig.answer()
     await after
@@ -442,7 +442,7 @@ async def test_cleanup_keeps_its_order_except_for_what_comes_first(rigged: Rigge
         rig.dispatcher.defer_first(rig.cleanup("a"), rig.cleanup("b"))
     for _ in "abcd":
         rig.answer()
-        await settle()
+        await run_ready_tasks()
     assert rig.sent == [*"abcd"]
 
 
@@ -453,10 +453,10 @@ async def test_whether_cleanup_is_needed_is_checked_when_it_is_sent(rigged: Rigg
         rig.dispatcher.defer(rig.cleanup("commit", still_needed=lambda: needed), rig.cleanup("release"))
     needed = False
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close", "release"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle
 
 
@@ -480,7 +480,7 @@ async def test_the_reply_to_cleanup_is_passed_to_it_and_may_defer_more(rigged: R
     rig.dispatcher.defer(rig.cleanup("prepare", on_reply=on_reply), rig.cleanup("last"))
     for _ in range(3):
         rig.answer()
-        await settle()
+        await run_ready_tasks()
     assert rig.sent == ["prepare", "release", "last"]
     assert answers == [None]
 
@@ -488,11 +488,11 @@ async def test_the_reply_to_cleanup_is_passed_to_it_and_may_defer_more(rigged: R
 async def test_a_finalizer_may_defer_cleanup_from_any_thread(rigged: Rigged) -> None:
     rig = rigged()
     await asyncio.to_thread(rig.dispatcher.call_threadsafe, rig.dispatcher.defer, rig.cleanup("close"))
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close"]
     rig.channel.abort()
     rig.dispatcher.call_threadsafe(rig.dispatcher.defer, rig.cleanup("release"))
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close"]
 
 
@@ -516,10 +516,10 @@ async def test_with_pipelining_a_task_that_needs_it_settled_waits_for_all_cleanu
     async with rig.turn():
         rig.dispatcher.defer(rig.cleanup("close"), rig.cleanup("release"))
     task = asyncio.ensure_future(rig.dispatcher.acquire(idle=True))
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close"]
     rig.answer(EOT)
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close", "release"]
     assert not task.done()
     rig.answer(EOT)
@@ -534,13 +534,13 @@ async def test_with_pipelining_a_reply_that_is_being_interrupted_is_still_awaite
     await cancelled(await rig.begin("a"))
     rig.dispatcher.defer(rig.cleanup("close"))
     after = asyncio.ensure_future(rig.call("b"))
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "!", "close"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "!", "close", "b"]
     rig.answer()
     await after
@@ -553,7 +553,7 @@ async def test_with_pipelining_what_runs_is_interrupted_when_it_comes_to_the_hea
     await cancelled(task)
     assert rig.urgent == 0  # the server is still closing, and must not be interrupted in that
     rig.answer(EOT)
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close", "a", "!"]
     rig.answer(HIT)
 
@@ -565,10 +565,10 @@ async def test_a_cancelled_call_that_runs_a_statement_is_interrupted_once(rigged
     rig = rigged()
     task = await rig.begin("a")
     task.cancel()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
     assert rig.sent == ["a", "!"]
 
@@ -578,7 +578,7 @@ async def test_one_that_runs_no_statement_is_not_interrupted(rigged: Rigged) -> 
     await cancelled(await rig.begin("prepare", interruptible=False))
     assert rig.sent == ["prepare"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle and rig.sent == ["prepare"]
 
 
@@ -598,7 +598,7 @@ async def test_half_a_request_is_not_interrupted(rigged: Rigged) -> None:
     await cancelled(task)
     assert rig.sent == ["a"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
@@ -608,10 +608,10 @@ async def test_of_several_requests_each_is_interrupted_after_the_reply_to_the_on
     rig = rigged()
     await cancelled(await rig.begin("a", "b", "c"))
     for n in range(1, 4):
-        await settle()
+        await run_ready_tasks()
         assert rig.urgent == n
         rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.urgent == 3
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
@@ -622,10 +622,10 @@ async def test_a_byte_that_came_too_late_for_one_may_hit_the_next_and_is_not_sen
     rig = rigged()
     await cancelled(await rig.begin("a", "b"))
     rig.answer(FINE)
-    await settle()
+    await run_ready_tasks()
     assert rig.urgent == 1
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "b", "!"]
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
@@ -638,10 +638,10 @@ async def test_a_request_that_is_not_abandoned_is_never_interrupted(rigged: Rigg
         assert rig.urgent == 0
         rig.answer()
         await rig.dispatcher.reply(one)
-        await settle()
+        await run_ready_tasks()
         assert rig.urgent == 1
         rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle
 
 
@@ -652,18 +652,18 @@ async def test_a_byte_that_nothing_has_answered_is_followed_by_a_probe_before_an
     task = await rig.begin("a")
     task.cancel()
     after = asyncio.ensure_future(rig.call("b"))
-    await settle()
+    await run_ready_tasks()
     rig.dispatcher.defer(rig.cleanup("close"))
     rig.answer(FINE)
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "!", PROBE]
     assert rig.dispatcher.interrupter.is_unconfirmed
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert not rig.dispatcher.interrupter.is_unconfirmed
     assert rig.sent == ["a", "!", PROBE, "close"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     rig.answer()
     await after
     assert rig.sent == ["a", "!", PROBE, "close", "b"]
@@ -673,9 +673,9 @@ async def test_a_probe_that_was_not_hit_leaves_doubt_until_something_is(rigged: 
     rig = rigged()
     await cancelled(await rig.begin("a"))
     rig.answer(FINE)
-    await settle()
+    await run_ready_tasks()
     rig.answer(FINE)
-    await settle()
+    await run_ready_tasks()
     assert (
         rig.dispatcher.interrupter.is_unconfirmed and rig.dispatcher.is_idle
     )  # the caller may go on and check it
@@ -691,7 +691,7 @@ async def test_without_a_socket_there_is_no_byte_and_no_probe(rigged: Rigged) ->
     rig.has_socket = False
     await cancelled(await rig.begin("a"))
     rig.answer(FINE)
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a"]
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
@@ -700,7 +700,7 @@ async def test_the_end_of_the_connection_ends_the_doubt_about_what_is_out(rigged
     rig = rigged()
     await cancelled(await rig.begin("a"))
     rig.channel.eof_received()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["a", "!"]
     with pytest.raises(ConnectionLost):
         await rig.dispatcher.acquire()
@@ -733,7 +733,7 @@ async def test_a_reply_in_time_stops_that_timer(rigged: Rigged) -> None:
     rig = rigged(cancel_timeout=0.01)
     await cancelled(await rig.begin("a"))
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     loop = asyncio.get_running_loop()
     passed = loop.create_future()
     loop.call_later(0.02, passed.set_result, None)  # a timer that ends after the one that must not go off
@@ -755,10 +755,10 @@ async def test_a_reply_that_is_not_awaited_but_may_end_by_itself_has_no_timer(ri
     rig = rigged(cancel_timeout=0.0)
     async with rig.turn():
         rig.dispatcher.abandon(rig.send("a"), interrupt=False)
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_open and rig.sent == ["a"]
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle
 
 
@@ -781,7 +781,7 @@ async def test_one_that_waits_for_what_another_has_left_behind_neither(rigged: R
     with pytest.raises(QueryTimeout, match="nothing was sent"):
         await rig.call("b")
     rig.answer()
-    await settle()
+    await run_ready_tasks()
     assert rig.sent == ["close"] and rig.dispatcher.is_idle
 
 
@@ -794,7 +794,7 @@ async def test_one_whose_reply_does_not_arrive_in_time_is_interrupted(rigged: Ri
     assert isinstance(caught.value, TimeoutError)
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
@@ -828,7 +828,7 @@ async def test_a_wait_without_the_session_has_its_own_timer(rigged: Rigged) -> N
     with pytest.raises(QueryTimeout, match="interrupted"):
         await rig.dispatcher.reply(ahead)
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle
 
 
@@ -878,7 +878,7 @@ async def test_a_time_out_and_a_cancellation_in_the_same_moment_interrupt_once(r
     assert task.cancelled()
     assert rig.sent == ["a", "!"]
     rig.answer(HIT)
-    await settle()
+    await run_ready_tasks()
     assert rig.dispatcher.is_idle and not rig.dispatcher.interrupter.is_unconfirmed
 
 
@@ -990,7 +990,7 @@ async def _played_through(data: st.DataObject, rig: Rig) -> None:
     for _ in range(300):
         if server.busy:
             server.answer("late")
-        await settle()
+        await run_ready_tasks()
         _check(rig, server)
     assert rig.dispatcher.is_idle and not server.busy
     for task in calls.values():
@@ -1016,7 +1016,7 @@ async def _one_step(
     elif step == "cleanup":
         rig.dispatcher.defer(rig.cleanup("cleanup"))
     elif step == "wait":
-        await settle()
+        await run_ready_tasks()
 
 
 def _check(rig: Rig, server: Server) -> None:

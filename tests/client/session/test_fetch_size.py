@@ -51,7 +51,7 @@ def failed(sqlcode: int, isamcode: int = 0) -> Reply:
 @pytest.mark.parametrize("sqlcode", [-406, -208, -408, -999, -29_999])
 def test_an_error_that_may_be_about_the_size_ends_large_fetches(sqlcode: int) -> None:
     buffer = FetchBuffer(LARGE)
-    assert buffer.refused(LARGE, failed(sqlcode))
+    assert buffer.fall_back_if_rejected(LARGE, failed(sqlcode))
     assert buffer.size == STANDARD_FETCH_SIZE
 
 
@@ -60,36 +60,38 @@ def test_an_error_that_may_be_about_the_size_ends_large_fetches(sqlcode: int) ->
 )
 def test_an_error_with_a_reason_of_its_own_does_not(sqlcode: int, isamcode: int) -> None:
     buffer = FetchBuffer(LARGE)
-    assert not buffer.refused(LARGE, failed(sqlcode, isamcode))
+    assert not buffer.fall_back_if_rejected(LARGE, failed(sqlcode, isamcode))
     assert buffer.size == LARGE
-    assert buffer.refused(LARGE, failed(REFUSED)), "nothing was learnt from it"
+    assert buffer.fall_back_if_rejected(LARGE, failed(REFUSED)), "nothing was learnt from it"
 
 
 def test_a_size_that_was_accepted_once_is_not_checked_again() -> None:
     buffer = FetchBuffer(LARGE)
-    assert not buffer.refused(LARGE, Reply(rows=[(1,)]))
-    assert not buffer.refused(LARGE, failed(REFUSED))
+    assert not buffer.fall_back_if_rejected(LARGE, Reply(rows=[(1,)]))
+    assert not buffer.fall_back_if_rejected(LARGE, failed(REFUSED))
     assert buffer.size == LARGE
 
 
 def test_an_error_after_rows_is_about_a_row() -> None:
     buffer = FetchBuffer(LARGE)
-    assert not buffer.refused(LARGE, Reply(rows=[(1,)], error=ServerError(REFUSED)))
+    assert not buffer.fall_back_if_rejected(LARGE, Reply(rows=[(1,)], error=ServerError(REFUSED)))
     assert buffer.size == LARGE
 
 
 def test_answers_to_small_fetches_say_nothing_of_large_ones() -> None:
     buffer = FetchBuffer(LARGE)
-    assert not buffer.refused(4096, Reply(rows=[(1,)]))
-    assert not buffer.refused(4096, failed(REFUSED))
-    assert buffer.refused(LARGE, failed(REFUSED))
+    assert not buffer.fall_back_if_rejected(4096, Reply(rows=[(1,)]))
+    assert not buffer.fall_back_if_rejected(4096, failed(REFUSED))
+    assert buffer.fall_back_if_rejected(LARGE, failed(REFUSED))
 
 
 def test_the_standard_size_is_never_refused() -> None:
     buffer = FetchBuffer(STANDARD_FETCH_SIZE)
     assert not buffer.is_doubted
-    assert not buffer.refused(STANDARD_FETCH_SIZE, failed(REFUSED))
-    assert not buffer.refused(100_000, failed(REFUSED)), "a row of that size, and no smaller buffer for it"
+    assert not buffer.fall_back_if_rejected(STANDARD_FETCH_SIZE, failed(REFUSED))
+    assert not buffer.fall_back_if_rejected(100_000, failed(REFUSED)), (
+        "a row of that size, and no smaller buffer for it"
+    )
 
 
 # -- what a session sends ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from struct import unpack
 from typing import Any, Final
 
 from aioifx.codecs.native import native_encoder, pure_encoder
-from aioifx.codecs.param_codegen import EncodeRun
+from aioifx.codecs.param_codegen import EncodeParamRows
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import Error
@@ -155,7 +155,7 @@ def parameters(data: bytes) -> None:
         _compare(make(types, code_set, HEAD, TAIL), rows, expected, hands_back=make is pure_encoder)
 
 
-def encoders() -> tuple[Callable[..., EncodeRun], ...]:
+def encoders() -> tuple[Callable[..., EncodeParamRows], ...]:
     """Those that are built."""
     try:
         import aioifx._speedups.param_encoder  # noqa: F401
@@ -187,7 +187,9 @@ class _Hinted:
         return 1 << 60
 
 
-def _compare(run: EncodeRun, rows: list[Any], expected: list[bytes | None], *, hands_back: bool) -> None:
+def _compare(
+    run: EncodeParamRows, rows: list[Any], expected: list[bytes | None], *, hands_back: bool
+) -> None:
     source, done = _Hinted(rows), 0
     while True:
         out = bytearray()
