@@ -93,7 +93,7 @@ class InsertCursor:
         """Raise the error of the first row that cannot be encoded."""
         for index, row in enumerate(rows, first):
             if len(row) != len(self.columns):
-                raise InterfaceError(f"{place(index)}: {len(self.columns)} values expected, {len(row)} given")
+                raise InterfaceError(f"{place(index)}: expected {len(self.columns)} values, got {len(row)}")
             try:
                 self._encoder.encode_payload(row)
             except DataError as error:

@@ -144,9 +144,7 @@ def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:
     if len(params) != expected:
         one = "parameter" if expected == 1 else "parameters"
         hint = hint_for_values(sql, expected, params)
-        raise InterfaceError(
-            f"{expected} {one} expected, {len(params)} given" + (f"; {hint}" if hint else "")
-        )
+        raise InterfaceError(f"expected {expected} {one}, got {len(params)}" + (f"; {hint}" if hint else ""))
 
 
 def check_sequence(params: object, what: str) -> None:

@@ -41,10 +41,9 @@ def column_name(name: object, what: str) -> str:
 
 def check_column_names(names: object, option: str) -> None:
     """Raise InterfaceError unless *names* is a sequence of one or more names for `column_name`."""
+    kind = type(names).__name__
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
-        raise InterfaceError(
-            f"{option}: expected a sequence of one or more names, got {type(names).__name__}"
-        )
+        raise InterfaceError(f"{option}: expected a sequence of one or more names, got {kind}")
     for name in cast(Sequence[object], names):
         column_name(name, option)
 

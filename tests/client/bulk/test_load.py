@@ -334,7 +334,7 @@ async def test_a_row_that_is_not_a_sequence_is_rejected(bad: Any) -> None:
 
 async def test_rows_must_be_as_long_as_the_first() -> None:
     async with talking(opened, release(2)) as (conn, _):
-        with pytest.raises(InterfaceError, match="row 2: 1 values expected, 2 given"):
+        with pytest.raises(InterfaceError, match="row 2: expected 1 values, got 2"):
             await conn.load("t", [(1,), (2,), (3, 4)])
 
 

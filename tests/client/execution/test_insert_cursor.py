@@ -143,7 +143,7 @@ async def test_a_value_that_does_not_fit_is_named_by_row_and_column(bad: Row, pl
 async def test_a_row_of_another_length_is_named() -> None:
     async with inserting(C1, NAME) as cursor:
         for bad in ((1,), (1, "b", 3), ()):
-            with pytest.raises(InterfaceError, match=f"^row 11: 2 values expected, {len(bad)} given"):
+            with pytest.raises(InterfaceError, match=f"^row 11: expected 2 values, got {len(bad)}"):
                 cursor.encode([(1, "a"), bad], 10)
 
 
