@@ -301,12 +301,13 @@ async def test_a_lab_that_is_ended_leaves_no_process(tmp_path: Path, name: str) 
                 assert not process.stdout.at_eof()
             process.send_signal(number)
             # Standard error ends when no process has it open: server, run, children of the run.
-            assert await process.stderr.read() == b""
-            assert await process.wait() == 128 + number
+            _, complaints = await process.communicate()
+            assert complaints == b""
+            assert process.returncode == 128 + number
     finally:
         if process.returncode is None:
             process.terminate()
-            await process.wait()
+            await process.communicate()
 
 
 # -- the report -------------------------------------------------------------------------------------------------------
