@@ -915,7 +915,7 @@ async def test_the_error_has_a_note_for_each_server() -> None:
             await aioifx.connect(**to_all(found, connect_timeout=1.5))
     notes = caught.value.__notes__
     assert len(notes) == 4
-    expected = ("Connection refused", "go by the name rigsrv", "no answer within", "without an answer")
+    expected = ("Connection refused", "is not named rigsrv", "no answer within", "without an answer")
     for note, port, what in zip(notes, found, expected, strict=True):
         assert f"127.0.0.1:{port}" in note and what in note
     assert "without an answer" in str(caught.value)
