@@ -26,12 +26,8 @@ from aioifx.client.session.fetch_size import FetchBuffer
 from aioifx.client.session.settings import SessionSettings, Setting
 from aioifx.client.session.transactions import Transactions
 from aioifx.client.sql.scanner import named_database, scan
-from aioifx.client.sql.statement_rules import (
-    alters_session,
-)
-from aioifx.errors import (
-    DatabaseError,
-)
+from aioifx.client.sql.statement_rules import alters_session
+from aioifx.errors import DatabaseError
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
@@ -53,7 +49,6 @@ DML_TYPES: Final = frozenset(
     )
 )
 """After these, nothing about the session changes."""
-
 
 _TRANSACTION_TYPES: Final = frozenset(
     int(kind) for kind in (StatementType.BEGIN_WORK, StatementType.COMMIT_WORK, StatementType.ROLLBACK_WORK)
