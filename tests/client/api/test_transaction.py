@@ -61,6 +61,7 @@ from tests.scripted import (
     release,
     takes,
     talking,
+    time_out_at,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -1216,10 +1217,14 @@ async def test_a_transaction_begun_while_a_deferred_rollback_is_in_flight_is_ope
 
 async def test_an_error_whose_rollback_takes_too_long_is_the_one_that_is_raised() -> None:
     held = Delayed(done() + EOT)
-    async with talking(BEGIN, ("Rollback", held), deleted, command_timeout=0.2) as (conn, _):
-        with pytest.raises(ZeroDivisionError):
+    async with talking(BEGIN, ("Rollback", held), deleted, command_timeout=60.0) as (conn, _):
+
+        async def failing() -> None:
             async with conn.transaction():
                 raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await time_out_at(held, conn, failing())
         held.release()
         await at_rest(conn._session)
         await conn.execute(DELETE)
@@ -1314,9 +1319,9 @@ async def test_a_commit_that_takes_too_long_is_not_waited_for_and_says_that_its_
 
 async def test_a_begin_that_takes_too_long_is_rolled_back_when_it_comes() -> None:
     held = Delayed(done() + EOT)
-    async with talking(("Begin", held), ROLLBACK, command_timeout=0.2) as (conn, _):
+    async with talking(("Begin", held), ROLLBACK, command_timeout=60.0) as (conn, _):
         with pytest.raises(QueryTimeout):
-            await in_transaction(conn)
+            await time_out_at(held, conn, in_transaction(conn))
         held.release()
         await at_rest(conn._session)
         assert not conn.is_in_transaction()

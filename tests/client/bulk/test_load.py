@@ -61,6 +61,7 @@ from tests.scripted import (
     release,
     takes,
     talking,
+    time_out_at,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -653,9 +654,9 @@ async def test_a_load_that_is_cancelled_while_its_rows_are_awaited_leaves_nothin
 async def test_a_block_that_takes_too_long_is_interrupted_and_undone() -> None:
     held = Delayed(done(2) + EOT)
     script: Script = [opened, BEGIN, (PUT, held), ROLLBACK, CLOSE, release(2), deleted]
-    async with talking(*script, command_timeout=0.2) as (conn, _):
+    async with talking(*script, command_timeout=60.0) as (conn, _):
         with pytest.raises(QueryTimeout):
-            await conn.load("t", rows(2))
+            await time_out_at(held, conn, conn.load("t", rows(2)))
         held.release()
         await conn.execute("delete from t")
 
@@ -670,12 +671,12 @@ async def test_a_slow_source_of_rows_is_not_the_servers_time(monkeypatch: pytest
         nonlocal late
         for n in range(2):
             due = asyncio.Event()
-            loop.call_later(0.35, due.set)
-            late += 0.35
+            loop.call_later(70, due.set)
+            late += 70
             await due.wait()  # a limit that was shorter has been over before
             yield (n,)
 
-    async with talking(opened, BEGIN, put(1), MARK, put(1), COMMIT, release(2), command_timeout=0.3) as (
+    async with talking(opened, BEGIN, put(1), MARK, put(1), COMMIT, release(2), command_timeout=60.0) as (
         conn,
         _,
     ):
@@ -686,9 +687,9 @@ async def test_a_timeout_of_the_search_for_a_row_has_the_first_error_too() -> No
     held = Delayed(one_done)
     search: list[Exchange] = [CLOSE, ROLLBACK, BEGIN, (ROW, held)]
     script: Script = [opened, BEGIN, (PUT, duplicate), search, ROLLBACK, release(2), deleted]
-    async with talking(*script, command_timeout=0.2) as (conn, _):
+    async with talking(*script, command_timeout=60.0) as (conn, _):
         with pytest.raises(QueryTimeout) as caught:
-            await conn.load("t", rows(1))
+            await time_out_at(held, conn, conn.load("t", rows(1)))
         assert isinstance(caught.value.__cause__, UniqueViolation)
         held.release()
         await conn.execute("delete from t")

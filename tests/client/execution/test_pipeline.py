@@ -54,6 +54,7 @@ from tests.scripted import (
     select_ints,
     takes,
     talking,
+    time_out_at,
     until,
 )
 
@@ -632,14 +633,13 @@ async def test_every_row_in_flight_is_interrupted_after_the_reply_to_the_one_bef
 
 async def test_one_that_takes_too_long_is_rolled_back_and_raises() -> None:
     held = Delayed(one_done)
-    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=0.2) as (
+    async with talking(opened, BEGIN, (ROW, held), ROLLBACK, release(2), deleted, command_timeout=60.0) as (
         conn,
         _,
     ):
         with pytest.raises(QueryTimeout):
-            await conn.executemany(INSERT, rows(1))
+            await time_out_at(held, conn, conn.executemany(INSERT, rows(1)))
         held.release()
-        conn._session.dispatcher.command_timeout = None
         await conn.execute("delete from t where a = 1")
         assert not conn.is_in_transaction()
 

@@ -54,6 +54,7 @@ from tests.scripted import (
     release,
     takes,
     talking,
+    time_out_at,
 )
 
 pytestmark = pytest.mark.usefixtures("tidy")
@@ -320,11 +321,10 @@ async def test_one_that_took_too_long_is_released() -> None:
         closing(2),
         first_use(2, 1),
         statement_cache_size=10,
-        command_timeout=0.2,
+        command_timeout=60.0,
     ) as (conn, _):
         with pytest.raises(QueryTimeout):
-            await conn.fetch(QUERY)
-        conn._session.dispatcher.command_timeout = None
+            await time_out_at(held, conn, conn.fetch(QUERY))
         held.release()
         assert await conn.fetch(QUERY) == [(1,)]
 

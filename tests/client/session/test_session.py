@@ -63,6 +63,7 @@ from tests.scripted import (
     session_with,
     takes,
     talking,
+    time_is_up,
     until,
 )
 
@@ -287,8 +288,11 @@ async def test_a_timeout_around_a_call_is_a_cancellation_like_any_other() -> Non
         _,
     ):
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await conn.fetch(QUERY)
+            async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as tasks:
+                fetch = tasks.create_task(conn.fetch(QUERY))
+                await held.reached.wait()
+                limit.reschedule(0.0)
+                await fetch
         held.release()
         await conn.execute(DELETE)
 
@@ -753,13 +757,6 @@ OUTCOMES: dict[str, tuple[dict[str, Any], list[Any], Callable[[Connection], Awai
     "query": ({}, [(PREPARE, described(0, C1)), (opening(0), LOST)], lambda conn: conn.fetch(QUERY), NEITHER),
     "setting": ({}, [(COMMAND, LOST)], lambda conn: conn.execute("set isolation to dirty read"), NEITHER),
 }
-
-
-def time_is_up(conn: Connection) -> None:
-    """Let what is waited for have taken longer than command_timeout."""
-    dispatcher = conn._session.dispatcher
-    dispatcher._in_flight[0].deadline = 0.0
-    dispatcher._on_timer()
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["cut", "late"])

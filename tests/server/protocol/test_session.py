@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -192,6 +193,7 @@ async def test_a_client_that_does_not_log_in_is_dropped(caplog: pytest.LogCaptur
         assert {record.getMessage() for record in caplog.records} == {
             "connection closed: no login within 0.05 s"
         }
+        server._rules = replace(server._rules, login_timeout=10.0)
         async with calling(server) as caller:
             await caller.begin()
             assert code_of(await caller.command("CREATE TABLE t (a INT)")) == (0, 0)

@@ -128,8 +128,7 @@ async def test_a_query_that_takes_too_long_is_interrupted(place: Place) -> None:
         with pytest.raises(aioifx.QueryTimeout) as caught:
             await conn.fetchval(SLOW)
         assert isinstance(caught.value, TimeoutError)
-        async with asyncio.timeout(20):
-            assert await conn.fetchval("select count(*) from number") == 200
+        assert await conn.fetchval("select count(*) from number", timeout=20) == 200
         assert place.server.stats.interrupts == 1
 
 

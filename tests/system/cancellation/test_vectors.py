@@ -21,6 +21,7 @@ from tests.scripted import (
     played,
     release,
     talking,
+    time_out_at,
 )
 from tests.wire.frames import frames
 
@@ -82,14 +83,14 @@ async def test_a_cancelled_call_sends_what_jdbc_sends(
 
 async def test_a_time_out_sends_the_same_as_a_cancellation() -> None:
     before, held, _ = interrupted("querytimeout_select")
-    async with talking([*before], [close(2), release(2)], fetch_size=4096, command_timeout=0.01) as (
+    async with talking([*before], [close(2), release(2)], fetch_size=4096, command_timeout=60.0) as (
         conn,
         _peer,
     ):
         sent: list[bytes] = []
         conn._session.channel.send_urgent = lambda byte: not sent.append(byte)  # type: ignore[method-assign, func-returns-value]
         with pytest.raises(QueryTimeout):
-            await conn.fetch("select slow_6 from t")
+            await time_out_at(held, conn, conn.fetch("select slow_6 from t"))
         assert sent == [URGENT["querytimeout_select"]]
         held.release()
 
