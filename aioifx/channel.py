@@ -1,4 +1,4 @@
-"""The asyncio.Protocol: feeds the inbox, steps parsers, sends, drains. Never: an opcode, a value, a cursor.
+"""The asyncio.Protocol: feeds the inbox, steps parsers, sends data and interrupts. Never: an opcode, a value, a cursor.
 
 Invariants:
 1. Replies match expectations by order alone; `request` queues a PendingReply before it writes.

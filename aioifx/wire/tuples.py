@@ -1,6 +1,6 @@
 """SQ_TUPLE: rows, as bytes that a row decoder turns into values. Never: how a value is encoded.
 
-The server sends SQ_TUPLE, and a client sends rows in the same form in SQ_PUT.
+The server sends SQ_TUPLE, and a client sends rows in the same form in SQ_PUT. The decoder is `codecs.rows.RowDecoder`.
 """
 
 from __future__ import annotations

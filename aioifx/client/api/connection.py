@@ -285,7 +285,7 @@ class Connection(Queries[Item], NotCopied):
         encoder: Convert | None = None,
         decoder: Convert | None = None,
     ) -> None:
-        """Set how values of one Informix type are converted; without both functions, restore the default.
+        """Set how values of one Informix type are converted; with neither function, restore the default.
 
         Applies to statements prepared from now on, cached ones included, but not to an existing PreparedStatement,
         stream or cursor. Neither function is called for NULL. Text from `unload`, text for `load` and Arrow columns are
@@ -337,7 +337,7 @@ class Connection(Queries[Item], NotCopied):
         return self._statements.is_closed or not self._session.is_open
 
     async def close(self, *, timeout: float | None = 5.0) -> None:
-        """Send the exit and close; the server rolls back an open transaction. Idempotent.
+        """Send SQ_EXIT and close the connection; the server rolls back an open transaction. Idempotent.
 
         Replies in flight are still read. Calls that other tasks make from now on raise `ConnectionLost`.
 

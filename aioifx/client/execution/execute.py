@@ -60,7 +60,9 @@ async def call(
               timeout: seconds; None: command_timeout.
               once: *action* cannot be repeated, so a stale statement is not prepared again.
     """
-    session = source.session if source.is_closed else source.base_session  # a property costs much
+    session = (
+        source.session if source.is_closed else source.base_session
+    )  # without `session`, a property: slower
     dispatcher = session.dispatcher
     # ``async with session.turn(timeout)``, without awaiting if nothing has to be awaited.
     if timeout is not None or session.settings.pending or not dispatcher.try_acquire():
@@ -104,6 +106,7 @@ async def execute_text(statements: StatementCache, sql: str, timeout: float | No
         try:
             reply = await session.run_command(sql)
         except BaseException:
+            # Only in an ANSI database: ends the implicit transaction, as JDBC does after a failed statement.
             session.transactions.commit_later()
             raise
         statements.invalidate_after_text(sql)
@@ -170,7 +173,7 @@ async def fetch_all_rows(
     )
     if convert is not None:
         rows = list(map(convert, rows))
-    while statement.state is not PREPARED and statement.state in WITH_ROWS:
+    while statement.state is not PREPARED and statement.state in WITH_ROWS:  # the first test is the fast one
         block = await statement.fetch_block()
         rows += block if convert is None else map(convert, block)
     return rows
@@ -328,10 +331,12 @@ def value_at(row: Row | None, column: Any) -> Value:
     try:
         return row[column]
     except IndexError:
-        raise InterfaceError(f"column: expected a place below {len(row)}, got {column}") from None
+        raise InterfaceError(
+            f"column: index {column} is out of range; the row has {len(row)} {'value' if len(row) == 1 else 'values'}"
+        ) from None
     except KeyError:
         names = ", ".join(row.keys()) if isinstance(row, Record) else ""
         raise InterfaceError(f"column: unknown column {column!r:.40}; the row has {names}") from None
     except TypeError:
         kind = type(column).__name__
-        raise InterfaceError(f"column: expected a place or a name, got {kind}") from None
+        raise InterfaceError(f"column: expected an index or a name, got {kind}") from None

@@ -16,8 +16,8 @@ from aioifx.client.execution.row_plan import RowPlan, row_reader
 from aioifx.client.execution.statement_requests import (
     EXECUTE_EOT,
     execute_template,
-    fetch_request,
-    open_template,
+    next_block_request,
+    open_and_fetch_template,
     statement_request,
 )
 from aioifx.client.execution.statement_state import (
@@ -263,7 +263,7 @@ class Statement:
         key = (size, hold, autofree, self._ret_types_sent)
         template = self._open_templates.get(key)
         if template is None:
-            template = self._open_templates[key] = open_template(
+            template = self._open_templates[key] = open_and_fetch_template(
                 self.encoder,
                 session.capabilities,
                 self.statement_id,
@@ -295,7 +295,7 @@ class Statement:
         """Request the next block without waiting; `accept_block` converts the reply to rows."""
         self.check_usable()
         size = self._fetch_size()
-        request, reader = fetch_request(self.statement_id, size), self._reply_reader(size)
+        request, reader = next_block_request(self.statement_id, size), self._reply_reader(size)
         return self.session.send(request, reader, interruptible=True, on_lost=self._lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:

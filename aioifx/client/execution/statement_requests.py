@@ -1,6 +1,7 @@
 """Requests of a prepared statement, each with its messages in wire order. Never: when they are sent, their replies.
 
-PREPARE is in `prepare`, a scroll cursor's fetches are in `scroll_cursor`.
+What ``fetch`` sends: PREPARE (`prepare`), `open_and_fetch_template`, and `next_block_request` while rows are left.
+A scroll cursor's fetches are in `scroll_cursor`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def statement_request(statement_id: int) -> Outbox:
     return outbox
 
 
-def open_template(
+def open_and_fetch_template(
     encoder: RequestEncoder,
     capabilities: Capabilities,
     statement_id: int,
@@ -62,7 +63,7 @@ def open_template(
     return encoder.template(before.take(), after.take())
 
 
-def fetch_request(statement_id: int, size: int) -> bytearray:
+def next_block_request(statement_id: int, size: int) -> bytearray:
     """Fetch the next block of at most *size* bytes, or of one row.
 
     Wire:     ID · NFETCH

@@ -153,7 +153,7 @@ class Dispatcher:
         self.check_open()
         if self._holder is not None and self._holder is task:
             raise InterfaceError(
-                "this task already uses the connection; the rows of an executemany must not call it"
+                "this task already uses the connection; an iterable given to executemany or load must not call it"
             )
         seconds = self.command_timeout if timeout is None else timeout
         deadline = None if seconds is None else self._loop.time() + seconds
@@ -312,7 +312,10 @@ class Dispatcher:
         return in_flight.future  # no coroutine, which is faster: `release` handles a cancellation
 
     def _set_deadline(self, in_flight: InFlight[Any], seconds: float, deadline: float | None) -> None:
-        """*deadline*, or without one, as in the login, which has no lock: *seconds* from now."""
+        """Limit the wait for a reply.
+
+        Args:     deadline: of the holder's call; None, as in the login and a prefetch, for *seconds* from now.
+        """
         in_flight.timeout = seconds
         in_flight.deadline = deadline = deadline or self._loop.time() + seconds
         self._timer.arm(deadline)
@@ -352,7 +355,9 @@ class Dispatcher:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise QueryTimeout(f"the server has not read any data for {self._timeout:g} s") from None
+            raise QueryTimeout(
+                f"the server did not take the request's data within {self._timeout:g} s"
+            ) from None
 
     def abandon(self, in_flight: InFlight[Any], *, interrupt: bool = True) -> None:
         """Stop waiting for a reply. Unless *interrupt*, the statement runs to its end, however long it takes."""

@@ -102,7 +102,7 @@ async def test_no_row_returns_none() -> None:
 async def test_a_column_that_is_not_there_is_refused_and_the_cursor_closed() -> None:
     async with talking(prepared, block(1, size=4096), block(2), release(2)) as (conn, _):
         async with await conn.prepare(QUERY) as statement:
-            with pytest.raises(InterfaceError, match="column: expected a place below 1, got 3"):
+            with pytest.raises(InterfaceError, match="column: index 3 is out of range; the row has 1 value"):
                 await statement.fetchval(column=3)
             assert await statement.fetch() == [(2,)]
 

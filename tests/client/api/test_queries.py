@@ -96,10 +96,10 @@ async def test_one_value_by_its_columns_name(db: Queries) -> None:
     assert await db.fetchval(query, 99, column="name") is None
     with pytest.raises(InterfaceError, match=r"column: unknown column 'nam'; the row has id, name"):
         await db.fetchval(query, 2, column="nam")
-    with pytest.raises(InterfaceError, match=r"column: expected a place below 2, got 2"):
+    with pytest.raises(InterfaceError, match=r"column: index 2 is out of range; the row has 2 values"):
         await db.fetchval(query, 2, column=2)
     nothing: Any = None
-    with pytest.raises(InterfaceError, match=r"column: expected a place or a name, got NoneType"):
+    with pytest.raises(InterfaceError, match=r"column: expected an index or a name, got NoneType"):
         await db.fetchval(query, 2, column=nothing)
 
 

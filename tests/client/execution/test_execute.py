@@ -260,7 +260,7 @@ async def test_a_value_is_found_by_its_column() -> None:
     async with talking(two, two, two) as (conn, _):
         assert await conn.fetchval("select c1, c2 from t") == 1
         assert await conn.fetchval("select c1, c2 from t", column=1) == 2
-        with pytest.raises(InterfaceError, match="column: expected a place below 2, got 2"):
+        with pytest.raises(InterfaceError, match="column: index 2 is out of range; the row has 2 values"):
             await conn.fetchval("select c1, c2 from t", column=2)
 
 

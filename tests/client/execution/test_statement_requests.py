@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioifx.client.execution.statement_requests import fetch_request, statement_request
+from aioifx.client.execution.statement_requests import next_block_request, statement_request
 from tests.scripted import (
     C1,
     EOT,
@@ -45,7 +45,7 @@ async def test_opening_a_cursor_and_its_first_fetch_are_one_group(options: dict[
 
 
 def test_a_fetch_names_its_statement_and_its_size() -> None:
-    assert fetch_request(7, 4096) == b"\0\4\0\7\0\x09\0\0\x10\0\0\0\0\x0c"
+    assert next_block_request(7, 4096) == b"\0\4\0\7\0\x09\0\0\x10\0\0\0\0\x0c"
 
 
 def test_a_request_starts_with_the_id_of_its_statement() -> None:

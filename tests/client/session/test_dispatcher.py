@@ -812,7 +812,7 @@ async def test_a_call_whose_request_the_server_does_not_read_in_time_times_out_t
         in_flight = rig.send("a")
         rig.wire.unsent = 10
         rig.channel.pause_writing()
-        with pytest.raises(QueryTimeout, match=r"has not read any data for 0\.01 s"):
+        with pytest.raises(QueryTimeout, match=r"did not take the request's data within 0\.01 s"):
             await rig.dispatcher.drain()
         rig.dispatcher.abandon(in_flight)
         rig.wire.unsent = 0

@@ -1,4 +1,4 @@
-"""SELECT -> relations: select lists, grouping, unions, WITH, ORDER BY, SKIP, FIRST. Never: how rows are used."""
+"""SELECT -> relations: select lists, grouping, unions, WITH, ORDER BY, SKIP, FIRST, LIMIT. Never: how rows are used."""
 
 from __future__ import annotations
 
@@ -210,6 +210,7 @@ class QueryTranslator:
         return f" ORDER BY {', '.join(keys)}" if keys else ""
 
     def _limits(self, query: nodes.Query, head: nodes.Select | None, place: Place) -> tuple[str, str]:
+        """SKIP and FIRST before the columns, or SKIP and LIMIT after them, as SQLite's numbers."""
         skips = _given(head.skip if head else None, query.skip)
         firsts = _given(head.first if head else None, query.limit)
         return self._counts(skips, firsts, place)
@@ -238,6 +239,7 @@ def _given(*counts: nodes.Number | nodes.Parameter | None) -> _Counts:
 
 
 def _limit(skip: str, first: str) -> str:
+    """SQLite's LIMIT; -1 stands for all rows."""
     if not skip and not first:
         return ""
     return f" LIMIT {first or -1}" + (f" OFFSET {skip}" if skip else "")
