@@ -271,7 +271,7 @@ class Connection(Queries[Item], NotCopied):
         Raises:   ConnectionLost: it does not.
         """
         async with self._statements.session as session:
-            await session.ping()
+            await session.conversation.ping()
 
     @property
     def statements(self) -> StatementCache:
@@ -357,7 +357,7 @@ class Connection(Queries[Item], NotCopied):
             if timeout is not None and timeout != math.inf:
                 limit = channel.loop.call_later(timeout, channel.abort)
             try:
-                await self._session.exit()
+                await self._session.conversation.exit()
             finally:
                 if limit is not None:
                     limit.cancel()

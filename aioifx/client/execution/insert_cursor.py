@@ -59,7 +59,7 @@ class InsertCursor:
         )
         """Whether all rows have the same size, by the types of their columns."""
         self._session: Session = statement.session
-        self._name = self._session.cursor_name()
+        self._name = self._session.conversation.cursor_name()
         self._types = [ret_type(column.type) for column in columns]
         self._are_types_known = self.fixed_width
         self._encoder = RowEncoder(
@@ -117,14 +117,14 @@ class InsertCursor:
         requests.put_curname(outbox, self._name)
         requests.put_open(outbox)
         if not self._are_types_known:
-            requests.put_ret_type(outbox, self._session.capabilities, self._types, direction=0)
+            requests.put_ret_type(outbox, self._session.conversation.capabilities, self._types, direction=0)
             self._are_types_known = True
         for piece in messages:
             outbox.raw(piece)
         self.statement.state = ON_OPEN[self.statement.state]
         requests.put_eot(outbox)
         # The outbox's own buffer: `take` would copy the block again.
-        return self._session.send(outbox.data, interruptible=True, on_lost=self._lost)
+        return self._session.conversation.send(outbox.data, interruptible=True, on_lost=self._lost)
 
     async def finish_block(self) -> ServerError | None:
         """After a block: ID alone if rows have one size (observed: JDBC; its purpose is unknown).
@@ -133,7 +133,7 @@ class InsertCursor:
         """
         if not self.fixed_width:
             return None
-        return (await self._session.exchange(self._new_request(), on_lost=self._lost)).error
+        return (await self._session.conversation.exchange(self._new_request(), on_lost=self._lost)).error
 
     async def close(self) -> None:
         """CLOSE, if the cursor may be open, and wait; an error means that it is already closed."""
@@ -141,7 +141,7 @@ class InsertCursor:
             self.statement.state = ON_CLOSE[self.statement.state]
             outbox = self._new_request()
             requests.put_close(outbox)
-            await self._session.exchange(outbox)
+            await self._session.conversation.exchange(outbox)
 
     def on_transaction_end(self) -> None:
         """Called when the transaction has ended, which closes the cursor (documented)."""

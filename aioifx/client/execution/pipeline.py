@@ -92,7 +92,9 @@ class _ExecutePipeline:
         """Send the next write."""
         if self.queued:
             session = self.statement.session
-            reader = ExecutionsReader(session.capabilities, self.queued, self.tally, session.on_reply)
+            reader = ExecutionsReader(
+                session.conversation.capabilities, self.queued, self.tally, session.conversation.on_reply
+            )
             lost = partial(session.transactions.on_reply_lost, self.statement.sql)
             self.in_flight.append(
                 session.dispatcher.send(self.outbox.take(), reader, interruptible=True, on_lost=lost)

@@ -38,9 +38,11 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
         check_count(sql, placeholders, params)
     session.transactions.check(sql)
     outbox = Outbox()
-    requests.put_prepare(outbox, session.capabilities, session.code_set.encode(sql), placeholders)
+    requests.put_prepare(
+        outbox, session.conversation.capabilities, session.code_set.encode(sql), placeholders
+    )
     session.stats.statements += 1
-    prepared = await session.exchange(
+    prepared = await session.conversation.exchange(
         outbox, on_success=_check_described, on_orphan=partial(_release_orphan, session)
     )
     raise_for(prepared, sql)
@@ -51,7 +53,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     try:
         parameters = await _describe_parameters(session, prepared, placeholders)
     except BaseException:
-        session.release_later(statement_id, cursor=False, release=True)
+        session.conversation.release_later(statement_id, cursor=False, release=True)
         raise
     return Statement(session, sql, prepared, parameters)
 
@@ -65,7 +67,7 @@ def _check_described(prepared: Reply) -> None:
 def _release_orphan(session: Session, prepared: Reply) -> None:
     """Release the statement of an abandoned PREPARE."""
     if prepared.description is not None and prepared.error is None:
-        session.release_later(prepared.description.statement_id, cursor=False, release=True)
+        session.conversation.release_later(prepared.description.statement_id, cursor=False, release=True)
 
 
 async def _describe_parameters(
@@ -74,11 +76,11 @@ async def _describe_parameters(
     description = prepared.description
     assert description is not None
     described: tuple[SqlType, ...] = ()
-    if session.capabilities.describe_input:
+    if session.conversation.capabilities.describe_input:
         outbox = Outbox()
         requests.put_id(outbox, description.statement_id)
         requests.put_describe_input(outbox)
-        reply = await session.exchange(outbox)
+        reply = await session.conversation.exchange(outbox)
         if reply.error is None:
             described = reply.parameters or ()
     if len(described) == placeholders:

@@ -149,7 +149,7 @@ async def open_scroll_cursor(statement: Statement, params: Sequence[Value], *, h
     await statement.check_may_run()
     requests.put_open(outbox)
     statement.state = ON_OPEN[statement.state]
-    raise_for(await statement.session.exchange(outbox, interruptible=True), statement.sql)
+    raise_for(await statement.session.conversation.exchange(outbox, interruptible=True), statement.sql)
     return ScrollCursor(partial(_fetch, statement))
 
 
@@ -165,12 +165,12 @@ async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fe
     statement.check_usable()
     session, outbox = statement.session, statement_request(statement.statement_id)
     if statement.ret_types:
-        requests.put_ret_type(outbox, session.capabilities, statement.ret_types)
+        requests.put_ret_type(outbox, session.conversation.capabilities, statement.ret_types)
     size = max(MIN_FETCH_SIZE, statement.row_size)
     requests.put_scroll_fetch(outbox, orientation, row, size)
-    reply = await session.exchange(
+    reply = await session.conversation.exchange(
         outbox,
-        session.reader(statement.row_reader(), 2 * size + REPLY_SLACK),
+        session.conversation.reader(statement.row_reader(), 2 * size + REPLY_SLACK),
         on_success=partial(_check_fetched, row),
         interruptible=True,
     )

@@ -199,7 +199,7 @@ class Statement:
             await self.check_may_run()
         reader = self._reply_reader(size)
         self.state = ON_OPEN[self.state]
-        in_flight = session.send(group, reader, interruptible=True, on_lost=self._lost)
+        in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self._lost)
         reply = await session.dispatcher.reply(in_flight)
         # No row was consumed, and a cursor opened again starts at the first row; only fetching again could skip rows
         # that were lost with the error. A routine is not run again, because of its side effects.
@@ -235,7 +235,9 @@ class Statement:
         self._read_open = read_rows
         self.state = ON_OPEN[self.state]
         # Positional: keywords would cost each call more than the rest of `send`.
-        return session.dispatcher.send(group, opening.reader, True, session.on_reply, None, self._lost)
+        return session.dispatcher.send(
+            group, opening.reader, True, session.conversation.on_reply, None, self._lost
+        )
 
     def _open_request(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
         """The request for fetches of *size* bytes, or of a row's size if larger."""
@@ -251,7 +253,7 @@ class Statement:
         limit = 2 * size + REPLY_SLACK
         reader = self._last_reader
         if reader is None or reader.limit != limit or reader.read_rows is not read_rows:
-            reader = self._last_reader = self.session.reader(read_rows, limit)
+            reader = self._last_reader = self.session.conversation.reader(read_rows, limit)
         return reader
 
     def _open_template(self, size: int, *, hold: bool) -> RequestTemplate:
@@ -265,7 +267,7 @@ class Statement:
         if template is None:
             template = self._open_templates[key] = open_and_fetch_template(
                 self.encoder,
-                session.capabilities,
+                session.conversation.capabilities,
                 self.statement_id,
                 self.name_cursor(),
                 size,
@@ -278,7 +280,7 @@ class Statement:
     def name_cursor(self) -> bytes:
         """The name of the statement's cursor, the same for every opening."""
         if self._name is None:
-            self._name = self.session.cursor_name()
+            self._name = self.session.conversation.cursor_name()
         return self._name
 
     async def fetch_block(self) -> list[Row]:
@@ -296,7 +298,7 @@ class Statement:
         self.check_usable()
         size = self._fetch_size()
         request, reader = next_block_request(self.statement_id, size), self._reply_reader(size)
-        return self.session.send(request, reader, interruptible=True, on_lost=self._lost)
+        return self.session.conversation.send(request, reader, interruptible=True, on_lost=self._lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
@@ -359,7 +361,9 @@ class Statement:
             await self.check_may_run()
         done = None if self.kind in DML_TYPES else self._on_executed
         interruptible = self.kind not in _CONTROLS
-        in_flight = session.send(group, on_success=done, interruptible=interruptible, on_lost=self._lost)
+        in_flight = session.conversation.send(
+            group, on_success=done, interruptible=interruptible, on_lost=self._lost
+        )
         reply = await session.dispatcher.reply(in_flight)
         if reply.error is not None:
             raise_for(reply, self.sql)
@@ -417,7 +421,7 @@ class Statement:
         if self.state in WITH_CURSOR:
             self.state = ON_CLOSE[self.state]
             if self.generation == self.session.generation:
-                self.session.release_later(self.statement_id, cursor=True, release=False)
+                self.session.conversation.release_later(self.statement_id, cursor=True, release=False)
 
     def release_later(self) -> None:
         """Release the statement and its cursor, once. Never waits.
@@ -429,4 +433,4 @@ class Statement:
         is_open, self.state = self.is_open, ON_RELEASE[self.state]
         if self.generation == self.session.generation:
             freed = self._autofree_granted
-            self.session.release_later(self.statement_id, cursor=is_open, release=not freed)
+            self.session.conversation.release_later(self.statement_id, cursor=is_open, release=not freed)

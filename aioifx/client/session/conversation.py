@@ -21,7 +21,7 @@ from aioifx.client.session.interrupts import INTERRUPTED
 from aioifx.client.session.stats import Stats
 from aioifx.codecs.native import make_fast_reader
 from aioifx.errors import DatabaseError
-from aioifx.wire import requests
+from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
 from aioifx.wire.outbox import Outbox
@@ -30,13 +30,17 @@ from aioifx.wire.tuples import RowReader
 
 
 class Conversation:
-    """Requests and replies of a session. Bound to one event loop."""
+    """Requests and replies of a session. Bound to one event loop.
+
+    Args:     on_error: called with each error in a reply, whether or not a task waits for it.
+    """
 
     def __init__(
         self,
         channel: Channel,
         capabilities: Capabilities,
         options: ConnectOptions,
+        on_error: Callable[[ServerError, Reply], None],
     ) -> None:
         self.channel = channel
         self.capabilities = capabilities
@@ -50,6 +54,7 @@ class Conversation:
             self._probe,
             options,
         )
+        self._on_error = on_error
         self._cursors = 0
 
     def reader(self, read_rows: RowReader | None = None, limit: int = MAX_REPLY) -> ReplyReader:
@@ -58,16 +63,8 @@ class Conversation:
             self.capabilities, read_rows, limit, make_fast_reader(self.capabilities, read_rows, limit)
         )
 
-    def check_open(self) -> None:
-        """Raise the error that ended the session, if it has ended."""
-        self.dispatcher.check_open()
-
-    @property
-    def is_open(self) -> bool:
-        return self.dispatcher.is_open
-
     @asynccontextmanager
-    async def _locked(self, *, idle: bool = False) -> AsyncGenerator[None, None]:
+    async def locked(self, *, idle: bool = False) -> AsyncGenerator[None, None]:
         """Hold the lock only. ``async with session`` also applies pending settings of isolation and lock mode.
 
         Args:     idle: wait until no reply is outstanding, with `pipelining` as well.
@@ -142,12 +139,9 @@ class Conversation:
         if reply.exited:
             raise session_ended()
         if reply.error is not None:
-            self.on_error(reply.error, reply)
-
-    def on_error(self, error: ServerError, reply: Reply) -> None:
-        """Further updates from a reply with an error."""
-        if error.sqlcode == INTERRUPTED:
-            self.dispatcher.interrupter.on_acknowledged()
+            if reply.error.sqlcode == INTERRUPTED:
+                self.dispatcher.interrupter.on_acknowledged()
+            self._on_error(reply.error, reply)
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -168,6 +162,31 @@ class Conversation:
 
     def _probe(self) -> Cleanup:
         return probe(self.capabilities, self.cursor_name, self.dispatcher.defer_first)
+
+    # -- ping, exit ---------------------------------------------------------------------------------------------------
+
+    async def ping(self) -> None:
+        """One round trip that runs no statement. Any reply will do.
+
+        Source:   observed: JDBC's isValid, session.json
+        """
+        outbox = Outbox()
+        session_requests.put_version(outbox)
+        await self.exchange(outbox)
+
+    async def exit(self) -> None:
+        """SQ_EXIT, then close. The server rolls back an open transaction.
+
+        Wire:     2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
+        """
+        if self.dispatcher.is_open:
+            outbox = Outbox()
+            session_requests.put_exit(outbox)
+            self.dispatcher.send(outbox.take(), self._usual_reader)
+            self.stats.round_trips += 1
+            self.dispatcher.begin_close()
+        self.channel.close_when_answered()
+        await self.channel.wait_closed()
 
 
 @lru_cache(maxsize=64)

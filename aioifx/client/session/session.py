@@ -28,7 +28,7 @@ from aioifx.client.session.transactions import Transactions
 from aioifx.client.sql.scanner import named_database, scan
 from aioifx.client.sql.statement_rules import alters_session
 from aioifx.errors import DatabaseError
-from aioifx.wire import requests, session_requests
+from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
 from aioifx.wire.opcodes import StatementType
@@ -55,7 +55,7 @@ _TRANSACTION_TYPES: Final = frozenset(
 )
 
 
-class Session(Conversation):
+class Session:
     """A session after login. Bound to one event loop."""
 
     def __init__(
@@ -67,7 +67,10 @@ class Session(Conversation):
         read_ahead: bool = True,
         autofree: bool = False,
     ) -> None:
-        super().__init__(channel, capabilities, options)
+        self.conversation = Conversation(channel, capabilities, options, self._on_error)
+        self.channel = channel
+        self.dispatcher = self.conversation.dispatcher
+        self.stats = self.conversation.stats
         self.code_set = options.code_set
         self.file_code_set = options.client_code_set
         """Default encoding of text files."""
@@ -81,7 +84,7 @@ class Session(Conversation):
         """Whether a one-shot statement is released together with its cursor."""
         self.database = Database()
         self.transactions = Transactions(
-            self, self.database, autocommit=options.autocommit, read_only=options.read_only
+            self.conversation, self.database, autocommit=options.autocommit, read_only=options.read_only
         )
         self.settings = SessionSettings(
             isolation_clause(options.isolation), lock_mode_clause(options.lock_wait)
@@ -125,7 +128,7 @@ class Session(Conversation):
                   idle: wait until no reply is outstanding, with `pipelining` as well; only without settings.
         """
         if not apply_settings:
-            return self._locked(idle=idle)
+            return self.conversation.locked(idle=idle)
         return self if timeout is None else _TimedTurn(self, timeout)
 
     async def __aenter__(self) -> Self:
@@ -141,9 +144,12 @@ class Session(Conversation):
     ) -> None:
         self.dispatcher.release()
 
-    def on_error(self, error: ServerError, reply: Reply) -> None:
-        """Further updates from a reply with an error."""
-        super().on_error(error, reply)
+    @property
+    def is_open(self) -> bool:
+        return self.dispatcher.is_open
+
+    def _on_error(self, error: ServerError, reply: Reply) -> None:
+        """Update the session's state from a reply with an error."""
         if self._role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
             self.lost_primary = True
         if reply.transaction is not None:
@@ -175,9 +181,9 @@ class Session(Conversation):
         on_lost: Callable[[DatabaseError], None] | None = None,
     ) -> Reply:
         outbox = Outbox()
-        requests.put_command(outbox, self.capabilities, self.code_set.encode(sql))
+        requests.put_command(outbox, self.conversation.capabilities, self.code_set.encode(sql))
         self.stats.statements += 1
-        reply = await self.exchange(
+        reply = await self.conversation.exchange(
             outbox, on_success=on_success, interruptible=interruptible, on_lost=on_lost
         )
         raise_for(reply, sql)
@@ -228,16 +234,7 @@ class Session(Conversation):
         else:
             self.settings.on_database_closed()
 
-    # -- ping, reset, exit --------------------------------------------------------------------------------------------
-
-    async def ping(self) -> None:
-        """One round trip that runs no statement. Any reply will do.
-
-        Source:   observed: JDBC's isValid, session.json
-        """
-        outbox = Outbox()
-        session_requests.put_version(outbox)
-        await self.exchange(outbox)
+    # -- baseline -----------------------------------------------------------------------------------------------------
 
     def restore_baseline(self) -> None:
         """Undo the settings of one user of the session: transaction, isolation, lock mode."""
@@ -251,20 +248,6 @@ class Session(Conversation):
         self.transactions.save_baseline()
         self.base_conversions = self.conversions
         self.is_tainted = False
-
-    async def exit(self) -> None:
-        """SQ_EXIT, then close. The server rolls back an open transaction.
-
-        Wire:     2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
-        """
-        if self.is_open:
-            outbox = Outbox()
-            session_requests.put_exit(outbox)
-            self.dispatcher.send(outbox.take(), self._usual_reader)
-            self.stats.round_trips += 1
-            self.dispatcher.begin_close()
-        self.channel.close_when_answered()
-        await self.channel.wait_closed()
 
 
 class _TimedTurn:

@@ -473,7 +473,7 @@ async def test_layouts_follow_the_mask(mask: str) -> None:
     peer = Peer([(None, accepted()), ("Protocols", agreed(mask)), ("Info", EOT), GOODBYE], with_login=True)
     async with listening(peer) as listener:
         async with aioifx.connect(**options_for(listener.port, database="")) as conn:
-            capabilities = conn._session.capabilities
+            capabilities = conn._session.conversation.capabilities
             assert capabilities.long_rowid == capabilities.long_tuple == mask.endswith("ff")
             assert capabilities.long_text == (len(mask) == 18)
 

@@ -39,10 +39,10 @@ async def conversing(*script: Exchange) -> AsyncIterator[tuple[Conversation, Pee
     """A conversation without a session: no login, no database."""
     channel, peer = Channel(), Peer(script)
     pipe(channel, peer)
-    conversation = Conversation(channel, DIALECT, options_with())
+    conversation = Conversation(channel, DIALECT, options_with(), lambda error, reply: None)
     try:
         yield conversation, peer
-        await until(lambda: conversation.dispatcher.is_idle or not conversation.is_open)
+        await until(lambda: conversation.dispatcher.is_idle or not conversation.dispatcher.is_open)
     finally:
         channel.abort()
         await channel.wait_closed()
@@ -58,7 +58,7 @@ def commit() -> Outbox:
 async def test_a_group_ends_with_eot_and_its_reply_is_not_judged() -> None:
     seen: list[Reply] = []
     async with conversing(("Commit", done(3) + EOT), ("Commit", error(-255) + EOT)) as (conversation, peer):
-        async with conversation._locked():
+        async with conversation.locked():
             good = await conversation.exchange(commit(), on_success=seen.append)
             bad = await conversation.exchange(commit(), on_success=seen.append)
         assert peer.groups[0].endswith(EOT)
@@ -74,7 +74,7 @@ async def test_a_reply_that_is_no_longer_awaited_is_observed_and_passed_to_its_c
     orphans: list[Reply] = []
 
     async def asking(conversation: Conversation) -> None:
-        async with conversation._locked():
+        async with conversation.locked():
             await conversation.exchange(commit(), on_success=finished.append, on_orphan=orphans.append)
 
     async with conversing(("Commit", held)) as (conversation, _):
@@ -88,9 +88,9 @@ async def test_a_reply_that_is_no_longer_awaited_is_observed_and_passed_to_its_c
 async def test_the_session_is_released_whatever_happens() -> None:
     async with conversing(("Commit", done() + EOT)) as (conversation, _):
         with pytest.raises(ZeroDivisionError):
-            async with conversation._locked():
+            async with conversation.locked():
                 raise ZeroDivisionError
-        async with conversation._locked():
+        async with conversation.locked():
             await conversation.exchange(commit())
 
 
@@ -104,7 +104,7 @@ async def test_a_statement_is_released_without_waiting_and_its_errors_are_ignore
     answered: list[Exchange] = [(request, error(-267) + EOT) for request, _ in script]
     async with conversing(*answered, ("Commit", done() + EOT)) as (conversation, _):
         conversation.release_later(7, cursor=cursor, release=released)
-        async with conversation._locked():
+        async with conversation.locked():
             await conversation.exchange(commit())
 
 
@@ -123,13 +123,13 @@ async def test_an_error_that_ends_the_session_is_raised_in_this_call_and_in_late
 ) -> None:
     async with conversing(("Commit", answer)) as (conversation, _):
         with pytest.raises(kind):
-            async with conversation._locked():
+            async with conversation.locked():
                 await conversation.exchange(commit())
-        assert not conversation.is_open
+        assert not conversation.dispatcher.is_open
         with pytest.raises(ConnectionLost):
-            conversation.check_open()
+            conversation.dispatcher.check_open()
         with pytest.raises(ConnectionLost):
-            async with conversation._locked():
+            async with conversation.locked():
                 raise AssertionError("not reached")
 
 
@@ -138,7 +138,7 @@ async def test_conversations_of_several_tasks_wait_for_one_another() -> None:
     order: list[int] = []
 
     async def asking(conversation: Conversation, number: int) -> None:
-        async with conversation._locked():
+        async with conversation.locked():
             await conversation.exchange(commit())
             order.append(number)
 
