@@ -22,7 +22,7 @@ from aioifx.wire.outbox import Outbox
 
 _NOT_TEXT: Final = -23103
 _LONGEST_TOKEN: Final = 256
-"""Maximum characters of a name in an error; its length field has 16 bits."""
+"""Maximum characters of a name or text in an error; its length field has 16 bits."""
 _ALWAYS: Final = 0x10  # in every known reply to SQ_DBOPEN; meaning unknown (observed)
 
 
@@ -127,8 +127,10 @@ class SessionContext:
 
     def write_error(self, error: SqlError) -> None:
         """SQ_ERR."""
-        token = error.token[:_LONGEST_TOKEN]
-        message = completion.ServerError(error.sqlcode, error.isamcode, error.offset, token)
+        token, text = error.token[:_LONGEST_TOKEN], error.text[:_LONGEST_TOKEN]
+        message = completion.ServerError(
+            error.sqlcode, error.isamcode, error.offset, token, error.sqlstate, text
+        )
         completion.put_error(self.outbox, self.capabilities, message)
 
     def write_done(self, done: completion.Done) -> None:

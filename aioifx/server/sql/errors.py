@@ -12,14 +12,26 @@ class SqlError(Exception):
     isamcode: the underlying ISAM error, or 0.
     token:    a table, a column, a constraint ("owner.name"), the keyword of an unsupported feature.
     offset:   character position in the statement, from 1; 0 when there is none.
+    sqlstate: five characters, and text: the whole message; both are sent with -937 only.
     """
 
-    def __init__(self, sqlcode: int, isamcode: int = 0, token: str = "", offset: int = 0) -> None:
+    def __init__(
+        self,
+        sqlcode: int,
+        isamcode: int = 0,
+        token: str = "",
+        offset: int = 0,
+        *,
+        sqlstate: str = "",
+        text: str = "",
+    ) -> None:
         super().__init__(sqlcode, isamcode, token, offset)
         self.sqlcode = sqlcode
         self.isamcode = isamcode
         self.token = token
         self.offset = offset
+        self.sqlstate = sqlstate
+        self.text = text
 
     def __str__(self) -> str:
         parts = [f"SQLCODE {self.sqlcode}"]

@@ -28,6 +28,7 @@ from aioifx.sqltypes import Value
 logger: Final = logging.getLogger("aioifx.server")
 
 _RAISED: Final = -746
+_RAISED_IN_C: Final = -937
 _INTERNAL: Final = -768
 _WRONG_VALUES: Final = -655  # number of values and results differ (documented, of SPL's RETURN)
 _TWO_ROWS: Final = -686
@@ -127,6 +128,8 @@ def _mapped_errors(routine: Routine) -> Generator[None, None, None]:
 def _sql_error_of(error: DatabaseError) -> SqlError:
     """The `SqlError` for an error of a routine; without a code it is -746 with the text as its token (documented)."""
     sqlcode = error.sqlcode or _RAISED
+    if sqlcode == _RAISED_IN_C:
+        return SqlError(sqlcode, error.isamcode, error.token, sqlstate=error.sqlstate, text=str(error))
     return SqlError(sqlcode, error.isamcode, error.token or (str(error) if sqlcode == _RAISED else ""))
 
 

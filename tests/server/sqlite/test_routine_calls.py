@@ -87,6 +87,21 @@ def test_an_error_that_a_routine_raises_reaches_the_client(
         assert codes(caught.value) == expected
 
 
+async def test_minus_937_reaches_the_client_with_its_sqlstate_and_text() -> None:
+    """As of a routine in C (documented: mi_db_error_raise)."""
+
+    def fail(n: int) -> int:
+        raise DatabaseError("no more stock", sqlcode=-937, sqlstate="U0042")
+
+    fails = Routine("fail", [("n", "INT")], ["INT"], fail)
+    async with running(routines=[fails]) as dsn, aioifx.connect(dsn) as conn:
+        for text in ("EXECUTE FUNCTION fail(1)", "SELECT fail(tabid) FROM systables"):
+            with pytest.raises(DatabaseError, match=r": no more stock \(SQLCODE -937\)$") as caught:
+                await conn.fetch(text)
+            assert (caught.value.sqlcode, caught.value.sqlstate) == (-937, "U0042")
+        assert await conn.fetchval("SELECT COUNT(*) FROM systables WHERE tabid = 1") == 1
+
+
 def test_a_defect_of_a_routine_is_logged_and_reported_as_internal(
     core: ServerCore, caplog: pytest.LogCaptureFixture
 ) -> None:

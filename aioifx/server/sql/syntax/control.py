@@ -181,7 +181,7 @@ def _privileges(s: TokenStream) -> tuple[tuple[Privilege, ...], QualifiedName | 
     if s.at_any("fragment", "security", "setsessionauth", "dbsecadm"):
         raise s.unsupported(start.text.upper())
     if s.accept("default", "role"):
-        role = s.name()
+        role = parse_grantee(s)
         return (Privilege(start.offset, f"default role {role.text}"),), None
     privileges = s.listed(_privilege)
     if not s.accept("on"):
@@ -190,7 +190,7 @@ def _privileges(s: TokenStream) -> tuple[tuple[Privilege, ...], QualifiedName | 
         return privileges, None
     if any(each.name not in _TABLE_RIGHTS for each in privileges):
         raise s.refusal(start)
-    is_kind = (s.at_name(1) or s.ahead(1).kind is TokenKind.STRING) and not s.at_any("to", "from", ahead=1)
+    is_kind = s.at_qualified_name(1) and not s.at_any("to", "from", ahead=1)
     if is_kind and s.at_any(*_KINDS) and s.take().text == "language" and not s.at_any(*_LANGUAGES):
         raise s.refusal()
     target = parse_qualified_name(s)
@@ -244,7 +244,7 @@ def parse_update_statistics(s: TokenStream) -> UpdateStatistics:
     if s.accept("for"):
         kind = s.expect_any("table", "procedure", "function", "routine").text
         tables = kind == "table"
-        named = s.at_name() and not s.at_any(*_STATISTICS_OPTIONS)
+        named = s.at_qualified_name() and not s.at_any(*_STATISTICS_OPTIONS)
         if named:
             name = parse_qualified_name(s)
             table = name if tables else None

@@ -87,6 +87,11 @@ class TokenStream:
         """Whether a name comes next, which any word can be."""
         return self.ahead(ahead).kind in _NAMES
 
+    def at_qualified_name(self, ahead: int = 0) -> bool:
+        """Whether a name comes next, or its owner in quotes."""
+        is_quoted = self.ahead(ahead).kind is TokenKind.STRING and self.at(".", ahead=ahead + 1)
+        return is_quoted or self.at_name(ahead)
+
     def take(self) -> Token:
         """Read any one token. The position never moves past the END."""
         token = self._tokens[self.index]

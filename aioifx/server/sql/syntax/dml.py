@@ -68,7 +68,7 @@ def parse_delete(s: TokenStream) -> Delete:
 def parse_truncate(s: TokenStream) -> Truncate:
     """Read TRUNCATE; its storage options have no effect here."""
     offset = s.expect("truncate").offset
-    if s.at_name(1) and not s.at_any("drop", "reuse", "keep", ahead=1):
+    if s.at_qualified_name(1) and not s.at_any("drop", "reuse", "keep", ahead=1):
         s.accept("table")
     table = parse_qualified_name(s)
     if s.accept_any("drop", "reuse"):

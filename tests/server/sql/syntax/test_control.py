@@ -27,6 +27,14 @@ from tests.server.sql.shapes import error_of, statement_shape
             "UpdateStatistics(t, tables)",
         ),
         (
+            'update statistics medium for table "o".t (a) resolution 2.0 0.95',
+            "UpdateStatistics(o.t, tables)",
+        ),
+        (
+            "update statistics for procedure 'o'.p",
+            "UpdateStatistics()",
+        ),
+        (
             "update statistics for procedure p",
             "UpdateStatistics()",
         ),
@@ -152,6 +160,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("grant execute on function to u", "Grant([Privilege(execute)], function, [u])"),
         ("revoke execute on p () from u", "Revoke([Privilege(execute)], p, [u])"),
         ("grant 'R' to u", "Grant([Privilege(R)], [u])"),
+        ("grant default role 'R' to 'u'", "Grant([Privilege(default role R)], [u])"),
         ("grant select on type to u", "Grant([Privilege(select)], type, [u])"),
         ("update statistics for table t sampling size 0.5 resolution 2", "UpdateStatistics(t, tables)"),
         (

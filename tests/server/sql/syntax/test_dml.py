@@ -110,6 +110,14 @@ from tests.server.sql.shapes import error_of, statement_shape
             "Truncate(o.t)",
         ),
         (
+            'truncate table "o".t',
+            "Truncate(o.t)",
+        ),
+        (
+            "truncate 'o'.t",
+            "Truncate(o.t)",
+        ),
+        (
             "truncate table t reuse storage",
             "Truncate(t)",
         ),
