@@ -58,7 +58,7 @@ ERRORS: Final[dict[str, bytes]] = {
     "an error": error(-206, -111, 15, b"thing") + EOT,
     "an error behind the end of the text": error(-201, 0, 2**31 - 1, b"") + EOT,
     "an error at a negative place": error(-201, 0, -5, b"x") + EOT,
-    "an error without a number": error(0, 0, 0, b"", text(b"01000")[2:] + b"\0" + text(b"warned")) + EOT,
+    "an error without a number": error(0, 0, 0, b"", b"01000\0" + text(b"warned")) + EOT,
     "no rows": error(100) + EOT,
     "an error with a text": error(-937, 0, 0, b"", b"U0001\0" + text(b"of a routine")) + EOT,
     "an error without a token": pack(">Hhhi", 13, -368, 0, 0) + EOT,
