@@ -13,10 +13,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from examples.bulk_read_lab.policy import Job, Outcome
+from examples.bulk_read_lab.job import Job, Tally, expected, filled_table
 from examples.bulk_read_lab.process import cpu_of, in_process, limit_memory, peak_mib
-from examples.bulk_read_lab.strategies import STRATEGIES
-from examples.bulk_read_lab.table import Tally, expected, filled_table
+from examples.bulk_read_lab.strategies import STRATEGIES, Outcome
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class Run:
 
 def measure(strategy: str, job: Job, server: int | None) -> Run:
     """Run a strategy in this process; *server* is the process id of an embedded server."""
-    limit_memory(job.limits.memory_mib)
+    limit_memory(job.memory_mib)
     run = Run(strategy, job.rows)
     clock, cpu, server_cpu = time.perf_counter(), sum(os.times()[:4]), cpu_of(server)
     try:
@@ -62,13 +61,14 @@ def measure(strategy: str, job: Job, server: int | None) -> Run:
 
 async def run_fresh(strategy: str, job: Job, server: int | None, loaded: Tally) -> Run:
     """Run a strategy in a new process. Unless it saw every row that was *loaded*, the run has an error."""
+    run = Run(strategy, job.rows)
     try:
-        async with asyncio.timeout(job.limits.seconds):
+        async with asyncio.timeout(job.seconds):
             run = await in_process(measure, strategy, job, server)
     except TimeoutError:
-        return Run(strategy, job.rows, error=f"not done within {job.limits.seconds:g} s")
+        run.error = f"not done within {job.seconds:g} s"
     except ChildProcessError as error:
-        return Run(strategy, job.rows, error=str(error))
+        run.error = str(error)
     missing, tally = run.outcome.missing, run.outcome.tally
     if run.error is None and missing:
         run.error = "; ".join(f"{keys} are missing: {error}" for keys, error in missing.items())
@@ -77,20 +77,18 @@ async def run_fresh(strategy: str, job: Job, server: int | None, loaded: Tally) 
     return run
 
 
-async def run_all(
-    strategies: Sequence[str], jobs: Sequence[Job], times: int, server: int | None
-) -> list[Run]:
+async def run_all(names: Sequence[str], jobs: Sequence[Job], times: int, server: int | None) -> list[Run]:
     """Run every strategy so many times on the table of every job, and print each run."""
     # Without a fixed seed the processes would compute different checksums; see Tally.
     os.environ["PYTHONHASHSEED"] = "0"
     runs: list[Run] = []
     for job in jobs:
         print(f"{job.rows:,} rows: loading", flush=True)
-        async with filled_table(job.dsn, job.rows):
+        async with filled_table(job):
             loaded = await in_process(expected, job.rows)
             for _ in range(times):  # rounds, so that a change of the machine affects all
-                for strategy in strategies:
-                    runs.append(await run_fresh(strategy, job, server, loaded))
+                for name in names:
+                    runs.append(await run_fresh(name, job, server, loaded))
                     print(f"  {runs[-1]}", flush=True)
     return runs
 

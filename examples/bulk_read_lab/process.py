@@ -48,9 +48,8 @@ async def in_process(function: Callable[[*Args], Result], *args: *Args) -> Resul
 
 def _answer(pipe: Pipe[object, object], function: Callable[[*Args], object], args: tuple[*Args]) -> None:
     """The child's main function."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches every process; the first one ends the others
+    # Ctrl-C reaches every process; the first one ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with pipe:
         try:

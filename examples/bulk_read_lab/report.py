@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +14,8 @@ from statistics import median
 from typing import Any
 
 import aioifx
+from examples.bulk_read_lab.job import Job
 from examples.bulk_read_lab.lab import Run
-from examples.bulk_read_lab.policy import Limits
 
 COLUMNS = {
     "rows_per_second": ("rows/s", ",.0f"),
@@ -31,12 +32,8 @@ PLOTS = {
 }
 
 
-Spread = tuple[float, float, float]
-"""The least, the median and the greatest."""
-
-
-def spread(runs: Sequence[Run], figure: str) -> Spread | None:
-    """The *figure* of those *runs* that saw every row; None if none did, or if it was not measured."""
+def spread(runs: Sequence[Run], figure: str) -> tuple[float, float, float] | None:
+    """Least, median and greatest *figure* of the *runs* that saw every row; None if none did or it was not measured."""
     values = [getattr(run, figure) for run in runs if run.error is None]
     known = [value for value in values if value is not None]
     return (min(known), median(known), max(known)) if known else None
@@ -69,13 +66,13 @@ def table(runs: Sequence[Run]) -> str:
     return "\n".join(lines)
 
 
-def where(limits: Limits, server: str, times: int) -> str:
+def where(job: Job, server: str, times: int) -> str:
     """A sentence about machine and limits."""
     return (
         f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()},"
         f" {os.cpu_count()} processors, against {server}; {aioifx.speedups} decoder; {times} runs each, medians, least"
-        f" and greatest in brackets. {limits.connections} connections and {limits.partitions} partitions (pool),"
-        f" {limits.processes} processes, pages of {limits.page:,} rows, blocks of {limits.fetch_size:,} bytes."
+        f" and greatest in brackets. {job.connections} connections and {job.partitions} partitions (pool),"
+        f" {job.processes} processes, pages of {job.page:,} rows, blocks of {job.fetch_size:,} bytes."
     )
 
 
@@ -84,18 +81,16 @@ def write(runs: Sequence[Run], heading: str, directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     results, page = directory / "runs.json", directory / "report.md"
     results.write_text(json.dumps([asdict(run) for run in runs], indent=2) + "\n", encoding="utf-8")
-    plots = {title: directory / f"{figure.replace('_', '-')}.svg" for figure, title in PLOTS.items()}
-    try:
-        for figure, (title, path) in zip(PLOTS, plots.items(), strict=True):
-            plot(runs, figure, title, path)
-    except ImportError:  # no matplotlib
-        plots = {}
+    plots: dict[str, Path] = {}
+    with suppress(ImportError):  # no matplotlib
+        for figure, title in PLOTS.items():
+            plots[title] = plot(runs, figure, title, directory)
     pictures = [f"![{title}]({path.name})" for title, path in plots.items()]
     page.write_text("\n\n".join([heading, table(runs), *pictures]) + "\n", encoding="utf-8")
     return [results, *plots.values(), page]
 
 
-def plot(runs: Sequence[Run], figure: str, title: str, path: Path) -> None:
+def plot(runs: Sequence[Run], figure: str, title: str, directory: Path) -> Path:
     """Groups of bars, one group for each size; whiskers from the least to the greatest.
 
     Raises:   ImportError: matplotlib is not installed.
@@ -106,14 +101,15 @@ def plot(runs: Sequence[Run], figure: str, title: str, path: Path) -> None:
     sizes = sorted({size for size, _ in groups})
     strategies = list(dict.fromkeys(strategy for _, strategy in groups))
     width = 0.8 / len(strategies)
-    for place, strategy in enumerate(strategies):
+    for place, strategy in enumerate(strategies, start=1):
         bars = [spread(groups[size, strategy], figure) or (0.0, 0.0, 0.0) for size in sizes]
-        places = [number + (place - (len(strategies) - 1) / 2) * width for number in range(len(sizes))]
+        places = [number + place * width - (0.8 + width) / 2 for number in range(len(sizes))]
         whiskers = [[middle - low for low, middle, _ in bars], [high - middle for _, middle, high in bars]]
-        heights = [middle for _, middle, _ in bars]
-        axes.bar(places, heights, width * 0.92, yerr=whiskers, capsize=2, label=strategy)
+        axes.bar(places, [bar[1] for bar in bars], width * 0.92, yerr=whiskers, capsize=2, label=strategy)
     axes.set_xticks(range(len(sizes)), [f"{size:,} rows" for size in sizes])
     axes.yaxis.set_major_formatter("{x:,g}")
     axes.set_title(title)
     axes.legend(ncols=len(strategies), loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
+    path = directory / f"{figure.replace('_', '-')}.svg"
     drawing.savefig(path)
+    return path

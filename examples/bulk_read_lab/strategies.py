@@ -1,100 +1,140 @@
-"""The five strategies. Each reads every row of a table once, and keeps a tally of them."""
+"""The five strategies. Each reads every row of a table once, in one partition or several.
+
+Policy strict: the first partition that fails ends the run, with its error. Tolerant: the others continue, a failed
+partition is retried after them, and the outcome names those that could not be read. Rows of a failed attempt are not
+counted.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import aioifx
 from aioifx.partitions import Partition, cut_at, plan
-from aioifx.rows import tuple_row
-from examples.bulk_read_lab.policy import Job, Outcome, read_all
+from examples.bulk_read_lab.job import Job, Row, Tally
 from examples.bulk_read_lab.process import in_process, peak_mib
-from examples.bulk_read_lab.table import Row, Tally, source_of
+
+PARTIAL = (aioifx.DatabaseError, MemoryError, OSError)
+"""Failures of one partition. Any other error is a mistake, which a retry cannot fix."""
 
 
-async def fetchall(job: Job, _: Partition) -> Tally:
+@dataclass(slots=True)
+class Outcome:
+    """What was read, and what was not; README.md describes the fields."""
+
+    tally: Tally = field(default_factory=Tally)
+    missing: dict[str, str] = field(default_factory=dict[str, str])
+    retries: int = 0
+    children_peak_mib: list[float] = field(default_factory=list[float])
+
+
+Read = Callable[[aioifx.Pool[Row], Job, Partition], Awaitable[Tally]]
+
+
+async def fetchall(pool: aioifx.Pool[Row], job: Job, _: Partition) -> Tally:
     """Every row in one list."""
     tally = Tally()
-    async with job.connect() as conn:
-        tally.add(await conn.fetch(f"SELECT * FROM {source_of(job.rows).relation}"))
+    tally.add(await pool.fetch(f"SELECT * FROM {job.source.relation}"))
     return tally
 
 
-async def pages(job: Job, _: Partition) -> Tally:
+async def pages(pool: aioifx.Pool[Row], job: Job, _: Partition) -> Tally:
     """Keyset pagination: a query for the rows after the last key. The key must be unique and not NULL."""
-    table, tally = source_of(job.rows).relation, Tally()
-    further = f"SELECT FIRST {job.limits.page} * FROM {table} WHERE id > ? ORDER BY id"
-    async with job.connect() as conn:
-        page = await conn.fetch(f"SELECT FIRST {job.limits.page} * FROM {table} ORDER BY id")
-        while page:
-            tally.add(page)
-            page = await conn.fetch(further, page[-1][0])
+    query, tally = f"SELECT FIRST {job.page} * FROM {job.source.relation}", Tally()
+    page = await pool.fetch(f"{query} ORDER BY id")
+    while page:
+        tally.add(page)
+        page = await pool.fetch(f"{query} WHERE id > ? ORDER BY id", page[-1][0])
     return tally
 
 
-async def stream(job: Job, partition: Partition) -> Tally:
+async def stream(pool: aioifx.Pool[Row], job: Job, partition: Partition) -> Tally:
     """Block by block: one is processed while the next one is in flight."""
-    async with job.connect() as conn:
-        return await stream_on(conn, job, partition)
-
-
-async def stream_on(conn: aioifx.Connection[Row], job: Job, partition: Partition) -> Tally:
-    """Stream *partition* on *conn*."""
+    sql, params = job.source.query(partition)
     tally = Tally()
-    sql, params = source_of(job.rows).query(partition)
-    async with conn.stream(sql, *params) as rows:
+    async with pool.stream(sql, *params) as rows:
         async for block in rows.blocks():
             tally.add(block)
     return tally
 
 
-async def pool(job: Job) -> Outcome:
-    """Partitions in parallel in one process, on the connections of a pool."""
-    most, size = job.limits.connections, job.limits.fetch_size
-    async with aioifx.create_pool(
-        job.dsn, min_size=0, max_size=most, fetch_size=size, row_factory=tuple_row
-    ) as connections:
+def stream_here(job: Job, partition: Partition) -> tuple[Tally, float]:
+    """What each process of `processes` does: read *partition*, and return its tally and the peak of memory."""
 
-        async def read(partition: Partition) -> Tally:
-            async with connections.acquire() as conn:
-                return await stream_on(conn, job, partition)
+    async def read() -> Tally:
+        async with job.pool(1) as pool:
+            return await stream(pool, job, partition)
 
-        async with connections.acquire() as conn:
-            partitions = await plan(conn, source_of(job.rows), job.limits.partitions)
-        return await read_all(job, partitions, read, most)
+    return asyncio.run(read()), peak_mib()
 
 
 async def processes(job: Job) -> Outcome:
     """A process for each partition, with a connection of its own. Rows stay where they are read."""
     peaks: list[float] = []
 
-    async def read(partition: Partition) -> Tally:
+    async def read(_: object, job: Job, partition: Partition) -> Tally:
         tally, peak = await in_process(stream_here, job, partition)
         peaks.append(peak)
         return tally
 
-    async with job.connect() as conn:
-        partitions = await plan(conn, source_of(job.rows), job.limits.processes)
-    outcome = await read_all(job, partitions, read, job.limits.processes)
+    outcome = await read_all(job, read, job.processes, job.processes)
     outcome.children_peak_mib = peaks
     return outcome
 
 
-def stream_here(job: Job, partition: Partition) -> tuple[Tally, float]:
-    """What each process of `processes` does: read *partition*, and return its tally and the peak of memory."""
-    return asyncio.run(stream(job, partition)), peak_mib()
+STRATEGIES: dict[str, Callable[[Job], Coroutine[Any, Any, Outcome]]] = {
+    "fetchall": lambda job: read_all(job, fetchall),
+    "pages": lambda job: read_all(job, pages),
+    "stream": lambda job: read_all(job, stream),
+    "pool": lambda job: read_all(job, stream, job.partitions, job.connections),
+    "processes": processes,
+}
 
 
-def alone(
-    read: Callable[[Job, Partition], Awaitable[Tally]],
-) -> Callable[[Job], Coroutine[Any, Any, Outcome]]:
-    """A strategy with one connection, and one partition: the whole table."""
-    return lambda job: read_all(job, cut_at(()), lambda partition: read(job, partition), 1)
+async def read_all(job: Job, read: Read, partitions: int = 1, width: int = 1) -> Outcome:
+    """Divide the table into *partitions*, and read *width* of them at a time, on as many connections."""
+    async with job.pool(width) as pool:
+        if partitions > 1:
+            async with pool.acquire() as conn:
+                parts = await plan(conn, job.source, partitions)
+        else:
+            parts = cut_at(())
+        return await read_each(job, parts, lambda part: read(pool, job, part), width)
 
 
-STRATEGIES = {
-    "fetchall": alone(fetchall), "pages": alone(pages), "pool": pool,
-    "stream": alone(stream), "processes": processes,
-}  # fmt: skip
+async def read_each(
+    job: Job, partitions: Sequence[Partition], read: Callable[[Partition], Awaitable[Tally]], width: int
+) -> Outcome:
+    """Read each of *partitions* from its beginning, *width* at a time, as the job's policy says.
+
+    Raises:   what *read* raises, if strict, or if it is not a failure of that partition.
+    """
+    outcome = Outcome()
+    waiting = deque((partition, job.retries) for partition in partitions)
+
+    async def work() -> None:
+        while waiting:
+            partition, left = waiting.popleft()
+            try:
+                outcome.tally.join(await read(partition))
+            except PARTIAL as error:
+                if job.policy == "strict":
+                    error.add_note(f"while reading {partition}")
+                    raise
+                if left > 0:
+                    outcome.retries += 1
+                    waiting.append((partition, left - 1))
+                else:
+                    outcome.missing[str(partition)] = f"{type(error).__name__}: {error}"
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(width):
+                group.create_task(work())
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return outcome

@@ -16,6 +16,7 @@ import fcntl
 import select
 import socket
 import termios
+from collections import deque
 from collections.abc import AsyncGenerator
 from enum import Enum
 from struct import pack
@@ -258,6 +259,8 @@ class Proxy:
         self.links: list[Link] = []
         self.fault: Fault | None = None
         """Of links that are still to come; None is a proxy in good health."""
+        self.faults: deque[Fault | None] = deque()
+        """Of the next links, one for each; the links after them have `fault`."""
         self.urgent = Urgent.IN_PLACE
         """What they do with urgent data."""
 
@@ -296,7 +299,7 @@ class Proxy:
         for each in (client, server):
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             each.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
-        link = Link(client, server, self.fault, self.urgent)
+        link = Link(client, server, self.faults.popleft() if self.faults else self.fault, self.urgent)
         self.links.append(link)
         self._follow(link.task)
 
