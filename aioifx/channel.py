@@ -188,11 +188,11 @@ class Channel(asyncio.Protocol):
     def send_urgent(self, byte: bytes) -> bool:
         """Send one byte of TCP urgent data, outside the stream and outside TLS records.
 
-        Returns:  False if no open socket can.
+        Returns:  False if no open socket can, and in a forked process: the statement is the parent's.
         Source:   observed: it works inside and outside TLS (14.10)
         """
         own = self._transport.get_extra_info("socket") if self.is_open and self._transport else None
-        if own is None:
+        if own is None or self.is_inherited:
             return False
         try:
             # The transport's own object sends nothing, and uvloop's is not a socket. A copy of the descriptor is. On

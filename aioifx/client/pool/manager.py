@@ -441,7 +441,7 @@ class PoolManager:
 
     def _check_loop(self) -> None:
         owner = self._owner
-        if owner is not None and asyncio.get_running_loop() is not owner.loop:
+        if owner is not None and not owner.is_running:
             raise self._wrong_loop(owner)
 
     def _wrong_loop(self, owner: Owner) -> InterfaceError:

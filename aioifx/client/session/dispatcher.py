@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 logger: Final = logging.getLogger("aioifx.session")
 
-_running_loop: Final = asyncio.get_running_loop
+_running_loop: Final = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop
 
 
 class Dispatcher:
@@ -116,7 +116,7 @@ class Dispatcher:
 
         Raises:   InterfaceError: the connection belongs to another event loop or process.
         """
-        if _running_loop() is not self._loop:
+        if _running_loop() is not self.owner.loop:
             raise self.owner.refusal()
         lock = self._lock
         if (
@@ -142,15 +142,15 @@ class Dispatcher:
         Raises:   ConnectionLost: the session has ended. QueryTimeout: not acquired in time.
                   InterfaceError: the task already holds the lock and would deadlock; or as `try_acquire`.
         """
-        task = asyncio.current_task()
         check_timeout(timeout)
         if self.try_acquire():
-            self._holder = task
+            self._holder = asyncio.current_task()
             if timeout is not None:
                 self._timeout = timeout
                 self.extend_deadline()
             return
         self.check_open()
+        task = asyncio.current_task()
         if self._holder is not None and self._holder is task:
             raise InterfaceError(
                 "this task already uses the connection; an iterable given to executemany or load must not call it"

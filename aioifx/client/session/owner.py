@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import NoReturn, SupportsIndex
+import weakref
+from typing import Final, NoReturn, SupportsIndex, cast
 
 from aioifx.errors import InterfaceError
+
+_PARENTS: Final = cast(asyncio.AbstractEventLoop, object())
+"""Replaces the event loop of every owner in a forked process."""
 
 
 class Owner:
@@ -15,17 +19,27 @@ class Owner:
     Args:     what: name of the object in messages.
     """
 
-    __slots__ = ("_pid", "loop", "what")
+    __slots__ = ("__weakref__", "_pid", "loop", "what")
 
     def __init__(self, what: str, loop: asyncio.AbstractEventLoop) -> None:
         self.what = what
         self.loop = loop
+        """The only loop that may run calls. `_PARENTS` in a fork, which may run the inherited loop itself."""
         self._pid = os.getpid()
+        _owners.add(self)
 
     @property
     def is_inherited(self) -> bool:
         """Whether this process is a fork of the owning process."""
-        return os.getpid() != self._pid
+        return self.loop is _PARENTS
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the running code is in the object's event loop."""
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
 
     @property
     def is_here(self) -> bool:
@@ -39,11 +53,7 @@ class Owner:
 
     def check(self) -> None:
         """Raise InterfaceError unless called in the object's event loop."""
-        try:
-            running = asyncio.get_running_loop()
-        except RuntimeError:
-            running = None
-        if running is not self.loop:
+        if not self.is_running:
             raise self.refusal()
 
     def check_end(self) -> None:
@@ -59,6 +69,18 @@ class Owner:
             )
         state = ", which is closed" if self.loop.is_closed() else ""
         return InterfaceError(f"{self.what} belongs to another event loop{state}")
+
+
+_owners: Final[weakref.WeakSet[Owner]] = weakref.WeakSet()
+
+
+def _on_fork() -> None:
+    for owner in _owners:
+        owner.loop = _PARENTS
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_on_fork)
 
 
 class NotCopied:

@@ -20,6 +20,7 @@ from aioifx.client.pool.pool import Pool
 from aioifx.client.session.owner import NotCopied
 from aioifx.errors import ConnectionLost, InterfaceError
 from aioifx.server import running
+from tests.client.conftest import LOOPS
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -186,6 +187,26 @@ async def test_a_pool_in_another_event_loop_is_refused(dsn: str) -> None:
         await pool.release(conn)
 
 
+async def test_a_pool_and_a_connection_in_a_thread_without_an_event_loop_are_refused(dsn: str) -> None:
+    async with aioifx.create_pool(dsn, name="p") as pool:
+        conn = await pool.acquire()
+        calls: list[Callable[[], Any]] = [
+            lambda: pool.release(conn),
+            lambda: pool.resize(0, 1),
+            pool.expire,
+            pool.terminate,
+            lambda: conn.ping().send(None),
+            lambda: conn.fetchval(QUERY).send(None),
+            lambda: conn.close().send(None),
+            conn.cancel,
+        ]
+        for call in calls:
+            with pytest.raises(InterfaceError, match="belongs to another event loop"):
+                await asyncio.to_thread(call)
+        assert await conn.fetchval("select count(*) from systables where tabid = 1") == 1
+        await pool.release(conn)
+
+
 # -- copies ------------------------------------------------------------------------------------------------------------
 
 
@@ -252,6 +273,65 @@ async def test_a_fork_may_not_use_a_connection(conn: Connection) -> None:
     for use in (lambda: conn.fetchval(QUERY), lambda: conn.execute("delete from t"), lambda: conn.ping()):
         outcome = await asyncio.to_thread(child, lambda use=use: asked(use))  # type: ignore[misc]
         assert outcome == f"InterfaceError: the connection {REFUSED}"
+    assert await conn.fetchval(QUERY) == 3
+
+
+@forks
+async def test_a_fork_of_a_running_event_loop_may_not_use_a_connection_or_pool(dsn: str) -> None:
+    async with aioifx.create_pool(dsn, name="p") as pool, pool.acquire() as conn:
+        calls: dict[str, Callable[[], Any]] = {
+            "the connection": lambda: conn.fetchval(QUERY).send(None),
+            f"{pool!r}": lambda: pool.fetchval(QUERY).send(None),
+        }
+        changes: list[Callable[[], Any]] = [
+            pool.expire,
+            lambda: pool.resize(0, 1),
+            lambda: pool.release(conn),
+        ]
+        for what, call in calls.items():
+            assert child(call) == f"InterfaceError: {what} {REFUSED}"
+        for call in changes:
+            assert child(call) == f"InterfaceError: {pool!r} {REFUSED}"
+        assert await conn.fetchval("select count(*) from systables where tabid = 1") == 1
+
+
+@forks
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=LOOPS)
+def test_a_fork_may_not_use_a_connection_or_pool_in_the_event_loop_that_it_inherited(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """As the workers of a server that connects before it forks."""
+    loop = new_loop()
+    ready, done = loop.create_future(), loop.create_future()
+
+    async def hold() -> None:
+        async with (
+            running("d") as dsn,
+            aioifx.connect(dsn) as conn,
+            aioifx.create_pool(dsn, name="p") as pool,
+        ):
+            ready.set_result((conn, pool))
+            await done
+
+    holding = loop.create_task(hold())
+    conn, pool = loop.run_until_complete(ready)
+
+    async def use(either: Connection | Pool) -> object:
+        return await asyncio.wait_for(
+            either.fetchval("select count(*) from systables where tabid = 1"), timeout=5
+        )
+
+    assert child(lambda: loop.run_until_complete(use(conn))) == f"InterfaceError: the connection {REFUSED}"
+    assert child(lambda: loop.run_until_complete(use(pool))) == f"InterfaceError: {pool!r} {REFUSED}"
+    assert [loop.run_until_complete(use(either)) for either in (conn, pool)] == [1, 1]
+    done.set_result(None)
+    loop.run_until_complete(holding)
+    loop.close()
+
+
+@forks
+async def test_a_fork_sends_no_interrupt(conn: Connection) -> None:
+    assert child(lambda: conn._session.channel.send_urgent(b"\x42")) == "False"
     assert await conn.fetchval(QUERY) == 3
 
 
