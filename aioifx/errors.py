@@ -741,7 +741,7 @@ SQLCODES: Final[dict[int, Rule]] = {
     -938: Rule(ProgrammingError, "42000", "insert cursor cannot have expressions in VALUES"),
     -9605: Rule(ProgrammingError, "42000", "a scroll cursor cannot read collections"),
     # Data
-    -385: Rule(DataError, "22003", "value is out of range"),
+    -385: Rule(DataError, "44000", "row is outside the view (WITH CHECK OPTION)"),
     -415: Rule(DataError, "22018", "data conversion error"),
     -605: Rule(DataError, "22000", "BYTE or TEXT value could not be written"),
     -608: Rule(DataError, "22000", "BYTE and TEXT do not convert into each other"),
@@ -889,6 +889,7 @@ _SQLSTATES: Final = {
     -472: "22003",
     -483: "37000",
     -766: "22024",
+    -839: "42S02",
     -901: "28000",
     -902: "28000",
 }

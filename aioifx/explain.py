@@ -991,7 +991,11 @@ The statement was declared as a cursor, so it must be opened, not executed.
 An insert cursor accepts only INSERT INTO .. VALUES with placeholders and literals.
 > Execute other statements one by one.
 
--385 -1214 -1215 -1284 -1222 -1223 -1200
+-385
+The view was created WITH CHECK OPTION, and the new or changed row does not meet its condition.
+> Correct the values, or change the table instead of the view. sysviews has the view's text.
+
+-1214 -1215 -1284 -1222 -1223 -1200
 The value is outside the range of its type.
 > Use a larger type, or correct the value. The smallest value of each integer type means NULL and cannot be used.
 

@@ -89,6 +89,8 @@ def test_the_tree_in_the_docstring_is_the_one_in_the_code() -> None:
         (-467, 0, DatabaseError, "22002"),
         (-467, -143, errors.Deadlock, "40001"),
         (-901, 0, DatabaseError, "28000"),
+        (-385, 0, errors.DataError, "44000"),
+        (-839, 0, DatabaseError, "42S02"),
         (-1202, 0, errors.DataError, "22012"),
         (-1213, 0, errors.DataError, "22018"),
         (-255, 0, errors.OperationalError, "25000"),

@@ -21,7 +21,7 @@ class Routine:
         params:   names and SQL types of the parameters, in order.
         returns:  SQL types of the results; none for a procedure.
         function: called in the thread of the calling session. A `DatabaseError` that it raises is sent to the
-                  client with its codes, or with -746 if it has none; -937 has its SQLSTATE and text, too.
+                  client with its codes, or with -746 if it has none. Code -937 is sent with its SQLSTATE and text.
     """
 
     __slots__ = ("function", "name", "params", "returns")
