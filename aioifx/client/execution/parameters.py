@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Collection, Iterable, Mapping, Sequence
 from struct import pack
 from typing import Final, NamedTuple
 
 from aioifx.client.sql.hints import hint_for_values
 from aioifx.client.sql.placeholders import ByName
-from aioifx.client.sql.scanner import scan
+from aioifx.client.sql.scanner import placeholder_values, scan
 from aioifx.codecs.conversions import Adapters
 from aioifx.codecs.native import make_encoder
 from aioifx.codecs.param_codegen import EncodeParamRows
@@ -37,8 +37,8 @@ class RequestTemplate(NamedTuple):
 class RequestEncoder:
     """Encodes the parameters of one statement into its requests.
 
-    Args:     types: as described; None where the server describes none. targets: the target columns of an INSERT.
-              stored_count: see `stored_count`.
+    Args:     types: as described; None where the server describes none. kind: a `StatementType`.
+              targets: the target columns of an INSERT.
     """
 
     def __init__(
@@ -47,15 +47,15 @@ class RequestEncoder:
         types: Sequence[SqlType | None],
         code_set: CodeSet,
         adapters: Adapters,
+        kind: int,
         targets: Sequence[Column],
-        stored_count: int,
     ) -> None:
         self._sql = sql
         self._types = types
         self._code_set = code_set
         self._adapters = adapters
+        self._kind = kind
         self._targets = targets
-        self._stored_count = stored_count
         self._encoder: ParamEncoder | None = None
         self._untyped_encoder: ParamEncoder | None = None
 
@@ -106,8 +106,8 @@ class RequestEncoder:
                 error.args = (text,)
             elif error.row_index is None and (hint := hint_for_values(self._sql, 1, params)):
                 error.args = (f"{error}; {hint}",)
-            if len(self._targets) == len(params):
-                error.column = self._targets[number - 1].name
+            if column := self._columns().get(number - 1):
+                error.column = column.name
 
     def _encode_reference(self, params: Sequence[Value], row: int | None) -> bytes:
         if self._encoder is None:
@@ -115,28 +115,42 @@ class RequestEncoder:
         try:
             return self._encoder.encode(params, row=row)
         except DataError:
-            if self._stored_count >= len(self._types):
+            stored = self._stored()
+            if len(stored) == len(self._types):
                 raise
         # A parameter that is compared, not stored, may exceed the type that the server describes for it:
         # WHERE smallint_column < 100000 is valid. It is then sent with its own type, and the server decides.
         if self._untyped_encoder is None:
             types = [
-                sqltype
-                if index < self._stored_count or (sqltype and sqltype.kind == TypeCode.BOOLEAN)
-                else None
+                sqltype if index in stored or (sqltype and sqltype.kind == TypeCode.BOOLEAN) else None
                 for index, sqltype in enumerate(self._types)
             ]
             self._untyped_encoder = ParamEncoder(types, self._code_set, self._adapters)
         return self._untyped_encoder.encode(params, row=row)
 
+    def _columns(self) -> dict[int, Column]:
+        """The target columns of the parameters that are values of an INSERT, by the parameter's index."""
+        if len(self._targets) == len(self._types):
+            return dict(enumerate(self._targets))
+        values = placeholder_values(self._sql) if self._targets else []
+        if len(values) != len(self._targets):
+            return {}
+        return {
+            index: column for index, column in zip(values, self._targets, strict=True) if index is not None
+        }
 
-def stored_count(kind: int, columns: int, parameters: int, sql: str) -> int:
-    """Number of leading parameters that are stored into the column describing them; the others are compared."""
-    if kind == StatementType.INSERT and columns == parameters:
-        return parameters
-    if kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
-        return scan(sql).before_where
-    return 0
+    def _stored(self) -> Collection[int]:
+        """Indices of the parameters that are stored into the column describing them; the others are compared.
+
+        Source:   observed: an INSERT of parameters only describes every target column (wire.md, 7.3)
+                  assumed: so does one with other values among them
+        """
+        if self._kind in (StatementType.UPDATE, StatementType.UPDATE_ALL, StatementType.UPDATE_CURRENT):
+            return range(scan(self._sql).before_where)
+        columns = self._columns()
+        if len(self._targets) == len(self._types):
+            return columns
+        return [index for index, column in columns.items() if column.type == self._types[index]]
 
 
 def check_count(sql: str, expected: int, params: Sequence[Value]) -> None:

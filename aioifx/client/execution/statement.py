@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn
 
 from aioifx.client.config.checks import row_maker
-from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate, stored_count
+from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate
 from aioifx.client.execution.ret_types import ret_types_of
 from aioifx.client.execution.row_plan import RowPlan, row_reader
 from aioifx.client.execution.statement_requests import (
@@ -110,8 +110,8 @@ class Statement:
             parameters,
             session.code_set,
             session.conversions.adapters_for(parameters),
+            self.kind,
             self.targets,
-            stored_count(self.kind, len(description.columns), len(parameters), sql),
         )
         self._ret_types_sent = not self.ret_types
         """Whether the server knows the form in which to send values."""

@@ -48,6 +48,16 @@ _SKIPPED_OR_PLACEHOLDER: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_VALUE_TOKEN: Final = re.compile(
+    rf"""
+    (?P<skipped> {COMMENTS} | \s++ )
+  | {QUOTED_OR_COLLECTION}
+  | (?P<values> (?<![\w$]) VALUES (?![\w$]) )
+  | \w++
+  | .
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
 # DATABASE name [EXCLUSIVE]; CREATE DATABASE [IF NOT EXISTS] name ...; the name may be owned, quoted, or name a server.
 _DATABASE: Final = re.compile(
     r"""\bdatabase\s++ (?: if \s++ not \s++ exists \s++ )?+ ["']?+ ([^\s"';]++)""", re.VERBOSE | re.IGNORECASE
@@ -118,6 +128,35 @@ def _count(sql: str) -> tuple[int, int]:
             case _:
                 pass
     return count, count if before_where is None else before_where
+
+
+def placeholder_values(sql: str) -> list[int | None]:
+    """For each value after VALUES the index of the placeholder that it is; None: any other expression.
+
+    Empty without VALUES, or if its parentheses are not closed.
+    """
+    found: list[int | None] = []
+    values: list[int | None] = []
+    value: list[str] = []
+    depth = placeholders = 0
+    begins = is_inside = False
+    for token in _VALUE_TOKEN.finditer(sql):
+        if token["skipped"]:
+            continue
+        text = token[0]
+        placeholders += text == "?"
+        depth += (text[-1] in "({") - (text in (")", "}"))
+        if is_inside and (depth == 0 or (depth == 1 and text == ",")):
+            values.append(placeholders - 1 if value == ["?"] else None)
+            value = []
+            if depth == 0:
+                found, is_inside = values, False
+        elif is_inside:
+            value.append(text)
+        elif begins and text == "(":
+            values, value, is_inside = [], [], True
+        begins = depth == 0 and token["values"] is not None
+    return found
 
 
 def first_words(sql: str, count: int) -> list[str]:

@@ -50,6 +50,33 @@ async def test_a_value_that_is_stored_may_not() -> None:
             await conn.execute("insert into t values(?)", 100_000)
 
 
+A, B = column("a", TypeCode.INTEGER, 4), column("b", TypeCode.CHAR, 5)
+
+
+async def test_nor_among_values_of_other_kinds() -> None:
+    async with talking(
+        (PREPARE, described(1, A, B, kind=StatementType.INSERT)),
+        ("Id(1) DescribeInput", takes(SqlType(TypeCode.CHAR, 5))),
+        release(1),
+    ) as (conn, _):
+        with pytest.raises(DataError, match=r"parameter 1: text of 8 bytes does not fit CHAR\(5\)") as caught:
+            await conn.execute("insert into t values (1, ?)", "too long")
+        assert (caught.value.parameter, caught.value.column) == (1, "b")
+
+
+@pytest.mark.parametrize(
+    ("values", "type"), [("1, f(?)", B.type), ("1, ? || 'a'", B.type), ("1, ?", SqlType(TypeCode.CHAR, 3))]
+)
+async def test_a_value_is_checked_only_if_it_is_described_as_its_column(values: str, type: SqlType) -> None:
+    async with talking(
+        (PREPARE, described(1, A, B, kind=StatementType.INSERT)),
+        ("Id(1) DescribeInput", takes(type)),
+        ("Id(1) Bind Execute", done(1) + EOT),
+        release(1),
+    ) as (conn, _):
+        assert (await conn.execute(f"insert into t values ({values})", "too long")).rowcount == 1
+
+
 @pytest.mark.parametrize("case", ["bind_owner", "bind_no_owner"])
 async def test_parameters_name_the_owners_that_were_described(case: str) -> None:
     async with talking(played("owners15", case), statement_cache_size=0) as (conn, _):

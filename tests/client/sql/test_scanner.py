@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aioifx.client.sql.scanner import Scan, first_words, named_database, scan
+from aioifx.client.sql.scanner import Scan, first_words, named_database, placeholder_values, scan
 from aioifx.errors import InterfaceError, ProgrammingError
 
 
@@ -190,6 +190,31 @@ def test_hostile_texts_are_scanned_in_linear_time(sql: str) -> None:
 )
 def test_placeholders_before_where_are_counted(sql: str, before: int) -> None:
     assert scan(sql).before_where == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("insert into t values (1, ?, 'a', ?)", [None, 0, None, 1]),
+        ("INSERT INTO t (a, b) VALUES(?,now())", [0, None]),
+        (
+            "insert into t values (lower(?), ?, ? || 'a', ?::int, (?), ? -- the last\n)",
+            [None, 1, None, None, None, 5],
+        ),
+        (
+            "insert into t values ('?, (', \"x)\", {?} ?, set{1, 2}, f(?, (1)), ?, 1.5)",
+            [None, None, 0, None, None, 2, None],
+        ),
+        ("insert into values (values, b) values (1, ? /* , */)", [None, 0]),
+        ("insert into t (a) select ? from u where (a, ?) in (select b, c from v)", []),
+        ("insert into t values (1, ?", []),
+        ("insert into t values ()", [None]),
+        ("insert into t values )(?", []),
+        ("insert into t values (?))", [0]),
+    ],
+)
+def test_values_that_are_placeholders_are_found(sql: str, values: list[int | None]) -> None:
+    assert placeholder_values(sql) == values
 
 
 @pytest.mark.parametrize(
