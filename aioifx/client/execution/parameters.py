@@ -115,7 +115,7 @@ class RequestEncoder:
         try:
             return self._encoder.encode(params, row=row)
         except DataError:
-            stored = self._stored()
+            stored = self._stored_indices()
             if len(stored) == len(self._types):
                 raise
         # A parameter that is compared, not stored, may exceed the type that the server describes for it:
@@ -139,7 +139,7 @@ class RequestEncoder:
             index: column for index, column in zip(values, self._targets, strict=True) if index is not None
         }
 
-    def _stored(self) -> Collection[int]:
+    def _stored_indices(self) -> Collection[int]:
         """Indices of the parameters that are stored into the column describing them; the others are compared.
 
         Source:   observed: an INSERT of parameters only describes every target column (wire.md, 7.3)
