@@ -56,7 +56,7 @@ def _code(text: str) -> int:
     try:
         return -abs(int(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
 
 
 def explain_codes(codes: Sequence[int]) -> int:

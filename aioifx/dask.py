@@ -153,7 +153,8 @@ def _planned(
     """The partitions and the shape, queried on one connection; without a connection if neither needs a query."""
     resolve(read.dsn, read.options)  # what is wrong with the options is found here, not by a worker
     if (count is None) == (bounds is None):
-        raise InterfaceError("partitions: expected either partitions or bounds")
+        found = "neither" if count is None else "both"
+        raise InterfaceError(f"partitions: expected either partitions or bounds, got {found}")
     given = None if bounds is None else cut_at(bounds)
     if given is not None and type(read).shape is _Read.shape:
         return given, None

@@ -67,7 +67,7 @@ class Source:
         if not self.is_query:
             object_name(self.relation, "relation")
             if self.params:
-                raise InterfaceError("params: expected none for a table")
+                raise InterfaceError(f"params: expected none for a table, got {len(self.params)}")
         if self.columns is not None:
             check_column_names(self.columns, "columns")
 
@@ -131,8 +131,11 @@ def cut_at(bounds: Sequence[int]) -> tuple[Partition, ...]:
     if not all(map(_is_whole, bounds)):
         other = next(type(bound) for bound in bounds if not _is_whole(bound))
         raise InterfaceError(f"bounds: expected whole numbers, got {other.__name__}")
-    if any(first >= second for first, second in pairwise(bounds)):
-        raise InterfaceError("bounds: expected ascending numbers")
+    for place, (first, second) in enumerate(pairwise(bounds), 1):
+        if first >= second:
+            raise InterfaceError(
+                f"bounds: expected ascending numbers, got bounds[{place}] <= bounds[{place - 1}]"
+            )
     if len(bounds) >= MAX_PARTITIONS:
         raise InterfaceError(f"bounds: expected at most {MAX_PARTITIONS - 1} numbers, got {len(bounds)}")
     return tuple(

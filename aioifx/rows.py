@@ -263,7 +263,7 @@ def _check_fit(model: Callable[..., object], names: tuple[str, ...]) -> None:
     label = getattr(model, "__name__", repr(model))
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise InterfaceError(f"row_factory: two columns are called {twice!r}, {label} takes one")
+        raise InterfaceError(f"row_factory: expected distinct column names for {label}, got {twice!r} twice")
     try:
         signature = inspect.signature(model)
     except ValueError:  # some built-in classes have none; the call itself will tell

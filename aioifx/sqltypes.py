@@ -102,7 +102,7 @@ class Qualifier(NamedTuple):
         """
         digits, first, last = encoded >> 8, (encoded >> 4) & 0xF, encoded & 0xF
         if first > 12 or first % 2 or last > 15 or last < min(first, 11) or (last < 10 and last % 2):
-            raise InterfaceError(f"not a DATETIME or INTERVAL qualifier: {encoded:#06x}")
+            raise InterfaceError(f"qualifier: expected one of DATETIME or INTERVAL, got {encoded:#06x}")
         scale = last - 10 if last > 10 else 0
         end = Unit.FRACTION if scale else Unit(last)
         if first == Unit.FRACTION:
@@ -155,7 +155,7 @@ def datetime_qualifier(first: Unit, last: Unit, scale: int = 0) -> Qualifier:
     Raises:   InterfaceError: *scale* is not 1 to 5 for FRACTION.
     """
     if last == Unit.FRACTION and not 1 <= scale <= 5:
-        raise InterfaceError(f"FRACTION has 1 to 5 digits, not {scale}")
+        raise InterfaceError(f"FRACTION: expected 1 to 5 digits, got {scale}")
     leading = scale if first == Unit.FRACTION else 4 if first == Unit.YEAR else 2
     return Qualifier(first, last, leading, scale)
 

@@ -31,7 +31,7 @@ class ParamEncoder:
 
     def __init__(self, types: Sequence[SqlType | None], code_set: CodeSet, adapters: Adapters = ()) -> None:
         if len(types) > MAX_COLUMNS:
-            raise InterfaceError(f"{len(types)} parameters: a statement takes {MAX_COLUMNS} at most")
+            raise InterfaceError(f"statement: expected at most {MAX_COLUMNS} parameters, got {len(types)}")
         pairs = with_adapters(types, adapters)
         known = {pair: binder_for(pair[0], code_set, pair[1]) for pair in set(pairs)}
         self._binders = tuple([known[pair] for pair in pairs])

@@ -247,7 +247,9 @@ def _check_delimiter(delimiter: object, unfit: str) -> None:
     if not isinstance(delimiter, str) or len(delimiter) != 1:
         raise InterfaceError(f"delimiter: expected one character, got {delimiter!r:.40}")
     if delimiter in unfit:
-        raise InterfaceError(f"delimiter: {delimiter!r} is reserved in this format")
+        raise InterfaceError(
+            f"delimiter: expected a character not reserved in this format, got {delimiter!r}"
+        )
 
 
 def _check_reading(encoding: str, max_record: int) -> None:

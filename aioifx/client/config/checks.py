@@ -82,13 +82,18 @@ def check_words(server: str, database: str) -> None:
         raise InterfaceError("database: contains a server name after '@'; use server= for it")
 
 
+def got(value: object) -> str:
+    """The end of a message on an option; empty for text, which may be a piece of a badly quoted password."""
+    return "" if isinstance(value, str) else f", got {type(value).__name__}"
+
+
 def check_locale(name: str, locale: object, errors: object) -> None:
     if not isinstance(errors, str):
         raise InterfaceError(f"encoding_errors: expected a str, got {type(errors).__name__}")
     if locale is None:
         return
     if not isinstance(locale, str) or not locale.isascii() or "\0" in locale or len(locale) > _MAX_TEXT:
-        raise InterfaceError(f"{name}: expected a locale such as {DEFAULT_LOCALE}")
+        raise InterfaceError(f"{name}: expected a locale such as {DEFAULT_LOCALE}{got(locale)}")
     code_set_of(DEFAULT_LOCALE, errors)
     try:
         code_set_of(locale)
@@ -150,7 +155,7 @@ def check_keepalive(value: object) -> None:
     ):
         raise InterfaceError(
             "keepalive: expected True, False, or three numbers: seconds until the first probe, seconds between probes "
-            f"(both up to {limits[0]}), and number of probes (up to {limits[2]})"
+            f"(both up to {limits[0]}), and number of probes (up to {limits[2]}){got(value)}"
         )
 
 

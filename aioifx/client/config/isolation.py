@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
+from aioifx.client.config.checks import got
 from aioifx.errors import InterfaceError
 
 Isolation: TypeAlias = Literal[
@@ -39,9 +40,7 @@ def isolation_clause(name: object) -> str:
     if name is None:
         return ""
     if not isinstance(name, str) or name not in ISOLATIONS:
-        # A text may be a piece of a badly quoted password.
-        found = "" if isinstance(name, str) else f", got {type(name).__name__}"
-        raise InterfaceError(f"isolation: expected one of {', '.join(ISOLATIONS)}{found}")
+        raise InterfaceError(f"isolation: expected one of {', '.join(ISOLATIONS)}{got(name)}")
     return ISOLATIONS[name]
 
 

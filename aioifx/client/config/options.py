@@ -25,6 +25,7 @@ from aioifx.client.config.checks import (
     check_tls,
     check_whole,
     check_words,
+    got,
 )
 from aioifx.client.config.environment import checked_variables, login_pairs, session_pairs
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
@@ -200,7 +201,9 @@ class ConnectOptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
         if self.locale not in (None, "auto"):
-            raise InterfaceError('locale: expected "auto" or None; use db_locale for a locale')
+            raise InterfaceError(
+                f'locale: expected "auto" or None{got(self.locale)}; use db_locale for a locale'
+            )
         check_locale("client_locale", self.client_locale, self.encoding_errors)
         check_locale("db_locale", self.db_locale, self.encoding_errors)
         code_set = self.client_code_set
@@ -252,7 +255,7 @@ class ConnectOptions:
 
     def _check_cluster(self, code_set: CodeSet) -> None:
         if self.role not in ROLES:
-            raise InterfaceError(f"role: expected one of {', '.join(ROLES)}")
+            raise InterfaceError(f"role: expected one of {', '.join(ROLES)}{got(self.role)}")
         if self.role != "any" and not self.database:
             raise InterfaceError("role: requires a database, since a server reports its role on opening one")
         check_text("allow_redirect_to", self.allow_redirect_to, code_set)

@@ -33,7 +33,7 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
     """
     placeholders = scan(sql).placeholders
     if placeholders > MAX_COLUMNS:
-        raise InterfaceError(f"{placeholders} parameters: a statement takes {MAX_COLUMNS} at most")
+        raise InterfaceError(f"statement: expected at most {MAX_COLUMNS} parameters, got {placeholders}")
     if params is not None:
         check_count(sql, placeholders, params)
     session.transactions.check(sql)

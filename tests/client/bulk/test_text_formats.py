@@ -91,7 +91,7 @@ def test_another_delimiter_is_the_only_one() -> None:
 
 @pytest.mark.parametrize("delimiter", ["\\", "\n", "\r", " ", "0", "9", "a", "F"])
 def test_a_delimiter_with_another_meaning_is_refused(delimiter: str) -> None:
-    with pytest.raises(InterfaceError, match=r"delimiter: .* is reserved"):
+    with pytest.raises(InterfaceError, match=r"delimiter: expected a character not reserved"):
         UnloadFormat(delimiter)
 
 
@@ -184,7 +184,7 @@ def test_a_null_that_needs_quotes_is_refused(null: str) -> None:
 
 @pytest.mark.parametrize("delimiter", ['"', "\n", "\r"])
 def test_csv_refuses_a_delimiter_with_another_meaning(delimiter: str) -> None:
-    with pytest.raises(InterfaceError, match=r"delimiter: .* is reserved"):
+    with pytest.raises(InterfaceError, match=r"delimiter: expected a character not reserved"):
         CsvFormat(delimiter)
 
 
