@@ -149,7 +149,9 @@ async def _reader_of(
         return
     if isinstance(source, PreparedStatement):
         if named is not None:
-            raise InterfaceError("named: expected values by position for a prepared statement")
+            raise InterfaceError(
+                "named: expected values by position for a prepared statement, got values by name"
+            )
         stream = source.stream(*args, prefetch=prefetch)
     else:
         sql, *values = args or (None,)
@@ -196,7 +198,7 @@ class _BatchBuilder:
         decoder = self._decoder
         if decoder is None or not (is_end or decoder.rows >= self._rows or decoder.nbytes >= self._size):
             return []
-        return [_batch(block, self.schema) for block in decoder.take()]
+        return [_batch(block, self.schema) for block in decoder.finish()]
 
 
 # --- what pyarrow makes of it ---------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def _built(*steps: Callable[[Outbox], None]) -> bytes:
     outbox = Outbox()
     for step in steps:
         step(outbox)
-    return outbox.take()
+    return outbox.detach()
 
 
 def done(

@@ -235,7 +235,7 @@ async def test_the_waiting_task_wakes_once_for_a_reply_however_many_chunks_it_ha
 
     task = asyncio.create_task(wait())
     await settle()
-    for byte in outbox.take():
+    for byte in outbox.detach():
         channel.data_received(bytes([byte]))
         await asyncio.sleep(0)
     reply = await task

@@ -550,7 +550,7 @@ cdef class Columns:
                     break
                 if self.rows == self.capacity:
                     self.grow()
-                if not self.take_in(at + TUPLE_HEAD, at + TUPLE_HEAD + size):
+                if not self.read_row(at + TUPLE_HEAD, at + TUPLE_HEAD + size):
                     break
                 self.rows += 1
                 pos += <Py_ssize_t> (TUPLE_HEAD + size + (size & 1))
@@ -571,7 +571,7 @@ cdef class Columns:
         self.rows += 1
         return True
 
-    def take(self):
+    def finish(self):
         """Rows, and for each column NULLs, validity, values, data; the columns are empty afterwards."""
         cdef int place
         cdef Growing *column
@@ -656,7 +656,7 @@ cdef class Columns:
             return 0
         return self.store(&self.columns[place], stored)
 
-    cdef int take_in(self, const uint8_t *at, const uint8_t *end) except -1:
+    cdef int read_row(self, const uint8_t *at, const uint8_t *end) except -1:
         """One row; 0: needs the reference."""
         cdef Growing *column = self.columns
         cdef int64_t row = self.rows, size, wide

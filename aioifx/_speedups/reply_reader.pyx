@@ -194,7 +194,7 @@ cdef class FastReplyReader:
         PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.estimate))
         PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.cost))
         if ending.closes:
-            reply.closed = True
+            reply.is_cursor_closed = True
         if ending.inserts:
             made = new_tuple(self.serials, 2)
             reply.serials = owned(made)

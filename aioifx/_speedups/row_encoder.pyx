@@ -47,7 +47,7 @@ cdef extern from "datetime.h":
 import_datetime()
 
 cdef enum:
-    MOST_ROOM = 262_144  # bytes that a run begins with
+    MAX_INITIAL_SIZE = 262_144  # largest buffer that a run starts with, in bytes
     SHORT_TEXT = 255  # bytes; each row has room for a text that cannot be longer
     NULL_WORD = 8  # a NULL is copied as so many bytes, which costs less than a call
 
@@ -166,7 +166,7 @@ cdef class Encoder:
             here = PyByteArray_GET_SIZE(out)
             PyByteArray_Resize(out, here + buffer.used)
             memcpy(PyByteArray_AS_STRING(out) + here, buffer.data, buffer.used)
-            self._room = min(max(buffer.used + self._row_room, 4096), MOST_ROOM)
+            self._room = min(max(buffer.used + self._row_room, 4096), MAX_INITIAL_SIZE)
         finally:
             PyMem_Free(buffer.data)
         return rejected

@@ -37,7 +37,7 @@ MAX_PAIRS: Final = 16
 class Number(NamedTuple):
     """0.pairs times 100 to the *exponent*."""
 
-    negative: bool
+    is_negative: bool
     exponent: int
     pairs: bytes
 

@@ -67,7 +67,7 @@ class Columns(Protocol):
         """Append one row of stored values; False if there is no room for it."""
         ...
 
-    def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
+    def finish(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
         """The number of rows, and the items of each column's Chunk; empties the columns."""
         ...
 
@@ -198,7 +198,7 @@ class PureColumns:
             for column, part in zip(self._columns, parts, strict=False)
         )
 
-    def take(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
+    def finish(self) -> tuple[int, list[tuple[int, Any, Any, Any]]]:
         """See `Columns`."""
         rows, chunks = self.rows, [column.chunk() for column in self._columns]
         self.rows = 0

@@ -54,7 +54,7 @@ class ColumnDecoder:
 
     @property
     def rows(self) -> int:
-        """Number of rows that `take` would return."""
+        """Number of rows that `finish` would return."""
         return self._columns.rows + sum(block.rows for block in self._full)
 
     @property
@@ -95,10 +95,10 @@ class ColumnDecoder:
             raise DataError("a row with more text than a column of a block can have")
 
     def _end_block(self) -> None:
-        rows, chunks = self._columns.take()
+        rows, chunks = self._columns.finish()
         self._full.append(Block(rows, tuple(Chunk(*chunk) for chunk in chunks)))
 
-    def take(self) -> list[Block]:
+    def finish(self) -> list[Block]:
         """The rows since the last call: usually one block, none without rows."""
         if self._columns.rows:
             self._end_block()
@@ -107,7 +107,7 @@ class ColumnDecoder:
 
     def empty(self) -> Block:
         """A block without rows."""
-        rows, chunks = make_columns(self.fields, self._reference.code_set).take()
+        rows, chunks = make_columns(self.fields, self._reference.code_set).finish()
         return Block(rows, tuple(Chunk(*chunk) for chunk in chunks))
 
 

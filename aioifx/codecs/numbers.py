@@ -233,7 +233,7 @@ def decimal_of(number: Number, scale: int) -> Decimal:
     """The reverse of number_of, with *scale* digits after the point; all that there are if the point floats."""
     digits = number.digits.rstrip("0")
     exponent = 2 * number.exponent - len(digits)
-    value = Decimal((number.negative, tuple(map(int, digits)), exponent)) if digits else Decimal(0)
+    value = Decimal((number.is_negative, tuple(map(int, digits)), exponent)) if digits else Decimal(0)
     if scale != FLOATING_SCALE:
         return value.quantize(Decimal((0, (1,), -scale)), context=_EXACT)
     if 0 < exponent and 2 * number.exponent <= _WRITTEN_OUT:

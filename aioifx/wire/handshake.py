@@ -87,7 +87,7 @@ def _password_field(password: bytes) -> bytes:
         outbox.login_text(password)
     else:
         outbox.u16(0)
-    return outbox.take()
+    return outbox.detach()
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +111,7 @@ def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
     outbox.i32(0)
     outbox.u16(1)
     outbox.login_text(login.user)
-    head = outbox.take()
+    head = outbox.detach()
     outbox.fixed(b"ol", 8)
     outbox.i32(_BLOCK_SIZE)
     outbox.fixed(b"tlitcp", 8)
@@ -143,7 +143,7 @@ def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
     outbox.i32(0)  # group id
     outbox.login_text(login.application)
     outbox.u16(LoginBlock.END)
-    return head, outbox.take()
+    return head, outbox.detach()
 
 
 async def read_login(inbox: Inbox) -> LoginRequest:

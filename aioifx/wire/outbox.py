@@ -23,8 +23,8 @@ class Outbox:
     def __len__(self) -> int:
         return len(self.data)
 
-    def take(self) -> bytes:
-        """Return all bytes put so far, and empty the outbox."""
+    def detach(self) -> bytes:
+        """Return all bytes put so far and empty the outbox."""
         data = bytes(self.data)
         self.data.clear()
         return data

@@ -68,9 +68,9 @@ class Reply:
     transaction: TransactionState | None = None
     row_number: int | None = None
     """SQ_TUPID: the current row of a scroll cursor."""
-    closed: bool = False
+    is_cursor_closed: bool = False
     """The server closed the cursor."""
-    exited: bool = False
+    is_session_ended: bool = False
     """The server ended the session; nothing follows."""
     mask: bytes | None = None
     version: str | None = None
@@ -191,11 +191,11 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
     elif tag == Op.ERR:
         _add_error(reply, await read_error(inbox, capabilities))
     elif tag == Op.CLOSE:
-        reply.closed = True
+        reply.is_cursor_closed = True
     elif tag == Op.BLOB:
         reply.blobs += (await read_blob(inbox, capabilities),)
     elif tag == Op.EXIT:
-        reply.exited = True
+        reply.is_session_ended = True
     elif tag != _EOT:
         raise ProtocolError(f"unknown message {tag} from the server")
 
@@ -251,7 +251,7 @@ def _try_read_ending(inbox: Inbox, capabilities: Capabilities, reply: Reply, tag
     if inserted >= 0:
         reply.serials = serials_at(capabilities, data, inserted)
     if closes:
-        reply.closed = True
+        reply.is_cursor_closed = True
     reply.done = _new(Done, (warnings, count, rowid, serial))
     reply.cost = _new(Cost, (estimate, cost))
     inbox.pos = at

@@ -54,7 +54,7 @@ async def _read_rollback(inbox: Inbox, capabilities: Capabilities) -> Rollback:
 
 class SetSavepoint(NamedTuple):
     name: bytes
-    unique: bool = False
+    is_unique: bool = False
 
 
 def put_set_savepoint(outbox: Outbox, name: bytes) -> None:

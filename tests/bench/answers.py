@@ -192,7 +192,7 @@ class Answers:
         turn.drop_command()
         if not turn.state.ended:
             replies.put_eot(turn.outbox)
-        return turn.state, (*turn.pieces, turn.outbox.take())
+        return turn.state, (*turn.pieces, turn.outbox.detach())
 
 
 class _Turn:
@@ -362,7 +362,7 @@ class _Turn:
         if behind < statement.count:
             table = self.answers.tables.of(statement.shape, statement.types, padded=self.state.padded)
             rows, behind = table.portion(behind, statement.count, message.size)
-            self.pieces += [self.outbox.take(), rows] if self.outbox.data else [rows]
+            self.pieces += [self.outbox.detach(), rows] if self.outbox.data else [rows]
             self.keep(position=behind)
             if behind < statement.count:
                 return

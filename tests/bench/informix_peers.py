@@ -307,7 +307,7 @@ def _spoken(server: str) -> list[bytes]:
     """Login, agreement, environment, database, PREPARE; the execution."""
     capabilities, outbox, sent = Capabilities.negotiated(OFFERED, SERVER_MASK), Outbox(), list[bytes]()
     put_login(outbox, LoginRequest(b"informix", b"x", server.encode()))
-    sent.append(outbox.take())
+    sent.append(outbox.detach())
     steps: tuple[Callable[[], None], ...] = (
         lambda: session_requests.put_protocols(outbox, OFFERED),
         lambda: session_requests.put_info(outbox, [(b"OPTOFC", b"1")]),
@@ -317,11 +317,11 @@ def _spoken(server: str) -> list[bytes]:
     for put in steps:
         put()
         requests.put_eot(outbox)
-        sent.append(outbox.take())
+        sent.append(outbox.detach())
     requests.put_id(outbox, 0)
     requests.put_curname(outbox, b"_ifxc0000000000001")
     requests.put_open(outbox)
     requests.put_id(outbox, 0)
     requests.put_fetch(outbox, 4096)
     requests.put_eot(outbox)
-    return [*sent, outbox.take()]
+    return [*sent, outbox.detach()]

@@ -175,7 +175,7 @@ def _accept_reply() -> bytes:
     outbox = Outbox()
     serial = b"Software Serial Number AAA#B000000"
     put_login_reply(outbox, LoginReply(LoginType.ACCEPT, VERSION.encode(), serial, NAME.encode()))
-    return outbox.take()
+    return outbox.detach()
 
 
 _ACCEPT: Final = _accept_reply()

@@ -113,7 +113,7 @@ def group(*puts: Callable[[Outbox], None]) -> bytes:
     for put in puts:
         put(outbox)
     requests.put_eot(outbox)
-    return outbox.take()
+    return outbox.detach()
 
 
 def opened(statement_id: int, name: bytes) -> bytes:
@@ -180,7 +180,7 @@ def talk(dsn: str, talk: Sequence[bytes]) -> list[bytes]:
     outbox, answers = Outbox(), list[bytes]()
     put_login(outbox, LoginRequest(b"informix", b"x", options.server.encode()))
     with socket.create_connection((options.host, options.port), timeout=20) as sock:
-        sock.sendall(outbox.take())
+        sock.sendall(outbox.detach())
         sock.recv(4096)
         for request in talk:
             sock.sendall(request)

@@ -19,7 +19,7 @@ def test_a_null_is_zeros_and_a_bit_that_is_not_set() -> None:
     filled = (seven, b"\1", b"text")
     for row in (filled, (None, None, None), filled):
         assert columns.append(row)
-    assert columns.take() == (
+    assert columns.finish() == (
         3,
         [
             (1, b"\x05", seven + nought + seven, None),
@@ -34,7 +34,7 @@ def test_bits_go_on_in_the_next_byte() -> None:
     columns = PureColumns(fields_for(columns_of(BOOLEAN), LATIN1), LATIN1)
     for place in range(11):
         columns.append((b"\1" if place in (0, 7, 8, 10) else b"\0",))
-    assert columns.take() == (11, [(0, None, b"\x81\x05", None)])
+    assert columns.finish() == (11, [(0, None, b"\x81\x05", None)])
 
 
 def test_a_row_without_room_is_not_appended() -> None:

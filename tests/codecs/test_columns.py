@@ -172,7 +172,7 @@ def outcome(
         pos = decoder(bytearray(data), 0, len(data), rows)
     except Error as raised:
         error = raised
-    blocks = decoder.take()
+    blocks = decoder.finish()
     assert sum(block.rows for block in blocks) == len(rows)
     parts = [(block.rows, *same_bytes(block)) for block in blocks]
     return pos, len(rows), type(error) if error else None, str(error or ""), parts
@@ -204,7 +204,7 @@ def test_every_tuple_vector_gives_the_values_of_the_rows(kernel: str, floating: 
             assert "does not fit int64" in str(error)
             too_long.add((vector["type"], vector["hex"]))
             continue
-        (block,) = decoder.take()
+        (block,) = decoder.finish()
         wanted = [
             tuple(expected(value, field) for value, field in zip(row, decoder.fields, strict=True))
             for row in rows
@@ -254,7 +254,7 @@ def test_columns_hold_what_rows_hold_and_native_and_pure_are_the_same_bytes(
     except DataError as error:
         assert "does not fit int64" in str(error)  # INTERVAL DAY(9), longer than 292,471 years
     else:
-        (block,) = decoder.take()
+        (block,) = decoder.finish()
         wanted = [
             tuple(expected(value, field) for value, field in zip(row, decoder.fields, strict=True))
             for row in reference
@@ -280,7 +280,7 @@ def test_a_buffer_that_comes_in_pieces_gives_the_same_columns(kernel: str, data:
         assert whole[2] is DataError
         return
     assert (pos, len(counted)) == whole[:2]
-    assert [(block.rows, *same_bytes(block)) for block in decoder.take()] == whole[4]
+    assert [(block.rows, *same_bytes(block)) for block in decoder.finish()] == whole[4]
 
 
 @pytest.mark.skipif(not NATIVE, reason="not built")
@@ -357,7 +357,7 @@ def test_text_is_utf8_exactly_if_python_says_so(kernel: str, data: bytes) -> Non
             decoder(message, 0, len(message), [])
     else:
         decoder(message, 0, len(message), [])
-        assert rows_in(decoder.fields, decoder.take()[0]) == [(text,)]
+        assert rows_in(decoder.fields, decoder.finish()[0]) == [(text,)]
 
 
 # --- types ----------------------------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ def test_a_floating_decimal_is_a_double_its_text_or_a_decimal_of_so_many_digits(
         decoder = decoder_of(kernel, columns, floating=floating)
         tuples = encoded(columns, rows)
         decoder(tuples, 0, len(tuples), [])
-        found[floating] = [value for (value,) in rows_in(decoder.fields, decoder.take()[0])]
+        found[floating] = [value for (value,) in rows_in(decoder.fields, decoder.finish()[0])]
     assert found["float"] == [12345.675, -1e-20, None, 1e15, 0.0]
     assert found["text"] == ["12345.675", "-1E-20", None, "1000000000000000", "0"]
     assert found[2] == [Decimal("12345.68"), Decimal("0.00"), None, Decimal("1E+15"), Decimal(0)]
@@ -395,7 +395,7 @@ def test_a_floating_decimal_is_the_nearest_double(kernel: str, value: Decimal) -
     RowDecoder(columns, LATIN1)(tuples, 0, len(tuples), rows)
     decoder = decoder_of(kernel, columns)
     decoder(tuples, 0, len(tuples), [])
-    assert rows_in(decoder.fields, decoder.take()[0]) == [(float(rows[0][0]),)]
+    assert rows_in(decoder.fields, decoder.finish()[0]) == [(float(rows[0][0]),)]
 
 
 @kernels
@@ -403,7 +403,7 @@ def test_an_opaque_type_is_always_its_bytes(kernel: str) -> None:
     decoder = decoder_of(kernel, columns_of(POINT), UTF8)
     message = bytearray(framed(b"\0\0\0\0\4text") + framed(b"\0\0\0\0\2\0\xff") + framed(b"\1\0\0\0\0"))
     decoder(message, 0, len(message), [])
-    assert rows_in(decoder.fields, decoder.take()[0]) == [(b"text",), (b"\0\xff",), (None,)]
+    assert rows_in(decoder.fields, decoder.finish()[0]) == [(b"text",), (b"\0\xff",), (None,)]
 
 
 @kernels
@@ -412,7 +412,7 @@ def test_a_nan_that_is_not_null_is_a_value(kernel: str) -> None:
     nan = bytes.fromhex("7ff8000000000000 7fc00000")
     message = bytearray(framed(nan) + framed(b"\xff" * 12))
     decoder(message, 0, len(message), [])
-    (block,) = decoder.take()
+    (block,) = decoder.finish()
     assert [chunk.nulls for chunk in block.chunks] == [1, 1]
     first, second = rows_in(decoder.fields, block)
     assert first[0] != first[0] and first[1] != first[1]
@@ -426,7 +426,7 @@ def test_trailing_blanks_of_char_go_if_that_is_asked_for(kernel: str) -> None:
     for strip in (False, True):
         decoder = decoder_of(kernel, columns_of(CHAR4), strip_char=strip)
         decoder(message, 0, len(message), [])
-        found[strip] = rows_in(decoder.fields, decoder.take()[0])
+        found[strip] = rows_in(decoder.fields, decoder.finish()[0])
     assert found == {False: [("a\xe4  ",), ("    ",), (None,)], True: [("a\xe4",), ("",), (None,)]}
 
 
@@ -436,7 +436,7 @@ def test_padded_varchars_are_read(kernel: str) -> None:
     decoder = decoder_of(kernel, columns, padded_varchar=True)
     message = bytearray(framed(b"\2ab\0\0\0\0\0\7") + framed(b"\1\0\0\0\0\x80\0\0\0"))
     decoder(message, 0, len(message), [])
-    assert rows_in(decoder.fields, decoder.take()[0]) == [("ab", 7), (None, None)]
+    assert rows_in(decoder.fields, decoder.finish()[0]) == [("ab", 7), (None, None)]
 
 
 # --- what Arrow cannot hold -----------------------------------------------------------------------------------------
@@ -487,7 +487,7 @@ def test_a_row_for_the_reference_leaves_no_trace(kernel: str) -> None:
     decoder = decoder_of(kernel, columns)
     message = encoded(columns, [good]) + rounded + odd + encoded(columns, [null, good])
     assert decoder(message, 0, len(message), []) == len(message)
-    assert rows_in(decoder.fields, decoder.take()[0]) == [
+    assert rows_in(decoder.fields, decoder.finish()[0]) == [
         good,
         ("\xe4\xf6\xfc\xdf", True, Decimal("1.06"), "x"),
         ("\xe4\xf6\xfc\xdf", True, Decimal("1.05"), "x"),
@@ -510,9 +510,9 @@ def test_thousands_of_rows_grow_the_columns(kernel: str) -> None:
         assert decoder(tuples, 0, len(tuples), counted) == len(tuples)
         assert len(counted) == decoder.rows == 5000
         assert decoder.nbytes > 5000 * (4 + 4 + 16)
-        (block,) = decoder.take()
+        (block,) = decoder.finish()
         assert rows_in(decoder.fields, block) == rows
-        assert decoder.take() == []
+        assert decoder.finish() == []
         assert decoder.rows == 0
 
 
@@ -534,7 +534,7 @@ def test_a_block_ends_before_its_offsets_overflow(kernel: str) -> None:
     counted: list[Row] = []
     assert decoder(tuples, 0, len(tuples), counted) == len(tuples)
     assert len(counted) == decoder.rows == 40
-    blocks = decoder.take()
+    blocks = decoder.finish()
     assert [row for block in blocks for row in rows_in(decoder.fields, block)] == rows
     sizes = [len(bytes(block.chunks[1].data or b"")) for block in blocks]
     assert max(sizes) <= 30 and len(blocks) > 5
@@ -556,7 +556,7 @@ def test_decoding_stops_before_an_incomplete_tuple(kernel: str, message: str) ->
     decoder = decoder_of(kernel, columns_of(INTEGER))
     data = bytearray(seven + bytes.fromhex(message))
     assert decoder(data, 0, len(data), []) == len(seven)
-    assert rows_in(decoder.fields, decoder.take()[0]) == [(7,)]
+    assert rows_in(decoder.fields, decoder.finish()[0]) == [(7,)]
 
 
 @kernels
@@ -589,7 +589,7 @@ def test_native_columns_guard_themselves() -> None:
     with pytest.raises(ValueError, match="each column"):
         columns.append((b"\0" * 4,))
     assert columns.append((b"\7\0\0\0", b"text"))
-    rows, chunks = columns.take()
+    rows, chunks = columns.finish()
     assert rows == 1
     assert bytes(chunks[1][3]) == b"text"
 
@@ -599,7 +599,7 @@ def test_memory_outlives_its_columns_and_cannot_be_written() -> None:
     fields = decoder_of("pure", columns_of(INTEGER)).fields
     columns = native_columns(fields, LATIN1)
     columns.append((b"\7\0\0\0",))
-    memory = columns.take()[1][0][2]
+    memory = columns.finish()[1][0][2]
     columns.append((b"\1\0\0\0",))
     del columns
     view = memoryview(memory)

@@ -78,7 +78,7 @@ def put_request(outbox: Outbox, capabilities: Capabilities, message: Request) ->
             body.i16(len(entries))
             for entry in entries:
                 put_entry(body, entry)
-            requests.put_bind(outbox, body.take())
+            requests.put_bind(outbox, body.detach())
         case requests.Fetch(size, 0):
             requests.put_fetch(outbox, size)
         case requests.ScrollFetch(kind, row, size):

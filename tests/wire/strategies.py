@@ -197,7 +197,7 @@ def reply_strategies(capabilities: Capabilities) -> dict[int, st.SearchStrategy[
 
     return {
         Op.DESCRIBE: one("description", described),
-        Op.CLOSE: st.just(replies.Reply(closed=True)),
+        Op.CLOSE: st.just(replies.Reply(is_cursor_closed=True)),
         Op.ERR: st.one_of(
             one("error", errors(i16.filter(_is_ordinary), i16, offset, text)),
             one("error", errors(st.just(-937), i16, offset, text, sqlstate, text)),
@@ -296,7 +296,7 @@ def request_bytes() -> st.SearchStrategy[bytes]:
     def put(group: tuple[Capabilities, list[Any]]) -> bytes:
         outbox = Outbox()
         put_group(outbox, *group)
-        return outbox.take()
+        return outbox.detach()
 
     return st.one_of(st.sampled_from(recorded("C")), groups().map(put))
 
@@ -305,6 +305,6 @@ def reply_bytes() -> st.SearchStrategy[bytes]:
     def put(group: tuple[Capabilities, list[tuple[int, replies.Reply]]]) -> bytes:
         outbox = Outbox()
         put_reply(outbox, *group)
-        return outbox.take() + b"\0\x0c"
+        return outbox.detach() + b"\0\x0c"
 
     return st.one_of(st.sampled_from(recorded("S")), reply_groups().map(put))

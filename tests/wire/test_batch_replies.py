@@ -66,7 +66,7 @@ def sent(answers: Sequence[Answer], capabilities: Capabilities) -> bytes:
     outbox = Outbox()
     for answer in answers:
         answer.put(outbox, capabilities)
-    return outbox.take()
+    return outbox.detach()
 
 
 async def _counted(

@@ -47,7 +47,7 @@ def test_the_serial_is_the_end_of_a_done(case: str, serial: int) -> None:
 def test_a_long_rowid_dialect_counts_with_eight_bytes() -> None:
     outbox = Outbox()
     completion.put_done(outbox, Capabilities(long_rowid=True), completion.Done(1, 2**40, 2**41, 7))
-    data = outbox.take()
+    data = outbox.detach()
     assert len(data) == 2 + 22
     assert read(data.hex() + "000c", Capabilities(long_rowid=True)).done == completion.Done(
         1, 2**40, 2**41, 7

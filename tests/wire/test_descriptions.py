@@ -18,12 +18,12 @@ def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
 def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can() -> None:
     outbox = Outbox()
     descriptions.put_describe(outbox, DIALECT, descriptions.Description(2, 1, (), row_size=100_000))
-    reply = read(outbox.take().hex() + "000c")
+    reply = read(outbox.detach().hex() + "000c")
     assert reply.description is not None and reply.description.row_size == 0x7FFF
 
 
 def test_a_parameter_of_unknown_type_is_described_as_char() -> None:
     outbox = Outbox()
     descriptions.put_idescribe(outbox, DIALECT, [None])
-    reply = read(outbox.take().hex() + "000c")
+    reply = read(outbox.detach().hex() + "000c")
     assert reply.parameters is not None and reply.parameters[0].code == 0

@@ -33,7 +33,7 @@ SHORT, LONG = Capabilities(long_text=False), Capabilities(long_text=True)
 def test_long_text_is_read_again_in_both_layouts(text: bytes, capabilities: Capabilities) -> None:
     outbox = Outbox()
     put_long_char(outbox, capabilities, text)
-    for chunks in cuts(outbox.take()):
+    for chunks in cuts(outbox.detach()):
         assert feed(lambda inbox: read_long_char(inbox, capabilities), chunks)[0] == text
 
 
@@ -58,7 +58,7 @@ def test_an_int8_is_sign_low_and_high(value: int, data: str) -> None:
     outbox = Outbox()
     put_int8(outbox, value)
     inbox = Inbox()
-    inbox.feed(outbox.take())
+    inbox.feed(outbox.detach())
     assert bytes(inbox.data) == bytes.fromhex(data)
     assert take_int8(inbox) == value
 
@@ -93,7 +93,7 @@ def test_a_bound_value_is_as_it_was_seen(data: str, entry: BindEntry) -> None:
         assert feed(lambda inbox: read_entry(inbox, Capabilities()), chunks)[0] == entry
     outbox = Outbox()
     put_entry(outbox, entry)
-    assert outbox.take() == bytes.fromhex(data)
+    assert outbox.detach() == bytes.fromhex(data)
 
 
 @given(st.data(), st.booleans())
@@ -102,7 +102,7 @@ def test_a_bound_value_is_read_again(data: st.DataObject, long_rowid: bool) -> N
     entry = data.draw(entries(capabilities))
     outbox = Outbox()
     put_entry(outbox, entry)
-    for chunks in cuts(outbox.take()):
+    for chunks in cuts(outbox.detach()):
         found, parks = feed(lambda inbox: read_entry(inbox, capabilities), chunks)
         assert found == entry
         assert parks <= len(chunks)

@@ -32,13 +32,13 @@ REPLIES = [frame for frame in LOGINS if frame.side == "S"]
 def request_bytes(login: LoginRequest) -> bytes:
     outbox = Outbox()
     put_login(outbox, login)
-    return outbox.take()
+    return outbox.detach()
 
 
 def reply_bytes(reply: LoginReply) -> bytes:
     outbox = Outbox()
     put_login_reply(outbox, reply)
-    return outbox.take()
+    return outbox.detach()
 
 
 # Law (transcripts).
@@ -125,7 +125,7 @@ def test_the_fragments_that_a_scanner_replays_make_a_login() -> None:
     outbox.login_text(b".")
     outbox.raw(last)
     outbox.patch_u16(0, len(outbox))
-    for chunks in cuts(outbox.take()):
+    for chunks in cuts(outbox.detach()):
         login, _ = feed(read_login, chunks)
         assert login == LoginRequest(b"usr", b"pwd", b"srv", ((b"DBPATH", b"."),))
 
@@ -205,7 +205,7 @@ def test_what_follows_a_login_is_left_alone() -> None:
 def test_an_answer_names_process_and_host_of_its_server() -> None:
     outbox = Outbox()
     put_login_reply(outbox, LoginReply(LoginType.ACCEPT), process_id=0x0B8E, host=b"h")
-    assert b"\0\x6b\0\0\0\0\0\0\x0b\x8e\0\0\0\0\0\2h\0" in outbox.take()
+    assert b"\0\x6b\0\0\0\0\0\0\x0b\x8e\0\0\0\0\0\2h\0" in outbox.detach()
 
 
 # Law (garbage).

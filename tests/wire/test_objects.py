@@ -121,7 +121,7 @@ def test_a_value_is_put_in_the_pieces_that_jdbc_sends() -> None:
     objects.put_blob_count(outbox, 1)
     objects.put_blob(outbox, bytes(2500))
     (frame,) = [frame for frame in conversation("insert_byte", "C") if b"\0\x29\0\1" in frame.data]
-    assert outbox.take() in frame.data
+    assert outbox.detach() in frame.data
 
 
 def test_a_signature_stands_at_an_odd_place_and_pads_by_its_own_size() -> None:
@@ -132,8 +132,8 @@ def test_a_signature_stands_at_an_odd_place_and_pads_by_its_own_size() -> None:
         frame_like.u16(0)
         outbox = Outbox()
         objects.put_find_routine(outbox, DIALECT, signature)
-        data = outbox.take()
-        assert data == frame_like.take()
+        data = outbox.detach()
+        assert data == frame_like.detach()
         assert len(data) % 2 == 1
         assert feed(request_of, [data + b"\0\x0c"])[0] == [objects.FindRoutine(signature)]
 
@@ -142,7 +142,7 @@ def test_reading_at_a_place_says_where_and_from_where() -> None:
     outbox = Outbox()
     request = objects.ReadObject(7, 100, -2, 1)
     objects.put_read_object(outbox, request)
-    data = outbox.take()
+    data = outbox.detach()
     assert data == bytes.fromhex("0061 0001 0007 00000064 7d00  ffff 00000002 00000000  0001")
     assert feed(request_of, [data + b"\0\x0c"])[0] == [request]
 
@@ -152,7 +152,7 @@ def test_data_of_a_large_object_comes_in_pieces_of_one_buffer(data: bytes) -> No
     outbox = Outbox()
     objects.put_object_data(outbox, objects.ObjectData(0, len(data), data))
     put_eot(outbox)
-    sent = outbox.take()
+    sent = outbox.detach()
     count = max(1, -(-len(data) // 32000))
     assert len(sent) == 2 + 2 + 4 + 2 * count + len(data) + len(data) % 2 + 2
     assert feed(reply_of, [sent])[0].object_data == objects.ObjectData(0, len(data), data)
@@ -184,7 +184,7 @@ def test_a_record_of_change_data_capture_is_data_of_a_large_object() -> None:
     outbox = Outbox()
     objects.put_object_data(outbox, objects.ObjectData(0, len(record), record))
     put_eot(outbox)
-    for chunks in cuts(outbox.take()):
+    for chunks in cuts(outbox.detach()):
         assert feed(reply_of, chunks)[0].object_data == objects.ObjectData(0, len(record), record)
 
 
@@ -194,7 +194,7 @@ def test_values_that_follow_each_other_are_distinguished(values: list[bytes]) ->
     for value in values:
         objects.put_blob(outbox, value)
     put_eot(outbox)
-    for chunks in cuts(outbox.take()):
+    for chunks in cuts(outbox.detach()):
         reply, parks = feed(reply_of, chunks)
         assert [*reply.blobs] == values
         assert parks <= len(chunks)

@@ -29,12 +29,12 @@ from tests.wire.reply_reading import DIALECT, EOT, raw_row, read, reading, row
 from tests.wire.strategies import damaged, dialects, merged, reply_bytes, reply_groups
 
 FastReplyReader = Callable[[Capabilities, RowReader | None, int], TryReadReply]
-"""As `kernel.make_fast_reader`."""
+"""As `native.make_fast_reader`."""
 
 NATIVE = importlib.util.find_spec("aioifx._speedups.reply_reader") is not None
 native_only = pytest.mark.skipif(not NATIVE, reason="the kernel is not built")
 takers = pytest.mark.parametrize(
-    "taker",
+    "make_reader",
     [
         pytest.param(native.native_fast_reader, id="native", marks=native_only),
         pytest.param(native.pure_fast_reader, id="pure"),
@@ -59,7 +59,7 @@ def test_everything_jdbc_accepts_is_read_at_any_cut_and_put_back_byte_for_byte(f
             messages = messages_of(frame.data, frame.capabilities)
             outbox = Outbox()
             put_reply(outbox, frame.capabilities, messages)
-            assert outbox.take().hex() == frame.data.hex()
+            assert outbox.detach().hex() == frame.data.hex()
             assert merged(messages).rows == wholes[0][0].rows
         except Exception as error:
             error.add_note(repr(frame))
@@ -112,7 +112,7 @@ def test_the_replies_of_gbase_are_read() -> None:
         assert all(reply == wholes[0] for reply in wholes)
         outbox = Outbox()
         put_reply(outbox, DIALECT, messages_of(data, DIALECT))
-        assert outbox.take() == data
+        assert outbox.detach() == data
         count += 1
     assert count == 6
 
@@ -154,7 +154,7 @@ def test_whatever_is_put_is_read_again(group: tuple[Capabilities, list[tuple[int
     outbox = Outbox()
     put_reply(outbox, capabilities, messages)
     replies.put_eot(outbox)
-    for chunks in cuts(outbox.take()):
+    for chunks in cuts(outbox.detach()):
         found, parks = feed(reading(capabilities), chunks)
         assert found == merged(messages)
         assert parks <= len(chunks)
@@ -165,7 +165,7 @@ def test_the_put_messages_keep_their_order(group: tuple[Capabilities, list[tuple
     capabilities, messages = group
     outbox = Outbox()
     put_reply(outbox, capabilities, messages)
-    assert messages_of(outbox.take(), capabilities) == messages
+    assert messages_of(outbox.detach(), capabilities) == messages
 
 
 # Law (short way): the end that most replies have is taken in one go, and that makes no difference.
@@ -194,7 +194,7 @@ def usual_replies(draw: st.DrawFn) -> tuple[Capabilities, bytes]:
             outbox, completion.TransactionState(*draw(st.tuples(*[st.integers(-9, 9)] * 3)))
         )
     replies.put_eot(outbox)
-    return capabilities, outbox.take()
+    return capabilities, outbox.detach()
 
 
 def by_the_long_way(capabilities: Capabilities, chunks: list[bytes]) -> Outcome:
@@ -223,8 +223,8 @@ def test_so_does_one_that_is_not_quite_usual(data: st.DataObject, capabilities: 
         assert outcome(reading(capabilities), chunks) == by_the_long_way(capabilities, chunks)
 
 
-# Law (taking): a reply that a taker takes says what it says when it is read message by message; any other one is left
-# alone. So it makes no difference to have one, native or not.
+# Law: a reply that a fast reader accepts equals the one that is read message by message; any other reply it leaves
+# unread. So a fast reader, native or not, makes no difference.
 
 
 def picky_rows(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
@@ -238,14 +238,14 @@ def picky_rows(data: bytearray, pos: int, end: int, rows: list[Row]) -> int:
     return pos
 
 
-def taking(
-    taker: FastReplyReader,
+def reply_with(
+    make_reader: FastReplyReader,
     capabilities: Capabilities,
     rows: RowReader | None,
     limit: int = replies.MAX_REPLY,
 ) -> Callable[[Inbox], Parser[Reply]]:
     """As `reading`, but what is here when the first bytes have come may be taken, as a channel does."""
-    reader = ReplyReader(capabilities, rows, limit, taker(capabilities, rows, limit))
+    reader = ReplyReader(capabilities, rows, limit, make_reader(capabilities, rows, limit))
 
     async def parser(inbox: Inbox) -> Reply:
         await inbox.need(1)
@@ -292,13 +292,13 @@ READERS_OF_ROWS = [
 
 @takers
 @given(usual_replies())
-def test_a_usual_reply_is_taken_and_says_the_same(
-    taker: FastReplyReader, usual: tuple[Capabilities, bytes]
+def test_a_usual_reply_is_read_and_means_the_same(
+    make_reader: FastReplyReader, usual: tuple[Capabilities, bytes]
 ) -> None:
     capabilities, data = usual
     for rows in READERS_OF_ROWS:
         for chunks in cuts(data):
-            assert said(outcome(taking(taker, capabilities, rows), chunks)) == said(
+            assert said(outcome(reply_with(make_reader, capabilities, rows), chunks)) == said(
                 outcome(reading(capabilities, rows), chunks)
             )
 
@@ -312,66 +312,70 @@ def test_a_usual_reply_is_taken_and_says_the_same(
     st.booleans(),
 )
 def test_whatever_else_comes_is_left_to_others_or_says_the_same(
-    taker: FastReplyReader, data: bytes, capabilities: Capabilities, eof: bool
+    make_reader: FastReplyReader, data: bytes, capabilities: Capabilities, eof: bool
 ) -> None:
     for rows in READERS_OF_ROWS:
         for chunks in cuts(data):
-            assert said(outcome(taking(taker, capabilities, rows), chunks, eof=eof)) == said(
+            assert said(outcome(reply_with(make_reader, capabilities, rows), chunks, eof=eof)) == said(
                 outcome(reading(capabilities, rows), chunks, eof=eof)
             )
 
 
 @takers
 @given(usual_replies(), st.integers(0, 80))
-def test_a_reply_beyond_its_limit_is_not_taken(
-    taker: FastReplyReader, usual: tuple[Capabilities, bytes], limit: int
+def test_a_reply_beyond_its_limit_is_not_read(
+    make_reader: FastReplyReader, usual: tuple[Capabilities, bytes], limit: int
 ) -> None:
     capabilities, data = usual
     rows = read_in_runs(raw_rows)
     for chunks in cuts(data):
-        assert said(outcome(taking(taker, capabilities, rows, limit), chunks)) == said(
+        assert said(outcome(reply_with(make_reader, capabilities, rows, limit), chunks)) == said(
             outcome(reading(capabilities, rows, limit), chunks)
         )
 
 
 @takers
 @pytest.mark.parametrize("long_rowid", [False, True])
-def test_a_negative_number_of_rows_is_a_protocol_error(taker: FastReplyReader, long_rowid: bool) -> None:
+def test_a_negative_number_of_rows_is_a_protocol_error(
+    make_reader: FastReplyReader, long_rowid: bool
+) -> None:
     capabilities = Capabilities(long_rowid=long_rowid)
     outbox = Outbox()
     outbox.raw(row(b"ab"))
     completion.put_done(outbox, capabilities, completion.Done(rows=-7))
     completion.put_cost(outbox, completion.Cost())
     replies.put_eot(outbox)
-    for chunks in cuts(outbox.take()):
-        assert outcome(taking(taker, capabilities, read_in_runs(raw_rows)), chunks) == Outcome(
+    for chunks in cuts(outbox.detach()):
+        assert outcome(reply_with(make_reader, capabilities, read_in_runs(raw_rows)), chunks) == Outcome(
             error=ProtocolError
         )
 
 
 @takers
-def test_a_negative_row_number_is_a_protocol_error(taker: FastReplyReader) -> None:
+def test_a_negative_row_number_is_a_protocol_error(make_reader: FastReplyReader) -> None:
     outbox = Outbox()
     outbox.raw(row(b"ab"))
     replies.put_tupid(outbox, -7)
     completion.put_done(outbox, DIALECT, completion.Done(rows=1))
     replies.put_eot(outbox)
-    for chunks in cuts(outbox.take()):
-        assert outcome(taking(taker, DIALECT, read_in_runs(raw_rows)), chunks) == Outcome(error=ProtocolError)
+    for chunks in cuts(outbox.detach()):
+        assert outcome(reply_with(make_reader, DIALECT, read_in_runs(raw_rows)), chunks) == Outcome(
+            error=ProtocolError
+        )
 
 
 @takers
 @pytest.mark.parametrize("file", JDBC_FILES)
-def test_what_jdbc_accepts_is_taken_or_read_alike(taker: FastReplyReader, file: str) -> None:
+def test_what_jdbc_accepts_is_read_alike_on_both_paths(make_reader: FastReplyReader, file: str) -> None:
     for frame in frames(file):
         if frame.side == "S" and not frame.is_event and not frame.is_login:
-            found = outcome(taking(taker, frame.capabilities, read_in_runs(raw_rows)), [frame.data])
+            found = outcome(reply_with(make_reader, frame.capabilities, read_in_runs(raw_rows)), [frame.data])
             assert said(found) == said(outcome(reading(frame.capabilities), [frame.data])), frame
 
 
 @native_only
 @pytest.mark.parametrize("long_rowid", [False, True])
-def test_of_several_replies_the_native_taker_takes_the_first_and_leaves_the_others(long_rowid: bool) -> None:
+def test_of_several_replies_the_native_reader_reads_the_first_and_leaves_the_others(long_rowid: bool) -> None:
     capabilities = Capabilities(long_rowid=long_rowid)
     outbox = Outbox()
     outbox.raw(row(b"abc") + row(b"defg"))
@@ -381,7 +385,7 @@ def test_of_several_replies_the_native_taker_takes_the_first_and_leaves_the_othe
     completion.put_cost(outbox, completion.Cost(5, -6))
     completion.put_xactstat(outbox, completion.TransactionState(1, -2, 3))
     replies.put_eot(outbox)
-    one = outbox.take()
+    one = outbox.detach()
     inbox = Inbox()
     inbox.feed(one * 3)
     take = native.native_fast_reader(capabilities, read_in_runs(raw_rows), len(one))
@@ -514,16 +518,16 @@ def test_the_first_error_is_kept_and_the_reply_is_read_to_its_end() -> None:
     completion.put_error(outbox, DIALECT, completion.ServerError(-201))
     completion.put_xactstat(outbox, completion.TransactionState(2, 0, 1))
     replies.put_eot(outbox)
-    for chunks in cuts(outbox.take()):
+    for chunks in cuts(outbox.detach()):
         reply, _ = feed(reading(), chunks)
         assert reply.error == completion.ServerError(-268, -100, 0, "owner.u1")
         assert reply.transaction == completion.TransactionState(2, 0, 1)
 
 
 def test_a_session_may_end_anywhere() -> None:
-    assert read("0038").exited
+    assert read("0038").is_session_ended
     reply = read("0063 0001 0001 0000 0038")
-    assert reply.exited and reply.transaction is not None
+    assert reply.is_session_ended and reply.transaction is not None
 
 
 def test_a_server_that_goes_away_is_connection_lost() -> None:

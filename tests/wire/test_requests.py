@@ -42,7 +42,7 @@ def read(hexadecimal: str, capabilities: Capabilities = DIALECT) -> list[Request
 def put(capabilities: Capabilities, messages: Sequence[Request]) -> bytes:
     outbox = Outbox()
     put_group(outbox, capabilities, messages)
-    return outbox.take()
+    return outbox.detach()
 
 
 # Law (transcripts): what the reference client sends is read, and put again it is the same bytes.
@@ -295,9 +295,9 @@ def test_prepare_pads_its_text_and_asks_for_a_description() -> None:
     outbox = Outbox()
     requests.put_prepare(outbox, DIALECT, b"select * from test", 0)
     expected = "0002 0000 00000012 73656c656374202a2066726f6d2074657374 0016 0031"
-    assert outbox.take() == bytes.fromhex(expected)
+    assert outbox.detach() == bytes.fromhex(expected)
     requests.put_prepare(outbox, Capabilities(long_text=False), b"odd", 2)
-    assert outbox.take() == bytes.fromhex("0002 0002 0003 6f646400 0016 0031")
+    assert outbox.detach() == bytes.fromhex("0002 0002 0003 6f646400 0016 0031")
 
 
 def test_a_cursor_is_opened_and_fetched_from_in_one_group() -> None:
@@ -308,7 +308,7 @@ def test_a_cursor_is_opened_and_fetched_from_in_one_group() -> None:
     requests.put_id(outbox, 0)
     requests.put_fetch(outbox, 4096)
     requests.put_eot(outbox)
-    assert outbox.take() == bytes.fromhex(
+    assert outbox.detach() == bytes.fromhex(
         "0004 0000 0003 0012 5f6966786330303030303030303030303031 0006 0004 0000 0009 00001000 0000 000c"
     )
 
@@ -316,7 +316,7 @@ def test_a_cursor_is_opened_and_fetched_from_in_one_group() -> None:
 def test_a_scroll_fetch_has_every_field_that_the_server_waits_for() -> None:
     outbox = Outbox()
     requests.put_scroll_fetch(outbox, 6, 3, 4096)
-    assert outbox.take() == bytes.fromhex("0017 0006 00000003 00001000")
+    assert outbox.detach() == bytes.fromhex("0017 0006 00000003 00001000")
 
 
 def test_a_wanted_type_is_named_only_where_names_travel() -> None:
@@ -324,7 +324,7 @@ def test_a_wanted_type_is_named_only_where_names_travel() -> None:
     requests.put_ret_type(
         outbox, DIALECT, [SqlType(2, 4), SqlType(44, 72, extended_name="blob"), SqlType(52, 8)]
     )
-    assert outbox.take() == bytes.fromhex(
+    assert outbox.detach() == bytes.fromhex(
         "0064 0001 0003  0002 00000004  002c 0000 0004 626c6f62 00000048  0034 00000008"
     )
 

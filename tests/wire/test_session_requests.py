@@ -10,7 +10,7 @@ from tests.feeding import feed
 def test_an_environment_says_its_size_and_its_longest_names() -> None:
     outbox = Outbox()
     session_requests.put_info(outbox, [])
-    assert outbox.take() == bytes.fromhex("0051 0006 0006 0000 0000 00000000")
+    assert outbox.detach() == bytes.fromhex("0051 0006 0006 0000 0000 00000000")
 
 
 def test_exit_ends_a_group_by_itself() -> None:
@@ -25,4 +25,4 @@ def test_exit_ends_a_group_by_itself() -> None:
 def test_a_rollback_has_every_field_that_the_server_waits_for() -> None:
     outbox = Outbox()
     session_requests.put_rollback(outbox)
-    assert outbox.take() == bytes.fromhex("0014 0000")
+    assert outbox.detach() == bytes.fromhex("0014 0000")

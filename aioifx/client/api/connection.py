@@ -174,7 +174,7 @@ class Connection(Queries[Item], NotCopied):
         names = named_statement(sql) if named else None
         async with self._statements.session.turn(timeout):
             statement = await self._statements.acquire(sql if names is None else names.sql)
-        statement.one_shot = False
+        statement.is_one_shot = False
         return PreparedStatement(self._statements, statement, row_factory, names)
 
     @overload

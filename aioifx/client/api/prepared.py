@@ -232,8 +232,8 @@ class PreparedStatement(NotCopied, Generic[Item]):
         for name, value in zip(names.names, values, strict=True):
             if is_list(value):
                 raise InterfaceError(
-                    f"parameter :{name}: a prepared statement expects one value, got a {type(value).__name__};"
-                    " only the calls of a connection or pool expand it"
+                    f"parameter :{name}: expected one value for a prepared statement, got {type(value).__name__};"
+                    " only the calls of a connection or pool expand a list"
                 )
         return values
 
@@ -255,7 +255,7 @@ class _OwnStatement:
     def __init__(self, statements: StatementCache, statement: Statement) -> None:
         self._statements = statements
         self.statement = statement
-        statement.from_cache = True  # a later table change can make it stale
+        statement.is_from_cache = True  # a later table change can make it stale
         self.is_user_closed = False
 
     @property
@@ -284,14 +284,14 @@ class _OwnStatement:
     async def prepare(self, sql: str, params: Sequence[Value] | None = None) -> Statement:
         """Prepare the text again, in place of the statement so far."""
         stale, fresh = self.statement, await self._statements.prepare(sql)
-        fresh.one_shot = False
+        fresh.is_one_shot = False
         self.statement = fresh
         self._statements.drop(stale)
         return fresh
 
     def release(self, statement: Statement) -> None:
         statement.close_cursor()
-        statement.from_cache = True
+        statement.is_from_cache = True
 
     def on_failure(self, statement: Statement, error: BaseException) -> None:
         note_sql(error, statement.sql)
@@ -307,7 +307,7 @@ class _OwnStatement:
         fresh = await self.prepare(statement.sql)
         if may_repeat:
             return fresh
-        fresh.from_cache = True
+        fresh.is_from_cache = True
         note_stale(error)
         return None
 
@@ -335,7 +335,9 @@ def _release(statements: StatementCache, statement: Statement) -> None:
         statements.release(statement)
 
 
-_HOW_NAMED = "named: expected values by position; the statement was prepared without named=True"
+_HOW_NAMED = (
+    "named: expected values by position, got values by name; the statement was prepared without named=True"
+)
 _NAMED_ONLY = (
     "named: missing; the statement was prepared with named=True and does not accept values by position"
 )

@@ -267,6 +267,6 @@ def interval_formatter(sql_type: SqlType) -> FormatField:
         if not text.startswith("."):
             text = text.lstrip("0")
             text = text if text[:1].isdecimal() else "0" + text
-        return "-" + text if number.negative and digits.strip("0") else text
+        return "-" + text if number.is_negative and digits.strip("0") else text
 
     return write

@@ -59,7 +59,7 @@ async def _log_in(attempt: LoginAttempt, password: str) -> Connection[Any]:
               Verify the database locale)
     """
     conn = await attempt.log_in(password)
-    if attempt.locale_ignored:
+    if attempt.is_locale_ignored:
         found = await _query_locale(attempt, password)
         if found and code_set_of(found).codec != attempt.options.code_set.codec:
             conn.terminate()

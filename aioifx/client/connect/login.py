@@ -55,7 +55,7 @@ def _protocols_request() -> bytes:
     outbox = Outbox()
     session_requests.put_protocols(outbox, OFFERED)
     requests.put_eot(outbox)
-    return outbox.take()
+    return outbox.detach()
 
 
 _PROTOCOLS: Final = _protocols_request()
@@ -66,7 +66,7 @@ def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
     outbox = Outbox()
     session_requests.put_info(outbox, environment)
     requests.put_eot(outbox)
-    return outbox.take()
+    return outbox.detach()
 
 
 @lru_cache(maxsize=64)
@@ -75,7 +75,7 @@ def _negotiated(mask: bytes, codec: str) -> Capabilities:
 
 
 def _check_exit(reply: Reply) -> None:
-    if reply.exited:
+    if reply.is_session_ended:
         raise session_ended()
 
 
@@ -91,7 +91,7 @@ class LoginAttempt:
         self.failure: DatabaseError | None = None
         self.sends_db_locale = True
         """False: send no DB_LOCALE, so that the server uses its own locale."""
-        self.locale_ignored = False
+        self.is_locale_ignored = False
         """Whether the server opened the database although its locale differs from the one sent."""
         self._channel: Channel | None = None
         self._uses_tls = False
@@ -172,7 +172,7 @@ class LoginAttempt:
         put_login(outbox, self._login_request(password))
         pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
         pending.parser = self._handshake(channel)
-        channel.request(pending, outbox.take())
+        channel.request(pending, outbox.detach())
         outcome = await pending.future
         if isinstance(outcome, DatabaseError):
             raise outcome
@@ -332,7 +332,7 @@ class LoginAttempt:
         session_requests.put_dbopen(outbox, self.options.code_set.encode(self.options.database))
         requests.put_eot(outbox)
         try:
-            reply = await self._exchange(channel, outbox.take())
+            reply = await self._exchange(channel, outbox.detach())
             if reply.error is not None and not reply.error.token:
                 reply.error = reply.error._replace(token=self.options.database)
             raise_for(reply)
@@ -349,7 +349,7 @@ class LoginAttempt:
         options, session = self.options, self._session()
         if self._opened is not None:
             session.on_database_opened(options.database, self._opened)
-            self.locale_ignored = session.database.warnings & OpenWarning.LOCALE_IGNORED != 0
+            self.is_locale_ignored = session.database.warnings & OpenWarning.LOCALE_IGNORED != 0
             self._check_role(session)
             if not (session.transactions.autocommit or session.database.is_logged):
                 raise NotSupportedError(

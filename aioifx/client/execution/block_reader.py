@@ -124,7 +124,7 @@ class BlockReader:
         Raises:   InterfaceError: the statement returns no rows.
         """
         if not statement.returns_rows:
-            raise InterfaceError("stream: expected a statement that returns rows")
+            raise InterfaceError("stream: expected a statement that returns rows, got one that returns none")
         session, plan = statement.session, self.plan(statement)
         hold = session.transactions.needs_hold_cursor or (self._hold and session.database.is_logged)
         rows = await statement.open(params, hold=hold, read_rows=plan.read_rows)

@@ -54,18 +54,18 @@ class InsertCursor:
             )
         self.statement = statement
         self.columns = columns
-        self.fixed_width = not any(
+        self.is_fixed_width = not any(
             column.type.kind in _VARYING or requests.is_named(column.type.kind) for column in columns
         )
         """Whether all rows have the same size, by the types of their columns."""
         self._session: Session = statement.session
         self._name = self._session.conversation.cursor_name()
         self._types = [ret_type(column.type) for column in columns]
-        self._are_types_known = self.fixed_width
+        self._are_types_known = self.is_fixed_width
         self._encoder = RowEncoder(
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
-            frame=None if self.fixed_width else _ONE,
+            frame=None if self.is_fixed_width else _ONE,
             adapters=statement.conversions.adapters_for([column.type for column in columns])
             if adapts
             else (),
@@ -103,7 +103,7 @@ class InsertCursor:
 
     def messages(self, encoded: list[bytes | bytearray], count: int) -> list[bytes | bytearray]:
         """SQ_PUT for *count* encoded rows, at most MAX_ROWS, in pieces."""
-        return [_PUT.pack(Op.PUT, self._row_size, count), *encoded] if self.fixed_width else encoded
+        return [_PUT.pack(Op.PUT, self._row_size, count), *encoded] if self.is_fixed_width else encoded
 
     # -- sending ------------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class InsertCursor:
             outbox.raw(piece)
         self.statement.state = ON_OPEN[self.statement.state]
         requests.put_eot(outbox)
-        # The outbox's own buffer: `take` would copy the block again.
+        # The outbox's own buffer: `detach` would copy the block again.
         return self._session.conversation.send(outbox.data, interruptible=True, on_lost=self._lost)
 
     async def finish_block(self) -> ServerError | None:
@@ -131,7 +131,7 @@ class InsertCursor:
 
         Returns:  the server's error, if any.
         """
-        if not self.fixed_width:
+        if not self.is_fixed_width:
             return None
         return (await self._session.conversation.exchange(self._new_request(), on_lost=self._lost)).error
 

@@ -83,7 +83,7 @@ class RequestEncoder:
         outbox.raw(template.prefix)
         self.put(outbox, params)
         outbox.raw(template.suffix)
-        return outbox.take()
+        return outbox.detach()
 
     def put(self, outbox: Outbox, params: Sequence[Value], row: int | None = None) -> None:
         """Encode parameters with the reference encoder, which raises detailed errors."""

@@ -97,7 +97,7 @@ class _ExecutePipeline:
             )
             lost = partial(session.transactions.on_reply_lost, self.statement.sql)
             self.in_flight.append(
-                session.dispatcher.send(self.outbox.take(), reader, interruptible=True, on_lost=lost)
+                session.dispatcher.send(self.outbox.detach(), reader, interruptible=True, on_lost=lost)
             )
             self.queued = 0
 
@@ -166,7 +166,10 @@ async def execute_many(
               DataError: a value does not fit; rows before it may have been executed.
     """
     if statement.returns_rows:
-        raise ProgrammingError("executemany: expected a statement that returns no rows", sql=statement.sql)
+        raise ProgrammingError(
+            "executemany: expected a statement that returns no rows, got one that returns rows",
+            sql=statement.sql,
+        )
     pipeline = _ExecutePipeline(statement, collect)
     statement.session.dispatcher.note_holder()  # *rows* may be the user's async iterable
     try:

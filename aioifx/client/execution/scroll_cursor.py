@@ -174,7 +174,7 @@ async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fe
         on_success=partial(_check_fetched, row),
         interruptible=True,
     )
-    if reply.closed:
+    if reply.is_cursor_closed:
         statement.state = ON_CLOSE[statement.state]
     raise_for(reply, statement.sql)
     if not (reply.rows and reply.row_number):

@@ -92,16 +92,16 @@ class Statement:
         self.targets = description.columns if self.kind == StatementType.INSERT else ()
         """The target columns of an INSERT."""
         self.state: StatementState = PREPARED
-        self.one_shot = False
+        self.is_one_shot = False
         """Whether the statement is executed only once."""
-        self.cacheable = False
+        self.is_cacheable = False
         """Whether the statement may go into the cache after use."""
-        self.from_cache = False
+        self.is_from_cache = False
         """Whether it was prepared for an earlier call, so that it may be stale."""
         self.generation = session.generation
         self._autofree_asked = False
         self._autofree_granted = False
-        self._head = statement_request(self.statement_id).take()
+        self._head = statement_request(self.statement_id).detach()
         self._name: bytes | None = None
         self.ret_types = ret_types_of(self.columns)
         self.conversions = session.conversions
@@ -204,7 +204,7 @@ class Statement:
         # No row was consumed, and a cursor opened again starts at the first row; only fetching again could skip rows
         # that were lost with the error. A routine is not run again, because of its side effects.
         if (
-            session.fetch_buffer.is_doubted
+            session.fetch_buffer.is_unconfirmed
             and session.fetch_buffer.fall_back_if_rejected(size, reply)
             and self.kind == StatementType.SELECT
             and not session.transactions.is_aborted
@@ -217,7 +217,7 @@ class Statement:
     ) -> InFlight[Reply] | None:
         """Send the request of `open`; None if something must be awaited first or may have to be repeated."""
         session = self.session
-        if not session.transactions.runs_unchecked or session.fetch_buffer.is_doubted:
+        if not session.transactions.runs_unchecked or session.fetch_buffer.is_unconfirmed:
             return None
         opening = self._last_open
         if (
@@ -260,7 +260,7 @@ class Statement:
         """The request of `open`."""
         session = self.session
         # A statement that may have to be opened again must not be released by AUTOFREE.
-        autofree = session.autofree and self.one_shot and not session.fetch_buffer.is_doubted
+        autofree = session.autofree and self.is_one_shot and not session.fetch_buffer.is_unconfirmed
         self._autofree_asked = autofree
         key = (size, hold, autofree, self._ret_types_sent)
         template = self._open_templates.get(key)
@@ -312,7 +312,7 @@ class Statement:
         """
         rows, done = reply.rows, reply.done
         self._autofree_granted = self._autofree_asked  # AUTOFREE applies only once the cursor has been opened
-        if reply.closed:
+        if reply.is_cursor_closed:
             self.state = ON_CLOSE[self.state]
         elif (
             (done is not None and done.rows > 0 and (self._ends_with_done or self._is_last(done)))
@@ -346,7 +346,12 @@ class Statement:
     def discard_prefetched(self, in_flight: InFlight[Reply]) -> None:
         """Drop a prefetched block, but note whether it closed the cursor."""
         future = in_flight.future
-        if future.done() and not future.cancelled() and future.exception() is None and future.result().closed:
+        if (
+            future.done()
+            and not future.cancelled()
+            and future.exception() is None
+            and future.result().is_cursor_closed
+        ):
             self.state = ON_CLOSE[self.state]
 
     # -- execution ----------------------------------------------------------------------------------------------------

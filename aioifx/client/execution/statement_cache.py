@@ -152,7 +152,7 @@ class StatementCache:
         if params is not None and len(params) != len(statement.parameters):
             self._idle[sql] = statement
             check_count(sql, len(statement.parameters), params)
-        statement.from_cache = True
+        statement.is_from_cache = True
         self._in_use.add(statement)
         return statement
 
@@ -164,8 +164,8 @@ class StatementCache:
             note_sql(error, sql)
             raise
         is_short = self.size > 0 and len(sql) <= MAX_CACHED_TEXT
-        statement.one_shot = not is_short
-        statement.cacheable = is_short and statement.kind not in DATABASE_TYPES
+        statement.is_one_shot = not is_short
+        statement.is_cacheable = is_short and statement.kind not in DATABASE_TYPES
         self._in_use.add(statement)
         return statement
 
@@ -180,7 +180,7 @@ class StatementCache:
             statement.close_cursor()
         if (
             other is not None
-            or not statement.cacheable
+            or not statement.is_cacheable
             or statement.state is not PREPARED
             or statement.generation != self.base_session.generation
         ):
@@ -211,7 +211,7 @@ class StatementCache:
         """Prepare every text again after a change of conversions; statements in use are unaffected."""
         self.clear()
         for statement in self._in_use:
-            statement.cacheable = False
+            statement.is_cacheable = False
 
     def clear(self) -> None:
         """Release every idle statement, since what they name may have changed."""
@@ -249,7 +249,7 @@ class StatementCache:
     def is_stale(self, statement: Statement, error: BaseException) -> bool:
         """Whether *error* may not occur if the statement is prepared again."""
         return (
-            statement.from_cache
+            statement.is_from_cache
             and isinstance(error, DatabaseError)
             and error.sqlcode in _STALE
             and self.base_session.is_open

@@ -60,7 +60,7 @@ def open_and_fetch_template(
         requests.put_ret_type(after, capabilities, ret_types)
     requests.put_fetch(after, size)
     requests.put_eot(after)
-    return encoder.template(before.take(), after.take())
+    return encoder.template(before.detach(), after.detach())
 
 
 def next_block_request(statement_id: int, size: int) -> bytearray:
@@ -81,4 +81,4 @@ def execute_template(encoder: RequestEncoder, statement_id: int) -> RequestTempl
     Wire:     ID · [BIND] · EXECUTE
     Source:   observed: JDBC, prepared.json
     """
-    return encoder.template(statement_request(statement_id).take(), EXECUTE_EOT)
+    return encoder.template(statement_request(statement_id).detach(), EXECUTE_EOT)

@@ -115,7 +115,7 @@ class PoolState(Generic[C, W]):
     in_use: set[PooledConnection[C]] = field(default_factory=set[PooledConnection[C]])
     waiting: OrderedDict[W, None] = field(default_factory=OrderedDict[W, None])
     opening: int = 0
-    closing: bool = False
+    is_closing: bool = False
     counters: Counters = field(default_factory=Counters)
     _generation: int = 0
     _failures: int = 0
@@ -162,7 +162,7 @@ class PoolState(Generic[C, W]):
 
     def enqueue(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Add a waiter."""
-        if self.closing:
+        if self.is_closing:
             return [self._rejection(waiter, "the pool is closed")]
         if self._rejects_waiters(now):
             return [self._rejection(waiter, "the server cannot be reached")]
@@ -175,7 +175,7 @@ class PoolState(Generic[C, W]):
 
     def requeue_first(self, waiter: W, now: float) -> list[Action[C, W]]:
         """Put a waiter first in the queue again, because the assigned connection was dead."""
-        if self.closing:
+        if self.is_closing:
             return [self._rejection(waiter, "the pool is closed")]
         self.waiting[waiter] = None
         self.waiting.move_to_end(waiter, last=False)
@@ -267,7 +267,7 @@ class PoolState(Generic[C, W]):
 
     def close(self) -> list[Action[C, W]]:
         """Stop assigning connections; those in use are closed on release."""
-        self.closing = True
+        self.is_closing = True
         rejected: list[Action[C, W]] = [
             self._rejection(waiter, "the pool is closed") for waiter in self.waiting
         ]
@@ -282,7 +282,7 @@ class PoolState(Generic[C, W]):
 
     def decide(self, now: float) -> list[Action[C, W]]:
         """The actions due now; called after every change and at `next_deadline`."""
-        if self.closing:
+        if self.is_closing:
             return []
         actions: list[Action[C, W]] = [*self._close_overdue(now)]
         while self.waiting and self.idle:
@@ -316,7 +316,7 @@ class PoolState(Generic[C, W]):
     @property
     def _surplus(self) -> str:
         """Why the pool has no place for another idle connection; empty if it has."""
-        if self.closing:
+        if self.is_closing:
             return "the pool is closed"
         return "max_size" if self.size >= self.limits.max_size else ""
 
@@ -349,7 +349,7 @@ class PoolState(Generic[C, W]):
 
     def next_deadline(self, now: float) -> float | None:
         """When time alone changes the result of `decide`; None for never."""
-        if self.closing:
+        if self.is_closing:
             return None
         deadlines = [pooled.expires_at for pooled in self.idle]
         if self.limits.max_idle and self.idle and self.size > self.limits.min_size:

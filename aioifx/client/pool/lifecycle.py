@@ -105,7 +105,7 @@ class PooledSession:
             return "it was closed"
         if session.is_tainted:
             return "its settings, temporary tables or database cannot be restored"
-        if session.lost_primary:
+        if session.has_lost_primary:
             return "its server is no longer the primary"
         return "an interrupt was not confirmed" if session.dispatcher.interrupter.is_unconfirmed else ""
 

@@ -105,7 +105,7 @@ class PoolManager:
 
     def __repr__(self) -> str:
         state = self.state
-        phase = "closed" if state.closing else "open" if self._loop else "new"
+        phase = "closed" if state.is_closing else "open" if self._loop else "new"
         return (
             f"<Pool {self.name!r} {phase}: {len(state.idle)} idle, {len(state.in_use)} in use,"
             f" {len(state.waiting)} waiting, at most {state.limits.max_size}>"
@@ -134,7 +134,7 @@ class PoolManager:
                 if not isinstance(error, Exception):  # a cancellation, which `_open` does not report
                     self._perform(self.state.on_open_cancelled(self._now()))
                 raise
-        if self.state.closing:  # closed by another task meanwhile
+        if self.state.is_closing:  # closed by another task meanwhile
             await self.close(None)
         self._check_open()
         self._perform(self.state.decide(self._now()))
@@ -216,7 +216,9 @@ class PoolManager:
         Raises:   InterfaceError: the connection is not from this pool, or is already released.
         """
         if conn not in self._leases:
-            raise InterfaceError(f"{self!r} expected a connection of this pool that is not yet released")
+            raise InterfaceError(
+                f"conn: expected a connection of {self!r} that is not yet released, got {conn!r}"
+            )
         self._check_loop()
         lease = self._leases.pop(conn)
         if self._slow_release is not None and (held := self._now() - lease.since) > self._slow_release:
@@ -260,7 +262,7 @@ class PoolManager:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is nothing to update
                 self._loop.call_soon_threadsafe(self._reclaim_leaked, pooled)
-        if not self.state.closing:  # last, because a warning may be an error
+        if not self.state.is_closing:  # last, because a warning may be an error
             warnings.warn(f"a connection of {self!r} was not released{where}", ResourceWarning, stacklevel=2)
 
     def _reclaim_leaked(self, pooled: PooledConnection[PooledSession]) -> None:
@@ -317,7 +319,7 @@ class PoolManager:
         if owner is not None and not owner.is_here:
             if not (owner.is_inherited or owner.loop.is_closed()):
                 raise self._wrong_loop(owner)
-            self.state.closing = True
+            self.state.is_closing = True
             for pooled in (*self.state.idle, *self.state.in_use):
                 pooled.session.terminate()
             return
@@ -362,7 +364,7 @@ class PoolManager:
         self._schedule()
 
     def _rejection(self, rejected: Reject[Waiter]) -> PoolTimeout | PoolClosed:
-        kind = PoolClosed if self.state.closing else PoolTimeout
+        kind = PoolClosed if self.state.is_closing else PoolTimeout
         error = kind(f"{self!r}: {rejected.reason}")
         error.__cause__ = rejected.cause
         return error
@@ -432,7 +434,7 @@ class PoolManager:
         return self._loop.time() if self._loop is not None else 0.0
 
     def _check_open(self) -> asyncio.AbstractEventLoop:
-        if self.state.closing:
+        if self.state.is_closing:
             raise PoolClosed(f"{self!r}: the pool is closed")
         if self._loop is None:
             raise InterfaceError("the pool is not started: await it, or use async with")

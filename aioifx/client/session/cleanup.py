@@ -29,7 +29,7 @@ class Cleanup:
         outbox = Outbox()
         self.write(outbox)
         requests.put_eot(outbox)
-        return outbox.take()
+        return outbox.detach()
 
 
 def probe(

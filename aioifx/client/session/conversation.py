@@ -98,7 +98,7 @@ class Conversation:
         """
         requests.put_eot(outbox)
         in_flight = self.send(
-            outbox.take(),
+            outbox.detach(),
             reader,
             on_success=on_success,
             on_orphan=on_orphan,
@@ -136,7 +136,7 @@ class Conversation:
     def on_reply(self, reply: Reply) -> None:
         """Update the session's state from a reply, whether or not a task waits for it."""
         self.stats.rows += len(reply.rows)
-        if reply.exited:
+        if reply.is_session_ended:
             raise session_ended()
         if reply.error is not None:
             if reply.error.sqlcode == INTERRUPTED:
@@ -182,7 +182,7 @@ class Conversation:
         if self.dispatcher.is_open:
             outbox = Outbox()
             session_requests.put_exit(outbox)
-            self.dispatcher.send(outbox.take(), self._usual_reader)
+            self.dispatcher.send(outbox.detach(), self._usual_reader)
             self.stats.round_trips += 1
             self.dispatcher.begin_close()
         self.channel.close_when_answered()

@@ -80,7 +80,7 @@ class Dispatcher:
         self._undelivered = 0  # replies whose `on_orphan` is still to be called
         self._deferred: deque[Cleanup] = deque()
         self._idle_waiter: asyncio.Future[None] | None = None
-        self._closing = False
+        self._is_closing = False
         self.on_close: Callable[[], None] | None = None
         """Called once when the session has ended, by either side."""
         channel.on_reply = self._on_reply
@@ -90,7 +90,7 @@ class Dispatcher:
 
     @property
     def is_open(self) -> bool:
-        return self.channel.is_open and not self._closing
+        return self.channel.is_open and not self._is_closing
 
     def check_open(self) -> None:
         """Raise the error that ended the session, if it has ended."""
@@ -99,12 +99,12 @@ class Dispatcher:
             raise ConnectionLost(str(failure)) from failure.__cause__
         if failure is not None:
             raise ConnectionLost(f"the connection is closed: {failure}") from failure
-        if self._closing:
+        if self._is_closing:
             raise ConnectionLost("the connection is being closed")
 
     def begin_close(self) -> None:
         """Called after SQ_EXIT: nothing else may be sent."""
-        self._closing = True
+        self._is_closing = True
         self._deferred.clear()
 
     # -- lock ---------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Dispatcher:
             or self._undelivered
             or self._deferred
             or self.interrupter.is_pending
-            or self._closing
+            or self._is_closing
             or self.channel.failure is not None
         ):
             return False
@@ -168,7 +168,7 @@ class Dispatcher:
             except TimeoutError:
                 if not limit.expired():
                     raise
-                if not self._started and self._in_flight and self._in_flight[0].abandoned:
+                if not self._started and self._in_flight and self._in_flight[0].is_abandoned:
                     self.interrupter.start_timeout()  # abandoned requests hold up this waiter
                 raise QueryTimeout(
                     f"the connection was not free within {seconds:g} s; nothing was sent"
@@ -204,7 +204,7 @@ class Dispatcher:
         awaited = self._awaited
         if awaited is not None:
             self._awaited = None
-            if awaited.future.cancelled() and not awaited.abandoned:
+            if awaited.future.cancelled() and not awaited.is_abandoned:
                 self.abandon(awaited)
         self._started, self._holder = False, None
         if self._deadline is not None:
@@ -256,12 +256,12 @@ class Dispatcher:
                   on_lost: called with the sender's error if the request was sent but its reply is lost.
         Raises:   ConnectionLost: another task has already sent SQ_EXIT.
         """
-        if self._closing:
+        if self._is_closing:
             self.check_open()
         channel = self.channel
         inbox = channel.inbox
         in_flight: InFlight[T] = InFlight()
-        in_flight.reader, in_flight.interruptible, in_flight.on_reply = reader, interruptible, on_reply
+        in_flight.reader, in_flight.is_interruptible, in_flight.on_reply = reader, interruptible, on_reply
         in_flight.on_orphan = on_orphan
         if on_lost is not None:
             in_flight.on_lost = on_lost
@@ -276,7 +276,7 @@ class Dispatcher:
         if in_flight.on_reply is not None:
             in_flight.on_reply(reply)
         # Deferred: the channel is processing received data and cannot be dropped from within.
-        if in_flight.on_orphan is not None and (in_flight.abandoned or in_flight.future.cancelled()):
+        if in_flight.on_orphan is not None and (in_flight.is_abandoned or in_flight.future.cancelled()):
             self._undelivered += 1
             self._loop.call_soon(self._deliver_orphan, in_flight.on_orphan, reply)
         elif self._idle_waiter is not None or self.interrupter.cancel_timer is not None or self._deferred:
@@ -338,7 +338,7 @@ class Dispatcher:
                 self._timer.arm(in_flight.deadline)
                 continue
             in_flight.time_out()
-            in_flight.abandoned = True
+            in_flight.is_abandoned = True
             self.interrupter.cancel_abandoned()
 
     async def drain(self) -> None:
@@ -362,7 +362,7 @@ class Dispatcher:
     def abandon(self, in_flight: InFlight[Any], *, interrupt: bool = True) -> None:
         """Stop waiting for a reply. Unless *interrupt*, the statement runs to its end, however long it takes."""
         future = in_flight.future
-        in_flight.abandoned = True
+        in_flight.is_abandoned = True
         if future.done() and not future.cancelled():
             # It arrived just before the cancellation. Retrieving the exception keeps asyncio from logging it.
             if future.exception() is None and in_flight.on_orphan is not None:
@@ -440,12 +440,12 @@ class Dispatcher:
         in_flight = self.send(
             cleanup.request(), self._reader, on_reply=self._on_cleanup_reply, on_orphan=cleanup.on_reply
         )
-        in_flight.abandoned = True
+        in_flight.is_abandoned = True
         return True
 
     def _on_channel_closed(self) -> None:
         """Called when the channel has failed: no more replies will arrive."""
-        if not self._closing and logger.isEnabledFor(logging.DEBUG):
+        if not self._is_closing and logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s: %s", self.channel.peer, self.channel.failure)
         self._timer.cancel()
         self._deferred.clear()

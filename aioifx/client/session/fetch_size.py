@@ -26,11 +26,11 @@ class FetchBuffer:
               Assumed: a server may reject a size, and the error that it then sends.
     """
 
-    __slots__ = ("is_doubted", "size")
+    __slots__ = ("is_unconfirmed", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.is_doubted = size > STANDARD_FETCH_SIZE
+        self.is_unconfirmed = size > STANDARD_FETCH_SIZE
         """Whether the server's acceptance of the size is still unknown."""
 
     def fall_back_if_rejected(self, size: int, reply: Reply) -> bool:
@@ -38,11 +38,11 @@ class FetchBuffer:
 
         Returns:  whether it was rejected; True at most once.
         """
-        if not self.is_doubted or size <= STANDARD_FETCH_SIZE:
+        if not self.is_unconfirmed or size <= STANDARD_FETCH_SIZE:
             return False
         error = reply.error
         if error is None or reply.rows or reply.bad_value is not None:
-            self.is_doubted = False
+            self.is_unconfirmed = False
             return False
         if class_for(error.sqlcode, error.isamcode) not in _MAY_BE_THE_SIZE:
             return False
@@ -58,4 +58,4 @@ class FetchBuffer:
     def use_standard_size(self) -> None:
         """Use the size that every server accepts."""
         self.size = min(self.size, STANDARD_FETCH_SIZE)
-        self.is_doubted = False
+        self.is_unconfirmed = False

@@ -14,11 +14,11 @@ T = TypeVar("T")
 class InFlight(PendingReply[T]):
     """A request in flight, and its reply."""
 
-    interruptible: bool
+    is_interruptible: bool
     """Whether it runs a statement, which an urgent byte interrupts."""
     on_reply: Callable[[T], None] | None
     on_orphan: Callable[[T], None] | None
-    abandoned = False
+    is_abandoned = False
     """Whether its reply is awaited no longer, or never was."""
     deadline: float | None = None
     """Time limit of the wait."""
@@ -28,7 +28,7 @@ class InFlight(PendingReply[T]):
     def time_out(self) -> None:
         """Fail the wait with QueryTimeout. The reply is still read."""
         within = f"no answer within {self.timeout:g} s"
-        error = QueryTimeout(f"{within}; the statement was interrupted" if self.interruptible else within)
+        error = QueryTimeout(f"{within}; the statement was interrupted" if self.is_interruptible else within)
         if self.on_lost is not None:
             self.on_lost(error)
         self.future.set_exception(error)

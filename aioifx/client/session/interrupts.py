@@ -58,7 +58,7 @@ class Interrupter:
         if self.is_pending or not self._in_flight or not self.cancel_timeout:
             return
         oldest = self._in_flight[0]
-        if oldest.interruptible and oldest.abandoned and not self._channel.unsent:
+        if oldest.is_interruptible and oldest.is_abandoned and not self._channel.unsent:
             self._send("its call was cancelled or timed out")
 
     def interrupt_running(self) -> bool:
@@ -66,7 +66,7 @@ class Interrupter:
 
         If the statement does not end within `cancel_timeout`, the connection is dropped.
         """
-        if not self._in_flight or not self._in_flight[0].interruptible or self._channel.unsent:
+        if not self._in_flight or not self._in_flight[0].is_interruptible or self._channel.unsent:
             return False
         running = self._in_flight[0]
         if not self.cancel_timeout:

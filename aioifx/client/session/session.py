@@ -95,7 +95,7 @@ class Session:
         """User name of the login."""
         self.server_name = ""
         """The DBSERVERNAME or alias that was connected to."""
-        self.lost_primary = False
+        self.has_lost_primary = False
         """Whether the server is no longer the primary that the options require."""
         self.is_tainted = False
         """Whether a statement has changed session state that cannot be restored, such as SET ENVIRONMENT."""
@@ -151,7 +151,7 @@ class Session:
     def _on_error(self, error: ServerError, reply: Reply) -> None:
         """Update the session's state from a reply with an error."""
         if self._role == "primary" and error.isamcode in WRITE_ON_SECONDARY:
-            self.lost_primary = True
+            self.has_lost_primary = True
         if reply.transaction is not None:
             self.transactions.on_error(error, reply.transaction)
 

@@ -132,14 +132,14 @@ def width_of(column: ColumnDef) -> int:
 
 
 def _syscolumns_row(table: Table, number: int, column: ColumnDef) -> tuple[str | int | None, ...]:
-    code = column.type.code + (0 if column.nullable else NOT_NULL)
+    code = column.type.code + (0 if column.is_nullable else NOT_NULL)
     length = column.type.length - 0x10000 if column.type.length > 0x7FFF else column.type.length
     return (column.name, table.tabid, number, code, length, None, None, column.type.extended_id, None, 0)
 
 
 def _syssequences_row(tabid: int, sequence: SequenceDef) -> tuple[str | int | None, ...]:
     limits = (sequence.start, sequence.increment, sequence.maximum, sequence.minimum)
-    cycle, order = str(int(sequence.cycles)), str(int(sequence.ordered))
+    cycle, order = str(int(sequence.cycles)), str(int(sequence.is_ordered))
     return (
         tabid,
         tabid,
@@ -163,9 +163,9 @@ def _sysdefaults_row(
 
 
 def _index_rows(table: Table, index: Index) -> Iterator[Step]:
-    parts = [table.column_number(part.column) * (-1 if part.descending else 1) for part in index.parts]
-    kind = "U" if index.unique else "D"
-    clustered = "C" if index.clustered else ""
+    parts = [table.column_number(part.column) * (-1 if part.is_descending else 1) for part in index.parts]
+    kind = "U" if index.is_unique else "D"
+    clustered = "C" if index.is_clustered else ""
     head = (index.name, index.owner, table.tabid, kind, clustered)
     yield insert("sysindexes", (*head, *(parts + [0] * 16)[:16], 1, 1, 0, 0))
     # Observed by tools that read INDEXKEYARRAY as text: the column's number, negative when descending, and its

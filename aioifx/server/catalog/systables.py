@@ -106,7 +106,7 @@ def _column(text: str) -> ColumnDef:
     assert found, text
     name, kind, size = found.groups()
     if size is None:
-        return ColumnDef(name, _TYPES[kind], nullable=kind != "serial")
+        return ColumnDef(name, _TYPES[kind], is_nullable=kind != "serial")
     if kind == "lvarchar":
         return ColumnDef(name, lvarchar(int(size)))
     return ColumnDef(name, SqlType(TypeCode.CHAR if kind == "char" else TypeCode.VARCHAR, int(size)))

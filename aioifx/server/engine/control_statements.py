@@ -53,7 +53,7 @@ def control(state: SessionState, action: plans.Action) -> StatementResult:
 
 def _control_savepoint(state: SessionState, action: plans.Action) -> None:
     match action:
-        case plans.SetSavepoint(name=name, unique=unique):
+        case plans.SetSavepoint(name=name, is_unique=unique):
             state.current.transactions.set_savepoint(name, unique)
         case plans.ReleaseSavepoint(name=name):
             state.current.transactions.release_savepoint(name)
@@ -72,13 +72,13 @@ def _control_session(state: SessionState, action: plans.Action) -> None:
             state.defaults.lock_wait = seconds
         case plans.SetIsolation(level=level):
             state.defaults.isolation = level
-        case plans.SetTransaction(level=level, read_only=read_only):
+        case plans.SetTransaction(level=level, is_read_only=read_only):
             state.current.transactions.set_terms(level, read_only)
         case plans.SetOption(name=name, value=value):
             state.options[name] = value
             if name == "STRING_TRUNCATE_ERROR":
                 state.settings.string_truncate_error = (value or "").lower() == "error"
-        case plans.LockTable(table=table, exclusive=exclusive):
+        case plans.LockTable(table=table, is_exclusive=exclusive):
             _lock_table(state, table, exclusive=exclusive)
         case plans.UnlockTable():
             if state.workspace is not None and state.workspace.transactions.is_open:

@@ -34,7 +34,7 @@ class Cursor:
         "_settled_at",
         "_spool",
         "hold",
-        "independent",
+        "is_independent",
         "is_released",
         "name",
         "rowid",
@@ -69,7 +69,7 @@ class Cursor:
         """Of the row sent last, for WHERE CURRENT OF."""
         self.update_columns = update_columns
         """None unless FOR UPDATE; empty for all columns."""
-        self.independent = independent
+        self.is_independent = independent
 
     @property
     def fetched(self) -> int:

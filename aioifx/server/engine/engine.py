@@ -246,7 +246,7 @@ class Engine:
                 name=name,
                 hold=hold,
                 scroll=scroll,
-                has_rowid=query.rowid,
+                has_rowid=query.has_rowid,
                 update_columns=query.update_columns if query.for_update else None,
             ),
             token,

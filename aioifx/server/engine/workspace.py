@@ -77,7 +77,7 @@ class Workspace:
     def settle(self) -> None:
         """Settle all cursors, so that the next statement cannot change their rows."""
         for cursor in self.cursors:
-            if not cursor.independent:
+            if not cursor.is_independent:
                 cursor.settle()
 
     def end_transaction(self, end: Callable[[Transactions], None]) -> None:

@@ -29,7 +29,7 @@ _ALWAYS: Final = 0x10  # in every known reply to SQ_DBOPEN; meaning unknown (obs
 def _cost() -> bytes:
     outbox = Outbox()
     completion.put_cost(outbox, completion.Cost(1, 1))
-    return outbox.take()
+    return outbox.detach()
 
 
 _COST: Final = _cost()

@@ -57,8 +57,8 @@ class Conversation:
             if self._context.engine.is_abandoned:
                 break  # a COMMIT must not commit half of the work after the client disconnected
             if self._answer(group) == INTERRUPTED[0] and early is not None:
-                early(self._context.outbox.take())
-        return self._context.outbox.take()
+                early(self._context.outbox.detach())
+        return self._context.outbox.detach()
 
     def _answer(self, group: Sequence[Request]) -> int:
         """Handle one group; returns the SQLCODE of its error, or 0."""

@@ -199,7 +199,7 @@ class Session:
     def _reply(self, reply: LoginReply) -> None:
         outbox = Outbox()
         put_login_reply(outbox, reply)
-        self._channel.send(outbox.take())
+        self._channel.send(outbox.detach())
 
     def _authenticate(self, login: LoginRequest) -> CodeSet:
         """Check the login; returns the client's code set, which is that of its DB_LOCALE.

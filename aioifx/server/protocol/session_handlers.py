@@ -91,7 +91,7 @@ def rollback(context: SessionContext, message: session_requests.Rollback) -> Non
 def set_savepoint(context: SessionContext, message: session_requests.SetSavepoint) -> None:
     """SAVEPOINT: sets a savepoint; its name is folded like an SQL identifier."""
     name = context.text(message.name).lower()
-    context.write_result(context.engine.control(plan.SetSavepoint(name, message.unique)))
+    context.write_result(context.engine.control(plan.SetSavepoint(name, message.is_unique)))
 
 
 def release_savepoint(context: SessionContext, message: session_requests.ReleaseSavepoint) -> None:

@@ -94,7 +94,7 @@ def _looking(change: Change) -> str:
     """The text of an UPDATE or DELETE with the check for an interrupt as a condition that is always true."""
     if change.cursor or change.sql == f"DELETE FROM {change.table.source}":
         return change.sql
-    return f"{change.sql} {'WHERE' if change.all_rows else 'AND'} {_LOOK}()"
+    return f"{change.sql} {'WHERE' if change.affects_all_rows else 'AND'} {_LOOK}()"
 
 
 def _read(

@@ -87,7 +87,7 @@ def _broken_index(table: Table, about: str) -> Index | None:
     named = _INDEX.match(about)
     columns = tuple(_COLUMN.findall(about))
     for index in table.indexes:
-        if index.unique and (
+        if index.is_unique and (
             named[1].removesuffix(TWIN) == physical_index(table, index) if named else index.columns == columns
         ):
             return index
@@ -111,7 +111,7 @@ def updated_as_a_whole(
 
     Returns:  None, without any change, if the keys are not unique at the end either.
     """
-    indexes = [index for index in table.indexes if index.unique]
+    indexes = [index for index in table.indexes if index.is_unique]
     connection.execute(f"SAVEPOINT {_PROBE}")
     try:
         for index in indexes:

@@ -71,6 +71,6 @@ class Binders:
 
 
 def _binder_of(parameter: Parameter) -> Binder:
-    if parameter.type is None or parameter.compared or parameter.exact:
+    if parameter.type is None or parameter.is_compared or parameter.is_exact:
         return partial(bound, parameter)
     return storer(parameter.type)

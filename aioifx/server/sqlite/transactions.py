@@ -37,7 +37,7 @@ class SessionDefaults:
 @dataclass(slots=True)
 class _Savepoint:
     name: str
-    unique: bool
+    is_unique: bool
     mark: str
     """Its name in SQLite."""
 
@@ -196,7 +196,7 @@ class Transactions:
         """
         work = self._need_work()
         for known in [point for point in work.savepoints if point.name == name]:
-            if unique or known.unique:
+            if unique or known.is_unique:
                 raise SqlError(-743, token=name)
             work.savepoints.remove(known)  # SQLite keeps the old savepoint, which is harmless
         self._marks += 1

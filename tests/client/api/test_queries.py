@@ -222,7 +222,9 @@ async def test_a_prepared_statement_with_names(server: Server) -> None:
         assert [row["id"] async for row in statement.stream(named={"most": 1, "least": 0})] == [1]
         with pytest.raises(InterfaceError, match=r"no value for parameter :most"):
             await statement.fetch(named={"least": 2})
-        with pytest.raises(InterfaceError, match=r"parameter :most: a prepared statement expects one value"):
+        with pytest.raises(
+            InterfaceError, match=r":most: expected one value for a prepared statement, got list"
+        ):
             await statement.fetch(named={"least": 2, "most": [1, 2]})
         with pytest.raises(InterfaceError, match=r"named: missing"):
             await statement.fetch(1, 2)
@@ -464,7 +466,7 @@ async def test_autocommit_may_be_set(server: Server) -> None:
 def runs(conn: Connection[Any]) -> bool:
     """Whether a statement runs that can be interrupted."""
     out = conn._session.dispatcher._in_flight
-    return bool(out) and out[0].interruptible
+    return bool(out) and out[0].is_interruptible
 
 
 async def test_after_a_release_autocommit_is_again_as_configured(server: Server) -> None:

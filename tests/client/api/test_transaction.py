@@ -79,7 +79,7 @@ def command(sql: str, answer: bytes = executed(9, SET_TYPE)) -> Exchange:
     outbox = Outbox()
     requests.put_command(outbox, DIALECT, sql.encode())
     requests.put_eot(outbox)
-    return outbox.take(), answer
+    return outbox.detach(), answer
 
 
 def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Exchange:
@@ -88,14 +88,14 @@ def savepoint(verb: str, number: int = 1, answer: bytes = done() + EOT) -> Excha
     put = getattr(session_requests, f"put_{verb}_savepoint")
     put(outbox, b"aioifx_%d" % number)
     requests.put_eot(outbox)
-    return outbox.take(), answer
+    return outbox.detach(), answer
 
 
 def ended(sqlcode: int, isamcode: int = 0, *, level: int = 0, previous: int = 1) -> bytes:
     """An error, and the state of the transaction that the server sends after it."""
     outbox = Outbox()
     completion.put_xactstat(outbox, completion.TransactionState(3, level, previous))
-    return error(sqlcode, isamcode) + outbox.take() + EOT
+    return error(sqlcode, isamcode) + outbox.detach() + EOT
 
 
 @pytest.mark.parametrize("case", ["commit", "no_xactstat"])

@@ -113,7 +113,7 @@ def logins() -> list[tuple[str, bytes]]:
 def test_every_login_of_jdbcs_is_written_again_byte_for_byte(name: str, data: bytes) -> None:
     outbox = Outbox()
     put_login(outbox, login_request(data))
-    assert outbox.take() == data
+    assert outbox.detach() == data
 
 
 WITHOUT_OPTOFC = {"environment": {"OPTOFC": "0"}}

@@ -72,7 +72,7 @@ def puts(messages: bytes | bytearray) -> list[requests.Put]:
 
 async def test_rows_of_one_size_go_into_one_message() -> None:
     async with inserting(C1, CODE) as cursor:
-        assert cursor.fixed_width
+        assert cursor.is_fixed_width
         data = [cursor.encode([(1, "a"), (2, None)], 0), cursor.encode([(3, "abc")], 2)]
         (put,) = puts(b"".join(cursor.messages(data, 3)))
     assert put == requests.Put(7, (b"\0\0\0\1a  ", b"\0\0\0\2\0  ", b"\0\0\0\3abc"))
@@ -80,7 +80,7 @@ async def test_rows_of_one_size_go_into_one_message() -> None:
 
 async def test_rows_of_many_sizes_have_a_message_each() -> None:
     async with inserting(C1, NAME) as cursor:
-        assert not cursor.fixed_width
+        assert not cursor.is_fixed_width
         data = [cursor.encode([(1, "a"), (2, None)], 0), cursor.encode([(3, "")], 2)]
         assert cursor.messages(data, 3) == data
     assert puts(b"".join(data)) == [

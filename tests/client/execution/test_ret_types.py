@@ -69,7 +69,7 @@ def test_the_forms_that_are_requested_name_the_owners_that_were_described(case: 
     assert described.description is not None
     outbox = Outbox()
     requests.put_ret_type(outbox, Capabilities(), ret_types_of(described.description.columns))
-    assert outbox.take() == asked[4:].removesuffix(b"\0\x09\0\0\x20\0\0\0" + EOT)
+    assert outbox.detach() == asked[4:].removesuffix(b"\0\x09\0\0\x20\0\0\0" + EOT)
 
 
 def test_nothing_is_requested_where_a_column_is_a_row_or_a_collection() -> None:

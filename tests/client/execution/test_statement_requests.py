@@ -49,4 +49,4 @@ def test_a_fetch_names_its_statement_and_its_size() -> None:
 
 
 def test_a_request_starts_with_the_id_of_its_statement() -> None:
-    assert statement_request(258).take() == b"\0\4\1\2"
+    assert statement_request(258).detach() == b"\0\4\1\2"

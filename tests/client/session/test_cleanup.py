@@ -16,7 +16,7 @@ from tests.scripted import DIALECT
 def written(put: Callable[[Outbox], None]) -> bytes:
     outbox = Outbox()
     put(outbox)
-    return bytes(outbox.take())
+    return bytes(outbox.detach())
 
 
 def expected(*puts: Callable[[Outbox], None]) -> bytes:

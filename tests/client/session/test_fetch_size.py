@@ -87,7 +87,7 @@ def test_answers_to_small_fetches_say_nothing_of_large_ones() -> None:
 
 def test_the_standard_size_is_never_refused() -> None:
     buffer = FetchBuffer(STANDARD_FETCH_SIZE)
-    assert not buffer.is_doubted
+    assert not buffer.is_unconfirmed
     assert not buffer.fall_back_if_rejected(STANDARD_FETCH_SIZE, failed(REFUSED))
     assert not buffer.fall_back_if_rejected(100_000, failed(REFUSED)), (
         "a row of that size, and no smaller buffer for it"

@@ -38,7 +38,7 @@ class Rig:
 
     def request(self, *, interruptible: bool = True, abandoned: bool = True) -> InFlight[Any]:
         in_flight: InFlight[Any] = InFlight()
-        in_flight.interruptible, in_flight.abandoned = interruptible, abandoned
+        in_flight.is_interruptible, in_flight.is_abandoned = interruptible, abandoned
         self.channel.pending_replies.append(in_flight)
         return in_flight
 

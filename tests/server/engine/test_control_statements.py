@@ -152,7 +152,7 @@ def test_an_environment_setting_can_turn_cut_strings_into_errors(engine: Engine)
 
 def test_messages_run_control_statements_too(filled: Engine) -> None:
     assert filled.control(plans.BeginWork()).event is TransactionEvent.BEGUN
-    filled.control(plans.SetSavepoint("s", unique=True))
+    filled.control(plans.SetSavepoint("s", is_unique=True))
     run(filled, "DELETE FROM t")
     assert filled.control(plans.RollbackWork("s")).event is TransactionEvent.NONE
     filled.control(plans.ReleaseSavepoint("s"))

@@ -24,7 +24,7 @@ def context(core: ServerCore) -> SessionContext:
 
 def written(context: SessionContext) -> Reply:
     put_eot(context.outbox)
-    return feed(lambda inbox: read_reply(inbox, context.capabilities), [context.outbox.take()])[0]
+    return feed(lambda inbox: read_reply(inbox, context.capabilities), [context.outbox.detach()])[0]
 
 
 def test_without_a_statement_there_is_no_here(context: SessionContext) -> None:

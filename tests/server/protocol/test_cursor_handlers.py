@@ -36,7 +36,7 @@ def test_open_and_fetch_may_share_a_group(item: Talk) -> None:
     )
     assert reply.rows == ITEMS[3:]
     assert reply.done == Done(0, 2)
-    assert not reply.closed
+    assert not reply.is_cursor_closed
 
 
 def test_portions_end_with_a_count_of_all_rows_in_the_last_one(item: Talk) -> None:
@@ -133,7 +133,7 @@ def test_optofc_closes_the_cursor_with_its_last_row(item: Talk) -> None:
     item.say(session_requests.Info(((b"OPTOFC", b"1"),)))
     statement_id = item.prepare("SELECT id FROM item WHERE id = 1")
     reply = item.say(requests.Id(statement_id), requests.Open(), requests.Fetch(4096))
-    assert (reply.rows, reply.closed, reply.done) == ([(1,)], True, Done(0, 1))
+    assert (reply.rows, reply.is_cursor_closed, reply.done) == ([(1,)], True, Done(0, 1))
     assert error_of(item.say(requests.Id(statement_id), requests.Fetch(4096)))[0] == -259
     assert item.say(requests.Id(statement_id), requests.Open(), requests.Fetch(4096)).rows == [(1,)]
 

@@ -53,7 +53,7 @@ class Caller:
         return await self.read(read_reply(self.channel.inbox, self.capabilities, rows))
 
     def send(self, data: bytes = b"") -> None:
-        self.channel.send(self.outbox.take() + data)
+        self.channel.send(self.outbox.detach() + data)
 
     async def login(self, user: bytes = b"anna", password: bytes = b"", **options: object) -> LoginReply:
         server = bytes(options.pop("server", b"any"))  # type: ignore[call-overload]
@@ -448,7 +448,7 @@ async def test_exit_is_answered_and_closes(server: Server) -> None:
         await caller.command("INSERT INTO t VALUES (1)")
         session_requests.put_exit(caller.outbox)
         caller.send()
-        assert (await caller.reply()).exited
+        assert (await caller.reply()).is_session_ended
         await caller.until_lost()
         async with calling(server) as other:
             await other.begin()
@@ -698,7 +698,7 @@ async def test_a_group_in_pieces_is_one_turn(server: Server) -> None:
     async with logged_in(server) as caller:
         caller.put_command("CREATE TABLE t (a INTEGER)")
         caller.put_command("UPDATE t SET a = 1")
-        data = caller.outbox.take()
+        data = caller.outbox.detach()
         caller.send(data[:-7])  # a whole group, and the most of another
         assert code_of(await caller.reply()) == (0, 0)
         caller.send(data[-7:])

@@ -23,14 +23,14 @@ INTEGER = SqlType(TypeCode.INTEGER, 4)
 
 
 def index(name: str, *columns: str) -> Index:
-    return Index(name, "anna", tuple(IndexPart(column) for column in columns), unique=True)
+    return Index(name, "anna", tuple(IndexPart(column) for column in columns), is_unique=True)
 
 
 PARENT = Table(
     100,
     "parent",
     "anna",
-    (ColumnDef("k", INTEGER, nullable=False), ColumnDef("a", INTEGER), ColumnDef("b", INTEGER)),
+    (ColumnDef("k", INTEGER, is_nullable=False), ColumnDef("a", INTEGER), ColumnDef("b", INTEGER)),
     constraints=(
         Constraint(1, "pk_parent", "anna", ConstraintKind.PRIMARY, ("k",), index=" 100_1"),
         Constraint(2, "positive", "anna", ConstraintKind.CHECK, ("a",), check_sql='(NEW."a" > 0)'),

@@ -19,8 +19,8 @@ PARAMETERS = (
     Parameter(SqlType(TypeCode.VARCHAR, 4)),
     Parameter(SqlType(TypeCode.DATE, 4)),
     Parameter(None),
-    Parameter(INTEGER, compared=True),
-    Parameter(INTEGER, exact=True),
+    Parameter(INTEGER, is_compared=True),
+    Parameter(INTEGER, is_exact=True),
 )
 
 

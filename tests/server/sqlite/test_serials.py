@@ -14,7 +14,7 @@ from aioifx.sqltypes import SqlType, TypeCode
 
 
 def table(start: int = 1, code: TypeCode = TypeCode.SERIAL) -> Table:
-    return Table(100, "t", "anna", (ColumnDef("k", SqlType(code, 4), nullable=False, serial_start=start),))
+    return Table(100, "t", "anna", (ColumnDef("k", SqlType(code, 4), is_nullable=False, serial_start=start),))
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def every_type() -> bytes:
     outbox.raw(encoder.encode([row, tuple(None for _ in row), row]))
     put_done(outbox, Capabilities(), Done(0, 3))
     put_eot(outbox)
-    return outbox.take()
+    return outbox.detach()
 
 
 TYPES: tuple[tuple[SqlType, Any], ...] = (

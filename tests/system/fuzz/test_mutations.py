@@ -144,7 +144,7 @@ def test_a_type_of_impossible_length_is_a_protocol_error(sqltype: SqlType) -> No
     for capabilities in targets.DIALECTS:
         outbox = Outbox()
         put_describe(outbox, capabilities, Description(2, 1, (Column("c", sqltype),), 4))
-        data = outbox.take() + b"\0\x0c"
+        data = outbox.detach() + b"\0\x0c"
         with pytest.raises(ProtocolError, match="length"):
             feed(lambda inbox, capabilities=capabilities: read_reply(inbox, capabilities), [data])  # type: ignore[misc]
 
@@ -155,7 +155,7 @@ def test_a_row_of_impossible_size_is_a_protocol_error() -> None:
     capabilities = Capabilities(long_tuple=True)
     put_describe(outbox, capabilities, Description(2, 1, (), 0x7FFFFFFF))
     with pytest.raises(ProtocolError, match="rows of"):
-        feed(lambda inbox: read_reply(inbox, capabilities), [outbox.take() + b"\0\x0c"])
+        feed(lambda inbox: read_reply(inbox, capabilities), [outbox.detach() + b"\0\x0c"])
 
 
 REPEATED = {

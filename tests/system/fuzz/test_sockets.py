@@ -38,7 +38,7 @@ def greeting() -> bytes:
     requests.put_eot(outbox)
     session_requests.put_dbopen(outbox, b"shop")
     requests.put_eot(outbox)
-    return outbox.take()
+    return outbox.detach()
 
 
 def damage(data: bytes, chance: random.Random) -> bytes:

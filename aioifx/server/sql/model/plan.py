@@ -45,9 +45,9 @@ class Parameter:
 
     type: SqlType | None
     """The type that the context requires; None if it requires no type, so the value's own type is used."""
-    compared: bool = False
+    is_compared: bool = False
     """Whether the value is only compared with `type`: then it is neither truncated nor rounded."""
-    exact: bool = False
+    is_exact: bool = False
     """Whether rounding the value to `type` is an error: an operand of integer arithmetic."""
     column: str = ""
     """The column it is assigned to, for errors."""
@@ -81,7 +81,7 @@ class Query:
     for_update: bool = False
     update_columns: tuple[str, ...] = ()
     """The columns of FOR UPDATE OF; empty for all."""
-    rowid: bool = False
+    has_rowid: bool = False
     """Whether each SQLite row has its rowid as an extra last column (FOR UPDATE on one table)."""
 
 
@@ -97,7 +97,7 @@ class Change:
     ``?{len(parameters)+1}``."""
     update_columns: tuple[str, ...] = ()
     """The columns that an UPDATE sets, to be checked against FOR UPDATE OF (-364)."""
-    all_rows: bool = False
+    affects_all_rows: bool = False
     """Whether `sql` has no WHERE."""
 
 
@@ -169,10 +169,10 @@ class RollbackWork:
 
 @dataclass(frozen=True, slots=True)
 class SetSavepoint:
-    """SAVEPOINT n: moves an older one of the same name unless `unique`."""
+    """SAVEPOINT n: moves an older one of the same name unless `is_unique`."""
 
     name: str
-    unique: bool = False
+    is_unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class SetTransaction:
     """SET TRANSACTION, for the transaction; None for an option that is not given."""
 
     level: Isolation | None = None
-    read_only: bool | None = None
+    is_read_only: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class OpenDatabase:
     """DATABASE d [EXCLUSIVE]."""
 
     name: str
-    exclusive: bool = False
+    is_exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class LockTable:
     """LOCK TABLE: takes the write lock for EXCLUSIVE; -524 outside a transaction."""
 
     table: Table
-    exclusive: bool
+    is_exclusive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ class Plan:
     action: Action
     columns: tuple[Column, ...] = ()
     """The columns of SQ_DESCRIBE: results of SELECT and EXECUTE, targets of INSERT, SET columns of UPDATE, else none.
-    Types have no flags; NOT NULL is `Column.nullable`; `Column.start` is left 0 for the codec's side."""
+    Types have no flags; NOT NULL is `Column.is_nullable`; `Column.start` is left 0 for the codec's side."""
     parameters: tuple[Parameter, ...] = ()
     attach: tuple[tuple[str, str], ...] = ()
     """Other databases in the texts: (database, alias to attach its file under)."""

@@ -50,9 +50,9 @@ class ColumnDef:
 
     name: str
     type: SqlType
-    nullable: bool = True
+    is_nullable: bool = True
     """False for NOT NULL, SERIAL and members of the primary key."""
-    declared_not_null: bool = False
+    is_declared_not_null: bool = False
     """Whether NOT NULL was declared: NULL is then -391; with only a primary key it is -703."""
     default: Default | None = None
     serial_start: int = 1
@@ -107,7 +107,7 @@ class IndexPart:
     """One column of an index."""
 
     column: str
-    descending: bool = False
+    is_descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ class Index:
     name: str
     owner: str
     parts: tuple[IndexPart, ...]
-    unique: bool = False
-    clustered: bool = False
+    is_unique: bool = False
+    is_clustered: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class SequenceDef:
     cycles: bool
     cache: int
     """0 for NOCACHE. The server does not reserve numbers, so none is skipped."""
-    ordered: bool
+    is_ordered: bool
     restart: int | None = None
     """The number of RESTART WITH."""
     epoch: int = 0

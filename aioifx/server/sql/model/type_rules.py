@@ -374,7 +374,7 @@ def comparison_type(type_: SqlType) -> SqlType:
             return type_
 
 
-def comparable(left: SqlType, right: SqlType) -> bool:
+def are_comparable(left: SqlType, right: SqlType) -> bool:
     """Whether two values may stand on the two sides of a comparison."""
     one, other = family_of(left), family_of(right)
     if Family.OTHER in (one, other):

@@ -38,9 +38,9 @@ def bound(parameter: Parameter, value: Value, settings: Settings) -> Stored:
         return None
     if parameter.type is None:
         return natural(value, settings)[0]
-    if parameter.compared:
+    if parameter.is_compared:
         return _compared(value, parameter.type, settings)
-    if parameter.exact and family_of(parameter.type) is Family.INTEGER:
+    if parameter.is_exact and family_of(parameter.type) is Family.INTEGER:
         return _whole(value, parameter.type, settings)
     return store(value, parameter.type, settings)
 

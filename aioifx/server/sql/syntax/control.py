@@ -51,7 +51,7 @@ def parse_database_name(s: TokenStream) -> DatabaseName:
 
 
 def _quoted_database(s: TokenStream) -> DatabaseName:
-    token = s.take()
+    token = s.advance()
     server, name = "", token.text.strip()
     if name.startswith("//"):
         server, _, name = name[2:].partition("/")
@@ -191,7 +191,7 @@ def _privileges(s: TokenStream) -> tuple[tuple[Privilege, ...], QualifiedName | 
     if any(each.name not in _TABLE_RIGHTS for each in privileges):
         raise s.refusal(start)
     is_kind = s.at_qualified_name(1) and not s.at_any("to", "from", ahead=1)
-    if is_kind and s.at_any(*_KINDS) and s.take().text == "language" and not s.at_any(*_LANGUAGES):
+    if is_kind and s.at_any(*_KINDS) and s.advance().text == "language" and not s.at_any(*_LANGUAGES):
         raise s.refusal()
     target = parse_qualified_name(s)
     if s.at("("):
@@ -210,7 +210,7 @@ def _signature(s: TokenStream) -> None:
 def _privilege(s: TokenStream) -> Privilege:
     token = s.token
     if token.kind is TokenKind.STRING:
-        s.take()
+        s.advance()
         return Privilege(token.offset, token.text)
     name = s.name()
     if name.text == "all":
@@ -222,7 +222,7 @@ def _privilege(s: TokenStream) -> Privilege:
 def parse_grantee(s: TokenStream) -> Name:
     """Read the name of a user or role, with or without quotes."""
     if s.token.kind is TokenKind.STRING:
-        token = s.take()
+        token = s.advance()
         return Name(token.offset, token.text)
     return s.name()
 
@@ -273,7 +273,7 @@ def _statistics_options(s: TokenStream) -> None:
 def _decimal(s: TokenStream) -> None:
     if s.token.kind is not TokenKind.NUMBER:
         raise s.refusal()
-    s.take()
+    s.advance()
 
 
 # --- Routines ----------------------------------------------------------------

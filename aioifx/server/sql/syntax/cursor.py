@@ -92,7 +92,7 @@ class TokenStream:
         is_quoted = self.ahead(ahead).kind is TokenKind.STRING and self.at(".", ahead=ahead + 1)
         return is_quoted or self.at_name(ahead)
 
-    def take(self) -> Token:
+    def advance(self) -> Token:
         """Read any one token. The position never moves past the END."""
         token = self._tokens[self.index]
         if token.kind is not TokenKind.END:
@@ -109,7 +109,7 @@ class TokenStream:
 
     def accept_any(self, *words: str) -> Token | None:
         """Read one of these words if it comes next."""
-        return self.take() if self.at_any(*words) else None
+        return self.advance() if self.at_any(*words) else None
 
     def expect(self, *words: str) -> Token:
         """Read these words, or refuse the first token that differs; returns the first token."""
@@ -124,13 +124,13 @@ class TokenStream:
         """Read one of these words, or refuse the next token."""
         if not self.at_any(*words):
             raise self.refusal()
-        return self.take()
+        return self.advance()
 
     def name(self) -> Name:
         """Read a simple name."""
         if not self.at_name():
             raise self.refusal()
-        token = self.take()
+        token = self.advance()
         return Name(token.offset, token.text)
 
     def integer(self) -> int:
@@ -138,7 +138,7 @@ class TokenStream:
         token = self.token
         if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
             raise self.refusal()
-        self.take()
+        self.advance()
         return int(token.text)
 
     def signed_integer(self) -> int:
@@ -150,7 +150,7 @@ class TokenStream:
         """Read a quoted text."""
         if self.token.kind is not TokenKind.STRING:
             raise self.refusal()
-        return self.take().text
+        return self.advance().text
 
     def parameter(self) -> Parameter:
         """Read a ``?`` and assign the next index."""
@@ -238,7 +238,7 @@ def parse_database_prefix(s: TokenStream) -> tuple[str, str]:
 def parse_owner(s: TokenStream) -> str:
     """Read ``owner.`` or ``'owner'.`` if present."""
     if (s.at_name() or s.token.kind is TokenKind.STRING) and s.at(".", ahead=1):
-        owner = s.take().text
+        owner = s.advance().text
         s.expect(".")
         return owner.rstrip()
     return ""

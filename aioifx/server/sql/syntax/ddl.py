@@ -94,7 +94,7 @@ def parse_create(s: TokenStream) -> Statement:
     if s.at_any("synonym", "public", "private"):
         return _create_synonym(s, offset)
     if (reader := _CREATES.get(start.text)) is not None:
-        s.take()
+        s.advance()
         return reader(s, offset)
     raise _not_executed(s, "CREATE")
 
@@ -121,7 +121,7 @@ def parse_drop(s: TokenStream) -> Statement:
     kind = _DROPS.get(s.token.text)
     if kind is None:
         raise _not_executed(s, "DROP")
-    s.take()
+    s.advance()
     if_exists = _if_exists(s)
     name = parse_qualified_name(s)
     restrict = False
@@ -266,7 +266,7 @@ def _sequence_options(s: TokenStream, *, altering: bool) -> SequenceOptions:
         ):
             raise s.refusal()
         read.add(subject)
-        s.take()
+        s.advance()
         options = _with_option(s, options, token.text)
     if altering and not read:
         raise s.refusal()
@@ -300,7 +300,7 @@ def _with_option(s: TokenStream, options: SequenceOptions, word: str) -> Sequenc
             return replace(options, start=s.signed_integer())
         case "restart":
             number = s.signed_integer() if s.accept("with") else None
-            return replace(options, restart=True, start=number)
+            return replace(options, has_restart=True, start=number)
         case "increment":
             s.accept("by")
             return replace(options, increment=s.signed_integer())
@@ -313,13 +313,13 @@ def _with_option(s: TokenStream, options: SequenceOptions, word: str) -> Sequenc
         case "nominvalue":
             return replace(options, no_minimum=True)
         case "cycle" | "nocycle":
-            return replace(options, cycle=word == "cycle")
+            return replace(options, cycles=word == "cycle")
         case "cache":
             return replace(options, cache=s.integer())
         case "nocache":
             return replace(options, cache=0)
         case _:
-            return replace(options, order=word == "order")
+            return replace(options, is_ordered=word == "order")
 
 
 _CREATES: Final[dict[str, Reader]] = {

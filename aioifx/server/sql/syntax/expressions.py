@@ -109,7 +109,7 @@ def _negated_predicate(s: TokenStream) -> Expression:
     offsets: list[int] = []
     while s.at("not") and not s.at(".", ahead=1):
         s.descend()
-        offsets.append(s.take().offset)
+        offsets.append(s.advance().offset)
     node = _predicate(s)
     if offsets:
         _require_condition(s, node)
@@ -133,7 +133,7 @@ def _predicate(s: TokenStream) -> Expression:
         return IsNull(left.offset, left, negated)
     negated = s.at("not") and s.at_any("in", "between", "like", "matches", ahead=1)
     if negated:
-        s.take()
+        s.advance()
     if s.accept("between"):
         low = parse_value(s)
         s.expect("and")
@@ -155,10 +155,10 @@ def _exists(s: TokenStream) -> Exists:
 
 
 def _comparison(s: TokenStream, left: Expression) -> Expression:
-    token = s.take()
+    token = s.advance()
     operator = _COMPARISONS[token.text]
     if s.at_any("any", "some", "all") and s.at("(", ahead=1) and at_query(s, ahead=2):
-        quantifier = s.take().text
+        quantifier = s.advance().text
         s.expect("(")
         query = s.grammar.subquery(s)
         s.expect(")")
@@ -182,7 +182,7 @@ def _membership(s: TokenStream, left: Expression, negated: bool) -> Expression:
 
 
 def _match(s: TokenStream, left: Expression, negated: bool) -> Match:
-    kind = s.take().text
+    kind = s.advance().text
     pattern = parse_value(s)
     escape = parse_value(s) if s.accept("escape") else None
     return Match(left.offset, "like" if kind == "like" else "matches", left, pattern, escape, negated)
@@ -196,7 +196,7 @@ def _arithmetic(s: TokenStream, least: int, *, conditional: bool) -> Expression:
         if level < least:
             break
         _refuse_condition(s, left)
-        operator_offset = s.take().offset
+        operator_offset = s.advance().offset
         right = _arithmetic(s, level + 1, conditional=False)
         left = Binary(left.offset, operator, left, right, operator_offset)
     return left
@@ -207,7 +207,7 @@ def _signed(s: TokenStream, *, conditional: bool) -> Expression:
     signs: list[tuple[int, str]] = []
     while s.at_any("-", "+"):
         s.descend()
-        token = s.take()
+        token = s.advance()
         signs.append((token.offset, token.text))
     node = parse_primary(s, conditional=conditional and not signs)
     s.ascend(len(signs))
@@ -218,7 +218,7 @@ def _signed(s: TokenStream, *, conditional: bool) -> Expression:
     while True:
         if s.at("::"):
             _refuse_condition(s, node)
-            s.take()
+            s.advance()
             node = Cast(node.offset, node, parse_type(s))
         elif s.at("units") and at_unit(s, ahead=1):
             node = _units(s, node)

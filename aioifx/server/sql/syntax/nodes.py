@@ -215,7 +215,7 @@ class Or(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """``NOT condition``; ``NOT IN``, ``NOT LIKE`` and similar nodes have `negated`."""
+    """``NOT condition``; ``NOT IN``, ``NOT LIKE`` and similar nodes have `is_negated`."""
 
     operand: Expression
 
@@ -225,7 +225,7 @@ class IsNull(Node):
     """``operand IS [NOT] NULL``"""
 
     operand: Expression
-    negated: bool
+    is_negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class Between(Node):
     operand: Expression
     low: Expression
     high: Expression
-    negated: bool
+    is_negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class InList(Node):
 
     operand: Expression
     items: tuple[Expression, ...]
-    negated: bool
+    is_negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class InQuery(Node):
 
     operand: Expression
     query: Query
-    negated: bool
+    is_negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class Match(Node):
     operand: Expression
     pattern: Expression
     escape: Expression | None
-    negated: bool
+    is_negated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +361,7 @@ class Aggregate(Node):
 
     name: AggregateName
     argument: Expression | None
-    distinct: bool = False
+    is_distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,7 +498,7 @@ class OrderItem(Node):
     """One key of an ordering; a position is a `Number`. `nulls_first` is None if not specified."""
 
     expression: Expression
-    descending: bool = False
+    is_descending: bool = False
     nulls_first: bool | None = None
 
 
@@ -511,7 +511,7 @@ class Select(Node):
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
     having: Expression | None = None
-    distinct: bool = False
+    is_distinct: bool = False
     skip: Number | Parameter | None = None
     first: Number | Parameter | None = None
 
@@ -521,7 +521,7 @@ class SetOperation(Node):
     """Two parts combined, left to right; EXCEPT becomes MINUS. A part in parentheses is a `Query`."""
 
     operator: Literal["union", "intersect", "minus"]
-    all: bool
+    is_all: bool
     left: QueryBody
     right: QueryBody
     operator_offset: int
@@ -557,7 +557,7 @@ class Query(Node):
 
     body: QueryBody
     common_tables: tuple[CommonTable, ...] = ()
-    recursive: bool = False
+    is_recursive: bool = False
     order_by: tuple[OrderItem, ...] = ()
     skip: Number | Parameter | None = None
     limit: Number | Parameter | None = None
@@ -637,7 +637,7 @@ class Merge(Node):
     source: TableRef | DerivedTable
     condition: Expression
     update: tuple[Assignment, ...] = ()
-    delete: bool = False
+    has_delete: bool = False
     insert: MergeInsert | None = None
 
 
@@ -701,7 +701,7 @@ class ForeignKey(Node):
     columns: tuple[Name, ...]
     parent: QualifiedName
     parent_columns: tuple[Name, ...]
-    cascade: bool = False
+    cascades: bool = False
     name: QualifiedName | None = None
 
 
@@ -728,7 +728,7 @@ class CreateTable(Node):
     table: QualifiedName
     columns: tuple[ColumnDef, ...]
     constraints: tuple[Constraint, ...] = ()
-    temp: bool = False
+    is_temp: bool = False
     no_log: bool = False
     if_not_exists: bool = False
     lock_mode: Literal["row", "page", "table"] | None = None
@@ -790,7 +790,7 @@ class IndexPart(Node):
     """One column of an index."""
 
     column: Name
-    descending: bool = False
+    is_descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -800,8 +800,8 @@ class CreateIndex(Node):
     index: QualifiedName
     table: QualifiedName
     parts: tuple[IndexPart, ...]
-    unique: bool = False
-    cluster: bool = False
+    is_unique: bool = False
+    is_clustered: bool = False
     if_not_exists: bool = False
 
 
@@ -815,7 +815,7 @@ class CreateView(Node):
     text: str
     query_text: str
     if_not_exists: bool = False
-    check_option: bool = False
+    has_check_option: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -824,7 +824,7 @@ class CreateSynonym(Node):
 
     synonym: QualifiedName
     target: QualifiedName
-    private: bool = False
+    is_private: bool = False
     if_not_exists: bool = False
 
 
@@ -834,17 +834,17 @@ class SequenceOptions(Node):
 
     start: int | None = None
     """START WITH, or RESTART WITH in ALTER SEQUENCE."""
-    restart: bool = False
+    has_restart: bool = False
     """RESTART, with or without a number."""
     increment: int | None = None
     maximum: int | None = None
     no_maximum: bool = False
     minimum: int | None = None
     no_minimum: bool = False
-    cycle: bool | None = None
+    cycles: bool | None = None
     cache: int | None = None
     """0 for NOCACHE."""
-    order: bool | None = None
+    is_ordered: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -876,7 +876,7 @@ class Drop(Node):
     kind: DropKind
     name: QualifiedName
     if_exists: bool = False
-    restrict: bool = False
+    is_restricted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -899,10 +899,10 @@ class RenameColumn(Node):
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatistics(Node):
-    """UPDATE STATISTICS; no table means all; `tables` is False when only routines are meant."""
+    """UPDATE STATISTICS; no table means all; `for_tables` is False when only routines are meant."""
 
     table: QualifiedName | None = None
-    tables: bool = True
+    for_tables: bool = True
 
 
 # --- Databases, rights --------------------------------------------------------
@@ -938,7 +938,7 @@ class OpenDatabase(Node):
     """DATABASE name [EXCLUSIVE]."""
 
     database: DatabaseName
-    exclusive: bool = False
+    is_exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -1019,7 +1019,7 @@ class Savepoint(Node):
     """SAVEPOINT name [UNIQUE]."""
 
     savepoint: Name
-    unique: bool = False
+    is_unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -1034,7 +1034,7 @@ class LockTable(Node):
     """LOCK TABLE name IN SHARE | EXCLUSIVE MODE."""
 
     table: QualifiedName
-    exclusive: bool
+    is_exclusive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -1071,7 +1071,7 @@ class SetIsolation(Node):
 class SetTransaction(Node):
     """SET TRANSACTION; None where not specified. SERIALIZABLE becomes "repeatable read"."""
 
-    read_only: bool | None = None
+    is_read_only: bool | None = None
     level: IsolationLevel | None = None
 
 
@@ -1080,7 +1080,7 @@ class SetConstraints(Node):
     """SET CONSTRAINTS ALL (no names) or names, IMMEDIATE or DEFERRED."""
 
     constraints: tuple[QualifiedName, ...]
-    deferred: bool
+    is_deferred: bool
 
 
 @dataclass(frozen=True, slots=True)

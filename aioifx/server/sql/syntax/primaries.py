@@ -78,7 +78,7 @@ def parse_primary(s: TokenStream, *, conditional: bool) -> Expression:
     if token.kind is TokenKind.NUMBER:
         return parse_number(s)
     if token.kind is TokenKind.STRING and not s.at(".", ahead=1):
-        s.take()
+        s.advance()
         return String(token.offset, token.text)
     if s.at("?"):
         return s.parameter()
@@ -98,7 +98,7 @@ def parse_number(s: TokenStream) -> Number:
     token = s.token
     if token.kind is not TokenKind.NUMBER:
         raise s.refusal()
-    s.take()
+    s.advance()
     value = int(token.text) if token.text.isdigit() else Decimal(token.text)
     return Number(token.offset, token.text, value, "e" in token.text.lower())
 
@@ -163,7 +163,7 @@ def _null(s: TokenStream) -> Null:
 
 
 def _session_constant(s: TokenStream) -> SessionConstant:
-    token = s.take()
+    token = s.advance()
     return SessionConstant(token.offset, _SESSION_WORDS[token.text])
 
 
@@ -182,8 +182,8 @@ def _literal_text(s: TokenStream) -> str:
     while not s.at(")"):
         if s.token.kind is not TokenKind.NUMBER and not s.at_any("-", "+", ":", "."):
             raise s.refusal()
-        s.take()
-    closing = s.take()
+        s.advance()
+    closing = s.advance()
     return s.written(opening.end, closing.offset)
 
 
@@ -246,7 +246,7 @@ def _trim(s: TokenStream) -> Trim:
     side: TrimSide = "both"
     characters: Expression | None = None
     if s.at_any(*_SIDES) and not s.at_any(")", ".", "||", "::", "[", ahead=1):
-        side = _SIDES[s.take().text]
+        side = _SIDES[s.advance().text]
         characters = None if s.at("from") else s.grammar.value(s)
         s.expect("from")
         operand = s.grammar.value(s)
@@ -297,11 +297,11 @@ def _named(s: TokenStream) -> Expression:
     offset = s.token.offset
     database, server = parse_database_prefix(s)
     if s.token.kind is TokenKind.STRING and s.at(".", ahead=1):
-        parts = [s.take().text.rstrip()]
+        parts = [s.advance().text.rstrip()]
     else:
         parts = [s.name().text]
     while s.at(".") and s.at_name(ahead=1):
-        s.take()
+        s.advance()
         parts.append(s.name().text)
     if s.at("("):
         return _call(s, _qualified(s, offset, parts, database, server))
@@ -342,13 +342,13 @@ def _call(s: TokenStream, routine: QualifiedName) -> Expression:
 
 
 def _aggregate(s: TokenStream) -> Expression:
-    token = s.take()
+    token = s.advance()
     s.expect("(")
     argument: Expression | None = None
     distinct = False
     if token.text != "count" or not s.accept("*"):
         if s.at_any("distinct", "unique", "all") and not s.at_any(")", ".", ahead=1):
-            distinct = s.take().text != "all"
+            distinct = s.advance().text != "all"
         argument = s.grammar.value(s)
     s.expect(")")
     return parse_windowed(s, Aggregate(token.offset, cast(AggregateName, token.text), argument, distinct))

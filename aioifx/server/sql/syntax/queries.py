@@ -56,7 +56,7 @@ def parse_statement_query(s: TokenStream) -> Query:
     for_update: ForUpdate | None = None
     for_read_only = False
     if s.at("for"):
-        s.take()
+        s.advance()
         if s.accept("read", "only"):
             for_read_only = True
         else:
@@ -129,7 +129,7 @@ def _common_table(s: TokenStream) -> CommonTable:
 def _combined(s: TokenStream) -> QueryBody:
     left = _part(s)
     while s.at_any(*SET_OPERATORS):
-        token = s.take()
+        token = s.advance()
         operator = _SET_OPERATORS[token.text]
         with_all = operator == "union" and s.accept("all") is not None
         left = SetOperation(left.offset, operator, with_all, left, _part(s), token.offset)
@@ -182,11 +182,11 @@ def _row_count(s: TokenStream, word: str) -> Number | Parameter | None:
     if not s.at(word):
         return None
     if s.at("?", ahead=1):
-        s.take()
+        s.advance()
         return s.parameter()
     if s.ahead(1).kind is not TokenKind.NUMBER:
         return None
-    s.take()
+    s.advance()
     if not s.token.text.isdigit():
         raise s.refusal()
     return parse_number(s)
@@ -200,7 +200,7 @@ def _distinct(s: TokenStream) -> bool:
         return False
     if following.kind is TokenKind.END or s.at_any("from", "as", ahead=1):
         return False
-    return s.take().text != "all"
+    return s.advance().text != "all"
 
 
 def _select_item(s: TokenStream) -> SelectItem:

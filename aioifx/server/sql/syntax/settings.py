@@ -110,7 +110,7 @@ def _constraints(s: TokenStream, offset: int) -> SetConstraints:
 
 def _role(s: TokenStream, offset: int) -> SetRole:
     if s.token.kind is TokenKind.STRING:
-        token = s.take()
+        token = s.advance()
         return SetRole(offset, Name(token.offset, token.text))
     role = s.name()
     return SetRole(offset, None if role.text in ("null", "none") else role)
@@ -120,7 +120,7 @@ def _environment(s: TokenStream, offset: int) -> SetEnvironment:
     name = s.name().text
     token = s.token
     if token.kind in (TokenKind.STRING, TokenKind.NUMBER):
-        return SetEnvironment(offset, name, s.take().text)
+        return SetEnvironment(offset, name, s.advance().text)
     return SetEnvironment(offset, name, s.expect_any("on", "off", "default").text)
 
 

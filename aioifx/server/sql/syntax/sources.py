@@ -128,7 +128,7 @@ def _join_at(s: TokenStream) -> JoinKind | None:
 
 
 def _join(s: TokenStream, left: FromItem, kind: JoinKind) -> Join:
-    while s.take().text != "join":
+    while s.advance().text != "join":
         pass
     right = _table(s)
     if kind == "cross":
@@ -168,7 +168,7 @@ def _collection_table(s: TokenStream) -> DerivedTable | CollectionTable:
     kind = _COLLECTIONS.get(s.token.text)
     if kind is None or not s.at("{", ahead=1):
         raise s.unsupported("TABLE")
-    s.take()
+    s.advance()
     s.expect("{")
     elements = s.listed(s.grammar.value)
     s.expect("}", ")")

@@ -35,10 +35,10 @@ def parse_table_storage(s: TokenStream) -> LockMode | None:
         if s.at("lock", "mode"):
             lock_mode = parse_lock_mode(s)
         elif s.at("with") and s.at_any(*EXTRA_COLUMNS, ahead=1):
-            s.take()
-            s.take()
+            s.advance()
+            s.advance()
         elif s.at_any("statchange", "statlevel"):
-            s.take()
+            s.advance()
             _word_or_number(s, "auto", "table", "fragment")
         elif s.at("put") or s.at("using") or s.at("security", "policy"):
             raise s.unsupported(s.token.text.upper())
@@ -52,7 +52,7 @@ def parse_index_storage(s: TokenStream) -> None:
         if s.accept("fillfactor"):
             s.integer()
         elif s.at("using") and s.at_name(1):
-            s.take()
+            s.advance()
             if not s.accept("btree"):
                 raise s.unsupported(f"USING {s.token.text.upper()}")
         elif s.at("hash", "on"):
@@ -99,7 +99,7 @@ def _word_or_number(s: TokenStream, *words: str) -> None:
 
 
 def _fragmentation(s: TokenStream) -> None:
-    s.take()
+    s.advance()
     s.expect("by")
     if s.accept("round", "robin"):
         s.listed(_round_robin_fragment)

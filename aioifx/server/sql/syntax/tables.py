@@ -107,7 +107,7 @@ def _column(s: TokenStream) -> ColumnDef:
             offset = s.expect("not", "null").offset
             not_null = NotNull(offset, _constraint_name(s))
         elif s.at("null") and not (not_null or nullable):
-            s.take()
+            s.advance()
             nullable = True
         elif (constraint := _column_constraint(s, name)) is not None:
             constraints.append(constraint)
@@ -129,7 +129,7 @@ def _default_value(s: TokenStream) -> Expression:
     """Read a literal or a word that stands for a value; Informix has no other expressions as defaults."""
     token = s.token
     if s.at_any("-", "+"):
-        sign = s.take()
+        sign = s.advance()
         return Unary(sign.offset, "-" if sign.text == "-" else "+", parse_number(s))
     if token.kind is TokenKind.NUMBER:
         return parse_number(s)
@@ -232,8 +232,8 @@ def parse_alter_table(s: TokenStream, offset: int) -> AlterTable:
 def _actions(s: TokenStream) -> tuple[AlterAction, ...]:
     """Read one action, which may concern several columns."""
     if s.at_any("add", "drop") and s.at_any(*EXTRA_COLUMNS, ahead=1) and not s.at_name(2):
-        s.take()
-        s.take()
+        s.advance()
+        s.advance()
         return ()
     if s.accept("add"):
         return _added(s)
@@ -252,7 +252,7 @@ def _actions(s: TokenStream) -> tuple[AlterAction, ...]:
 
 def _added(s: TokenStream) -> tuple[AlterAction, ...]:
     if s.at("constraint") and (s.at("(", ahead=1) or _at_constraint_after(s)):
-        s.take()
+        s.advance()
         return s.enclosed(_added_constraint) if s.at("(") else (_added_constraint(s),)
     return s.enclosed(_added_column) if s.at("(") else (_added_column(s),)
 
@@ -277,7 +277,7 @@ def _added_column(s: TokenStream) -> AddColumn:
 
 def _dropped(s: TokenStream) -> tuple[AlterAction, ...]:
     if s.at("constraint") and (s.at("(", ahead=1) or s.at_name(1) or s.ahead(1).kind is TokenKind.STRING):
-        s.take()
+        s.advance()
         return s.enclosed(_dropped_constraint) if s.at("(") else (_dropped_constraint(s),)
     return s.enclosed(_dropped_column) if s.at("(") else (_dropped_column(s),)
 

@@ -98,7 +98,7 @@ def _type_with_start(s: TokenStream) -> DeclaredType:
     word = token.text
     if word in _NOT_EXECUTED:
         raise s.unsupported(word.upper())
-    s.take()
+    s.advance()
     if word in _SERIALS:
         return DeclaredType(_SERIALS[word], _size(s, 0, 2**63 - 1) if s.at("(") else None)
     return DeclaredType(_plain_type(s, token))
@@ -199,7 +199,7 @@ def parse_unit(s: TokenStream) -> Unit:
     """Read the word for a field."""
     if not at_unit(s):
         raise s.refusal()
-    return Unit[s.take().text.upper()]
+    return Unit[s.advance().text.upper()]
 
 
 def parse_datetime_qualifier(s: TokenStream) -> Qualifier:

@@ -120,7 +120,7 @@ class _Alteration:
         """Refuse NULLs in columns that have become NOT NULL."""
         for column in self.table.columns:
             old = before.column(column.name)
-            if old is not None and old.nullable and not column.nullable:
+            if old is not None and old.is_nullable and not column.is_nullable:
                 self._refuse_rows(f"{identifier(column.name)} IS NULL", -391, column.name)
 
     def _check_rows(self, constraint: Constraint, condition: nodes.Expression) -> None:
@@ -166,9 +166,9 @@ class _Alteration:
         columns: list[ColumnDef] = []
         for column in self.table.columns:
             if column.name in constraint.columns and not column.is_serial:
-                declared = column.declared_not_null and constraint.kind is not ConstraintKind.NOT_NULL
+                declared = column.is_declared_not_null and constraint.kind is not ConstraintKind.NOT_NULL
                 is_key = key is not None and column.name in key.columns
-                column = replace(column, nullable=not (declared or is_key), declared_not_null=declared)
+                column = replace(column, is_nullable=not (declared or is_key), is_declared_not_null=declared)
             columns.append(column)
         self.table = replace(self.table, columns=tuple(columns))
 
@@ -204,7 +204,7 @@ class _Alteration:
         if column.default is not None:
             name = identifier(column.name)
             self.steps.append(Step(f"UPDATE {self.table.source} SET {name} = {column.default.sql}"))
-        if not column.nullable:
+        if not column.is_nullable:
             self._refuse_rows(f"{identifier(column.name)} IS NULL", -391, column.name)
         self._build(action.column.constraints, action.column)
 
@@ -241,7 +241,7 @@ class _Alteration:
         old, new = self._column(node.name), column_of(node, self.context)
         key = self.table.primary_key
         if key is not None and new.name in key.columns:
-            new = replace(new, nullable=False)
+            new = replace(new, is_nullable=False)
         if new.is_serial and not old.is_serial and self.table.serials:
             raise SqlError(-287, token=new.name, offset=node.offset)
         text = assigned(Typed(identifier(old.name), old.type), new.type)
@@ -259,7 +259,7 @@ class _Alteration:
             )
             self.table = replace(self.table, constraints=constraints)
         self._require_values(before)
-        keeps = old.declared_not_null and not old.is_serial
+        keeps = old.is_declared_not_null and not old.is_serial
         self._build(node.constraints, None if keeps else node)
 
     def _put_column(self, column: ColumnDef) -> None:

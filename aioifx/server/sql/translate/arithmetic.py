@@ -32,7 +32,7 @@ def concatenation(left: Typed, right: Typed) -> Typed:
     if left.type is None or right.type is None:
         return Typed("NULL", left.type or right.type)
     result = type_rules.concatenation(left.type, right.type)
-    return Typed(f"({text_of(left)} || {text_of(right)})", result, left.nullable or right.nullable)
+    return Typed(f"({text_of(left)} || {text_of(right)})", result, left.is_nullable or right.is_nullable)
 
 
 def arithmetic(operator: str, left: Typed, right: Typed, result: SqlType) -> str:

@@ -67,7 +67,7 @@ def _written(name: str, arguments: Sequence[Typed], *more: int) -> str:
 
 
 def _nullable(arguments: Sequence[Typed]) -> bool:
-    return any(each.nullable for each in arguments)
+    return any(each.is_nullable for each in arguments)
 
 
 def _fixed(name: str, type_: SqlType) -> Builder:
@@ -201,7 +201,7 @@ def _part(name: str) -> Builder:
 
     def build(arguments: Sequence[Typed]) -> Typed:
         (moment,) = arguments
-        return Typed(f"{name}({moment.sql}, {type_number(moment.known_type)})", INTEGER, moment.nullable)
+        return Typed(f"{name}({moment.sql}, {type_number(moment.known_type)})", INTEGER, moment.is_nullable)
 
     return build
 
@@ -226,7 +226,7 @@ def _months_between(arguments: Sequence[Typed]) -> Typed:
 
 def _date(arguments: Sequence[Typed]) -> Typed:
     (value,) = arguments
-    return Typed(cast(value, DATE), DATE, value.nullable)
+    return Typed(cast(value, DATE), DATE, value.is_nullable)
 
 
 def _to_char(arguments: Sequence[Typed]) -> Typed:
@@ -239,7 +239,7 @@ def _to_date(arguments: Sequence[Typed]) -> Typed:
     type_ = datetime(Unit.YEAR, Unit.FRACTION, 5)
     if len(arguments) == 1:
         moment = datetime(Unit.YEAR, Unit.SECOND)
-        return Typed(cast(Typed(cast(arguments[0], moment), moment), type_), type_, arguments[0].nullable)
+        return Typed(cast(Typed(cast(arguments[0], moment), moment), type_), type_, arguments[0].is_nullable)
     text = f"ifx_to_date({arguments[0].sql}, {arguments[1].sql}, {type_number(type_)})"
     return Typed(text, type_, _nullable(arguments))
 

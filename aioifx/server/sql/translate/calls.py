@@ -97,7 +97,7 @@ def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expres
     family = family_of(value.type)
     match kind:
         case ArgumentKind.TEXT:
-            return Typed(text_of(value), value.type, value.nullable, value.constant)
+            return Typed(text_of(value), value.type, value.is_nullable, value.constant)
         case ArgumentKind.NUMBER:
             value = number_of(value)
             family = family_of(value.known_type)
@@ -105,11 +105,13 @@ def _argument(translator: CallTranslator, kind: ArgumentKind, node: nodes.Expres
                 raise SqlError(-674, offset=node.offset)
             return value
         case ArgumentKind.COUNT:
-            return value if family is Family.INTEGER else Typed(cast(value, INTEGER), INTEGER, value.nullable)
+            return (
+                value if family is Family.INTEGER else Typed(cast(value, INTEGER), INTEGER, value.is_nullable)
+            )
         case ArgumentKind.BITS if family is not Family.INTEGER:
             raise SqlError(-674, offset=node.offset)
         case ArgumentKind.MOMENT if family is Family.TEXT:
-            return Typed(cast(value, DATE), DATE, value.nullable)
+            return Typed(cast(value, DATE), DATE, value.is_nullable)
         case ArgumentKind.MOMENT if family not in (Family.DATE, Family.DATETIME):
             raise SqlError(-1260, offset=node.offset)
         case _:
@@ -139,7 +141,7 @@ def _arguments(node: nodes.Call, least: int, most: int | None = None) -> tuple[n
 def _first_known(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> Typed:
     """NVL and COALESCE."""
     values, type_ = translator.promoted(_arguments(node, 2, 2 if node.name == "nvl" else None), hint)
-    nullable = all(value.nullable for value in values)
+    nullable = all(value.is_nullable for value in values)
     return Typed(f"coalesce({', '.join(value.sql for value in values)})", type_, nullable)
 
 
@@ -178,7 +180,7 @@ def _decoded(translator: CallTranslator, operand: nodes.Expression, test: nodes.
     if other.type is None:
         return f"{one.sql} IS NULL"
     equal = comparison(one, "=", other, test.offset)
-    return f"({equal} OR ({one.sql} IS NULL AND {other.sql} IS NULL))" if other.nullable else equal
+    return f"({equal} OR ({one.sql} IS NULL AND {other.sql} IS NULL))" if other.is_nullable else equal
 
 
 _DBINFO_TYPES: Final = {

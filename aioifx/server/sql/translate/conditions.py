@@ -117,7 +117,7 @@ def _is_null(translator: ConditionTranslator, node: nodes.IsNull) -> str:
     """IS NULL refuses a bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
     if isinstance(node.operand, nodes.Parameter):
         raise SqlError(-201, offset=node.operand.offset)
-    return f"({translator.value(node.operand).sql} IS {'NOT ' if node.negated else ''}NULL)"
+    return f"({translator.value(node.operand).sql} IS {'NOT ' if node.is_negated else ''}NULL)"
 
 
 def _between(translator: ConditionTranslator, node: nodes.Between) -> str:
@@ -130,7 +130,7 @@ def _between(translator: ConditionTranslator, node: nodes.Between) -> str:
     text = (
         f"({comparison(operand, '>=', low, node.offset)} AND {comparison(operand, '<=', high, node.offset)})"
     )
-    return f"(NOT {text})" if node.negated else text
+    return f"(NOT {text})" if node.is_negated else text
 
 
 def _in_list(translator: ConditionTranslator, node: nodes.InList) -> str:
@@ -140,7 +140,7 @@ def _in_list(translator: ConditionTranslator, node: nodes.InList) -> str:
     else:
         operand = translator.value(node.operand)
         items = [translator.beside(item, operand) for item in node.items]
-    negation = "NOT " if node.negated else ""
+    negation = "NOT " if node.is_negated else ""
     if operand.type is not None:
         shaped = [beside(item, operand.type) for item in items]
         if all(each.type is None or are_compared_by_sqlite(operand.type, each.type) for each in shaped):
@@ -158,7 +158,7 @@ def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> str:
     else:
         operand = translator.value(node.operand)
     operand, text = _meeting(operand, output, relation, node.offset)
-    negation = "NOT " if node.negated else ""
+    negation = "NOT " if node.is_negated else ""
     return f"({collated(operand.sql, operand.type)} {negation}IN ({text}))"
 
 
@@ -188,7 +188,7 @@ def _match(translator: ConditionTranslator, node: nodes.Match) -> str:
     if node.escape is not None:
         arguments.append(unpadded_text_of(translator.value(node.escape, LONG_TEXT)))
     text = f"ifx_{node.kind}({', '.join(arguments)})"
-    return f"(NOT {text})" if node.negated else f"({text})"
+    return f"(NOT {text})" if node.is_negated else f"({text})"
 
 
 def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: int) -> tuple[Typed, str]:
@@ -197,7 +197,7 @@ def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: 
         return operand, relation.text()
     type_ = common(operand.type, output.type)
     if type_ is None:
-        if not type_rules.comparable(operand.type, output.type):
+        if not type_rules.are_comparable(operand.type, output.type):
             raise SqlError(-1260, offset=offset)
         is_text = family_of(operand.type) is Family.TEXT
         type_ = comparison_type(output.type if is_text else operand.type)

@@ -50,7 +50,7 @@ def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
         raise SqlError(-999, token=str(node.type), offset=node.offset)
     column = ColumnDef(node.name.text, node.type, serial_start=node.serial_start or 1)
     if node.not_null is not None or column.is_serial:
-        column = replace(column, nullable=False, declared_not_null=True)
+        column = replace(column, is_nullable=False, is_declared_not_null=True)
     if node.default is not None:
         column = replace(column, default=_default(node.default, column, context))
     return column
@@ -166,7 +166,7 @@ class TableBuilder:
         if self.table.primary_key is not None:
             raise SqlError(-577, offset=node.offset)
         declared = tuple(
-            replace(column, nullable=False) if column.name in columns else column
+            replace(column, is_nullable=False) if column.name in columns else column
             for column in self.table.columns
         )
         self.table = replace(self.table, columns=declared)
@@ -191,7 +191,7 @@ class TableBuilder:
             (
                 each
                 for each in self.table.indexes
-                if each.columns == columns and (each.unique or not is_unique)
+                if each.columns == columns and (each.is_unique or not is_unique)
             ),
             None,
         )
@@ -230,7 +230,7 @@ class TableBuilder:
                 parent=parent.tabid,
                 parent_constrid=key.constrid,
                 parent_columns=wanted,
-                cascades=node.cascade,
+                cascades=node.cascades,
             )
         )
 
@@ -253,7 +253,7 @@ def check_sql(context: Context, table: Table, condition: nodes.Expression, prefi
         if isinstance(node, nodes.Parameter | nodes.Query):
             raise SqlError(-201, offset=node.offset)
     columns = tuple(
-        SourceColumn(column.name, f"{prefix}{identifier(column.name)}", column.type, column.nullable)
+        SourceColumn(column.name, f"{prefix}{identifier(column.name)}", column.type, column.is_nullable)
         for column in table.columns
     )
     scope = Scope([Source(table.name, prefix, columns)])

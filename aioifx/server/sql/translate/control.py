@@ -39,7 +39,7 @@ _OPTIONS: Final = {
 }
 
 
-def plan_of(statement: nodes.Statement, context: Context) -> Plan:
+def control_plan(statement: nodes.Statement, context: Context) -> Plan:
     """The plan of a statement that neither reads nor changes rows.
 
     Raises:   SqlError: -999, it is not supported; -206, -349 for tables.
@@ -77,7 +77,7 @@ def _transaction(statement: nodes.Statement) -> _Found:
             name = statement.savepoint.text if statement.savepoint else ""
             return StatementType.SAVEPOINT, plan.RollbackWork(name)
         case nodes.Savepoint():
-            return StatementType.SAVEPOINT, plan.SetSavepoint(statement.savepoint.text, statement.unique)
+            return StatementType.SAVEPOINT, plan.SetSavepoint(statement.savepoint.text, statement.is_unique)
         case nodes.ReleaseSavepoint():
             return StatementType.SAVEPOINT, plan.ReleaseSavepoint(statement.savepoint.text)
         case _:
@@ -87,7 +87,7 @@ def _transaction(statement: nodes.Statement) -> _Found:
 def _database(statement: nodes.Statement) -> _Found:
     match statement:
         case nodes.OpenDatabase():
-            return StatementType.DATABASE, plan.OpenDatabase(statement.database.name, statement.exclusive)
+            return StatementType.DATABASE, plan.OpenDatabase(statement.database.name, statement.is_exclusive)
         case nodes.CloseDatabase():
             return StatementType.CLOSE_DATABASE, plan.CloseDatabase()
         case nodes.CreateDatabase():
@@ -110,7 +110,7 @@ def _setting(statement: nodes.Statement) -> _Found:
             return StatementType.SET_ISOLATION, plan.SetIsolation(_LEVELS[statement.level])
         case nodes.SetTransaction():
             level = _LEVELS[statement.level] if statement.level else None
-            return StatementType.SET_ISOLATION, plan.SetTransaction(level, statement.read_only)
+            return StatementType.SET_ISOLATION, plan.SetTransaction(level, statement.is_read_only)
         case nodes.SetEnvironment():
             return StatementType.SET_ENVIRONMENT, plan.SetOption(statement.name.upper(), statement.value)
         case nodes.SetOption():
@@ -120,7 +120,7 @@ def _setting(statement: nodes.Statement) -> _Found:
             return StatementType.SET_ROLE, plan.SetOption(
                 "ROLE", statement.role.text if statement.role else None
             )
-        case nodes.SetConstraints() if not statement.deferred:
+        case nodes.SetConstraints() if not statement.is_deferred:
             return StatementType.SET_CONSTRAINTS, plan.Nothing()  # they are always immediate here
         case _:
             return None
@@ -130,7 +130,7 @@ def _lock(statement: nodes.Statement, context: Context) -> _Found:
     match statement:
         case nodes.LockTable():
             table = writable(statement.table, context)
-            return StatementType.LOCK_TABLE, plan.LockTable(table, statement.exclusive)
+            return StatementType.LOCK_TABLE, plan.LockTable(table, statement.is_exclusive)
         case nodes.UnlockTable():
             return StatementType.UNLOCK_TABLE, plan.UnlockTable(writable(statement.table, context))
         case _:

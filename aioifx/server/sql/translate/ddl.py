@@ -41,7 +41,7 @@ _Statement: TypeAlias = (
 )
 
 
-def plan_of(statement: _Statement, context: Context) -> Plan:
+def ddl_plan(statement: _Statement, context: Context) -> Plan:
     """The plan of a DDL statement.
 
     Raises:   SqlError: -349, no database is open; others for invalid names and types.
@@ -108,24 +108,24 @@ _NOTHING: Final = plan.Nothing()
 
 
 def _create_table(node: nodes.CreateTable, context: Context) -> Plan:
-    type_ = StatementType.CREATE_TEMP_TABLE if node.temp else StatementType.CREATE_TABLE
+    type_ = StatementType.CREATE_TEMP_TABLE if node.is_temp else StatementType.CREATE_TABLE
     existing = context.schema.table(node.table.name)
-    is_there = existing is not None and existing.is_temp == node.temp
+    is_there = existing is not None and existing.is_temp == node.is_temp
     if is_there and node.if_not_exists:
         return Plan(type_, _NOTHING)
-    if is_there and node.temp:
+    if is_there and node.is_temp:
         raise SqlError(-958, token=node.table.name, offset=node.table.offset)
-    owner = context.settings.user if node.temp else _new_name(node.table, context)
+    owner = context.settings.user if node.is_temp else _new_name(node.table, context)
     columns = tuple(column_of(column, context) for column in node.columns)
     check_columns(columns, node.offset)
     table = Table(
-        context.schema.next_temp_tabid if node.temp else context.schema.next_tabid,
+        context.schema.next_temp_tabid if node.is_temp else context.schema.next_tabid,
         node.table.name,
         owner,
         columns,
-        is_temp=node.temp,
+        is_temp=node.is_temp,
         is_logged=not node.no_log,
-        catalog="temp" if node.temp else "main",
+        catalog="temp" if node.is_temp else "main",
     )
     table = _constrained(table, node, context)
     steps = tuple(creation_steps(table, context.schema.table_of))
@@ -184,7 +184,7 @@ def _dependents(node: nodes.Drop, table: Table, context: Context) -> list[Remove
     Raises:   SqlError: -999 (assumed), RESTRICT and there are dependents.
     """
     dependents = [RemoveTable(each) for each in context.schema.dependents(table.tabid)]
-    if dependents and node.restrict:
+    if dependents and node.is_restricted:
         raise SqlError(-999, token="RESTRICT", offset=node.offset)
     return dependents
 
@@ -210,11 +210,11 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
     for part in node.parts:
         if table.column(part.column.text) is None:
             raise SqlError(-217, token=part.column.text, offset=part.column.offset)
-    parts = tuple(IndexPart(part.column.text, part.descending) for part in node.parts)
+    parts = tuple(IndexPart(part.column.text, part.is_descending) for part in node.parts)
     if any(index.parts == parts for index in table.indexes):
         raise SqlError(-350, offset=node.offset)
     owner = node.index.owner or context.settings.user
-    index = Index(node.index.name, owner, parts, node.unique, node.cluster)
+    index = Index(node.index.name, owner, parts, node.is_unique, node.is_clustered)
     steps = tuple(index_steps(table, index, duplicate=(-371, -100, "")))
     changed = replace(table, indexes=(*table.indexes, index))
     return Plan(StatementType.CREATE_INDEX, Definition(steps, (PutTable(changed),)))
@@ -241,7 +241,7 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
     if node.if_not_exists and context.schema.table(node.view.name) is not None:
         return Plan(StatementType.CREATE_VIEW, _NOTHING)
     owner = _new_name(node.view, context)
-    if node.check_option:
+    if node.has_check_option:
         require_simple(node, context)
     for each in nodes.walk(node.query):
         if isinstance(each, nodes.Parameter | nodes.IntoTemp):
@@ -256,7 +256,7 @@ def _create_view(node: nodes.CreateView, context: Context) -> Plan:
         if table.is_temp:
             raise SqlError(-206, -111, token=table.name, offset=node.offset)
     columns = tuple(
-        ColumnDef(name, output.known_type, output.nullable)
+        ColumnDef(name, output.known_type, output.is_nullable)
         for name, output in zip(names, relation.outputs, strict=True)
     )
     check_columns([column for column in columns if not column.is_serial], node.offset)
@@ -288,7 +288,7 @@ def _create_synonym(node: nodes.CreateSynonym, context: Context) -> Plan:
     target = context.sequence(node.target) or context.table(node.target)
     if target.is_temp or target.catalog not in MAIN or target.generated:
         raise SqlError(-999, token="CREATE SYNONYM", offset=node.offset)
-    kind = TableKind.PRIVATE_SYNONYM if node.private else TableKind.SYNONYM
+    kind = TableKind.PRIVATE_SYNONYM if node.is_private else TableKind.SYNONYM
     synonym = Table(
         context.schema.next_tabid,
         node.synonym.name,

@@ -28,7 +28,9 @@ _NULL_INTO_COLUMN: Final = -391
 _NULL_INTO_PRIMARY_KEY: Final = -703
 
 
-def plan_of(statement: nodes.Insert | nodes.Update | nodes.Delete | nodes.Truncate, context: Context) -> Plan:
+def dml_plan(
+    statement: nodes.Insert | nodes.Update | nodes.Delete | nodes.Truncate, context: Context
+) -> Plan:
     """The plan of a DML statement."""
     match statement:
         case nodes.Insert():
@@ -57,15 +59,15 @@ def stored(value: Typed, column: ColumnDef, table: Table) -> str:
     if family_of(column.type) is Family.OTHER:
         raise SqlError(-999, token=str(column.type))
     text = assigned(value, column.type)
-    if column.nullable or column.is_serial or value.constant is not None:
+    if column.is_nullable or column.is_serial or value.constant is not None:
         return text
-    if column.declared_not_null:
+    if column.is_declared_not_null:
         return f"ifx_required({text}, {string(column.name)}, {_NULL_INTO_COLUMN})"
     return f"ifx_required({text}, {string(table.name)}, {_NULL_INTO_PRIMARY_KEY})"
 
 
 def _described(columns: Sequence[ColumnDef]) -> tuple[Column, ...]:
-    return tuple(Column(column.name, column.type, column.nullable) for column in columns)
+    return tuple(Column(column.name, column.type, column.is_nullable) for column in columns)
 
 
 # --- INSERT -----------------------------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ def left_out(table: Table, targets: Sequence[ColumnDef]) -> Iterator[tuple[Colum
         elif column.default is not None:
             default = Typed(column.default.sql, column.type, column.default.sql == "NULL")
             yield column, stored(default, column, table)
-        elif not column.nullable:
+        elif not column.is_nullable:
             yield column, stored(NULL, column, table)
 
 
@@ -289,7 +291,7 @@ def _delete(statement: nodes.Delete, context: Context) -> Plan:
     target, translator = _changed(statement.table, context)
     where, cursor, type_ = _where(statement.where, translator, target, statement)
     sql = f"DELETE FROM {target.table.source} AS {target.source.alias}{where}"
-    change = Change(Verb.DELETE, sql, target.table, cursor, all_rows=not where)
+    change = Change(Verb.DELETE, sql, target.table, cursor, affects_all_rows=not where)
     types = (StatementType.DELETE, StatementType.DELETE_CURRENT, StatementType.DELETE_ALL)
     return finished(types[type_], change, statement, context)
 

@@ -62,7 +62,7 @@ class Expressions:
     context: Context
     scope: Scope
     subqueries: Subqueries
-    aggregates: bool = False
+    allows_aggregates: bool = False
     """Whether aggregates are allowed here: select list, HAVING, ORDER BY."""
     sequences: int = -201
     """The SQLCODE of NEXTVAL and CURRVAL here; 0 where they are allowed: select list, VALUES, SET."""
@@ -92,7 +92,7 @@ class Expressions:
                 return literal_of(node.text, SqlType(TypeCode.INTERVAL, node.qualifier.encoded))
             case nodes.Column():
                 _, column = self.scope.find(node)
-                return Typed(column.sql, column.type, column.nullable)
+                return Typed(column.sql, column.type, column.is_nullable)
             case nodes.SessionConstant():
                 return session_constant(node)
             case nodes.Current():
@@ -182,7 +182,7 @@ class Expressions:
             replace(type_, length=size) if is_padded(type_) else varchar(size, type_rules.is_national(type_))
         )
         # A CHAR may be without its blanks: nothing after its text is taken, and a CHAR result is padded again.
-        return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.nullable)
+        return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.is_nullable)
 
     def _signed(self, node: nodes.Unary) -> Typed:
         operand = self.value(node.operand, decimal())
@@ -191,10 +191,10 @@ class Expressions:
         if isinstance(operand.constant, int | Decimal):
             return Typed(number(-operand.constant), operand.type, False, -operand.constant)
         if family_of(operand.type) in INTERVALS:
-            return Typed(f"ifx_interval_neg({operand.sql})", operand.type, operand.nullable)
+            return Typed(f"ifx_interval_neg({operand.sql})", operand.type, operand.is_nullable)
         operand = number_of(operand)
         result = type_rules.number_of(operand.known_type, "-", INTEGER)
-        return Typed(f"ifx_neg({operand.sql}, {type_number(result)})", result, operand.nullable)
+        return Typed(f"ifx_neg({operand.sql}, {type_number(result)})", result, operand.is_nullable)
 
     def _binary(self, node: nodes.Binary) -> Typed:
         if node.operator == "||":
@@ -209,7 +209,7 @@ class Expressions:
             both = {family_of(left.type), family_of(right.type)}
             mixed = both & (INTERVALS | {Family.DATETIME, Family.DATE})
             raise SqlError(-1266 if mixed else -1260, offset=node.operator_offset)
-        nullable = left.nullable or right.nullable
+        nullable = left.is_nullable or right.is_nullable
         return Typed(arithmetic(node.operator, left, right, result), result, nullable)
 
     def _operands(self, node: nodes.Binary) -> tuple[Typed, Typed]:
@@ -246,7 +246,7 @@ class Expressions:
         operand = self.value(node.operand)
         if operand.type is None:
             return Typed("NULL", node.type)
-        return Typed(cast(operand, node.type), node.type, operand.nullable)
+        return Typed(cast(operand, node.type), node.type, operand.is_nullable)
 
     def _case(self, node: nodes.Case, hint: SqlType | None) -> Typed:
         results = [branch.result for branch in node.branches]
@@ -257,7 +257,7 @@ class Expressions:
             text += f" WHEN {self._case_condition(node.operand, branch.condition)} THEN {result.sql}"
         if otherwise:
             text += f" ELSE {values[-1].sql}"
-        nullable = not otherwise or any(value.nullable for value in values)
+        nullable = not otherwise or any(value.is_nullable for value in values)
         return Typed(f"({text} END)", type_, nullable)
 
     def _case_condition(self, operand: nodes.Expression | None, condition: nodes.Expression) -> str:
@@ -299,7 +299,7 @@ class Expressions:
             raise SqlError(-999, token="UNITS FRACTION", offset=node.offset)
         type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
         count = number_of(self.value(node.operand, decimal()))
-        return Typed(f"ifx_units({count.sql}, {type_number(type_)})", type_, count.nullable)
+        return Typed(f"ifx_units({count.sql}, {type_number(type_)})", type_, count.is_nullable)
 
     def _extend(self, node: nodes.Extend) -> Typed:
         qualifier = node.qualifier or datetime_qualifier(Unit.YEAR, Unit.FRACTION, 3)
@@ -317,21 +317,21 @@ class Expressions:
             arguments.append(text_of(self.value(node.characters, LONG_TEXT)))
         size = type_rules.size_of(operand.type) if operand.type is not None else 1
         national = operand.type is not None and type_rules.is_national(operand.type)
-        return Typed(f"{name}({', '.join(arguments)})", varchar(size, national), operand.nullable)
+        return Typed(f"{name}({', '.join(arguments)})", varchar(size, national), operand.is_nullable)
 
     # --- Aggregates ---------------------------------------------------------------------------------------------------
 
     def _aggregate(self, node: nodes.Aggregate, over: str = "") -> Typed:
-        if not self.aggregates:
+        if not self.allows_aggregates:
             raise SqlError(-201, offset=node.offset)
         if node.argument is None:
             return Typed(f"CAST(count(*){over} AS TEXT)", COUNT, False)
-        inner = replace(self, aggregates=False, sequences=-201)
+        inner = replace(self, allows_aggregates=False, sequences=-201)
         operand = inner.typed(node.argument)
-        return aggregated(node.name, operand, "DISTINCT " if node.distinct else "", node.offset, over)
+        return aggregated(node.name, operand, "DISTINCT " if node.is_distinct else "", node.offset, over)
 
     def _window(self, node: nodes.Window) -> Typed:
-        if not self.aggregates:
+        if not self.allows_aggregates:
             raise SqlError(-201, offset=node.offset)
         return window(replace(self, sequences=-201), node)
 

@@ -110,7 +110,7 @@ class FromClause:
         with self.context.view_inside(offset):
             relation = self.queries.derived(statement.query, None)
         alias = self.context.alias()
-        types = [(output.known_type, output.nullable) for output in relation.outputs]
+        types = [(output.known_type, output.is_nullable) for output in relation.outputs]
         columns = derived_columns(alias, (column.name for column in view.columns), types)
         return Joined(
             f"({relation.text()}) AS {alias}", [Source(label, alias, columns, None, view.owner, offset)]
@@ -122,7 +122,7 @@ class FromClause:
         if len(called) != len(relation.outputs):
             raise SqlError(-201, offset=names[0].offset)
         columns = derived_columns(
-            alias, called, ((output.known_type, output.nullable) for output in relation.outputs)
+            alias, called, ((output.known_type, output.is_nullable) for output in relation.outputs)
         )
         source = Source(label.text if label else "", alias, columns)
         return Joined(f"({relation.text()}) AS {alias}", [source])
@@ -182,7 +182,7 @@ class FromClause:
             moved: list[SourceColumn] = []
             for column in source.columns:
                 number += 1
-                moved.append(replace(column, sql=f"{alias}.c{number}", nullable=True))
+                moved.append(replace(column, sql=f"{alias}.c{number}", is_nullable=True))
             source.columns, source.table = tuple(moved), None
         return Joined(text, sources)
 

@@ -36,7 +36,7 @@ def merge_plan(node: nodes.Merge, context: Context) -> Plan:
 
     Raises:   SqlError: -999, it both deletes and inserts; others for invalid names and types.
     """
-    if node.delete and node.insert is not None:
+    if node.has_delete and node.insert is not None:
         raise SqlError(-999, token="MERGE", offset=node.offset)
     merge = _Merge(context, node, writable(node.target.table, context))
     return finished(StatementType.MERGE, merge.change(), node, context)
@@ -56,7 +56,7 @@ class _Merge:
         source_text = FromClause(self.context, source_scope, queries).text([self.node.source], None)
         both = Expressions(self.context, Scope([target, *source_scope.sources]), queries)
         partners = f"JOIN {self.table.source} AS {target.alias} ON {both.condition(self.node.condition)}"
-        if self.node.delete:
+        if self.node.has_delete:
             rows = f"SELECT {target.alias}.rowid FROM {source_text} {partners}"
             return Change(Verb.DELETE, f"DELETE FROM {self.table.source} WHERE rowid IN ({rows})", self.table)
         new = Expressions(self.context, source_scope, queries, sequences=-999)

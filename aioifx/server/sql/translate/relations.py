@@ -50,7 +50,7 @@ class Block:
     outputs: tuple[Typed, ...]
     tail: str
     """From FROM on."""
-    distinct: bool = False
+    is_distinct: bool = False
     is_grouped: bool = False
     is_one_row: bool = False
     sources: tuple[Source, ...] = ()
@@ -58,7 +58,7 @@ class Block:
 
     def text(self, types: Types = None) -> str:
         """Its text; DISTINCT tells rows apart by the collations of their types."""
-        return self._text(types, self.distinct)
+        return self._text(types, self.is_distinct)
 
     def part(self, types: Types) -> str:
         """Its text within a UNION."""
@@ -70,11 +70,11 @@ class Block:
             type_ = types[number - 1] if types is not None else output.type
             sql = output.sql if type_ is None else cast(output, type_)
             columns.append(f"{collated(sql, type_) if is_collated else sql} AS c{number}")
-        return f"SELECT {'DISTINCT ' if self.distinct else ''}{', '.join(columns)}{self.tail}"
+        return f"SELECT {'DISTINCT ' if self.is_distinct else ''}{', '.join(columns)}{self.tail}"
 
     def with_rowid(self, alias: str) -> Block:
         """The same with the rowid after its columns."""
-        rowid = Typed(f"{alias}.rowid", INTEGER, nullable=False)
+        rowid = Typed(f"{alias}.rowid", INTEGER, is_nullable=False)
         return replace(self, names=(*self.names, "rowid"), outputs=(*self.outputs, rowid))
 
 
@@ -157,7 +157,7 @@ class Relation:
     def described(self) -> tuple[Column, ...]:
         """The columns for SQ_DESCRIBE."""
         return tuple(
-            Column(name, output.known_type, output.nullable)
+            Column(name, output.known_type, output.is_nullable)
             for name, output in zip(self.names, self.outputs, strict=True)
         )
 

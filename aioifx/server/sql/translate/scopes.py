@@ -32,7 +32,7 @@ class SourceColumn:
     name: str
     sql: str
     type: SqlType
-    nullable: bool = True
+    is_nullable: bool = True
 
 
 @dataclass(slots=True)
@@ -55,12 +55,12 @@ class Source:
             if column.name == name:
                 return column
         if name == "rowid" and self.table is not None and not self.table.generated:
-            return SourceColumn("rowid", f"{self.alias}.rowid", INTEGER, nullable=False)
+            return SourceColumn("rowid", f"{self.alias}.rowid", INTEGER, is_nullable=False)
         return None
 
     def supplied_by_join(self) -> None:
         """The source with nullable columns, because an outer join may have no row of it."""
-        self.columns = tuple(replace(column, nullable=True) for column in self.columns)
+        self.columns = tuple(replace(column, is_nullable=True) for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,8 @@ class Context:
         """A stored table as an entry of FROM."""
         alias = self.alias()
         columns = tuple(
-            SourceColumn(c.name, f"{alias}.{identifier(c.name)}", c.type, c.nullable) for c in table.columns
+            SourceColumn(c.name, f"{alias}.{identifier(c.name)}", c.type, c.is_nullable)
+            for c in table.columns
         )
         return Source(label, alias, columns, table, table.owner, offset)
 

@@ -63,9 +63,9 @@ class QueryTranslator:
             rows: Rows = self._body(query.body, outer, place)
             order = self._order_of_rows(query.order_by, rows)
         else:
-            sequences = 0 if place is Place.STATEMENT and not head.distinct else -201
+            sequences = 0 if place is Place.STATEMENT and not head.is_distinct else -201
             rows, order = self._ordered_select(head, outer, query.order_by, sequences)
-        return Relation(rows, common_text, order, _limit(skip, first))
+        return Relation(rows, common_text, order, _limit_clause(skip, first))
 
     # --- WITH ---------------------------------------------------------------------------------------------------------
 
@@ -92,12 +92,12 @@ class QueryTranslator:
         names = [name.text for name in table.columns] or list(start.names)
         if len(names) != len(start.outputs):
             raise SqlError(-201, offset=table.offset)
-        outputs = tuple(replace(output, nullable=True) for output in start.outputs)
+        outputs = tuple(replace(output, is_nullable=True) for output in start.outputs)
         scope.common[table.name.text] = _common(alias, names, outputs)
         step = self._body(body.right, scope, Place.PART)
         if len(step.outputs) != len(outputs):
             raise SqlError(-317, offset=body.operator_offset)
-        return Relation(Combined(f"UNION{' ALL' if body.all else ''}", start, step, outputs))
+        return Relation(Combined(f"UNION{' ALL' if body.is_all else ''}", start, step, outputs))
 
     # --- Parts --------------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class QueryTranslator:
             case nodes.Select():
                 skip, first = self._counts(_given(body.skip), _given(body.first), place)
                 rows = self._select(body, scope)[0]
-                return Relation(rows, limit=_limit(skip, first)) if skip or first else rows
+                return Relation(rows, limit=_limit_clause(skip, first)) if skip or first else rows
             case nodes.SetOperation():
                 return self._combined(body, scope, place)
             case nodes.Query():
@@ -121,8 +121,8 @@ class QueryTranslator:
             type_ = common(one.known_type, other.known_type)
             if type_ is None:
                 raise SqlError(-308, offset=node.operator_offset)
-            outputs.append(Typed(one.sql, type_, one.nullable or other.nullable))
-        operator = _OPERATORS[node.operator] + (" ALL" if node.all else "")
+            outputs.append(Typed(one.sql, type_, one.is_nullable or other.is_nullable))
+        operator = _OPERATORS[node.operator] + (" ALL" if node.is_all else "")
         return Combined(operator, left, right, tuple(outputs))
 
     def _ordered_select(
@@ -150,7 +150,7 @@ class QueryTranslator:
         if clause.filters:
             tail += " WHERE " + joined("AND", [plain.condition(each) for each in clause.filters])
         scope.correlated.clear()  # subqueries in WHERE see single rows
-        lists = Expressions(self.context, scope, self, aggregates=True)
+        lists = Expressions(self.context, scope, self, allows_aggregates=True)
         items = list(self._items(node, scope, replace(lists, sequences=sequences)))
         require_columns(len(items), node.offset)
         grouping = _Grouping(lists, node, [output for _, output, _ in items])
@@ -165,7 +165,7 @@ class QueryTranslator:
             outputs = (replace(outputs[0], sql=group, constant=None), *outputs[1:])
         is_one_row = grouping.is_grouped and not node.group_by and node.having is None
         block = Block(
-            names, outputs, tail, node.distinct, grouping.is_grouped, is_one_row, tuple(scope.sources)
+            names, outputs, tail, node.is_distinct, grouping.is_grouped, is_one_row, tuple(scope.sources)
         )
         return block, lists
 
@@ -175,12 +175,12 @@ class QueryTranslator:
             if isinstance(item.expression, nodes.Star):
                 for column in scope.starred(item.expression):
                     _shown(column.type, item.offset)
-                    yield column.name, Typed(column.sql, column.type, column.nullable), None
+                    yield column.name, Typed(column.sql, column.type, column.is_nullable), None
                 continue
             value = lists.typed(item.expression)
             _shown(value.known_type, item.offset)
             if not isinstance(item.expression, nodes.Column):
-                value = replace(value, nullable=True)
+                value = replace(value, is_nullable=True)
             name = item.label.text if item.label else default_name(item.expression)
             yield name, value, item.expression
 
@@ -193,7 +193,7 @@ class QueryTranslator:
             value = translator.value(item.expression)
             texts = [output.sql for output in block.outputs]
             if value.sql not in texts:
-                if node.distinct:
+                if node.is_distinct:
                     raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
                 return collated(value.sql, value.type) + direction(item)
             position = texts.index(value.sql) + 1
@@ -238,7 +238,7 @@ def _given(*counts: nodes.Number | nodes.Parameter | None) -> _Counts:
     return [each for each in counts if each is not None]
 
 
-def _limit(skip: str, first: str) -> str:
+def _limit_clause(skip: str, first: str) -> str:
     """SQLite's LIMIT; -1 stands for all rows."""
     if not skip and not first:
         return ""
@@ -259,7 +259,7 @@ def _position(item: nodes.OrderItem, rows: Rows) -> int | None:
 
 def _common(alias: str, names: Sequence[str], outputs: Sequence[Typed]) -> CommonTable:
     columns = (
-        SourceColumn(name, f"{alias}.c{number}", output.known_type, output.nullable)
+        SourceColumn(name, f"{alias}.c{number}", output.known_type, output.is_nullable)
         for number, (name, output) in enumerate(zip(names, outputs, strict=True), start=1)
     )
     return CommonTable(alias, tuple(columns))
@@ -321,7 +321,7 @@ class _Grouping:
             if not isinstance(node.value, int) or not 1 <= node.value <= len(outputs):
                 raise SqlError(-251, offset=node.offset)
             return outputs[node.value - 1]
-        return replace(self._translator, aggregates=False).typed(node)
+        return replace(self._translator, allows_aggregates=False).typed(node)
 
     def text(self) -> str:
         """SQLite's GROUP BY; a constant would be treated as a position there."""

@@ -71,7 +71,7 @@ def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation,
         and isinstance(body.from_items[0], nodes.TableRef)
         and len(rows.sources) == 1
         and rows.sources[0].table is not None
-        and not (rows.is_grouped or rows.distinct or query.common_tables)
+        and not (rows.is_grouped or rows.is_distinct or query.common_tables)
     )
     if not is_simple:
         raise SqlError(-365, offset=clause.offset)
@@ -126,7 +126,7 @@ def _as_source(relation: Relation, columns: Sequence[ColumnDef]) -> str:
     """
     items = [
         f"ifx_serial({string(column.name)}, c{number})"
-        if column.is_serial and not column.nullable
+        if column.is_serial and not column.is_nullable
         else f"c{number}"
         for number, column in enumerate(columns, start=1)
     ]

@@ -49,9 +49,9 @@ def create_sequence(node: nodes.CreateSequence, context: Context, owner: str) ->
         increment=increment,
         minimum=low,
         maximum=high,
-        cycles=bool(options.cycle),
+        cycles=bool(options.cycles),
         cache=_CACHE if options.cache is None else options.cache,
-        ordered=options.order is not False,
+        is_ordered=options.is_ordered is not False,
     )
     _check(sequence, options)
     table = Table(
@@ -96,11 +96,11 @@ def alter_sequence(node: nodes.AlterSequence, context: Context) -> Plan:
         increment=sequence.increment if options.increment is None else options.increment,
         maximum=sequence.maximum if high is None else high,
         minimum=sequence.minimum if low is None else low,
-        cycles=sequence.cycles if options.cycle is None else options.cycle,
+        cycles=sequence.cycles if options.cycles is None else options.cycles,
         cache=sequence.cache if options.cache is None else options.cache,
-        ordered=sequence.ordered if options.order is None else options.order,
+        is_ordered=sequence.is_ordered if options.is_ordered is None else options.is_ordered,
     )
-    if options.restart:
+    if options.has_restart:
         changed = replace(changed, restart=options.start, epoch=sequence.epoch + 1)
     _check(changed, options)
     return Plan(StatementType.ALTER_SEQUENCE, Definition((), (PutTable(replace(table, sequence=changed)),)))
@@ -146,8 +146,8 @@ def sequence_value(node: nodes.SequenceValue, context: Context) -> Typed:
         raise SqlError(-999, token=node.kind.upper(), offset=node.offset)
     table, _ = _found(node.sequence, context)
     if node.kind == "nextval" or table.tabid in _advanced(context):
-        return Typed(f"ifx_nextval({table.tabid}, {context.mark()})", INT8, nullable=False)
-    return Typed(f"ifx_currval({table.tabid})", INT8, nullable=False)
+        return Typed(f"ifx_nextval({table.tabid}, {context.mark()})", INT8, is_nullable=False)
+    return Typed(f"ifx_currval({table.tabid})", INT8, is_nullable=False)
 
 
 def _advanced(context: Context) -> set[int]:

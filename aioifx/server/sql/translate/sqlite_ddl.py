@@ -57,14 +57,16 @@ def physical_index(table: Table, index: Index) -> str:
 def index_steps(table: Table, index: Index, duplicate: tuple[int, int, str] | None = None) -> Iterator[Step]:
     """CREATE INDEX, with its twin for NULLs; *duplicate* is the error if the rows are not unique."""
     name = physical_index(table, index)
-    keys = ", ".join(identifier(part.column) + (" DESC" if part.descending else "") for part in index.parts)
-    unique = "UNIQUE " if index.unique else ""
+    keys = ", ".join(
+        identifier(part.column) + (" DESC" if part.is_descending else "") for part in index.parts
+    )
+    unique = "UNIQUE " if index.is_unique else ""
     on = identifier(table.physical)
     yield Step(
         f"CREATE {unique}INDEX {table.catalog}.{identifier(name)} ON {on} ({keys})", duplicate=duplicate
     )
-    nullable = [column for column in _indexed(table, index) if column.nullable]
-    if index.unique and nullable:
+    nullable = [column for column in _indexed(table, index) if column.is_nullable]
+    if index.is_unique and nullable:
         twins = ", ".join(
             collated(f"ifnull({identifier(column.name)}, x'')", column.type)
             for column in _indexed(table, index)

@@ -10,7 +10,9 @@ from aioifx.server.sql.model.plan import Plan
 from aioifx.server.sql.model.schema import Schema
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate import control, ddl, dml
+from aioifx.server.sql.translate.control import control_plan
+from aioifx.server.sql.translate.ddl import ddl_plan
+from aioifx.server.sql.translate.dml import dml_plan
 from aioifx.server.sql.translate.merge import merge_plan
 from aioifx.server.sql.translate.routine_calls import execution
 from aioifx.server.sql.translate.scopes import Context
@@ -29,7 +31,7 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
         case nodes.Merge():
             return merge_plan(statement, context)
         case nodes.Insert() | nodes.Update() | nodes.Delete() | nodes.Truncate():
-            return dml.plan_of(statement, context)
+            return dml_plan(statement, context)
         case (
             nodes.CreateTable()
             | nodes.AlterTable()
@@ -42,8 +44,8 @@ def translate(statement: nodes.Statement, schema: Schema, settings: Settings) ->
             | nodes.RenameObject()
             | nodes.RenameColumn()
         ):
-            return ddl.plan_of(statement, context)
+            return ddl_plan(statement, context)
         case nodes.Execute():
             return execution(statement, context)
         case _:
-            return control.plan_of(statement, context)
+            return control_plan(statement, context)

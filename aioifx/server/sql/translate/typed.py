@@ -12,7 +12,7 @@ from aioifx.server.sql.model.type_rules import (
     INTERVALS,
     NUMERIC,
     Family,
-    comparable,
+    are_comparable,
     decimal,
     family_of,
     is_padded,
@@ -35,7 +35,7 @@ class Typed:
     sql: str
     type: SqlType | None
     """None for NULL without a cast and for a parameter that no context has given a type."""
-    nullable: bool = True
+    is_nullable: bool = True
     constant: int | Decimal | str | None = None
     """The value of a literal number or text."""
     is_parameter: bool = False
@@ -71,7 +71,7 @@ def is_stored_alike(source: SqlType, target: SqlType) -> bool:
         return False
     match family:
         case Family.INTEGER:
-            return _limit(source) <= _limit(target)
+            return _greatest(source) <= _greatest(target)
         case Family.FLOAT:
             return target.code == TypeCode.FLOAT
         case Family.DECIMAL:
@@ -84,7 +84,7 @@ def is_stored_alike(source: SqlType, target: SqlType) -> bool:
             return True
 
 
-def _limit(type_: SqlType) -> int:
+def _greatest(type_: SqlType) -> int:
     return _LIMITS.get(TypeCode(type_.code), BIGGEST)
 
 
@@ -94,7 +94,7 @@ def folded(value: Typed, target: SqlType) -> str | None:
     if constant is None or isinstance(constant, str):
         return None
     family = family_of(target)
-    if family is Family.INTEGER and constant == int(constant) and abs(int(constant)) <= _limit(target):
+    if family is Family.INTEGER and constant == int(constant) and abs(int(constant)) <= _greatest(target):
         return str(int(constant))
     if family is Family.FLOAT and target.code == TypeCode.FLOAT:
         return repr(float(constant))
@@ -115,7 +115,7 @@ def cast(value: Typed, target: SqlType) -> str:
 
 def converted(value: Typed, target: SqlType) -> Typed:
     """The same, typed."""
-    return Typed(cast(value, target), target, value.nullable)
+    return Typed(cast(value, target), target, value.is_nullable)
 
 
 def assigned(value: Typed, target: SqlType) -> str:
@@ -168,7 +168,7 @@ def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
     """
     if left.type is None or right.type is None:
         return f"({left.sql} {operator} {right.sql})"
-    if not comparable(left.type, right.type):
+    if not are_comparable(left.type, right.type):
         raise SqlError(-1260, offset=offset)
     one, other = beside(left, right.type), beside(right, left.type)
     types = one.known_type, other.known_type
@@ -188,14 +188,14 @@ def beside(value: Typed, other: SqlType) -> Typed:
     if value.constant is None:
         return value
     literal = folded(value, decimal() if family is Family.DECIMAL else other)
-    return value if literal is None else Typed(literal, other, nullable=False)
+    return value if literal is None else Typed(literal, other, is_nullable=False)
 
 
 def _text_as_number(value: Typed, constant: str, other: SqlType) -> Typed:
     text = constant.strip()
     if family_of(other) is Family.INTEGER and text.isdecimal() and len(text) < 19:
-        return Typed(text, other, nullable=False)
-    return Typed(cast(value, decimal()), decimal(), nullable=False)
+        return Typed(text, other, is_nullable=False)
+    return Typed(cast(value, decimal()), decimal(), is_nullable=False)
 
 
 def are_compared_by_sqlite(left: SqlType, right: SqlType) -> bool:

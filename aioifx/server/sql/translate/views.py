@@ -101,7 +101,9 @@ def target_of(name: nodes.QualifiedName, label: str, context: Context, queries: 
 
 def _new_value(column: ColumnDef, alias: str, new: Mapping[str, str]) -> SourceColumn:
     text = new.get(column.name, f"{alias}.{identifier(column.name)}")
-    return SourceColumn(column.name, f"({collated(f'({text})', column.type)})", column.type, column.nullable)
+    return SourceColumn(
+        column.name, f"({collated(f'({text})', column.type)})", column.type, column.is_nullable
+    )
 
 
 def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
@@ -160,12 +162,12 @@ def _expanded(
             columns += scope.starred(item.expression)
         else:
             value = translator.typed(item.expression)
-            columns.append(SourceColumn("", value.sql, value.known_type, value.nullable))
+            columns.append(SourceColumn("", value.sql, value.known_type, value.is_nullable))
     named = (
         replace(column, name=declared.name) for declared, column in zip(view.columns, columns, strict=True)
     )
     source = Source(label, below.source.alias, tuple(named), below.source.table, view.owner)
-    return _ViewLevel(below.table, source, filters, filters if statement.check_option else below.checks)
+    return _ViewLevel(below.table, source, filters, filters if statement.has_check_option else below.checks)
 
 
 def require_simple(node: nodes.CreateView, context: Context) -> None:
@@ -187,7 +189,7 @@ def _simple_reference(query: nodes.Query) -> nodes.TableRef | None:
     if not isinstance(select, nodes.Select) or query.common_tables or len(select.from_items) != 1:
         return None
     (reference,) = select.from_items
-    is_grouped = select.distinct or select.group_by or select.having is not None
+    is_grouped = select.is_distinct or select.group_by or select.having is not None
     if is_grouped or not isinstance(reference, nodes.TableRef):
         return None
     return None if any(has_aggregate(item) for item in select.items) else reference

@@ -79,7 +79,7 @@ def _ordered(translator: CallTranslator, item: nodes.OrderItem) -> str:
 
 def direction(item: nodes.OrderItem) -> str:
     """The direction after an ordering key."""
-    text = " DESC" if item.descending else ""
+    text = " DESC" if item.is_descending else ""
     if item.nulls_first is not None:
         text += " NULLS FIRST" if item.nulls_first else " NULLS LAST"
     return text

@@ -10,9 +10,9 @@ TABLE = Table(
     100,
     "t",
     "ann",
-    (ColumnDef("k", SqlType(TypeCode.SERIAL, 4), nullable=False), ColumnDef("p", INTEGER)),
+    (ColumnDef("k", SqlType(TypeCode.SERIAL, 4), is_nullable=False), ColumnDef("p", INTEGER)),
     constraints=(KEY, PARENT),
-    indexes=(Index(" 100_3", "ann", (IndexPart("k"),), unique=True),),
+    indexes=(Index(" 100_3", "ann", (IndexPart("k"),), is_unique=True),),
 )
 
 

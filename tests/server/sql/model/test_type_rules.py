@@ -17,9 +17,9 @@ from aioifx.server.sql.model.type_rules import (
     LONG_TEXT,
     SMALLINT,
     Family,
+    are_comparable,
     char,
     common,
-    comparable,
     comparison_type,
     concatenation,
     datetime,
@@ -137,7 +137,7 @@ def test_the_common_type_does_not_depend_on_the_order(left: SqlType, right: SqlT
 @given(st.sampled_from(SCALARS))
 def test_a_type_has_itself_in_common_with_itself(type_: SqlType) -> None:
     assert common(type_, type_) == plain(type_)
-    assert comparable(type_, type_)
+    assert are_comparable(type_, type_)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_a_compared_parameter_is_not_bound_to_a_size(type_: SqlType, compared: S
 
 
 def test_comparisons_need_types_that_convert() -> None:
-    assert comparable(DATE, char(10))
-    assert comparable(DATE, TO_MINUTE)
-    assert comparable(INTEGER, FLOAT)
-    assert not comparable(DAYS, MONTHS)
-    assert not comparable(BOOLEAN, INTEGER)
+    assert are_comparable(DATE, char(10))
+    assert are_comparable(DATE, TO_MINUTE)
+    assert are_comparable(INTEGER, FLOAT)
+    assert not are_comparable(DAYS, MONTHS)
+    assert not are_comparable(BOOLEAN, INTEGER)
 
 
 def test_large_objects_belong_to_no_family() -> None:

@@ -69,7 +69,7 @@ def test_an_assigned_value_is_made_one_of_its_columns_type(
     ],
 )
 def test_a_compared_value_keeps_all_that_it_has(type_: SqlType, value: Value, stored: Stored) -> None:
-    assert bound(Parameter(type_, compared=True), value, SETTINGS) == stored
+    assert bound(Parameter(type_, is_compared=True), value, SETTINGS) == stored
 
 
 def test_a_value_that_nothing_gives_a_type_is_stored_as_what_it_is() -> None:
@@ -81,9 +81,9 @@ def test_a_value_that_nothing_gives_a_type_is_stored_as_what_it_is() -> None:
     [
         (Parameter(SMALLINT), 40_000, -1214),
         (Parameter(INTEGER), "x", -1213),
-        (Parameter(INTEGER, exact=True), 1.5, -415),
-        (Parameter(BIGINT, compared=True), "x", -1213),
-        (Parameter(DATE, compared=True), "soon", -1218),
+        (Parameter(INTEGER, is_exact=True), 1.5, -415),
+        (Parameter(BIGINT, is_compared=True), "x", -1213),
+        (Parameter(DATE, is_compared=True), "soon", -1218),
     ],
 )
 def test_a_value_that_cannot_be_of_the_type_says_why(

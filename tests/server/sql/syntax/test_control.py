@@ -12,19 +12,19 @@ from tests.server.sql.shapes import error_of, statement_shape
     [
         (
             "update statistics",
-            "UpdateStatistics(tables)",
+            "UpdateStatistics(for_tables)",
         ),
         (
             "update statistics for table",
-            "UpdateStatistics(tables)",
+            "UpdateStatistics(for_tables)",
         ),
         (
             "update statistics high for table o.t (a, b) distributions only",
-            "UpdateStatistics(o.t, tables)",
+            "UpdateStatistics(o.t, for_tables)",
         ),
         (
             "update statistics medium for table t resolution 1 0.9",
-            "UpdateStatistics(t, tables)",
+            "UpdateStatistics(t, for_tables)",
         ),
         (
             'update statistics medium for table "o".t (a) resolution 2.0 0.95',
@@ -40,7 +40,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "update statistics low for table t drop distributions force",
-            "UpdateStatistics(t, tables)",
+            "UpdateStatistics(t, for_tables)",
         ),
         (
             "database d",
@@ -48,7 +48,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "database d@srv exclusive",
-            "OpenDatabase(DatabaseName(d, srv), exclusive)",
+            "OpenDatabase(DatabaseName(d, srv), is_exclusive)",
         ),
         (
             "database 'd'",
@@ -100,7 +100,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "savepoint s unique",
-            "Savepoint(s, unique)",
+            "Savepoint(s, is_unique)",
         ),
         (
             "release savepoint s",
@@ -112,7 +112,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "lock table o.t in exclusive mode",
-            "LockTable(o.t, exclusive)",
+            "LockTable(o.t, is_exclusive)",
         ),
         (
             "unlock table t",
@@ -162,7 +162,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ("grant 'R' to u", "Grant([Privilege(R)], [u])"),
         ("grant default role 'R' to 'u'", "Grant([Privilege(default role R)], [u])"),
         ("grant select on type to u", "Grant([Privilege(select)], type, [u])"),
-        ("update statistics for table t sampling size 0.5 resolution 2", "UpdateStatistics(t, tables)"),
+        ("update statistics for table t sampling size 0.5 resolution 2", "UpdateStatistics(t, for_tables)"),
         (
             "revoke all on t from public",
             "Revoke([Privilege(all)], t, [public])",

@@ -68,7 +68,7 @@ def test_expect_refuses_the_first_word_that_differs() -> None:
 def test_the_end_is_never_passed() -> None:
     s = stream("a")
     for _ in range(3):
-        s.take()
+        s.advance()
     assert s.token.kind is TokenKind.END
     assert s.ahead(9).kind is TokenKind.END
     assert refused_at(s) == 2

@@ -14,7 +14,7 @@ from tests.server.sql.shapes import error_of, statement_shape
     [
         (
             "alter sequence s restart with 10 increment by 2",
-            "AlterSequence(s, SequenceOptions(10, restart, 2))",
+            "AlterSequence(s, SequenceOptions(10, has_restart, 2))",
         ),
         (
             "create index i on t (a)",
@@ -22,15 +22,15 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "create unique cluster index o.i on o.t (a desc, b asc, c) using btree in d online",
-            "CreateIndex(o.i, o.t, [IndexPart(a, descending), IndexPart(b), IndexPart(c)], unique, cluster)",
+            "CreateIndex(o.i, o.t, [IndexPart(a, is_descending), IndexPart(b), IndexPart(c)], is_unique, is_clustered)",
         ),
         (
             "create distinct index if not exists i on t (a) fillfactor 90 extent size 8",
-            "CreateIndex(i, t, [IndexPart(a)], unique, if_not_exists)",
+            "CreateIndex(i, t, [IndexPart(a)], is_unique, if_not_exists)",
         ),
         (
             "create cluster index i on t (a) enabled compressed",
-            "CreateIndex(i, t, [IndexPart(a)], cluster)",
+            "CreateIndex(i, t, [IndexPart(a)], is_clustered)",
         ),
         (
             "create view v as select a from t",
@@ -56,7 +56,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "create private synonym s for t",
-            "CreateSynonym(s, t, private)",
+            "CreateSynonym(s, t, is_private)",
         ),
         (
             "create sequence s",
@@ -64,7 +64,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "create sequence s start with 5 increment by -2 maxvalue 100 minvalue -100 cycle cache 10 order",
-            "CreateSequence(s, SequenceOptions(5, -2, 100, -100, cycle, 10, order))",
+            "CreateSequence(s, SequenceOptions(5, -2, 100, -100, cycles, 10, is_ordered))",
         ),
         (
             "create sequence s nomaxvalue nominvalue nocycle nocache noorder",
@@ -108,7 +108,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "drop view v restrict",
-            "Drop(view, v, restrict)",
+            "Drop(view, v, is_restricted)",
         ),
         (
             "drop index i online",
@@ -176,7 +176,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "create distinct cluster index i on t (a)",
-            "CreateIndex(i, t, [IndexPart(a)], unique, cluster)",
+            "CreateIndex(i, t, [IndexPart(a)], is_unique, is_clustered)",
         ),
     ],
 )
@@ -238,13 +238,13 @@ def test_a_view_keeps_its_text_without_the_semicolon() -> None:
     assert isinstance(statement, nodes.CreateView)
     assert statement.text == "CREATE VIEW v (x) AS  SELECT a -- why\n FROM t"
     assert statement.query_text == "SELECT a -- why\n FROM t"
-    assert not statement.check_option
+    assert not statement.has_check_option
 
 
 def test_a_view_may_check_what_is_written_through_it() -> None:
     statement = parse("create view v as select a from t with check option")
     assert isinstance(statement, nodes.CreateView)
-    assert (statement.query_text, statement.check_option) == ("select a from t", True)
+    assert (statement.query_text, statement.has_check_option) == ("select a from t", True)
     assert statement.text == "create view v as select a from t with check option"
 
 
@@ -252,5 +252,5 @@ def test_a_sequence_tells_no_from_nothing_said() -> None:
     silent, loud = parse("CREATE SEQUENCE s"), parse("CREATE SEQUENCE s NOCYCLE NOCACHE NOORDER")
     assert isinstance(silent, nodes.CreateSequence)
     assert isinstance(loud, nodes.CreateSequence)
-    assert (silent.options.cycle, silent.options.cache, silent.options.order) == (None, None, None)
-    assert (loud.options.cycle, loud.options.cache, loud.options.order) == (False, 0, False)
+    assert (silent.options.cycles, silent.options.cache, silent.options.is_ordered) == (None, None, None)
+    assert (loud.options.cycles, loud.options.cache, loud.options.is_ordered) == (False, 0, False)

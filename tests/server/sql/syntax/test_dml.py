@@ -99,7 +99,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         (
             "merge into t using (select a from u) s on t.a = s.a when not matched then insert values "
             "(s.a) when matched then delete",
-            "Merge(t, DerivedTable((Select([a], [u])), s), Comparison(=, t.a, s.a), delete, MergeInsert([s.a]))",
+            "Merge(t, DerivedTable((Select([a], [u])), s), Comparison(=, t.a, s.a), has_delete, MergeInsert([s.a]))",
         ),
         (
             "truncate t",

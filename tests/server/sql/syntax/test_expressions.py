@@ -143,7 +143,7 @@ def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None
         ),
         (
             "a not in (1, 2)",
-            "InList(a, [1, 2], negated)",
+            "InList(a, [1, 2], is_negated)",
         ),
         (
             "a in (select x from y)",
@@ -159,7 +159,7 @@ def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None
         ),
         (
             "a not between 1 and 2",
-            "Between(a, 1, 2, negated)",
+            "Between(a, 1, 2, is_negated)",
         ),
         (
             "a like 'x%' escape '!'",
@@ -167,7 +167,7 @@ def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None
         ),
         (
             "a not matches 'x*'",
-            "Match(matches, a, 'x*', negated)",
+            "Match(matches, a, 'x*', is_negated)",
         ),
         (
             "a is null",
@@ -175,7 +175,7 @@ def test_a_condition_is_not_a_value(marked: str, error: tuple[int, str]) -> None
         ),
         (
             "a is not null",
-            "IsNull(a, negated)",
+            "IsNull(a, is_negated)",
         ),
         (
             "a + 1 is null",

@@ -124,7 +124,7 @@ from tests.server.sql.shapes import error_of, select_of, shape, value_shape
         ),
         (
             "count(distinct a)",
-            "Aggregate(count, a, distinct)",
+            "Aggregate(count, a, is_distinct)",
         ),
         (
             "count(unique)",

@@ -38,11 +38,11 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
         ),
         (
             "select distinct a from t",
-            "(Select([a], [t], distinct))",
+            "(Select([a], [t], is_distinct))",
         ),
         (
             "select unique a from t",
-            "(Select([a], [t], distinct))",
+            "(Select([a], [t], is_distinct))",
         ),
         (
             "select unique from t",
@@ -58,11 +58,11 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
         ),
         (
             "select distinct (a) from t",
-            "(Select([a], [t], distinct))",
+            "(Select([a], [t], is_distinct))",
         ),
         (
             "select distinct * from t",
-            "(Select([*], [t], distinct))",
+            "(Select([*], [t], is_distinct))",
         ),
         (
             "select *, t.*, o.t.*, db:t.*, db:o.t.*, db@s:o.t.* from t",
@@ -87,7 +87,7 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
         (
             "select a from t union all select b from u intersect select c from v minus select d from w "
             "except select e from x",
-            "(SetOperation(minus, SetOperation(minus, SetOperation(intersect, SetOperation(union, all, "
+            "(SetOperation(minus, SetOperation(minus, SetOperation(intersect, SetOperation(union, is_all, "
             "Select([a], [t]), Select([b], [u])), Select([c], [v])), Select([d], [w])), Select([e], "
             "[x])))",
         ),
@@ -134,8 +134,8 @@ from tests.server.sql.shapes import error_of, select_of, statement_shape
         ),
         (
             "with recursive c(n) as (select 1 from t union all select n + 1 from c where n < 5) select n from c",
-            "Query(Select([n], [c]), [CommonTable(c, [n], (SetOperation(union, all, Select([1], [t]), "
-            "Select([Binary(+, n, 1)], [c], where=Comparison(<, n, 5)))))], recursive)",
+            "Query(Select([n], [c]), [CommonTable(c, [n], (SetOperation(union, is_all, Select([1], [t]), "
+            "Select([Binary(+, n, 1)], [c], where=Comparison(<, n, 5)))))], is_recursive)",
         ),
         (
             "select a from t for update",

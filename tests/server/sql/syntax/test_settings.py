@@ -50,7 +50,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "set transaction read only",
-            "SetTransaction(read_only)",
+            "SetTransaction(is_read_only)",
         ),
         (
             "set transaction isolation level serializable",
@@ -70,7 +70,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "set constraints all deferred",
-            "SetConstraints(deferred)",
+            "SetConstraints(is_deferred)",
         ),
         (
             "set constraints a, o.b immediate",
@@ -232,7 +232,7 @@ def test_read_write_is_not_nothing_said() -> None:
         parse(f"SET TRANSACTION {mode}")
         for mode in ("READ ONLY", "READ WRITE", "ISOLATION LEVEL SERIALIZABLE")
     ]
-    assert [each.read_only for each in statements if isinstance(each, nodes.SetTransaction)] == [
+    assert [each.is_read_only for each in statements if isinstance(each, nodes.SetTransaction)] == [
         True,
         False,
         None,

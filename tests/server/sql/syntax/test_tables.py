@@ -27,7 +27,7 @@ from tests.server.sql.shapes import error_of, statement_shape
             "references p (k) on delete cascade constraint fk, c int check (c > 0) constraint ck, n int "
             "not null constraint nn)",
             "CreateTable(t, [ColumnDef(k, SERIAL, [PrimaryKey([k], pk)], 10), ColumnDef(u, INTEGER, "
-            "[Unique([u], o.uq)]), ColumnDef(r, INTEGER, [ForeignKey([r], p, [k], cascade, fk)]), "
+            "[Unique([u], o.uq)]), ColumnDef(r, INTEGER, [ForeignKey([r], p, [k], cascades, fk)]), "
             "ColumnDef(c, INTEGER, [Check(Comparison(>, c, 0), c > 0, ck)]), ColumnDef(n, INTEGER, "
             "NotNull(nn))])",
         ),
@@ -76,11 +76,11 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "create temp table t (a int) with no log",
-            "CreateTable(t, [ColumnDef(a, INTEGER)], temp, no_log)",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], is_temp, no_log)",
         ),
         (
             "create temp table t (a int) in tmpdbs with no log",
-            "CreateTable(t, [ColumnDef(a, INTEGER)], temp, no_log)",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], is_temp, no_log)",
         ),
         (
             "create table t (a serial(0), b bigserial(5), c serial8)",
@@ -107,7 +107,7 @@ from tests.server.sql.shapes import error_of, statement_shape
             "alter table t add constraint (unique (a) constraint u, check (a > 0), foreign key (b) "
             "references p (k) on delete cascade)",
             "AlterTable(t, [AddConstraint(Unique([a], u)), AddConstraint(Check(Comparison(>, a, 0), a > "
-            "0)), AddConstraint(ForeignKey([b], p, [k], cascade))])",
+            "0)), AddConstraint(ForeignKey([b], p, [k], cascades))])",
         ),
         (
             "alter table t add constraint int",
@@ -115,7 +115,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             'alter table "i".t add constraint (foreign key (a) references "i".p on delete cascade constraint "i".fk)',
-            "AlterTable(i.t, [AddConstraint(ForeignKey([a], i.p, cascade, i.fk))])",
+            "AlterTable(i.t, [AddConstraint(ForeignKey([a], i.p, cascades, i.fk))])",
         ),
         (
             "alter table t drop c",

@@ -14,7 +14,7 @@ from tests.server.sql.shapes import error_of, statement_shape
     [
         (
             "select a from t order by 1 desc, b asc nulls last, c + 1",
-            "Query(Select([a], [t]), order_by=[OrderItem(1, descending), OrderItem(b, nulls_last), "
+            "Query(Select([a], [t]), order_by=[OrderItem(1, is_descending), OrderItem(b, nulls_last), "
             "OrderItem(Binary(+, c, 1))])",
         ),
         (
@@ -24,7 +24,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "select lag(a, 1, 0) over (order by b desc) from t",
-            "(Select([Window(Call(lag, [a, 1, 0]), order_by=[OrderItem(b, descending)])], [t]))",
+            "(Select([Window(Call(lag, [a, 1, 0]), order_by=[OrderItem(b, is_descending)])], [t]))",
         ),
         (
             "select sum(a) over (order by b range unbounded preceding) from t",

@@ -30,7 +30,7 @@ def test_a_number_is_integer_or_decimal_as_wide_as_written(
 ) -> None:
     literal = literal_number(number)
     assert (literal.sql, str(literal.type), literal.constant) == (sql, type_, number)
-    assert not literal.nullable
+    assert not literal.is_nullable
 
 
 def test_a_number_has_32_digits_and_is_no_larger_than_a_decimal() -> None:

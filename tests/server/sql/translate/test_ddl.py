@@ -142,7 +142,7 @@ def test_if_exists_makes_nothing_of_what_would_fail(text: str) -> None:
 def test_indexes_come_and_go_and_change_their_names() -> None:
     bench = Workbench("CREATE TABLE t (k INT, n INT)", "CREATE UNIQUE INDEX i ON t (k DESC, n)")
     (index,) = bench.table("t").indexes
-    assert (index.unique, [(part.column, part.descending) for part in index.parts]) == (
+    assert (index.is_unique, [(part.column, part.is_descending) for part in index.parts]) == (
         True,
         [("k", True), ("n", False)],
     )

@@ -34,7 +34,7 @@ def test_a_change_describes_the_columns_that_it_sets(text: str, columns: list[tu
 
 def test_parameters_are_of_the_columns_that_they_are_assigned_to_or_compared_with() -> None:
     made = bench().plan("UPDATE t SET c = ?, d = ? WHERE k = ?")
-    assert [(str(each.type), each.column, each.compared) for each in made.parameters] == [
+    assert [(str(each.type), each.column, each.is_compared) for each in made.parameters] == [
         ("CHAR(3)", "c", False),
         ("DECIMAL(5,2)", "d", False),
         ("BIGINT", "", True),
@@ -155,7 +155,7 @@ def test_a_change_by_cursor_takes_the_rowid_after_its_parameters() -> None:
 def test_a_change_of_all_rows_says_so() -> None:
     for text, all_rows in (("DELETE FROM p", True), ("DELETE FROM p WHERE a = 1", False)):
         made = bench().plan(text).action
-        assert isinstance(made, plan.Change) and made.all_rows is all_rows
+        assert isinstance(made, plan.Change) and made.affects_all_rows is all_rows
 
 
 def test_truncate_takes_all_rows() -> None:

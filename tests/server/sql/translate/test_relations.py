@@ -6,7 +6,7 @@ from aioifx.server.sql.translate.relations import Block, Combined, Relation, is_
 from aioifx.server.sql.translate.typed import Typed
 from aioifx.sqltypes import Column, SqlType, TypeCode
 
-ONE = Block(("k", "c"), (Typed("s1.k", INTEGER, nullable=False), Typed("s1.c", char(3))), " FROM t AS s1")
+ONE = Block(("k", "c"), (Typed("s1.k", INTEGER, is_nullable=False), Typed("s1.c", char(3))), " FROM t AS s1")
 OTHER = Block(("x", "y"), (Typed("1.5", decimal()), Typed("s2.y", char(3))), " FROM u AS s2")
 BOTH = (decimal(), char(3))
 AS_DECIMAL = f"ifx_cast(s1.k, {type_number(INTEGER)}, {type_number(decimal())})"
@@ -21,7 +21,7 @@ def test_columns_are_cast_to_the_types_that_are_asked_for() -> None:
 
 
 def test_distinct_rows_are_distinguished_by_their_types_collations() -> None:
-    distinct = Block(ONE.names, ONE.outputs, ONE.tail, distinct=True)
+    distinct = Block(ONE.names, ONE.outputs, ONE.tail, is_distinct=True)
     assert distinct.text() == "SELECT DISTINCT s1.k AS c1, s1.c COLLATE RTRIM AS c2 FROM t AS s1"
 
 

@@ -15,7 +15,7 @@ def column(name: str, table: str = "", owner: str = "", offset: int = 7) -> node
 
 
 def source(label: str, alias: str, *names: str, owner: str = "ann") -> Source:
-    columns = tuple(SourceColumn(name, f"{alias}.{name}", INTEGER, nullable=False) for name in names)
+    columns = tuple(SourceColumn(name, f"{alias}.{name}", INTEGER, is_nullable=False) for name in names)
     return Source(label, alias, columns, owner=owner)
 
 
@@ -65,12 +65,12 @@ def test_a_star_gives_the_columns_of_all_sources_or_of_one() -> None:
 def test_an_outer_join_makes_columns_nullable() -> None:
     joined = source("t", "s1", "a")
     joined.supplied_by_join()
-    assert joined.columns[0].nullable
+    assert joined.columns[0].is_nullable
 
 
 def test_derived_columns_are_named_by_position() -> None:
     columns = derived_columns("s9", ["a", "b"], [(INTEGER, False), (INTEGER, True)])
-    assert [(each.name, each.sql, each.nullable) for each in columns] == [
+    assert [(each.name, each.sql, each.is_nullable) for each in columns] == [
         ("a", "s9.c1", False),
         ("b", "s9.c2", True),
     ]

@@ -13,12 +13,12 @@ from aioifx.server.sql.translate.sqlite_ddl import (
 )
 from tests.server.sql.workbench import Workbench
 
-PARENT = Table(100, "p", "ann", (ColumnDef("a", INTEGER, nullable=False),))
+PARENT = Table(100, "p", "ann", (ColumnDef("a", INTEGER, is_nullable=False),))
 TABLE = Table(
     101,
     "t",
     "ann",
-    (ColumnDef("k", INTEGER, nullable=False), ColumnDef("c", char(3))),
+    (ColumnDef("k", INTEGER, is_nullable=False), ColumnDef("c", char(3))),
     constraints=(
         Constraint(
             7,
@@ -47,9 +47,9 @@ def test_a_table_is_its_columns_forms_and_its_foreign_keys() -> None:
 
 
 def test_a_unique_index_has_a_twin_for_nulls_only_where_there_may_be_one() -> None:
-    (alone,) = index_steps(TABLE, Index("i", "ann", (IndexPart("k"),), unique=True))
+    (alone,) = index_steps(TABLE, Index("i", "ann", (IndexPart("k"),), is_unique=True))
     assert alone.sql == 'CREATE UNIQUE INDEX main."t101:i" ON "t101" ("k")'
-    one, twin = index_steps(TABLE, Index("i", "ann", (IndexPart("k"), IndexPart("c", True)), unique=True))
+    one, twin = index_steps(TABLE, Index("i", "ann", (IndexPart("k"), IndexPart("c", True)), is_unique=True))
     assert one.sql.endswith('ON "t101" ("k", "c" DESC)')
     assert twin.sql.endswith('WHERE "c" IS NULL')
     (plain,) = index_steps(TABLE, Index("i", "ann", (IndexPart("c"),)), (-371, -100, ""))
