@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex, TypeAlias, TypeVar, overload
 
-from aioifx.errors import InterfaceError
+from aioifx.errors import InterfaceError, visible
 from aioifx.sqltypes import Column, Row, Value
 
 R = TypeVar("R")
@@ -63,7 +63,7 @@ class Record(tuple[Value, ...]):
             try:
                 key = self._places[key]
             except KeyError:
-                raise KeyError(f"no column {key!r} among {', '.join(self._names)}") from None
+                raise KeyError(f"no column {key!r} among {listed(self._names)}") from None
         return _at(self, key)
 
     def keys(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Record(tuple[Value, ...]):
         return {name: _at(self, place) for name, place in self._places.items()}
 
     def __repr__(self) -> str:
-        fields = "".join(f" {name}={value!r}" for name, value in self.items())
+        fields = "".join(f" {visible(name)}={value!r}" for name, value in self.items())
         return f"<Record{fields}>"
 
     def __reduce__(self) -> tuple[Callable[[tuple[str, ...], Row], Record], tuple[tuple[str, ...], Row]]:
@@ -117,6 +117,11 @@ def _first_places(names: Sequence[str]) -> dict[str, int]:
     for place, name in enumerate(names):
         places.setdefault(name, place)
     return places
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns, for messages."""
+    return ", ".join(map(visible, names))
 
 
 def _names_of(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -272,5 +277,5 @@ def _check_fit(model: Callable[..., object], names: tuple[str, ...]) -> None:
         signature.bind(**dict.fromkeys(names))
     except TypeError as error:
         raise InterfaceError(
-            f"row_factory: {label} does not fit the columns {', '.join(names)}: {error}"
+            f"row_factory: {label} does not fit the columns {listed(names)}: {visible(str(error))}"
         ) from None

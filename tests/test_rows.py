@@ -330,3 +330,20 @@ def test_only_what_makes_plain_tuples_or_records_is_left_to_the_decoder() -> Non
     assert row_type_of(record_row(here)) is record_maker(here)
     for make in (dict_row(here), namedtuple_row(here), class_row(dict)(here), Mine, tuple, lambda row: row):
         assert row_type_of(make) is None
+
+
+def test_control_characters_in_the_names_of_columns_are_escaped() -> None:
+    names = columns("a\x1b[2J\nb")
+    row = record_row(names)((1,))
+    assert repr(row) == r"<Record a\x1b[2J\nb=1>"
+    with pytest.raises(InterfaceError, match="does not fit the columns") as caught:
+        class_row(Single)(names)
+    assert str(caught.value).isprintable()
+    with pytest.raises(KeyError) as missing:
+        row["c"]
+    assert missing.value.args[0].isprintable()
+
+
+class Single:
+    def __init__(self, one: object) -> None:
+        self.one = one

@@ -19,7 +19,7 @@ from aioifx.client.sql.identifiers import column_name, object_name
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedValues, bind_named, named_statement
 from aioifx.client.sql.scanner import scan
 from aioifx.errors import DatabaseError, InterfaceError
-from aioifx.rows import Record, RowFactory
+from aioifx.rows import Record, RowFactory, listed
 from aioifx.sqltypes import Row, Value
 from aioifx.wire.batch_replies import BatchTally
 
@@ -335,7 +335,7 @@ def value_at(row: Row | None, column: Any) -> Value:
             f"column: index {column} is out of range; the row has {len(row)} {'value' if len(row) == 1 else 'values'}"
         ) from None
     except KeyError:
-        names = ", ".join(row.keys()) if isinstance(row, Record) else ""
+        names = listed(row.keys()) if isinstance(row, Record) else ""
         raise InterfaceError(f"column: unknown column {column!r:.40}; the row has {names}") from None
     except TypeError:
         kind = type(column).__name__
