@@ -139,6 +139,12 @@ def _operating_system_user(environ: Mapping[str, str]) -> str:
         raise InterfaceError("user: missing, and the operating system does not provide one") from None
 
 
+POOL_OPTIONS: Final = (
+    "min_size", "max_size", "acquire_timeout", "max_waiting", "max_lifetime", "max_idle", "check_after_idle",
+    "init", "setup", "reset", "name", "debug", "slow_release",
+)  # fmt: skip
+"""Keywords of create_pool alone."""
+
 _OTHERS_NAMES: Final = {
     "timeout": "connect_timeout", "login_timeout": "connect_timeout", "username": "user", "passwd": "password",
     "pwd": "password", "hostname": "host", "db": "database", "dbname": "database", "url": "dsn", "uri": "dsn",
@@ -152,10 +158,11 @@ def _check_known(name: str, also: Collection[str] = ()) -> None:
     fields = AllOptionFields.__annotations__
     if name in fields:
         return
-    meant = _OTHERS_NAMES.get(name)
-    hint = f"; did you mean {meant!r}?" if meant else did_you_mean(name, ("dsn", *fields, *also))
-    if meant in ("min_size", "max_size") and meant not in also:
-        hint = f"; {meant} is an option of create_pool"
+    meant = _OTHERS_NAMES.get(name, name)
+    if meant in POOL_OPTIONS and meant not in also:
+        hint = f"; {meant} is a keyword of create_pool"
+    else:
+        hint = f"; did you mean {meant!r}?" if meant != name else did_you_mean(name, ("dsn", *fields, *also))
     raise InterfaceError(f"{name}: unknown option{hint}")
 
 

@@ -11,7 +11,7 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.api.queries import Queries
 from aioifx.client.config.checks import check_flag, check_seconds, check_wait, check_whole
 from aioifx.client.config.options import OptionFields
-from aioifx.client.config.resolve import resolve
+from aioifx.client.config.resolve import POOL_OPTIONS, resolve
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
 from aioifx.client.execution.row_plan import RowPlan
@@ -334,14 +334,11 @@ def create_pool(
             )
     limits = Limits(min_size, max_size, max_waiting, max_lifetime, max_idle, check_after_idle)
     lifecycle = ConnectionLifecycle(
-        resolve(dsn, {**options, "row_factory": row_factory}, also=_OWN_OPTIONS), init, setup, reset
+        resolve(dsn, {**options, "row_factory": row_factory}, also=POOL_OPTIONS), init, setup, reset
     )
     name = name or f"{lifecycle.options.database or 'no database'} at {lifecycle.options.destination}"
     manager = PoolManager(lifecycle, limits, name=name, debug=debug, slow_release=slow_release)
     return Pool(manager, acquire_timeout, row_factory)
-
-
-_OWN_OPTIONS: Final = [name for name in create_pool.__annotations__ if name not in ("options", "return")]
 
 
 def check_sizes(min_size: int, max_size: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import ssl
 import typing
@@ -12,7 +13,7 @@ import pytest
 
 import aioifx
 from aioifx.client.config.options import AllOptionFields, ConnectOptions
-from aioifx.client.config.resolve import parse_dsn, resolve, resolve_again
+from aioifx.client.config.resolve import POOL_OPTIONS, parse_dsn, resolve, resolve_again
 from aioifx.errors import InterfaceError
 
 URL = "informix://app:secret@db1:9088/shop?server=ol_shop"
@@ -211,7 +212,9 @@ def test_the_scheme_of_jdbc_15_is_the_same_as_the_old_one() -> None:
     ("name", "hint"),
     [
         ("timeout", "did you mean 'connect_timeout'?"),
-        ("maxsize", "max_size is an option of create_pool"),
+        ("maxsize", "max_size is a keyword of create_pool"),
+        ("max_size", "max_size is a keyword of create_pool"),
+        ("acquire_timeout", "acquire_timeout is a keyword of create_pool"),
         ("url", "did you mean 'dsn'?"),
         ("dns", "did you mean 'dsn'?"),
         ("hots", "did you mean 'host'?"),
@@ -230,6 +233,20 @@ def test_a_name_of_another_pool_gets_a_hint(name: str, meant: str) -> None:
     with pytest.raises(InterfaceError) as caught:
         _ = aioifx.create_pool(**typing.cast("Any", {name: 5}))
     assert str(caught.value) == f"{name}: unknown option; did you mean {meant!r}?"
+
+
+def test_an_option_of_a_pool_in_a_dsn_gets_a_hint() -> None:
+    with pytest.raises(
+        InterfaceError, match="max_size: unknown option; max_size is a keyword of create_pool"
+    ):
+        _ = aioifx.create_pool("informix://u@h/d?server=s&max_size=3")
+
+
+def test_the_keywords_of_a_pool_are_those_of_create_pool() -> None:
+    own = [
+        name for name in inspect.signature(aioifx.create_pool).parameters if name not in ("dsn", "options")
+    ]
+    assert [name for name in own if name != "row_factory"] == list(POOL_OPTIONS)
 
 
 def test_resolved_options_are_reused_unless_overridden(
