@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import SSLContext
+from types import UnionType
 from typing import Final
 from urllib.parse import quote
 
@@ -92,6 +93,7 @@ class ServerOptions:
             value = getattr(self, option)
             if not (isinstance(value, str) or (value is None and optional)):
                 raise InterfaceError(f"{option}: expected a str, got {type(value).__name__}")
+        self._check_types()
         for name, locale in map(_parts_of, self.databases):
             if not is_database_name(name):
                 raise InterfaceError(f"database: expected valid database names, got {name!r}")
@@ -114,6 +116,22 @@ class ServerOptions:
             raise InterfaceError(
                 f"fetch_refusal: expected a negative SQLCODE or 0, got {self.fetch_refusal!r}"
             )
+
+    def _check_types(self) -> None:
+        checks: tuple[tuple[str, object, type | UnionType, str], ...] = (
+            ("databases", self.databases, tuple | list, "a tuple of names"),
+            *(("database", name, str, "a str") for name in self.databases),
+            ("directory", self.directory, Path | None, "a Path or None"),
+            ("ssl", self.ssl, SSLContext | None, "an ssl.SSLContext or None"),
+            *(("routines", routine, Routine, "Routine objects") for routine in self.routines),
+            ("login_timeout", self.login_timeout, int | float, "a number of seconds"),
+            ("max_sessions", self.max_sessions, int, "a whole number"),
+            ("fetch_limit", self.fetch_limit, int, "a whole number"),
+            ("fetch_refusal", self.fetch_refusal, int, "a whole number"),
+        )
+        for option, value, accepted, expected in checks:
+            if not isinstance(value, accepted) or isinstance(value, bool):
+                raise InterfaceError(f"{option}: expected {expected}, got {type(value).__name__}")
 
     @property
     def first_database(self) -> str:

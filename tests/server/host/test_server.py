@@ -134,6 +134,15 @@ async def test_a_wrong_option_is_named() -> None:
         ("seed", 5, "seed: expected SQL or a Path, got int"),
         ("user", 5, "user: expected a str, got int"),
         ("db_locale", None, "db_locale: expected a str, got NoneType"),
+        ("databases", "shop", "databases: expected a tuple of names, got str"),
+        ("databases", (5,), "database: expected a str, got int"),
+        ("login_timeout", "10", "login_timeout: expected a number of seconds, got str"),
+        ("max_sessions", "10", "max_sessions: expected a whole number, got str"),
+        ("fetch_limit", None, "fetch_limit: expected a whole number, got NoneType"),
+        ("fetch_refusal", True, "fetch_refusal: expected a whole number, got bool"),
+        ("ssl", True, "ssl: expected an ssl.SSLContext or None, got bool"),
+        ("directory", 5, "directory: expected a Path or None, got int"),
+        ("routines", [5], "routines: expected Routine objects, got int"),
     ):
         with pytest.raises(InterfaceError, match=expected):
             ServerOptions(**{option: value})  # type: ignore[arg-type] # the error is what is tested
