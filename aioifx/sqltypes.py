@@ -320,7 +320,10 @@ class Datetime:
         """A datetime with these fields; the others are those of *default*, which is 1900-01-01 as in strptime.
 
         Raises:   DataError: the day does not exist, such as 29 February in a common year.
+                  InterfaceError: *default* is not a datetime.
         """
+        if not isinstance(default, dt.datetime):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise InterfaceError(f"default: expected a datetime, got {type(default).__name__}")
         names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
         present = {name: value for name, value in zip(names, self.fields, strict=True) if value is not None}
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -153,6 +154,12 @@ def test_a_datetime_becomes_one_of_pythons_with_the_fields_of_another() -> None:
     assert Datetime(month=2, day=29).to_datetime(default=leap) == leap.replace(month=2, day=29)
     with pytest.raises(DataError, match="invalid Datetime: day is out of range for month"):
         Datetime(month=2, day=29).to_datetime()
+
+
+@pytest.mark.parametrize("default", [dt.date(2024, 1, 1), "2024-01-01", None])
+def test_the_default_of_to_datetime_is_a_datetime(default: Any) -> None:
+    with pytest.raises(InterfaceError, match=f"^default: expected a datetime, got {type(default).__name__}$"):
+        Datetime(month=5).to_datetime(default)
 
 
 @pytest.mark.parametrize(
