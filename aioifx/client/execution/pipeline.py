@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.statement import Statement
+from aioifx.client.execution.statement_cache import STALE
 from aioifx.client.session.failures import failure_of
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import INTERRUPTED
@@ -104,16 +105,21 @@ class _ExecutePipeline:
     async def drain_one(self) -> None:
         """Wait for the replies to the oldest write.
 
-        Raises:   DatabaseError: for the first failed row, unless errors are collected.
+        Raises:   DatabaseError: for the first failed row, unless errors are collected and the statement is not stale.
         """
         dispatcher = self.statement.session.dispatcher
         await dispatcher.reply(self.in_flight.popleft())
         dispatcher.extend_deadline()
         failures = self.tally.failures
-        if failures and not self.collect:
+        if failures and (not self.collect or self._is_stale()):
             raise self.failure(0)
         if failures and failures[-1][1].sqlcode == INTERRUPTED:  # a cancel ends the whole call, not one row
             raise self.failure(-1)
+
+    def _is_stale(self) -> bool:
+        """Whether the statement was stale before its first execution, so that no row was executed."""
+        index, error = self.tally.failures[0]
+        return index == 0 and self.statement.from_cache and error.sqlcode in STALE
 
     async def drain(self) -> None:
         """Wait for every reply; the first error is raised after the last one."""

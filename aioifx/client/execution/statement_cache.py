@@ -73,7 +73,7 @@ class StatementSource(Protocol):
 MAX_CACHED_TEXT: Final = 16 * 1024
 """Longer texts are usually generated and not repeated."""
 
-_STALE: Final = frozenset(
+STALE: Final = frozenset(
     {
         -710,  # the table has changed since the statement was prepared (documented)
         -206,  # the table was dropped, or created again under another number (documented)
@@ -251,7 +251,7 @@ class StatementCache:
         return (
             statement.is_from_cache
             and isinstance(error, DatabaseError)
-            and error.sqlcode in _STALE
+            and error.sqlcode in STALE
             and self.base_session.is_open
         )
 

@@ -488,6 +488,54 @@ async def test_one_whose_cached_statement_is_stale_is_executed_again_automatical
             assert (await conn.executemany(INSERT, source(rows(2)))).rowcount == 2
 
 
+async def test_one_that_collects_errors_is_executed_again_too() -> None:
+    stale = answers(2, row_0=error(-710) + EOT, row_1=error(-710) + EOT)
+    again: list[Exchange] = [
+        (PREPARE, described(3, C1, kind=StatementType.INSERT)),
+        ("Id(3) DescribeInput", takes(INTEGER)),
+        BEGIN,
+        ("Id(3) Bind(1) Execute", one_done),
+        ("Id(3) Bind(1) Execute", duplicate),
+        COMMIT,
+    ]
+    async with talking(
+        *(opened, BEGIN, answers(2), COMMIT, BEGIN, stale, ROLLBACK, again, release(2)),
+        statement_cache_size=10,
+    ) as (conn, _):
+        assert not (await conn.executemany(INSERT, rows(2), on_error="collect")).errors
+        result = await conn.executemany(INSERT, rows(2), on_error="collect")
+        assert result.rowcount == 1
+        assert [(error.sqlcode, error.row_index) for error in result.errors] == [(-268, 1)]
+
+
+async def test_one_that_collects_errors_raises_that_of_a_stale_statement_inside_a_transaction() -> None:
+    stale = answers(2, row_0=error(-710) + EOT, row_1=error(-710) + EOT)
+    again: list[Exchange] = [
+        (PREPARE, described(3, C1, kind=StatementType.INSERT)),
+        ("Id(3) DescribeInput", takes(INTEGER)),
+        release(2),
+        *[("Id(3) Bind(1) Execute", one_done)] * 2,
+    ]
+    async with talking(opened, BEGIN, answers(1), stale, again, COMMIT, release(3)) as (conn, _):
+        async with await conn.prepare(INSERT) as statement, conn.transaction():
+            await statement.executemany(rows(1), on_error="collect")
+            with pytest.raises(DatabaseError) as caught:
+                await statement.executemany(rows(2), on_error="collect")
+            assert (caught.value.sqlcode, caught.value.row_index) == (-710, 0)
+            assert any("execute it again" in note for note in caught.value.__notes__)
+            assert (await statement.executemany(rows(2), on_error="collect")).rowcount == 2
+
+
+async def test_one_that_collects_errors_collects_that_of_a_change_between_its_rows() -> None:
+    """The rows before it were stored."""
+    stale = answers(2, row_1=error(-710) + EOT)
+    async with talking(opened, answers(1), stale, warnings=UNLOGGED, statement_cache_size=10) as (conn, _):
+        await conn.executemany(INSERT, rows(1), on_error="collect")
+        result = await conn.executemany(INSERT, rows(2), on_error="collect")
+        assert result.rowcount == 1
+        assert [(error.sqlcode, error.row_index) for error in result.errors] == [(-710, 1)]
+
+
 async def test_one_whose_rows_are_gone_is_not_done_again() -> None:
     stale = answers(2, row_1=error(-710) + EOT)
     async with talking(
