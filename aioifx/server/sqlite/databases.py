@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -209,24 +210,35 @@ class Databases:
 
 def _fill(database: Database) -> None:
     """Create the file with the system catalog; remove it on failure."""
+    try:
+        database.path.write_bytes(
+            _empty_file(database.log_mode, database.owner, database.created, database.locale)
+        )
+    except BaseException:
+        _remove(database.path)
+        raise
+
+
+@lru_cache(maxsize=8)
+def _empty_file(log_mode: LogMode, owner: str, created: date, locale: str) -> bytes:
+    """The file of a database without users' tables; cached, since the catalog takes hundreds of statements."""
 
     def raise_it(error: SqlError) -> None:
         raise error
 
-    try:
-        with closing(connect(database.path, Settings(), raise_it)) as connection:
+    with TemporaryDirectory(prefix="aioifx-", ignore_cleanup_errors=True) as directory:
+        path = Path(directory, f"empty{_SUFFIX}")
+        with closing(connect(path, Settings(), raise_it)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA application_id={_APPLICATION}")
             connection.execute("BEGIN")
             connection.execute(_FACTS)
-            facts = (database.log_mode, database.owner, database.created.isoformat(), database.locale)
+            facts = (log_mode, owner, created.isoformat(), locale)
             connection.execute('INSERT INTO "ifx_database" VALUES (?, ?, ?, ?)', facts)
-            for step in catalog.creation_steps(database.owner, database.locale):
+            for step in catalog.creation_steps(owner, locale):
                 connection.execute(step.sql, step.values)
             connection.execute("COMMIT")
-    except BaseException:
-        _remove(database.path)
-        raise
+        return path.read_bytes()  # closing has moved the WAL into it
 
 
 def _remove(path: Path) -> None:
