@@ -639,9 +639,9 @@ async def cancel_at(delayed: Delayed, call: Coroutine[Any, Any, Any]) -> None:
     assert task.cancelled()
 
 
-def time_is_up(conn: Connection) -> None:
+def time_is_up(session: Session) -> None:
     """Let the oldest reply that is awaited have taken longer than command_timeout, which must be set."""
-    dispatcher = conn._session.dispatcher
+    dispatcher = session.dispatcher
     dispatcher._in_flight[0].deadline = 0.0
     dispatcher._on_timer()
 
@@ -650,7 +650,7 @@ async def time_out_at(delayed: Delayed, conn: Connection, call: Coroutine[Any, A
     """Start *call*, and let its time be up when its request has arrived and the reply has not been sent."""
     task = asyncio.ensure_future(call)
     await asyncio.wait_for(delayed.reached.wait(), 10)
-    time_is_up(conn)
+    time_is_up(conn._session)
     await task
 
 

@@ -30,6 +30,7 @@ from aioifx.server import Routine, Server, ServerOptions, serve
 from aioifx.server.sqlite.databases import LogMode
 from tests.client.pooling import pooled
 from tests.injection import eventually
+from tests.scripted import time_is_up
 
 pytestmark = [pytest.mark.usefixtures("tidy"), pytest.mark.timeout(60)]
 
@@ -299,10 +300,14 @@ CALLS: dict[str, Callable[[Queries, float], Any]] = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_a_call_has_a_limit_of_time_of_its_own(
-    db: Queries, call: Callable[[Queries, float], Any]
+    db: Queries, server: Server, call: Callable[[Queries, float], Any]
 ) -> None:
-    with pytest.raises(QueryTimeout, match=r"no answer within 0\.5 s; the statement was interrupted"):
-        await call(db, 0.5)
+    task = asyncio.ensure_future(call(db, 60.0))
+    await eventually(lambda: any(session.running for session in server.stats.sessions))
+    (session,) = (each.session for each in db._manager.state.in_use) if isinstance(db, Pool) else (db,)
+    time_is_up(session._session)
+    with pytest.raises(QueryTimeout, match=r"no answer within 60 s; the statement was interrupted"):
+        await task
     assert await db.fetchval("select count(*) from item") == 3, "the limit was that call's alone"
 
 

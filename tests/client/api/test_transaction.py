@@ -38,7 +38,6 @@ from tests.scripted import (
     EOT,
     GOODBYE,
     INTEGER,
-    NO_REPLY,
     PREPARE,
     ROLLBACK,
     UNLOGGED,
@@ -1308,12 +1307,13 @@ async def test_an_end_cancelled_while_it_waits_for_the_session_is_deferred(end: 
 
 
 async def test_a_commit_that_takes_too_long_is_not_waited_for_and_says_that_its_outcome_is_unknown() -> None:
-    async with talking(BEGIN, deleted, ("Commit", NO_REPLY), command_timeout=0.2, cancel_timeout=0.05) as (
+    held = Delayed(done() + EOT)
+    async with talking(BEGIN, deleted, ("Commit", held), command_timeout=60.0, cancel_timeout=0.05) as (
         conn,
         _,
     ):
         with pytest.raises(QueryTimeout) as caught:
-            await in_transaction(conn)
+            await time_out_at(held, conn, in_transaction(conn))
         assert caught.value.__notes__ == ["the COMMIT was in flight; whether it took effect is unknown"]
 
 

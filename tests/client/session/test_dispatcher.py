@@ -720,24 +720,27 @@ async def test_a_server_that_does_not_answer_a_cancelled_call_is_disconnected(ri
 
 
 async def test_so_is_one_that_does_not_answer_the_cleanup_after_it(rigged: Rigged) -> None:
-    rig = rigged(cancel_timeout=0.01)
+    rig = rigged(cancel_timeout=60.0)
     await cancelled(await rig.begin("a"))
     rig.dispatcher.defer(rig.cleanup("close"))
     rig.answer(HIT)
+    await run_ready_tasks()
+    timer = rig.dispatcher.interrupter.cancel_timer
+    assert timer is not None and not timer.cancelled()
+    timer._run()
     await asyncio.wait_for(rig.wire.ended.wait(), 10)
     assert rig.sent == ["a", "!", "close"]
     assert not rig.dispatcher.is_open
 
 
 async def test_a_reply_in_time_stops_that_timer(rigged: Rigged) -> None:
-    rig = rigged(cancel_timeout=0.01)
+    rig = rigged(cancel_timeout=60.0)
     await cancelled(await rig.begin("a"))
+    timer = rig.dispatcher.interrupter.cancel_timer
+    assert timer is not None and not timer.cancelled()
     rig.answer(HIT)
     await run_ready_tasks()
-    loop = asyncio.get_running_loop()
-    passed = loop.create_future()
-    loop.call_later(0.02, passed.set_result, None)  # a timer that ends after the one that must not go off
-    await passed
+    assert timer.cancelled()
     assert rig.dispatcher.is_idle
 
 
@@ -852,19 +855,25 @@ async def test_the_timer_restarts_when_bytes_have_arrived(rigged: Rigged) -> Non
 
 
 async def test_one_timer_serves_many_calls_and_each_has_its_whole_time(rigged: Rigged) -> None:
-    rig = rigged(command_timeout=0.02)
-    loop = asyncio.get_running_loop()
+    rig = rigged(command_timeout=60.0)
     for name in "abc":
         task = await rig.begin(name)
         rig.answer()
         await task
-    passed = loop.create_future()
-    loop.call_later(0.01, passed.set_result, None)
-    await passed  # the timer of the fast calls goes on
-    begun = loop.time()
+    timer = rig.dispatcher._timer
+    fast = timer._handle
+    begun = asyncio.get_running_loop().time()
+    slow = await rig.begin("slow")
+    (in_flight,) = rig.dispatcher._in_flight
+    assert fast is not None and timer._handle is fast  # the timer of the fast calls goes on
+    assert in_flight.deadline is not None and in_flight.deadline >= begun + 60
+    fast._run()
+    await run_ready_tasks()
+    assert not slow.done() and timer._at == in_flight.deadline
+    in_flight.deadline = 0.0
+    timer._callback()
     with pytest.raises(QueryTimeout):
-        await rig.call("slow")
-    assert loop.time() >= begun + 0.02
+        await slow
     rig.answer(HIT)
 
 

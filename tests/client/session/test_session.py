@@ -777,7 +777,7 @@ async def test_a_lost_reply_says_whether_the_outcome_is_known(
         task = asyncio.ensure_future(call(conn))
         if late:
             await held.reached.wait()
-            time_is_up(conn)
+            time_is_up(conn._session)
         with pytest.raises(QueryTimeout if late else ConnectionLost) as caught:
             await task
         assert caught.value.outcome_unknown is unknown[late]

@@ -17,6 +17,7 @@ from aioifx.channel import PendingReply
 from aioifx.client.session.interrupts import URGENT_BYTE
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
+from tests.scripted import time_is_up
 from tests.system.faults.proxy import Proxy, Urgent, Way, proxied
 
 pytestmark = pytest.mark.sampled
@@ -124,9 +125,12 @@ async def test_an_executemany_that_waits_for_a_lock_is_interrupted_and_rolled_ba
 
 
 async def test_a_query_that_takes_too_long_is_interrupted(place: Place) -> None:
-    async with place.connect(command_timeout=0.2) as conn:
+    async with place.connect(command_timeout=60.0) as conn:
+        task = asyncio.ensure_future(conn.fetchval(SLOW))
+        await place.runs()
+        time_is_up(conn._session)
         with pytest.raises(aioifx.QueryTimeout) as caught:
-            await conn.fetchval(SLOW)
+            await task
         assert isinstance(caught.value, TimeoutError)
         assert await conn.fetchval("select count(*) from number", timeout=20) == 200
         assert place.server.stats.interrupts == 1
@@ -135,8 +139,11 @@ async def test_a_query_that_takes_too_long_is_interrupted(place: Place) -> None:
 async def test_a_timeout_of_the_caller_is_not_replaced(place: Place) -> None:
     async with place.connect() as conn:
         with pytest.raises(TimeoutError) as caught:
-            async with asyncio.timeout(0.2):
-                await conn.fetchval(SLOW)
+            async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as tasks:
+                call = tasks.create_task(conn.fetchval(SLOW))
+                await place.runs()
+                limit.reschedule(0.0)
+                await call
         assert not isinstance(caught.value, aioifx.Error)
         async with asyncio.timeout(20):
             assert await conn.fetchval("select count(*) from number") == 200

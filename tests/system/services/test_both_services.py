@@ -195,6 +195,7 @@ async def test_a_request_that_waits_too_long_for_a_connection_gets_retry_after(
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
             health = await client.get("/health")
             assert (health.status_code, health.json()["in_use"]) == (200, 1)
+        await eventually(lambda: is_at_rest(service, shop))
         assert (await client.get("/items/1")).status_code == 200
 
 
