@@ -220,7 +220,7 @@ class Snapshot:
         if not self.database:
             return {}
         own = systables.SYSMASTER_TABLES if self.database == SYSMASTER else {}
-        return own if self is _SYSMASTER else systables.catalog_tables(self.catalog) | own
+        return own if self is _SYSMASTER else {**systables.catalog_tables(self.catalog), **own}
 
     def table(self, name: str, owner: str = "") -> Table | None:
         """The table, view or synonym of that name; a temporary one before a permanent one."""

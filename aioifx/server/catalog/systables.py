@@ -7,7 +7,9 @@ Columns are given for tables that the server fills or that tools query; a query 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from aioifx.server.sql.builtin_types import SYSTEM_OWNER, boolean, lvarchar
@@ -116,8 +118,9 @@ def _columns(text: str) -> tuple[ColumnDef, ...]:
     return tuple(_column(part) for part in text.split(",") if part.strip())
 
 
-def catalog_tables(catalog: str = "main") -> dict[str, Table]:
-    """The catalog tables of one SQLite schema, by name."""
+@lru_cache(maxsize=16)
+def catalog_tables(catalog: str = "main") -> Mapping[str, Table]:
+    """The catalog tables of one SQLite schema, by name; cached, since every statement after a definition needs them."""
     return {name: replace(table, catalog=catalog) for name, table in _TABLES.items()}
 
 
