@@ -6,7 +6,7 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 
 import pytest
 from hypothesis import settings
@@ -31,6 +31,8 @@ def has_exhaustive(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # With it, each of the many programs that tests start would compile aioifx again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     everything = "ci" if os.environ.get("CI") else "developer"
     settings.load_profile(everything if has_exhaustive(config) else "sample")
 
@@ -43,6 +45,16 @@ def _old_objects_are_out_of_sight() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect with the garbage collector off: it would find again and again that tests live until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

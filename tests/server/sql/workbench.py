@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import datetime
+from functools import cache
 
 from aioifx.server.catalog import catalog
 from aioifx.server.sql.errors import SqlError
@@ -29,12 +31,24 @@ CONNECTIONS: list[sqlite3.Connection] = []
 """Of every workbench; a fixture closes those that a test has made."""
 
 
+@cache
+def empty_database() -> bytes:
+    """A database with the system catalog; cached, since the catalog takes hundreds of statements."""
+    errors: list[SqlError] = []
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        sqlite_functions.register(connection, Settings(user="ann", database="stores", now=NOW), errors.append)
+        for step in catalog.creation_steps("ann"):
+            connection.execute(step.sql, step.values)
+        return connection.serialize()
+
+
 class Workbench:
     """One session in one database named ``stores``."""
 
     def __init__(self, *statements: str) -> None:
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
         CONNECTIONS.append(self.connection)
+        self.connection.deserialize(empty_database())
         self.connection.execute("PRAGMA foreign_keys=ON")
         self.delimident = False
         self.settings = Settings(user="ann", database="stores", now=NOW)
@@ -44,7 +58,7 @@ class Workbench:
         sqlite_functions.register(self.connection, self.settings, self._errors.append)
         register_extras(self.connection, self._errors.append)
         self.connection.create_function("ifx_serial", 2, self._serial)
-        for step in (*catalog.creation_steps("ann"), *catalog.session_steps()):
+        for step in catalog.session_steps():
             self.connection.execute(step.sql, step.values)
         for statement in statements:
             self.run(statement)
