@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from struct import Struct
+from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.errors import ProtocolError
 from aioifx.sqltypes import NOT_NULL, Column, SqlType, TypeCode
@@ -20,6 +21,9 @@ _MAX_LENGTH: Final[dict[int, int]] = {
     TypeCode.MONEY: 0x20FF,
 }
 """Lengths that such a type has at most (documented): a decoder of its values allocates by them."""
+
+_UNNAMED: Final = Struct(">iiHihhiii")
+"""A column of SQ_DESCRIBE whose type has neither owner nor name: both are of size 0."""
 
 
 class Description(NamedTuple):
@@ -49,7 +53,10 @@ async def read_describe(inbox: Inbox, capabilities: Capabilities) -> Description
         raise ProtocolError(
             f"SQ_DESCRIBE with {count} columns, rows of {row_size} bytes, {names_size} bytes of names"
         )
-    fields = [await _read_field(inbox, capabilities) for _ in range(count)]
+    fields: list[_Field] = []
+    while len(fields) < count:
+        if not _take_unnamed(inbox, fields, count):
+            fields.append(await _read_field(inbox, capabilities))
     await inbox.need(padded(names_size))
     names = inbox.take(names_size)
     inbox.skip(padded(names_size) - names_size)
@@ -60,8 +67,33 @@ async def read_describe(inbox: Inbox, capabilities: Capabilities) -> Description
     return Description(kind, statement_id, columns, row_size, estimate)
 
 
-async def _read_field(inbox: Inbox, capabilities: Capabilities) -> tuple[int, int, SqlType, bool]:
-    """One column of SQ_DESCRIBE: place of its name, start, type, whether it takes NULL."""
+_Field: TypeAlias = tuple[int, int, SqlType, bool]
+"""One column of SQ_DESCRIBE: place of its name, start, type, whether it takes NULL."""
+
+
+def _take_unnamed(inbox: Inbox, fields: list[_Field], count: int) -> bool:
+    """Read up to *count* columns as far as they are here and their types have no names; returns whether any has been.
+
+    A result may have 32,767 columns, and they are read while the event loop waits.
+    """
+    types: dict[tuple[int, int, int, int], SqlType] = {}
+    before, size = len(fields), _UNNAMED.size
+    stop = inbox.pos + min(count - before, inbox.unread // size) * size
+    with memoryview(inbox.data) as data, data[inbox.pos : stop] as whole:
+        for index, start, code, extended_id, owner, name, _, source, length in _UNNAMED.iter_unpack(whole):
+            if owner or name:
+                break
+            key = code, extended_id, source, length
+            sqltype = types.get(key)
+            if sqltype is None:
+                sqltype = types[key] = _type(code, length, extended_id, "", "", source)
+            fields.append((index, start, sqltype, not code & NOT_NULL))
+    read = len(fields) - before
+    inbox.skip(read * size)
+    return read > 0
+
+
+async def _read_field(inbox: Inbox, capabilities: Capabilities) -> _Field:
     await inbox.need(14)
     index, start, code, extended_id = inbox.i32(), inbox.i32(), inbox.u16(), inbox.i32()
     owner = await read_name(inbox, capabilities)

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 from struct import pack
 
+import pytest
+
 from aioifx.errors import ProtocolError
+from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import descriptions
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
 from tests.feeding import outcome
 from tests.wire.reply_reading import DIALECT, EOT, read, reading
 
@@ -13,6 +17,32 @@ def test_a_name_outside_the_table_of_names_is_a_protocol_error() -> None:
     column = pack(">iihi", 7, 0, 2, 0) + pack(">hh", 0, 0) + pack(">hhii", 0, 0, 0, 4)
     data = pack(">hhhihhi", 8, 2, 0, 0, 4, 1, 2) + column + b"a\0" + EOT
     assert outcome(reading(), [data]).error is ProtocolError
+
+
+FLAG = SqlType(TypeCode.UDTFIXED, 1, 5, "informix", "boolean")
+NUMBER = SqlType(TypeCode.INTEGER, 4)
+SHAPES = [
+    [NUMBER] * 3,
+    [FLAG] * 2,
+    [NUMBER, FLAG, NUMBER, NUMBER, FLAG],
+    [FLAG, NUMBER],
+    [NUMBER, SqlType(5, 0x0802)],
+]
+
+
+@pytest.mark.parametrize("types", SHAPES)
+@pytest.mark.parametrize("size", [1, 7, 30, 31, 61, 1000])
+def test_columns_with_and_without_names_of_types_arrive_in_any_pieces(
+    types: list[SqlType], size: int
+) -> None:
+    columns = tuple(Column(f"c{n}", each, n % 2 == 0, n * 4) for n, each in enumerate(types))
+    outbox = Outbox()
+    descriptions.put_describe(outbox, DIALECT, descriptions.Description(2, 1, columns, 20))
+    data = outbox.take() + EOT
+    pieces = [bytes(data[at : at + size]) for at in range(0, len(data), size)]
+    found = outcome(reading(), pieces).value
+    assert isinstance(found, Reply) and found.description is not None
+    assert found.description.columns == columns
 
 
 def test_a_row_wider_than_a_short_can_say_is_described_as_the_widest_that_it_can() -> None:
