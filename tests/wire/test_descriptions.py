@@ -38,7 +38,7 @@ def test_columns_with_and_without_names_of_types_arrive_in_any_pieces(
     columns = tuple(Column(f"c{n}", each, n % 2 == 0, n * 4) for n, each in enumerate(types))
     outbox = Outbox()
     descriptions.put_describe(outbox, DIALECT, descriptions.Description(2, 1, columns, 20))
-    data = outbox.take() + EOT
+    data = outbox.detach() + EOT
     pieces = [bytes(data[at : at + size]) for at in range(0, len(data), size)]
     found = outcome(reading(), pieces).value
     assert isinstance(found, Reply) and found.description is not None
