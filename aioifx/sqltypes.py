@@ -264,9 +264,6 @@ class Column:
     """The offset in a row if each variable column has its full length; meaningless after a variable column."""
 
 
-_EPOCH_OF_STRPTIME: Final = dt.datetime(1900, 1, 1)
-
-
 @dataclass(frozen=True, slots=True)
 class Datetime:
     """A DATETIME with a qualifier that no Python class covers, such as YEAR TO MONTH.
@@ -316,8 +313,8 @@ class Datetime:
         """The fields in ISO 8601, without those that are missing: ``2026-05`` for YEAR TO MONTH."""
         return self._text("T")
 
-    def to_datetime(self, default: dt.datetime = _EPOCH_OF_STRPTIME) -> dt.datetime:
-        """A datetime with these fields; the others are those of *default*, which is 1900-01-01 as in strptime.
+    def to_datetime(self, default: dt.datetime = dt.datetime(1900, 1, 1)) -> dt.datetime:
+        """A datetime with these fields; the others are those of *default*, by default 1900-01-01 as in strptime.
 
         Raises:   DataError: the day does not exist, such as 29 February in a common year.
                   InterfaceError: *default* is not a datetime.

@@ -1,4 +1,5 @@
-"""Sentences of documentation that are too long to read in one go: pages in Markdown, and docstrings of aioifx.
+"""Sentences of documentation that are too long to read in one go: pages in Markdown, docstrings of aioifx, and the
+docstrings and comments of its Cython.
 
 `tests.vocabulary` counts and records them. Tables, code, headings, directives, and evidence with its sources are not
 sentences. A code span is one word, and so is a list of code spans. Names between ` · ` are apart.
@@ -38,6 +39,16 @@ _NO_TEXT = re.compile(r"(?:Wire|Source|Evidence|Example):")
 _EVIDENCE = re.compile(r"\s*\((?:documented|observed|assumed)\b[^()]*\)")
 _START = re.compile(rf"{_ITEM.pattern}|\s*(?:{_SECTION.pattern}|{_NO_TEXT.pattern})")
 
+_CYTHON = re.compile(
+    r"""(?P<c>cdef\ extern\ from\ [^\n]*\n\s*\"{3}.*?\"{3})
+      | \"{3}(?P<text>.*?)\"{3}
+      | (?P<string>"[^"\n]*")
+      | (?:^[ \t]*\#(?!\ cython:|\ ---)[^\n]*\n)+
+      | \#(?!\ cython:|\ ---)[^\n]*""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+_HASH = re.compile(r"^[ \t]*#[ \t]?", re.MULTILINE)
+
 
 def paragraphs(page: str) -> Iterator[Paragraph]:
     """The running text of a page in Markdown: paragraphs, list items, and the text of admonitions."""
@@ -67,6 +78,18 @@ def docstrings(source: str) -> Iterator[Paragraph]:
                     yield Paragraph(line, _SECTION.sub("", text, count=1).strip())
 
 
+def cython_texts(source: str) -> Iterator[Paragraph]:
+    """The paragraphs of docstrings and comments in Cython; C code in quotes and directives are not text."""
+    for match in _CYTHON.finditer(source):
+        if match["c"] or match["string"]:
+            continue
+        line = source.count("\n", 0, match.start("text") if match["text"] else match.start()) + 1
+        text = _without_code(match["text"]) if match["text"] else _HASH.sub("", match[0])
+        for start, paragraph in paragraphs(text):
+            if not _NO_TEXT.match(paragraph):
+                yield Paragraph(line + start - 1, _SECTION.sub("", paragraph, count=1).strip())
+
+
 def _without_code(docstring: str) -> str:
     """Lines that are indented below the docstring's own margin, after a blank line, are code or a drawing."""
     lines = docstring.split("\n")
@@ -91,7 +114,8 @@ def length(sentence: str) -> int:
 def long_sentences(path: Path) -> Iterator[tuple[int, str]]:
     """The line of the paragraph, and the sentence's length and first words."""
     source = path.read_text("utf-8")
-    for line, text in docstrings(source) if path.suffix == ".py" else paragraphs(source):
+    texts = {".md": paragraphs, ".py": docstrings}.get(path.suffix, cython_texts)
+    for line, text in texts(source):
         for sentence in sentences(text):
             if (count := length(sentence)) > MOST_WORDS:
                 beginning = " ".join(sentence.split()[:8]).replace("\0", "`...`")

@@ -96,6 +96,24 @@ class A:
     assert texts == ["Text.", "one: first", f"two: {SHORT}"]
 
 
+def test_docstrings_and_comments_of_cython_are_read_without_c_and_directives() -> None:
+    source = f'''# cython: {LONG}
+"""Text. Never: this.
+"""
+cdef extern from *:
+    """
+    /* {LONG} */
+    """
+# --- heading ---
+cdef int value = 1  # of one
+# Two lines
+# are one.
+SEPARATOR = "#"
+'''
+    found = [(line, text) for line, text in sentences.cython_texts(source)]
+    assert found == [(2, "Text. this."), (9, "of one"), (10, "Two lines are one.")]
+
+
 def test_the_glossary_is_sorted_and_names_modules_that_exist() -> None:
     entries = re.findall(
         r"^\| (?!term |---)(.+?) \| .+ \| (.+) \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE

@@ -237,7 +237,8 @@ def hits_in(path: Path) -> Iterator[Hit]:
 
 def has_sentences(path: Path) -> bool:
     first = path.relative_to(ROOT).parts[0]
-    return (path.suffix, first) in ((".md", "docs"), (".md", "README.md"), (".py", "aioifx"))
+    suffixes = {"docs": {".md"}, "README.md": {".md"}, "aioifx": {".py", ".pyx", ".pxd"}}
+    return path.suffix in suffixes.get(first, set())
 
 
 def files() -> Iterator[Path]:

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Tuples -> growing columns in Arrow's layout. Never: an error's words.
+"""Native decoder of tuples into growing columns in Arrow's layout. Never: texts of errors.
 
 Invariants:
-1. Before a field is read, its size is compared with the rest of its row. Unusual values, and rows that do not end
-   where their frame ends, need the reference. Such a row leaves no trace: the caller passes it to the reference.
-2. Everything of a row is written at the row's own index, NULL or not. So the next row overwrites an abandoned one.
-3. The interpreter lock is kept. A block takes some twenty microseconds, but to regain the lock from a busy thread may
-   take milliseconds.
+1. Before a field is read, its size is compared with the rest of its row. Unusual values, and rows whose fields do not
+   fill them exactly, need the reference. Nothing of such a row is kept; the caller passes it to the reference.
+2. All values of a row, NULL included, are written at the row's index. So the next row overwrites an abandoned one.
+3. The interpreter lock is held. A block takes about twenty microseconds, while waiting for a busy thread to release
+   the lock may take milliseconds.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
@@ -49,7 +49,7 @@ cdef enum Reading:
     BY_CALL, AS_ASCII, AS_LATIN1, AS_UNICODE
 
 cdef enum:
-    EPOCH_DAY = 25568  # 1970-01-01 as DATE counts
+    EPOCH_DAY = 25568  # 1970-01-01 as the day number of a DATE
     LEAST_ROWS = 1024
 
 cdef uint64_t[20] TENS
@@ -64,13 +64,13 @@ for _place in range(1, 23):
 
 
 cdef struct Growing:
-    # the field
+    # how the field is read
     int op
     int head
     int width
     bint strips
     int reading
-    # the number in it
+    # how its number is converted
     int exponent
     int pairs
     int scale
@@ -78,7 +78,7 @@ cdef struct Growing:
     uint64_t limit_high
     uint64_t limit_low
     int64_t[MAX_PAIRS] weights
-    # the column
+    # the buffers of the column
     bint varies
     int size
     uint8_t *valid
@@ -89,7 +89,7 @@ cdef struct Growing:
 
 
 cdef class Memory:
-    """Bytes of a column, shared with their readers; freed with the last one."""
+    """Memory of a column, shared with its readers and freed with the last reference."""
 
     cdef void *at
     cdef Py_ssize_t size
@@ -105,7 +105,7 @@ cdef class Memory:
 
 
 cdef Memory memory_of(uint8_t **at, int64_t size):
-    """An object that owns the memory at *at*, cut to *size*; the pointer becomes NULL."""
+    """Move the memory at *at*, shortened to *size*, into an object that owns it; the pointer becomes NULL."""
     cdef Memory memory = Memory.__new__(Memory)
     cdef void *fitting = PyMem_RawRealloc(at[0], <size_t> (size if size else 1))
     memory.at = fitting if fitting != NULL else at[0]
@@ -139,7 +139,7 @@ cdef inline bint is_ascii(const uint8_t *at, int64_t size) noexcept nogil:
 
 
 cdef bint is_utf8(const uint8_t *at, int64_t size) noexcept nogil:
-    """As by Python's strict decoder: shortest forms only, no surrogates, nothing above U+10FFFF."""
+    """Like Python's strict decoder: only shortest forms, no surrogates, nothing above U+10FFFF."""
     cdef const uint8_t *end = at + size
     cdef uint8_t lead, low, high
     cdef int rest
@@ -242,7 +242,7 @@ cdef inline bint put_decimal(const Number *number, const Growing *column, uint8_
 
 
 cdef bint put_floating(const Number *number, double *at) except -1:
-    """The nearest double."""
+    """Store the nearest double."""
     cdef uint64_t mantissa = 0
     cdef int zeros = 2 * (number.exponent - number.count), place
     cdef double value
@@ -270,7 +270,7 @@ cdef bint put_floating(const Number *number, double *at) except -1:
 
 
 cdef inline Unpacked spread(const uint8_t *field, const Growing *column, uint8_t *pairs) noexcept nogil:
-    """All pairs of a qualifier, with those that the sender left out."""
+    """All pairs of a qualifier, including zeros that the sender left out."""
     cdef int place, to, lead, known
     cdef uint8_t head = field[0], pair
     if not head & 0x80:
@@ -314,7 +314,7 @@ cdef inline int64_t clock_of(const uint8_t *pairs) noexcept nogil:
 
 
 cdef inline bint amount_of(const Number *number, const Growing *column, int64_t *amount) noexcept nogil:
-    """An INTERVAL in steps of its column; False if it needs the reference."""
+    """An INTERVAL in units of its column; False if the reference must decode it."""
     cdef int lead = column.exponent - number.exponent, place
     cdef int64_t total = 0
     if number.count and (lead < 0 or lead + number.count > column.pairs):
@@ -359,14 +359,14 @@ cdef int grow_to(uint8_t **at, int64_t size) except -1:
 
 
 cdef int grow_bits(uint8_t **at, int64_t before, int64_t bits) except -1:
-    """The same for a bitmap; its new bits are 0."""
+    """Like `grow_to` for a bitmap; its new bits are 0."""
     grow_to(at, bits // 8)
     memset(at[0] + before // 8, 0, <size_t> ((bits - before) // 8))
     return 0
 
 
 cdef inline int64_t begin_text(Growing *column, int64_t row) noexcept nogil:
-    """Where the text of this row begins; overwrites the text of an abandoned row."""
+    """Begin the text of a row, over any text of an abandoned row."""
     column.used = (<int32_t *> column.values)[row]
     return column.used
 
@@ -377,7 +377,7 @@ cdef inline void end_text(Growing *column, int64_t row, int64_t size) noexcept n
 
 
 cdef inline int ensure(Growing *column, int64_t size) except -1:
-    """Room for *size* more bytes of text."""
+    """Make room for *size* more bytes of text."""
     cdef int64_t room = column.used + size
     cdef uint8_t *data
     if room > column.room or column.data == NULL:
@@ -391,7 +391,7 @@ cdef inline int ensure(Growing *column, int64_t size) except -1:
 
 
 cdef int put_text(Growing *column, int64_t row, const uint8_t *text, int64_t size, int64_t most) except -1:
-    """1: written as UTF-8; 0: needs the reference, or no room; 2: needs the decoder of the code set."""
+    """1: written as UTF-8; 0: no room, or the reference must decode it; 2: the codec must decode it."""
     cdef int64_t place, wide = 0
     cdef uint8_t byte
     cdef uint8_t *to
@@ -482,10 +482,10 @@ cdef int describe(Growing *column, tuple field, int reading) except -1:
 
 
 cdef class Columns:
-    """Columns that grow by whole tuples.
+    """Columns to which whole tuples are appended.
 
-    Args:     fields: `Field.native` of each. codec: Python's name of the code set. keeps_ascii: its first half is
-              ASCII. most_bytes: of one column's text or bytes.
+    Args:     fields: `Field.native` of each column. codec: Python's name of the code set. keeps_ascii: whether bytes
+              below 0x80 are ASCII in it. most_bytes: the most bytes of text or binary data in one column.
     """
 
     cdef Growing *columns
@@ -526,7 +526,7 @@ cdef class Columns:
 
     @property
     def nbytes(self):
-        """Bytes that the columns have by now."""
+        """Size of the columns in bytes."""
         cdef int64_t total = 0
         cdef int place
         for place in range(self.count):
@@ -538,11 +538,11 @@ cdef class Columns:
         cdef Py_buffer buffer
         cdef int64_t size
         cdef const uint8_t *at
-        # Until it is released, the bytearray cannot be resized.
+        # While exported, the bytearray cannot be resized.
         PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
         try:
             if pos < 0 or end > buffer.len:
-                raise IndexError("outside of the data")
+                raise IndexError("outside the data")
             while end - pos >= TUPLE_HEAD:
                 at = <const uint8_t *> buffer.buf + pos
                 size = i32(at + 4)
@@ -572,7 +572,7 @@ cdef class Columns:
         return True
 
     def finish(self):
-        """Rows, and for each column NULLs, validity, values, data; the columns are empty afterwards."""
+        """Return the number of rows, and NULLs, validity, values and data of each column; empties the columns."""
         cdef int place
         cdef Growing *column
         cdef int64_t rows = self.rows, bits = (self.rows + 7) // 8, nulls
@@ -602,7 +602,7 @@ cdef class Columns:
         return rows, chunks
 
     cdef int grow(self) except -1:
-        """Make room for twice as many rows. After a failure it can be called again."""
+        """Double the capacity in rows. After a failure it can be called again."""
         cdef int64_t before = self.capacity, capacity = before * 2 if before else self.least
         cdef int place
         cdef Growing *column
@@ -621,7 +621,7 @@ cdef class Columns:
         return 0
 
     cdef int store(self, Growing *column, stored) except -1:
-        """Put stored bytes, or None for NULL, into the row that is being built; 0: no room."""
+        """Write stored bytes, or None for NULL, to the current row; 0: no room."""
         cdef int64_t size = 0, row = self.rows
         cdef const uint8_t *at = NULL
         cdef bint is_set = stored is not None
@@ -648,7 +648,7 @@ cdef class Columns:
         return 1
 
     cdef int call(self, int place, const uint8_t *at, int64_t size) except -1:
-        """Decode a field by its Python function; 0: needs the reference."""
+        """Decode a field with its Python function; 0: the reference must decode the row."""
         field = PyBytes_FromStringAndSize(<const char *> at, <Py_ssize_t> size)
         try:
             stored = self.calls[place](field)
@@ -657,7 +657,7 @@ cdef class Columns:
         return self.store(&self.columns[place], stored)
 
     cdef int read_row(self, const uint8_t *at, const uint8_t *end) except -1:
-        """One row; 0: needs the reference."""
+        """Decode one row; 0: the reference must decode it."""
         cdef Growing *column = self.columns
         cdef int64_t row = self.rows, size, wide
         cdef uint64_t bits
@@ -670,7 +670,7 @@ cdef class Columns:
         cdef uint8_t[MAX_PAIRS] pairs
         for place in range(self.count):
             column = &self.columns[place]
-            # The size of the field, which its row must have left.
+            # The size of the field; that many bytes of the row must remain.
             if column.head == 0:
                 size = column.width
             elif column.head == 1:
@@ -703,7 +703,7 @@ cdef class Columns:
             elif column.op == TAKE_SINGLE:
                 word = u32(at)
                 is_set = word != 0xFFFFFFFFU
-                if word & 0x7FFFFFFFU > 0x7F800000U:  # a NaN is a quiet one, as from any conversion to a double
+                if word & 0x7FFFFFFFU > 0x7F800000U:  # make a NaN quiet, as conversions to double do
                     word |= 0x00400000U
                 (<uint32_t *> column.values)[row] = word if is_set else 0
             elif column.op == TAKE_INT8:
@@ -810,7 +810,7 @@ cdef class Columns:
                 return 0
             else:
                 at += size
-                continue  # it has marked what it stored
+                continue  # `call` has marked its value
             mark(column.valid, row, is_set)
             at += size
         return at == end

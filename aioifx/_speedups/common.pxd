@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-# What the native modules share: numbers of the protocol, DATE's calendar, base 100, reading and writing of big-endian
-# integers, a growing buffer. Never: objects of Python, but for rows; aioifx's modules.
+# Declarations and functions that the native modules share. They cover constants of the protocol, DATE's calendar,
+# base-100 numbers, big-endian integers and a growing buffer. Never: Python objects except rows; aioifx's modules.
 
 from cpython.mem cimport PyMem_Realloc
 from cpython.object cimport PyObject
@@ -19,7 +19,7 @@ cdef extern from *:
     bint is_tuple "aioifx_is_tuple"(object row) noexcept
 
 
-# --- numbers that Python's modules define ---------------------------------------------------------------------------
+# --- constants, as in the Python modules ----------------------------------------------------------------------------
 
 cdef enum Kind:  # aioifx.codecs.base.Kind
     OTHER = 0
@@ -56,7 +56,7 @@ cdef enum:
     DAY_ZERO = 693_595  # aioifx.codecs.temporal.DAY_ZERO
     FIRST_DAY = -693_594  # aioifx.codecs.temporal.FIRST_DAY
     LAST_DAY = 2_958_464  # aioifx.codecs.temporal.LAST_DAY
-    MAX_PAIRS = 20  # of a base-100 field that is decoded here; wider ones are decoded in Python
+    MAX_PAIRS = 20  # longest base-100 field that native code decodes; Python decodes wider ones
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -87,10 +87,10 @@ cdef inline int64_t i64(const uint8_t* p) noexcept nogil:
 
 # --- base 100 -------------------------------------------------------------------------------------------------------
 
-cdef struct Number:  # 0.pairs times 100 to the exponent
+cdef struct Number:  # 0.<pairs> * 100 ** exponent
     bint negative
     int exponent
-    int count  # pairs up to the last one that is not zero
+    int count  # pairs, without zeros at the end
     uint8_t[MAX_PAIRS] pairs
 
 cdef enum Unpacked:
@@ -100,7 +100,7 @@ cdef enum Unpacked:
 
 
 cdef inline Unpacked unpack(const uint8_t* field, int64_t width, Number* number) noexcept nogil:
-    """Head byte and pairs -> number, as aioifx.codecs.base100.unpack; *width* is from 1 to MAX_PAIRS + 1."""
+    """Decode a field of *width* bytes, 1 to MAX_PAIRS + 1, like aioifx.codecs.base100.unpack."""
     cdef int count = <int>width - 1
     cdef int head = field[0]
     cdef int place
@@ -129,8 +129,8 @@ cdef inline Unpacked unpack(const uint8_t* field, int64_t width, Number* number)
 # --- DATE -----------------------------------------------------------------------------------------------------------
 
 cdef inline int64_t day_number(int year, int month, int day) noexcept nogil:
-    """Days of a valid date since DATE's day 0, 1899-12-31."""
-    # In years that begin with March, a leap day is the last one. 0001-01-01 is day 306 of the year 0.
+    """Days from 1899-12-31, DATE's day 0, to a valid date."""
+    # Years are counted from March, so that a leap day is the last day. 0001-01-01 is day 306 of the year 0.
     cdef int64_t years = year - (month <= 2)
     cdef int months = month + (9 if month <= 2 else -3)
     return (
@@ -146,7 +146,7 @@ cdef inline void store_u16(uint8_t* at, uint64_t number) noexcept nogil:
 
 
 cdef inline void store_u32(uint8_t* at, uint64_t number) noexcept nogil:
-    # Compilers make one instruction of shifts by constants.
+    # Compilers reduce shifts by constants to one instruction.
     at[0], at[1] = <uint8_t>(number >> 24), <uint8_t>(number >> 16)
     at[2], at[3] = <uint8_t>(number >> 8), <uint8_t>number
 

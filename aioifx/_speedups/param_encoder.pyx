@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Executions of one statement, encoded natively by `aioifx.codecs.param_plan`. Never: an error's words.
+"""Native encoder of executions, by the rules of `aioifx.codecs.param_plan`. Never: texts of errors.
 
-It works in a buffer of its own. Only whole rows are copied into the caller's.
+Rows are encoded into a private buffer. Only complete rows are copied into the caller's buffer.
 """
 
 cimport cython
@@ -84,7 +84,7 @@ cdef int put_fraction(Buffer* buffer, int64_t microseconds, int64_t step) noexce
 
 
 cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_t size) except -1:
-    """A number in decimal notation -> base 100; False if it needs the reference.
+    """Encode a number in decimal notation as base 100; False if the reference must encode it.
 
     The rest of the entry: 2 scale · 2 size · head byte · pairs · pad to even.
     """
@@ -99,7 +99,7 @@ cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_
     if at < size and text[at] == c'-':
         negative = True
         at += 1
-    digits[0] = c'0'  # room for what makes the digits even
+    digits[0] = c'0'  # room for a digit that makes their number even
     count = 1
     while at < size:
         c = text[at]
@@ -147,7 +147,7 @@ cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_
         pair_count = (count - first) // 2
         if pair_count > MAX_PAIRS or highest < -64 or highest > 63:
             return False
-        # The place of the first digit that is not zero must be below the limit.
+        # The position of the first nonzero digit must not exceed the limit.
         if 2 * highest - (1 if digits[first] == c'0' else 0) > rule.limit:
             return False
         for index in range(pair_count):
@@ -175,7 +175,7 @@ cdef bint put_number(Buffer* buffer, PackRule* rule, const char* text, Py_ssize_
 cdef class Encoder:
     """An EncodeParamRows of `aioifx.codecs.param_codegen`.
 
-    Args:     parameters: the PackRules of each. codec, errors: of the code set.
+    Args:     parameters: the PackRules of each parameter. codec, errors: those of the code set.
               head, tail: bytes before and after each execution.
     """
 
@@ -212,7 +212,7 @@ cdef class Encoder:
                 rule.kind = <PyTypeObject*>self._keep(kind)
                 rule.op = described.op
                 rule.refuses_nul = described.refuses_nul
-                # Of integers the greatest that fits: 1 << 63 itself is too great for an int64_t.
+                # 1 << 63 does not fit an int64_t, so it is replaced by the greatest integer that does.
                 rule.limit = described.limit - 1 if described.op in INTEGERS else described.limit
                 rule.head = PyBytes_AS_STRING(<object>self._keep(described.head))
                 rule.head_size = len(described.head)
@@ -271,7 +271,7 @@ cdef class Encoder:
         for index in range(self._count):
             if is_row_tuple:
                 value = <object>PyTuple_GET_ITEM(row, index)
-            elif PyList_GET_SIZE(row) == self._count:  # str(value) may run code that changes it
+            elif PyList_GET_SIZE(row) == self._count:  # str(value) may run code that changes the list
                 value = <object>PyList_GET_ITEM(row, index)
             else:
                 return False
@@ -285,7 +285,7 @@ cdef class Encoder:
         return True
 
     cdef bint _put_value(self, Buffer* buffer, PackRules* rules, object value) except -1:
-        """A value of a common class. False, perhaps after some bytes, for any other and if it needs the reference."""
+        """Encode a value of a common class. False, perhaps after some bytes, if the reference must encode the row."""
         cdef PackRule* rule
         cdef PyTypeObject* kind = Py_TYPE(value)
         cdef Py_ssize_t place = rules.last
@@ -429,7 +429,7 @@ cdef class Encoder:
         return put_number(buffer, rule, <const char*>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text))
 
     cdef bint _put_other(self, Buffer* buffer, PackRules* rules, object value) except -1:
-        """Encode by the reference; False for what it refuses."""
+        """Encode by the reference; False if it rejects the value."""
         cdef object entry
         try:
             entry = (<object>rules.bind)(value)

@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 # cython: freethreading_compatible=True
-"""A whole reply of the common form -> Reply, natively. Never: a row's values, an error's words; aioifx's modules.
+"""Native reader of whole replies in their common form. Never: values of rows, texts of errors, aioifx's modules.
 
 Invariants:
-1. Native code never explains. It consumes nothing of a reply that is incomplete or of another form, which
-   aioifx.wire.replies reads.
-2. Bytes from the network are never trusted: each message is framed within the buffer before it is read.
-3. The end is found first, by sizes alone, so that rows are decoded once. Then the buffer is released, and the function
-   for rows decodes them.
+1. Native code never reports errors. It consumes nothing of an incomplete reply or of one in another form;
+   aioifx.wire.replies reads those.
+2. Bytes from the network are never trusted: each message is checked to fit the buffer before it is read.
+3. The end of the reply is found first, from sizes only, so that rows are decoded once. Then the buffer is released,
+   and the row decoder is called.
 """
 
 cimport cython
@@ -34,26 +34,26 @@ cdef extern from "Python.h":
 
 
 cdef object owned(PyObject* made):
-    """The object of a new reference, which is given up."""
+    """Take over a new reference as an object."""
     value = <object>made
     Py_DECREF(made)
     return value
 
 
 cdef PyObject* new_tuple(object cls, Py_ssize_t size) except NULL:
-    """An instance of a subclass of tuple that adds only names; its items are not set yet."""
+    """A new instance of a tuple subclass without fields of its own; its items are not set."""
     cdef PyTypeObject* made = <PyTypeObject*><PyObject*>cls
     return made.tp_alloc(made, size)
 
 
 cdef object new_object(object cls):
-    """An instance, made without __init__."""
+    """A new instance, without a call of __init__."""
     cdef PyTypeObject* made = <PyTypeObject*><PyObject*>cls
     return owned(made.tp_new(made, <PyObject*>(), NULL))
 
 
-cdef struct Ending:  # ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``: what is in it
-    Py_ssize_t tuples  # where they end
+cdef struct Ending:  # the parts of ``TUPLE* [CLOSE] [INSERTDONE] DONE COST [XACTSTAT] EOT``
+    Py_ssize_t tuples  # end of the tuples
     Py_ssize_t size
     bint closes
     bint inserts
@@ -128,7 +128,7 @@ cdef class FastReplyReader:
         """Whether the *rest* bytes at *p* begin with a reply of the common form; then *ending* is filled in."""
         cdef const uint8_t* begin = p
         cdef Py_ssize_t size
-        if rest < 2 or u16(p + rest - 2) != EOT:  # part of a long one, most likely
+        if rest < 2 or u16(p + rest - 2) != EOT:  # most likely the beginning of a long reply
             return False
         while rest >= TUPLE_HEAD and u16(p) == TUPLE:
             size = i32(p + 4)
@@ -182,7 +182,7 @@ cdef class FastReplyReader:
         cdef PyObject* made
         reply = new_object(self.reply)
         made = new_tuple(self.done, 4)
-        done = owned(made)  # released from here on, even if an item cannot be made
+        done = owned(made)  # from here on it is released even if creating an item fails
         PyTuple_SET_ITEM(made, 0, PyLong_FromLongLong(ending.warnings))
         PyTuple_SET_ITEM(made, 1, PyLong_FromLongLong(ending.rows))
         PyTuple_SET_ITEM(made, 2, PyLong_FromLongLong(ending.rowid))

@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 # cython: freethreading_compatible=True
-"""A run of tuples -> rows, natively: the values that codecs/*.py would decode. Never: an error's words; aioifx's modules.
+"""Native decoder of runs of tuples, with the results of codecs/*.py. Never: texts of errors, aioifx's modules.
 
 Invariants:
-1. Native code never explains. It stops at a row that it does not handle, and returns its position. The
-   reference decodes that row or raises. Unusual values are left out on purpose: each error is made in one place.
-2. Bytes from the network are never trusted. A row is framed within the buffer. The minimum sizes of its fields are
-   summed once and must fit the frame; variable fields take from the rest, which must be used up. Each length is read
-   once, so a buffer that changes meanwhile does no harm.
-3. The buffer is exported during a run, and no longer: Python code that is called meanwhile cannot resize it.
-4. A decoder never changes. The module has two caches, which the interpreter's lock guards. Without that lock there are
+1. Native code never reports errors. It stops at a row that it does not handle, and returns its position. The
+   reference decodes that row or raises. Unusual values are left to it on purpose, so that each error has one source.
+2. Bytes from the network are never trusted. A row must lie within the buffer. The minimum sizes of its fields are
+   summed once and must fit the row; variable fields share the remaining bytes, which must be used up. Each length is
+   read once, so that changes to the buffer meanwhile do no harm.
+3. The buffer is exported only during a run. Python code that is called meanwhile cannot resize it.
+4. A decoder never changes. The module has two caches, which the interpreter lock protects. Without that lock there are
    no caches.
 
 Functions return a new reference. NULL without an exception means that the row needs the reference. NULL with an
@@ -114,18 +114,18 @@ cdef enum Unit:  # aioifx.sqltypes.Unit
 
 cdef enum Text:
     LATIN1  # each byte is one character
-    UTF8  # and strict
-    ASCII_FIRST  # bytes below 0x80 are ASCII where they begin a character
+    UTF8  # with strict errors
+    ASCII_FIRST  # a byte below 0x80 at the start of a character is ASCII
     FOREIGN
 
 cdef enum:
     DEFAULT_SCALE = 255  # of DECIMAL(p): the point floats
-    WRITTEN_OUT = 32  # digits up to which whole numbers of DECIMAL(p) have no exponent
-    MAX_SPELLED = 448  # characters of a Decimal: sign, 126 digits, point, 254 digits, and some
+    WRITTEN_OUT = 32  # most digits of a whole number of DECIMAL(p) without an exponent
+    MAX_SPELLED = 448  # more than the characters of any Decimal: sign, 126 digits, point, 254 digits
 
 cdef struct Field:
     int way
-    int head  # bytes that give the size of the rest; 0 for a fixed width
+    int head  # bytes of the length prefix; 0 for a fixed width
     int64_t width  # of a fixed field
     bint strip  # CHAR: trailing blanks are removed
     int scale  # DECIMAL: digits after the point, or DEFAULT_SCALE
@@ -134,7 +134,7 @@ cdef struct Field:
     int first  # DATETIME, INTERVAL: units
     int last
     int fraction  # pairs after the point
-    PyObject* decode  # the codec's; a reference that the decoder holds
+    PyObject* decode  # of the codec; the decoder holds a reference
 
 
 
@@ -161,7 +161,7 @@ cdef inline PyObject* int8_of(const uint8_t* p) noexcept:
 
 
 cdef inline PyObject* single_of(const uint8_t* p) noexcept:
-    """The pattern of all ones is NULL. Any other NaN is a value; its bits are those that Python makes of it."""
+    """All bits set is NULL. Any other NaN is a value, with the bits that Python gives it."""
     cdef uint32_t bits = u32(p)
     cdef float value
     if bits == 0xFFFFFFFF:
@@ -207,7 +207,7 @@ cdef PyObject* number_from = <PyObject*>_number_from
 
 
 cdef enum:
-    SHORT = 3  # pairs of a number that is cached: zeros, prices, rates
+    SHORT = 3  # most pairs of a cached number: zeros, prices, rates
     KNOWN_NUMBERS = 1_024
 
 cdef struct KnownNumber:
@@ -218,7 +218,7 @@ cdef KnownNumber known_numbers[KNOWN_NUMBERS]  # invariant 4
 
 
 cdef inline uint64_t key_of(const Number* number, int scale) noexcept nogil:
-    """All that the Decimal of a short number depends on."""
+    """The key of a short number in the cache: everything that determines its Decimal."""
     cdef uint64_t key = <uint64_t>scale << 16 | <uint64_t>(number.exponent + 64) << 8 | number.negative
     cdef int index
     for index in range(SHORT):
@@ -254,7 +254,7 @@ cdef PyObject* decimal_of(const Field* field, const uint8_t* p) noexcept:
     if not REMEMBERS or number.count > SHORT:
         return new_decimal(&number, scale)
     key = key_of(&number, field.scale)
-    known = &known_numbers[key * <uint64_t>0x9E3779B97F4A7C15 >> 54]  # every bit of the key counts
+    known = &known_numbers[key * <uint64_t>0x9E3779B97F4A7C15 >> 54]  # mixes all bits of the key
     if known.value == NULL or known.key != key:
         value = new_decimal(&number, scale)
         if value == NULL:
@@ -268,7 +268,7 @@ cdef PyObject* decimal_of(const Field* field, const uint8_t* p) noexcept:
 
 
 cdef enum:
-    LONG_PAIRS = 9  # of a number that 64 bits hold
+    LONG_PAIRS = 9  # most pairs of a number that fits 64 bits
 
 
 cdef inline PyObject* integral_of(const Field* field, const uint8_t* p) noexcept:
@@ -321,13 +321,13 @@ cdef inline PyObject* decimal_from(const char* text, Py_ssize_t size) noexcept:
     memcpy(PyUnicode_DATA(spelt), text, size)
     value = PyObject_CallOneArg(number_from, spelt)
     Py_DECREF(spelt)
-    if value != NULL and PyObject_IS_GC(value):  # since 3.13, as it refers to its class; see Decoder._new_row
+    if value != NULL and PyObject_IS_GC(value):  # Decimals are tracked since 3.13; see Decoder._new_row
         PyObject_GC_UnTrack(value)
     return value
 
 
 cdef inline Unpacked spread(const Field* field, const uint8_t* p, bint* negative, uint8_t* pairs) noexcept nogil:
-    """All pairs of a qualifier, with those that the sender left out; *pairs* has room for MAX_PAIRS."""
+    """Write all pairs of a qualifier, including zeros that the sender left out, to *pairs*, which holds MAX_PAIRS."""
     cdef Number number
     cdef int lead
     cdef Unpacked unpacked = unpack(p, field.width, &number)
@@ -420,14 +420,14 @@ cdef struct KnownDay:
     int32_t day
     PyObject* date
 
-cdef KnownDay known_days[KNOWN_DAYS]  # eleven years, each day at its own place; invariant 4
+cdef KnownDay known_days[KNOWN_DAYS]  # eleven years, a slot for each day; invariant 4
 
-cdef int BEFORE_MONTH[13]  # days of a year before each month, the year beginning with March
+cdef int BEFORE_MONTH[13]  # days before each month in a year that begins with March
 BEFORE_MONTH[:] = [0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337, 367]
 
 
 cdef PyObject* date_of(int32_t day) noexcept:
-    """The date of a day number; rows share it, since dates are immutable."""
+    """The date of a day number; rows share the immutable object."""
     cdef KnownDay* known = &known_days[day & (KNOWN_DAYS - 1)]
     cdef PyObject* date
     if day == NULL_DAY:
@@ -448,7 +448,7 @@ cdef PyObject* date_of(int32_t day) noexcept:
 
 
 cdef PyObject* new_date(int32_t day) noexcept:
-    """The date of a day number, by years that begin with March, so that a leap day is the last one."""
+    """A new date for a day number. Years are counted from March, so that a leap day is the last day."""
     cdef int rest = day - FIRST_DAY + 306  # days since 0000-03-01
     cdef int year = rest // 146_097 * 400
     cdef int centuries, fours, ones, month
@@ -497,7 +497,7 @@ cdef class Decoder:
 
     cdef Field* fields
     cdef Py_ssize_t count
-    cdef int64_t least  # bytes of a row whose variable fields are empty
+    cdef int64_t least  # minimum size of a row: its variable fields are empty
     cdef Text text
     cdef object in_code_set
     cdef object fallback_errors
@@ -561,11 +561,11 @@ cdef class Decoder:
         return pos
 
     cdef inline PyObject* _new_row(self) noexcept:
-        """An empty row that the cycle collector does not see, now or later.
+        """A new row that the cycle collector does not track.
 
-        Values are scalars, which refer to their class only. So a row cannot be part of a cycle, and a collector that
-        visits 100,000 of them only loses time. A function of Python may return a value that can be part of a cycle;
-        then `_row` makes the row visible.
+        Values are scalars, which refer only to their class. So a row cannot be part of a cycle, and visiting 100,000
+        of them would waste time. A Python function may return a value that can be part of a cycle; then `_row`
+        starts to track the row.
         """
         cdef PyObject* row
         cdef PyTypeObject* row_type
@@ -665,7 +665,7 @@ cdef class Decoder:
         return by_python(<PyObject*>self.in_code_set, p, size)
 
     cdef inline PyObject* _char(self, const Field* field, const uint8_t* p) noexcept:
-        """CHAR: NULL begins with NUL. A blank is the byte 0x20 in every code set but foreign ones."""
+        """CHAR: NULL begins with NUL. A blank is the byte 0x20, except in FOREIGN code sets."""
         cdef int64_t size = field.width
         if size and not p[0]:
             return none()
@@ -688,7 +688,7 @@ cdef Text _text_of(code_set) except *:
 
 
 cdef int _check_row_type(row_type) except -1:
-    """Raise TypeError unless instances can be made without calling the class: it may add only methods to tuple."""
+    """Raise TypeError if the class adds anything but methods to tuple, since it is not called to create rows."""
     cdef PyTypeObject* made
     if not isinstance(row_type, type) or not issubclass(row_type, tuple):
         raise TypeError("a row's class must be tuple or a subclass")
@@ -705,7 +705,7 @@ cdef int _check_row_type(row_type) except -1:
 
 
 cdef int _plan(Field* field, codec) except -1:
-    """Fill in *field* for `_row`. A field whose width is not the one that its way reads is decoded in Python."""
+    """Fill in *field* for `_row`. A field of an unexpected width is decoded in Python."""
     cdef int kind = codec.kind
     field.head = codec.head
     field.width = codec.head or codec.width
@@ -736,7 +736,7 @@ cdef int _plan(Field* field, codec) except -1:
 
 
 cdef int _plan_qualified(Field* field, int kind, int encoded) except -1:
-    """DATETIME and INTERVAL: where the pairs of their encoded qualifier are."""
+    """DATETIME and INTERVAL: fill in the positions of pairs from an encoded qualifier."""
     cdef int digits = encoded >> 8, first = encoded >> 4 & 0xF, last = encoded & 0xF
     cdef int leading, whole
     field.first = first

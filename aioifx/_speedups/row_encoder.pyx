@@ -1,12 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Rows -> what SQ_TUPLE and SQ_PUT carry, natively. Never: an error's words, which types there are; aioifx's modules.
+"""Native encoder of rows for SQ_TUPLE and SQ_PUT. Never: texts of errors, the list of types, aioifx's modules.
 
 Invariants:
-1. Native code never explains. It stops at a row that it does not handle, and aioifx.codecs.rows gives that row to the
-   reference, which encodes it or raises.
+1. Native code never reports errors. It stops at a row that it does not handle. aioifx.codecs.rows passes that row to
+   the reference, which encodes it or raises.
 2. Values of an unusual class, and types that are unknown here, are encoded by their codec.
-3. It works in a buffer of its own. Only whole rows are copied into the caller's.
-4. Before each value there is room for the rest of its row. Text that may be long is not part of that: it makes its own.
+3. Rows are encoded into a private buffer. Only complete rows are copied into the caller's buffer.
+4. Before a value is written, the buffer has room for the rest of its row, except for text that may be long. Room for
+   such text is made when it is written.
 """
 
 cimport cython
@@ -24,7 +25,7 @@ from aioifx._speedups.common cimport (
     day_number, is_tuple, reserve, store_u16, store_u32, store_u64,
 )
 
-# References are not counted: a row owns its values, and is held while they are encoded.
+# No references are counted: the row owns its values, and the caller holds the row.
 cdef extern from "Python.h":
     PyObject* Py_None
     PyObject* PyTuple_GET_ITEM(object row, Py_ssize_t index)
@@ -48,15 +49,15 @@ import_datetime()
 
 cdef enum:
     MAX_INITIAL_SIZE = 262_144  # largest buffer that a run starts with, in bytes
-    SHORT_TEXT = 255  # bytes; each row has room for a text that cannot be longer
-    NULL_WORD = 8  # a NULL is copied as so many bytes, which costs less than a call
+    SHORT_TEXT = 255  # bytes; room for texts up to this size is reserved with the row
+    NULL_WORD = 8  # bytes copied for any NULL; a fixed size is faster than a call
 
 
 cdef struct Field:
     int kind
-    Py_ssize_t width  # of a fixed one
-    Py_ssize_t capacity  # bytes of a text
-    int64_t limit  # an integer is less than that, and more than its negative
+    Py_ssize_t width  # bytes of a fixed field
+    Py_ssize_t capacity  # maximum bytes of a text
+    int64_t limit  # the greatest integer; its negative is the smallest
     const char* null
     Py_ssize_t null_size
     uint8_t[NULL_WORD] null_word
@@ -68,8 +69,8 @@ cdef struct Field:
 cdef class Encoder:
     """Encodes rows of one kind.
 
-    Args:     codecs: of the columns. codec, errors: of the code set.
-              prefix, suffix: what surrounds a row's size, before the row; both are None for bare rows.
+    Args:     codecs: those of the columns. codec: that of the code set. errors: its error handler.
+              prefix: bytes before the size that precedes a row. suffix: bytes after it. Both are None for bare rows.
     """
 
     cdef Field* _fields
@@ -77,11 +78,11 @@ cdef class Encoder:
     cdef list _kept
     cdef bytes _codec, _errors
     cdef bint _keeps_ascii
-    cdef Py_ssize_t _head_size  # bytes before a row, as many as a tuple's head has; 0 for bare rows
-    cdef Py_ssize_t _size_at  # where the row's size is in them
+    cdef Py_ssize_t _head_size  # bytes of the head of a row; 0 for bare rows
+    cdef Py_ssize_t _size_at  # position of the row's size in the head
     cdef uint8_t[TUPLE_HEAD] _head
-    cdef Py_ssize_t _row_room  # bytes of the largest row, long texts and unknown types not counted
-    cdef Py_ssize_t _room  # bytes that the last run has needed
+    cdef Py_ssize_t _row_room  # bytes of the largest row, without long texts and unknown types
+    cdef Py_ssize_t _room  # bytes that the last run needed
 
     def __cinit__(self, codecs, str codec not None, str errors not None, bytes prefix, bytes suffix):
         cdef Py_ssize_t index
@@ -110,13 +111,13 @@ cdef class Encoder:
         PyMem_Free(self._fields)
 
     cdef Py_ssize_t _plan(self, Field* field, codec) except -1:
-        """Fill in *field*; returns the bytes that each row must have room for."""
+        """Fill in *field*; returns the number of bytes to reserve for it in each row."""
         cdef Py_ssize_t room = 0
         field.kind = codec.kind
         field.width = room = codec.width
         field.encode = self._keep(codec.encode)
         if field.kind in (SMALLINT, INTEGER, BIGINT):
-            # The greatest integer: its negative minus one is the NULL.
+            # The greatest integer of the type; the smallest is NULL.
             field.limit = (1 << 8 * codec.width - 1) - 1
             if field.width != (2, 4, 8)[field.kind - SMALLINT]:
                 field.kind = OTHER
@@ -144,9 +145,9 @@ cdef class Encoder:
         return <PyObject*>value
 
     def run(self, rows, bytearray out not None):
-        """Append the rows that the iterator *rows* gives.
+        """Append the rows of an iterator.
 
-        Returns:  None at the end of *rows*; a tuple of one, the row that needs the reference, if there is one.
+        Returns:  None at the end of *rows*; or a tuple that holds only the row that the reference must encode.
         """
         cdef Buffer buffer
         cdef Py_ssize_t before, here
@@ -205,7 +206,7 @@ cdef class Encoder:
         return True
 
     cdef bint _put_other(self, Buffer* buffer, const Field* field, PyObject* value, Py_ssize_t how) except -1:
-        """What `put_common` leaves; False for what the reference must encode or refuse."""
+        """Encode a value that `put_common` does not; False if the reference must encode or reject it."""
         cdef bytes encoded
         if how == TO_REFERENCE:
             return False
@@ -244,11 +245,11 @@ cdef class Encoder:
         return True
 
 
-cdef enum:  # what is returned instead of the bytes that were written
-    TO_REFERENCE = -1  # the row needs the reference
-    BY_CODEC = -2  # the value needs its codec
+cdef enum:  # results of put_common that are not sizes
+    TO_REFERENCE = -1  # the reference must encode the row
+    BY_CODEC = -2  # the codec must encode the value
     LONG_TEXT = -3  # ASCII that may need more room
-    TO_ENCODE = -4  # text that must be encoded
+    TO_ENCODE = -4  # text for the codec of the code set
 
 
 cdef inline Py_ssize_t put_common(const Field* field, PyObject* value, uint8_t* at, bint keeps_ascii) noexcept:
@@ -303,7 +304,7 @@ cdef inline Py_ssize_t put_common(const Field* field, PyObject* value, uint8_t* 
 
 
 cdef inline Py_ssize_t put_text(const Field* field, const char* data, Py_ssize_t size, uint8_t* at) noexcept:
-    """Write text that fits its field; returns the field's size. A text that looks like NULL is refused."""
+    """Write text that fits its field; returns the field's size. A text with the bytes of NULL is rejected."""
     if field.kind == CHAR:
         if size > 0 and data[0] == 0:
             return TO_REFERENCE
