@@ -83,7 +83,8 @@ def qualifier_of(sql_type: SqlType) -> Qualifier:
     else:
         valid = 1 <= leading <= 9 and (first > Unit.MONTH or last <= Unit.MONTH)
     if not valid:
-        raise NotSupportedError(f"not a {TypeCode(sql_type.code).name} qualifier: {sql_type.length:#06x}")
+        name = TypeCode(sql_type.code).name
+        raise NotSupportedError(f"qualifier: expected one of {name}, got {sql_type.length:#06x}")
     return qualifier
 
 
