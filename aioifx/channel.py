@@ -64,7 +64,7 @@ class Channel(asyncio.Protocol):
         """Why the channel ended; None while it is open."""
         self._is_closing = False  # as soon as no reply is pending
         self._writable: asyncio.Future[None] | None = None
-        self._ended: asyncio.Future[None] | None = None
+        self._close_waiters: list[asyncio.Future[None]] | None = None  # while there is a transport
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = os.getpid()
 
@@ -81,7 +81,7 @@ class Channel(asyncio.Protocol):
         if hasattr(transport, "max_size"):
             cast(Any, transport).max_size = RECV_BUFFER_SIZE
         self._loop = asyncio.get_running_loop()
-        self._ended = self._loop.create_future()
+        self._close_waiters = []
 
     def data_received(self, data: bytes) -> None:
         self.bytes_in += len(data)
@@ -108,8 +108,10 @@ class Channel(asyncio.Protocol):
             reason = f": {exc}" if exc else ""
             self._set_failed(ConnectionLost(f"the connection was lost{reason}"))
         self._resume()
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_result(None)
+        waiters, self._close_waiters = self._close_waiters or (), None
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def pause_writing(self) -> None:
         if self._writable is None:
@@ -264,8 +266,10 @@ class Channel(asyncio.Protocol):
 
     async def wait_closed(self) -> None:
         """Wait until the transport is closed."""
-        if self._ended is not None and not self._ended.done():
-            await asyncio.shield(self._ended)
+        if self._close_waiters is not None:
+            waiter: asyncio.Future[None] = self.loop.create_future()
+            self._close_waiters.append(waiter)
+            await waiter
 
     # -- parsers ------------------------------------------------------------------------------------------------------
 

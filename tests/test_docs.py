@@ -30,7 +30,7 @@ REFERENCE = sorted((DOCS / "reference").rglob("*.md"))
 # Members of public classes that are for other modules of ours.
 INTERNAL = {
     "aioifx.ConnectOptions": {
-        "client_code_set", "code_set", "destination", "for_question", "in_locale", "keepalive_times",
+        "destination", "for_question", "in_locale", "keepalive_times",
         "login_environment", "session_environment", "ssl_context", "uses_tls",
     },
     "aioifx.Connection": {"statements"},

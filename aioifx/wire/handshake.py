@@ -48,6 +48,13 @@ class LoginRequest(NamedTuple):
         return f"LoginRequest(user={self.user!r}, server={self.server!r}, host={self.host!r})"
 
 
+class LoginFrame(NamedTuple):
+    """A login request in bytes, without its size and its password."""
+
+    before_password: bytes
+    after_password: bytes
+
+
 class LoginReply(NamedTuple):
     """The contents of a login reply."""
 
@@ -73,26 +80,24 @@ def put_login(outbox: Outbox, login: LoginRequest) -> None:
     Wire:     2 size of all · 1 type · 1 family · 2 options · blocks 100, 101, 108, 104, 106, 107, 116 · 127
     Source:   observed: JDBC, login.json; wire.md section 2.1
     """
-    head, tail = _around_password(login._replace(password=b""))
-    password = _password_field(login.password)
-    outbox.u16(2 + len(head) + len(password) + len(tail))
-    outbox.raw(head)
-    outbox.raw(password)
-    outbox.raw(tail)
+    put_framed_login(outbox, login_frame(login), login.password)
 
 
-def _password_field(password: bytes) -> bytes:
-    outbox = Outbox()
+def put_framed_login(outbox: Outbox, frame: LoginFrame, password: bytes) -> None:
+    """`put_login` of a frame and a password."""
+    before, after = frame
+    size = len(password) + 1 if password else 0  # counts the closing NUL
+    outbox.u16(2 + len(before) + 2 + size + len(after))
+    outbox.raw(before)
     if password:
         outbox.login_text(password)
     else:
         outbox.u16(0)
-    return outbox.detach()
+    outbox.raw(after)
 
 
-@lru_cache(maxsize=64)
-def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
-    """The bytes before the password, without the size, and the bytes after it. They are equal for equal logins."""
+def login_frame(login: LoginRequest) -> LoginFrame:
+    """The request without its size and its password: the same bytes for each connection of one client to one server."""
     outbox = Outbox()
     outbox.u8(LoginType.REQUEST)
     outbox.u8(_FAMILY)
@@ -143,7 +148,7 @@ def _around_password(login: LoginRequest) -> tuple[bytes, bytes]:
     outbox.i32(0)  # group id
     outbox.login_text(login.application)
     outbox.u16(LoginBlock.END)
-    return head, outbox.detach()
+    return LoginFrame(head, outbox.detach())
 
 
 async def read_login(inbox: Inbox) -> LoginRequest:

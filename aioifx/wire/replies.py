@@ -164,10 +164,13 @@ async def read_reply(
                     reply.bad_value = error
             elif tag in _COMMON_END and _try_read_ending(inbox, capabilities, reply, tag):
                 ended = True
+            elif tag == _EOT:
+                inbox.pos = pos + 2
+                ended = True
             else:
                 inbox.skip(2)
                 await _read_message(inbox, capabilities, reply, tag)
-                ended = tag in _ENDS
+                ended = tag == _EXIT
             if inbox.dropped + inbox.pos > end:
                 raise ProtocolError(f"the reply is longer than {limit} bytes")
     finally:
@@ -175,7 +178,7 @@ async def read_reply(
     return reply
 
 
-_ENDS: Final = frozenset({int(Op.EOT), int(Op.EXIT)})
+_EXIT: Final = int(Op.EXIT)
 _NO_ROWS: Final = 100
 
 
@@ -194,7 +197,7 @@ async def _read_message(inbox: Inbox, capabilities: Capabilities, reply: Reply, 
         reply.is_cursor_closed = True
     elif tag == Op.BLOB:
         reply.blobs += (await read_blob(inbox, capabilities),)
-    elif tag == Op.EXIT:
+    elif tag == _EXIT:
         reply.is_session_ended = True
     elif tag != _EOT:
         raise ProtocolError(f"unknown message {tag} from the server")

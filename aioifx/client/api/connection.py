@@ -358,10 +358,12 @@ class Connection(Queries[Item], NotCopied):
                 limit = channel.loop.call_later(timeout, channel.abort)
             try:
                 await self._session.conversation.exit()
+            except BaseException:
+                channel.abort()
+                raise
             finally:
                 if limit is not None:
                     limit.cancel()
-                channel.abort()
         return await self._session.channel.wait_closed()
 
     def terminate(self) -> None:

@@ -197,6 +197,14 @@ class ConnectOptions:
     row_factory: RowFactory[Any] | None = None
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
     """Combines *integral_decimals*, *type_codecs* and *adapters*."""
+    code_set: CodeSet = field(init=False, repr=False, compare=False)
+    """Encoding of text on this connection: the database's code set.
+
+    Source:   documented: the client converts between its code set and the database's, whose locale defaults to the
+              client's (GLS guide); observed: JDBC, locales.json
+    """
+    client_code_set: CodeSet = field(init=False, repr=False, compare=False)
+    """Encoding of text in the login (assumed), and in files of UNLOAD's format (documented)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", checked_variables(self.environment))
@@ -206,6 +214,10 @@ class ConnectOptions:
             )
         check_locale("client_locale", self.client_locale, self.encoding_errors)
         check_locale("db_locale", self.db_locale, self.encoding_errors)
+        client = self.client_locale or self.db_locale or DEFAULT_LOCALE
+        database = self.db_locale or client
+        object.__setattr__(self, "client_code_set", code_set_of(client, self.encoding_errors))
+        object.__setattr__(self, "code_set", code_set_of(database, self.encoding_errors))
         code_set = self.client_code_set
         check_text("host", self.host, code_set)
         check_text("sqlhosts", self.sqlhosts, code_set)
@@ -273,20 +285,6 @@ class ConnectOptions:
         if not self.host:
             return f"{self.server} in {self.sqlhosts}"
         return ", ".join(str(address) for address in addresses(self.host, self.port, self.server))
-
-    @property
-    def code_set(self) -> CodeSet:
-        """Encoding of text on this connection: the database's code set.
-
-        Source:   documented: the client converts between its code set and the database's, whose locale defaults to the
-                  client's (GLS guide); observed: JDBC, locales.json
-        """
-        return code_set_of(self.db_locale or self.client_locale or DEFAULT_LOCALE, self.encoding_errors)
-
-    @property
-    def client_code_set(self) -> CodeSet:
-        """Encoding of text in the login (assumed), and in files of UNLOAD's format (documented)."""
-        return code_set_of(self.client_locale or self.db_locale or DEFAULT_LOCALE, self.encoding_errors)
 
     def in_locale(self, locale: str) -> ConnectOptions:
         """The same options with another locale.

@@ -9,7 +9,6 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import logging
 import time
@@ -193,9 +192,11 @@ class _Connector:
         self._attempts = [LoginAttempt(options, address) for address in candidate_addresses(options)]
         if len(self._attempts) == 1:  # the usual case needs no tasks
             (only,) = self._attempts
-            with contextlib.suppress(ConnectError):  # recorded in the attempt
+            try:
                 await only.connect()
-            return await self._log_in(only, password) if only.failure is None else None
+            except ConnectError:
+                return None  # recorded in the attempt
+            return await self._log_in(only, password)
         share = options.connect_timeout / len(self._attempts)
         race = StaggeredRace(
             [attempt.connect for attempt in self._attempts], min(options.stagger, share), LoginAttempt.drop

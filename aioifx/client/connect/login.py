@@ -21,6 +21,7 @@ from aioifx.client.config.options import ConnectOptions
 from aioifx.client.connect.transport import open_channel
 from aioifx.client.session.failures import raise_for, reject_unsolicited, session_ended
 from aioifx.client.session.session import Session
+from aioifx.codecs.text import CodeSet
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
@@ -34,7 +35,15 @@ from aioifx.errors import (
 )
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, Capabilities
-from aioifx.wire.handshake import PROTOCOL_LEVEL, LoginReply, LoginRequest, put_login, read_login_reply
+from aioifx.wire.handshake import (
+    PROTOCOL_LEVEL,
+    LoginFrame,
+    LoginReply,
+    LoginRequest,
+    login_frame,
+    put_framed_login,
+    read_login_reply,
+)
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
@@ -45,6 +54,9 @@ logger: Final = logging.getLogger("aioifx.connect")
 _UNKNOWN_SERVER: Final = -761
 _TLS_ALERT: Final = b"\x15\x03"
 """First bytes of a TLS server's alert in reply to plain text (documented: RFC 8446, 5.1)."""
+# As plain ints: arithmetic on flags costs a microsecond.
+_LOCALE_IGNORED: Final = int(OpenWarning.LOCALE_IGNORED)
+_SECONDARY: Final = int(OpenWarning.SECONDARY)
 READ_AHEAD: Final = "AIOIFX_BUFFERED_READER"
 MAX_REDIRECTS: Final = 3
 _MAX_TARGET: Final = 200
@@ -67,6 +79,37 @@ def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
     session_requests.put_info(outbox, environment)
     requests.put_eot(outbox)
     return outbox.detach()
+
+
+@lru_cache(maxsize=64)
+def _login_frame(
+    code_set: CodeSet,
+    user: str,
+    server: str,
+    environment: tuple[tuple[bytes, bytes], ...],
+    process_id: int,
+    host: str,
+    application: str,
+) -> LoginFrame:
+    encode = code_set.encode
+    return login_frame(
+        LoginRequest(
+            user=encode(user),
+            password=b"",  # not part of the frame
+            server=encode(server),
+            environment=environment,
+            process_id=process_id,
+            thread_id=0,
+            host=host.encode("ascii", "replace"),
+            directory=b"/",
+            application=encode(application),
+        )
+    )
+
+
+@lru_cache(maxsize=64)
+def _offered(codec: str) -> Capabilities:
+    return Capabilities(encoding=codec)
 
 
 @lru_cache(maxsize=64)
@@ -95,7 +138,7 @@ class LoginAttempt:
         """Whether the server opened the database although its locale differs from the one sent."""
         self._channel: Channel | None = None
         self._uses_tls = False
-        self._capabilities = Capabilities()
+        self._capabilities: Capabilities  # once the login is accepted
         self._opened: Reply | None = None
         """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
@@ -169,7 +212,7 @@ class LoginAttempt:
         self.phase = "waiting for the login reply"
         self.hint = "" if self._uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
-        put_login(outbox, self._login_request(password))
+        put_framed_login(outbox, self._login_frame(), self.options.client_code_set.encode(password))
         pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
         pending.parser = self._handshake(channel)
         channel.request(pending, outbox.detach())
@@ -210,22 +253,19 @@ class LoginAttempt:
                 unreachable=isinstance(error, ConnectionLost),
             ) from error
         self.hint = ""
-        self._capabilities = Capabilities(encoding=self.options.code_set.codec)
+        self._capabilities = _offered(self.options.code_set.codec)
         return reply
 
-    def _login_request(self, password: str) -> LoginRequest:
+    def _login_frame(self) -> LoginFrame:
         options = self.options
-        encode = options.client_code_set.encode
-        return LoginRequest(
-            user=encode(options.user),
-            password=encode(password),
-            server=encode(self.address.server),
-            environment=options.login_environment(sends_db_locale=self.sends_db_locale),
-            process_id=os.getpid(),
-            thread_id=0,
-            host=socket.gethostname().encode("ascii", "replace"),
-            directory=b"/",
-            application=encode(options.application_name or "aioifx"),
+        return _login_frame(
+            options.client_code_set,
+            options.user,
+            self.address.server,
+            options.login_environment(sends_db_locale=self.sends_db_locale),
+            os.getpid(),
+            socket.gethostname(),
+            options.application_name or "aioifx",
         )
 
     def _redirected(self, reply: LoginReply) -> Address | None:
@@ -349,7 +389,7 @@ class LoginAttempt:
         options, session = self.options, self._session()
         if self._opened is not None:
             session.on_database_opened(options.database, self._opened)
-            self.is_locale_ignored = session.database.warnings & OpenWarning.LOCALE_IGNORED != 0
+            self.is_locale_ignored = session.database.warnings & _LOCALE_IGNORED != 0
             self._check_role(session)
             if not (session.transactions.autocommit or session.database.is_logged):
                 raise NotSupportedError(
@@ -386,7 +426,7 @@ class LoginAttempt:
 
         Source:   documented: the bit in SQ_DBOPEN's warnings that marks a secondary server; not in any capture
         """
-        role = "secondary" if session.database.warnings & OpenWarning.SECONDARY else "primary"
+        role = "secondary" if session.database.warnings & _SECONDARY else "primary"
         if self.options.role not in ("any", role):
             raise ConnectError(
                 f"{self.where}: role: expected a {self.options.role} server, got a {role} one",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
+from typing import Final
 
 from aioifx.channel import Channel
 from aioifx.client.config.options import ConnectOptions
@@ -27,6 +28,15 @@ from aioifx.wire.completion import ServerError
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
+
+
+def _exit_request() -> bytes:
+    outbox = Outbox()
+    session_requests.put_exit(outbox)
+    return outbox.detach()
+
+
+_EXIT: Final = _exit_request()
 
 
 class Conversation:
@@ -180,9 +190,7 @@ class Conversation:
         Wire:     2 opcode, no SQ_EOT; the reply is SQ_EXIT, then the server closes (observed: JDBC, login.json)
         """
         if self.dispatcher.is_open:
-            outbox = Outbox()
-            session_requests.put_exit(outbox)
-            self.dispatcher.send(outbox.detach(), self._usual_reader)
+            self.dispatcher.send(_EXIT, self._usual_reader)
             self.stats.round_trips += 1
             self.dispatcher.begin_close()
         self.channel.close_when_answered()

@@ -23,8 +23,8 @@ import aioifx
 import aioifx.server
 from aioifx import Connection
 from aioifx.client.config.resolve import parse_dsn
+from aioifx.client.connect import login as client_login
 from aioifx.client.connect.connect import open_connection
-from aioifx.client.connect.login import LoginAttempt
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.errors import (
     AuthenticationError,
@@ -37,7 +37,7 @@ from aioifx.errors import (
 )
 from aioifx.server import ServerOptions, serve
 from aioifx.wire.capabilities import SERVER_MASK
-from aioifx.wire.handshake import LoginRequest, put_login, read_login
+from aioifx.wire.handshake import LoginFrame, LoginRequest, login_frame, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
 from tests.feeding import feed
@@ -121,33 +121,36 @@ WITHOUT_OPTOFC = {"environment": {"OPTOFC": "0"}}
 
 
 class _AsJdbc:
-    """Makes an attempt say of itself what JDBC's said: who asks is not part of the law, how it is asked is.
+    """Makes a login say of itself what JDBC's said: who asks is not part of the law, how it is asked is.
 
     Locales and the format of dates are sent even where JDBC omits them, deliberately; these are left out here.
     """
 
     def __init__(self, data: bytes) -> None:
         self._theirs = login_request(data)
-        self._ours = LoginAttempt._login_request
 
-    def __call__(self, attempt: LoginAttempt, password: str) -> LoginRequest:
-        theirs, ours = self._theirs, self._ours(attempt, password)
+    def __call__(self, ours: LoginRequest) -> LoginFrame:
+        theirs = self._theirs
         unsaid = {b"CLIENT_LOCALE", b"DB_LOCALE", b"DBDATE"} - dict(theirs.environment).keys()
-        return ours._replace(
-            environment=tuple(pair for pair in ours.environment if pair[0] not in unsaid),
-            process_id=theirs.process_id,
-            thread_id=theirs.thread_id,
-            host=theirs.host,
-            directory=theirs.directory,
-            application=theirs.application,
+        return login_frame(
+            ours._replace(
+                environment=tuple(pair for pair in ours.environment if pair[0] not in unsaid),
+                process_id=theirs.process_id,
+                thread_id=theirs.thread_id,
+                host=theirs.host,
+                directory=theirs.directory,
+                application=theirs.application,
+            )
         )
 
 
 def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Exchange]) -> None:
     data = script[0][0]
     assert isinstance(data, bytes)
-    patched = _AsJdbc(data)
-    monkeypatch.setattr(LoginAttempt, "_login_request", lambda attempt, password: patched(attempt, password))
+    monkeypatch.setattr(client_login, "login_frame", _AsJdbc(data))
+    monkeypatch.setattr(
+        client_login, "_login_frame", client_login._login_frame.__wrapped__
+    )  # without its cache
 
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)
