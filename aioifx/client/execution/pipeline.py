@@ -119,7 +119,7 @@ class _ExecutePipeline:
     def _is_stale(self) -> bool:
         """Whether the statement was stale before its first execution, so that no row was executed."""
         index, error = self.tally.failures[0]
-        return index == 0 and self.statement.from_cache and error.sqlcode in STALE
+        return index == 0 and self.statement.is_from_cache and error.sqlcode in STALE
 
     async def drain(self) -> None:
         """Wait for every reply; the first error is raised after the last one."""
