@@ -65,31 +65,13 @@ _SCALED: Final = Context(prec=400)
 _MAX_SCALE: Final = 130
 
 
-def decode_bind(
-    code: int,
-    owner: bytes,
-    name: bytes,
-    indicator: int,
-    precision: int,
-    data: bytes,
-    code_set: CodeSet,
-) -> tuple[SqlType, Value]:
-    """One entry of SQ_BIND -> the type it was sent as, and its value.
+def decode_value(code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet) -> Value:
+    """The value of an entry of SQ_BIND.
 
     Args:     precision: signed. data: the value without its size and its pad.
     Raises:   DataError: the bytes are invalid. NotSupportedError: the content of a large object, a column default.
               ProtocolError: the data's size is not its type's.
     """
-    value = decode_value(code, indicator, precision, data, code_set)
-    if code in _DECIMALS and indicator == 0:
-        return SqlType(code, 32 * 256 + FLOATING_SCALE), value
-    fixed = FIXED.get(code)
-    length = fixed.width if fixed else precision if precision > 0 else len(data)
-    return SqlType(code, length, owner=owner.decode("latin-1"), extended_name=name.decode("latin-1")), value
-
-
-def decode_value(code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet) -> Value:
-    """The value alone, for callers that convert it; see `decode_bind`."""
     if indicator == -1:
         return None
     if indicator != 0:
@@ -150,7 +132,6 @@ def _decode_decimal(precision: int, data: bytes) -> Decimal | None:
 
 _TEXTS: Final = frozenset((TypeCode.CHAR, TypeCode.VARCHAR, TypeCode.NCHAR, TypeCode.NVARCHAR))
 _LARGE: Final = frozenset((TypeCode.BYTE, TypeCode.TEXT))
-_DECIMALS: Final = frozenset((TypeCode.DECIMAL, TypeCode.MONEY))
 
 _BY_PRECISION: Final[dict[int, Callable[[int, bytes], Value]]] = {
     TypeCode.DECIMAL: _decode_decimal,

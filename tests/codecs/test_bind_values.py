@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aioifx.codecs.bind_values import MAX_SHORT_TEXT, NULL, binder_for, is_named
-from aioifx.codecs.params import decode_bind
+from aioifx.codecs.params import decode_value
 from aioifx.codecs.text import code_set_of
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Unit, datetime_qualifier
@@ -282,7 +282,7 @@ _LOST = {
 
 @pytest.mark.parametrize("vector", BINDS, ids=lambda v: v["name"][:60])
 def test_a_bind_of_jdbc_is_read(vector: dict[str, Any]) -> None:
-    code, owner, name, indicator, precision, data = entry_fields(whole(vector))
+    code, _, _, indicator, precision, data = entry_fields(whole(vector))
     assert (code, indicator, precision) == (
         vector["bind"]["type"],
         vector["bind"]["indicator"],
@@ -291,10 +291,9 @@ def test_a_bind_of_jdbc_is_read(vector: dict[str, Any]) -> None:
     code_set = code_set_of(vector["locale"])
     if code in (TypeCode.BYTE, TypeCode.TEXT) and indicator == 0:
         with pytest.raises(NotSupportedError, match="values are not supported"):
-            decode_bind(code, owner, name, indicator, precision, data, code_set)
+            decode_value(code, indicator, precision, data, code_set)
         return
-    sql_type, value = decode_bind(code, owner, name, indicator, precision, data, code_set)
-    assert sql_type.code == code
+    value = decode_value(code, indicator, precision, data, code_set)
     if vector["name"] in _LOST:
         expected = _LOST[vector["name"]]
     else:
@@ -340,7 +339,7 @@ def test_a_value_without_a_described_type_goes_by_its_own(value: object, entry: 
     if value == -(1 << 63):
         code, _, _, _, _, data = entry_fields(found)
         assert code == TypeCode.DECIMAL
-        assert decode_bind(code, b"", b"", 0, 0, data, LATIN1)[1] == value
+        assert decode_value(code, 0, 0, data, LATIN1) == value
     else:
         assert found == bytes.fromhex(entry)
 

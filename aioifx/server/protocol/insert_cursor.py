@@ -28,11 +28,6 @@ class Insertion:
         self.hold = hold
         self._payloads: list[tuple[bytes, ...]] = []
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether there are rows that have not been drained."""
-        return bool(self._payloads)
-
     def put(self, payloads: tuple[bytes, ...]) -> None:
         """Buffer rows, each encoded as SQ_TUPLE without its header."""
         self._payloads.append(payloads)

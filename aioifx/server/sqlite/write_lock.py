@@ -40,12 +40,6 @@ class WriterLock:
         self._is_brief = False
         self._queue: deque[object] = deque()
 
-    @property
-    def waiter_count(self) -> int:
-        """Number of sessions that wait for the lock."""
-        with self._changed:
-            return len(self._queue)
-
     def is_waiting(self, owner: object) -> bool:
         """Whether *owner* waits for the lock."""
         with self._changed:

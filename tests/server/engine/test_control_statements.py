@@ -67,20 +67,20 @@ def test_wait_waits_until_the_other_is_done(core: ServerCore) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "BEGIN WORK")
     run(one, "INSERT INTO t VALUES (1)")
-    database = one.database
-    assert database is not None
+    ready: list[Engine] = []
     seen: list[object] = []
 
     def write() -> None:
         two = Engine(core.databases, core.registry, core.registry.register("bert"), Settings())
         two.open_database("demo")
         run(two, "SET LOCK MODE TO WAIT")
+        ready.append(two)
         seen.append(run(two, "INSERT INTO t VALUES (2)").rows)
         two.close()
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not database.writer.waiter_count:
+    while not (ready and ready[0].is_waiting):
         pass
     run(one, "COMMIT WORK")
     thread.join()
@@ -93,8 +93,6 @@ def test_a_session_that_waits_can_be_interrupted(core: ServerCore) -> None:
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "BEGIN WORK")
     run(one, "INSERT INTO t VALUES (1)")
-    database = one.database
-    assert database is not None
     ready: list[Engine] = []
     seen: list[SqlError] = []
 
@@ -111,7 +109,7 @@ def test_a_session_that_waits_can_be_interrupted(core: ServerCore) -> None:
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not database.writer.waiter_count:
+    while not (ready and ready[0].is_waiting):
         pass
     ready[0].interrupt()
     thread.join()

@@ -88,9 +88,7 @@ async def test_a_session_that_waits_for_a_lock_does_not_hold_up_the_end() -> Non
         await two.command("SET LOCK MODE TO WAIT")
         two.put_command("INSERT INTO t VALUES (2)")
         two.send()
-        assert server._databases is not None
-        writer = server._databases.find("demo").writer
-        await until(lambda: writer.waiter_count)
+        await until(lambda: any(each.waiting for each in server.stats.sessions))
         await server.close()
 
 

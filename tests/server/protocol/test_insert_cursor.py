@@ -52,11 +52,9 @@ def column_a(talk: Talk) -> list[int]:
 
 def test_rows_are_gathered_from_several_messages_and_taken_once() -> None:
     insertion = Insertion(0)
-    assert not insertion.has_rows
     first, second, third = payloads(COLUMNS, [(1, "one"), (2, None), (3, "")])
     insertion.put((first, second))
     insertion.put((third,))
-    assert insertion.has_rows
     decoder = RowDecoder(COLUMNS, LATIN_1)
     assert insertion.drain(decoder) == ([(1, "one"), (2, None), (3, "")], False)
     assert insertion.drain(decoder) == ([], False)

@@ -28,8 +28,8 @@ def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[object
     return thread, outcome
 
 
-def until_waiting(lock: WriterLock, count: int) -> None:
-    while lock.waiter_count < count:
+def until_waiting(lock: WriterLock, owner: str) -> None:
+    while not lock.is_waiting(owner):
         pass
 
 
@@ -54,7 +54,7 @@ def test_not_wait_is_refused_while_a_transaction_holds_it() -> None:
     with pytest.raises(LockRefused) as refused:
         lock.acquire("b", wait=0, brief=False, interrupted=never)
     assert refused.value.isamcode == LOCKED
-    assert lock.waiter_count == 0
+    assert not lock.is_waiting("b")
 
 
 def test_waiting_ends_after_the_time_given() -> None:
@@ -70,7 +70,7 @@ def test_a_waiter_gets_the_lock_when_it_is_released(wait: float | None) -> None:
     lock = WriterLock()
     lock.acquire("a", wait=0, brief=False, interrupted=never)
     thread, outcome = in_thread(lambda: lock.acquire("b", wait=wait, brief=False, interrupted=never))
-    until_waiting(lock, 1)
+    until_waiting(lock, "b")
     lock.release("a")
     thread.join()
     assert outcome == [None]
@@ -82,7 +82,7 @@ def test_not_wait_waits_for_the_end_of_a_single_statement() -> None:
     lock = WriterLock()
     lock.acquire("a", wait=0, brief=True, interrupted=never)
     thread, outcome = in_thread(lambda: lock.acquire("b", wait=0, brief=False, interrupted=never))
-    until_waiting(lock, 1)
+    until_waiting(lock, "b")
     lock.release("a")
     thread.join()
     assert outcome == [None]
@@ -99,9 +99,9 @@ def test_waiters_are_served_in_the_order_in_which_they_came() -> None:
         lock.release(name)
 
     threads: list[threading.Thread] = []
-    for count, name in enumerate(["first", "second", "third"], start=1):
+    for name in ("first", "second", "third"):
         threads.append(in_thread(lambda name=name: visit(name))[0])  # type: ignore[misc]
-        until_waiting(lock, count)
+        until_waiting(lock, name)
     lock.release("holder")
     for thread in threads:
         thread.join()
@@ -113,7 +113,7 @@ def test_who_waits_is_known() -> None:
     assert not lock.is_waiting("a")
     lock.acquire("a", wait=0, brief=False, interrupted=never)
     thread, _ = in_thread(lambda: lock.acquire("b", wait=None, brief=False, interrupted=never))
-    until_waiting(lock, 1)
+    until_waiting(lock, "b")
     assert [lock.is_waiting(name) for name in "abc"] == [False, True, False]
     lock.release("a")
     thread.join()
@@ -127,13 +127,13 @@ def test_an_interrupted_waiter_gives_up_with_minus_213() -> None:
     thread, outcome = in_thread(
         lambda: lock.acquire("b", wait=None, brief=False, interrupted=interrupted.is_set)
     )
-    until_waiting(lock, 1)
+    until_waiting(lock, "b")
     interrupted.set()
     lock.wake()
     thread.join()
     assert isinstance(outcome[0], SqlError)
     assert (outcome[0].sqlcode, outcome[0].isamcode) == (-213, -157)
-    assert lock.waiter_count == 0
+    assert not lock.is_waiting("b")
 
 
 def test_releasing_what_one_does_not_hold_changes_nothing() -> None:

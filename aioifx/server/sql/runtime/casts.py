@@ -250,15 +250,6 @@ _ROUTES: Final = _routes()
 # --- comparison -------------------------------------------------------------------------------------------------
 
 
-def compare(
-    left: Stored, left_type: SqlType, right: Stored, right_type: SqlType, settings: Settings
-) -> int | None:
-    """-1, 0 or 1 as left is less than, equal to or greater than right; None when either is NULL."""
-    if left is None or right is None:
-        return None
-    return comparer(type_number(left_type), type_number(right_type))(left, right, settings)
-
-
 Comparer: TypeAlias = Callable[[Value, Value, Settings], int]
 
 
