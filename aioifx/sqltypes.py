@@ -335,7 +335,7 @@ class Datetime:
             if unit == Unit.FRACTION:
                 text += "." + f"{value:06d}"[: self.scale]
             else:
-                mark = before_hour if unit == Unit.HOUR else _MARKS[unit]
+                mark = before_hour if unit == Unit.HOUR else FIELD_MARKS[unit]
                 text += f"{mark if text else ''}{value:0{4 if unit == Unit.YEAR else 2}d}"
         return text
 
@@ -349,7 +349,7 @@ _RANGES: Final = {
     Unit.SECOND: (0, 59),
     Unit.FRACTION: (0, 999_999),
 }
-_MARKS: Final = {
+FIELD_MARKS: Final = {
     Unit.YEAR: "",
     Unit.MONTH: "-",
     Unit.DAY: "-",
@@ -358,6 +358,7 @@ _MARKS: Final = {
     Unit.SECOND: ":",
     Unit.FRACTION: ".",
 }
+"""What precedes each field of a DATETIME or INTERVAL as text, except its first field."""
 
 
 @total_ordering

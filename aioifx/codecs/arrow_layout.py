@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, TypeAlias
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.numbers import digits_of
 from aioifx.codecs.registry import codecs_for
-from aioifx.codecs.temporal import highest_pair, pair_count, qualifier_of
+from aioifx.codecs.temporal import PER_UNIT, highest_pair, pair_count, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
 from aioifx.sqltypes import Column, Qualifier, SqlType, TypeCode, Unit, Value
@@ -237,17 +237,6 @@ def _literal(value: Value) -> bytes:
     return str(value).partition("(")[2].partition(")")[0].encode()
 
 
-_UNITS: Final = {
-    Unit.YEAR: 12,
-    Unit.MONTH: 1,
-    Unit.DAY: 86_400_000_000,
-    Unit.HOUR: 3_600_000_000,
-    Unit.MINUTE: 60_000_000,
-    Unit.SECOND: 1_000_000,
-}
-"""Months for YEAR and MONTH, microseconds for the rest."""
-
-
 def _pair_weights(qualifier: Qualifier) -> tuple[int, ...]:
     """The amount that a unit of each pair of an INTERVAL stands for."""
     weights: list[int] = []
@@ -255,9 +244,11 @@ def _pair_weights(qualifier: Qualifier) -> tuple[int, ...]:
         if unit == Unit.FRACTION:
             weights += (10_000, 100, 1)[: (qualifier.scale + 1) // 2]
         elif weights:
-            weights.append(_UNITS[unit])
+            weights.append(PER_UNIT[unit])
         else:
-            weights += [_UNITS[unit] * 100**place for place in reversed(range((qualifier.leading + 1) // 2))]
+            weights += [
+                PER_UNIT[unit] * 100**place for place in reversed(range((qualifier.leading + 1) // 2))
+            ]
     return tuple(weights)
 
 

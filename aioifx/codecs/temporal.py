@@ -296,7 +296,7 @@ def datetime(sql_type: SqlType) -> Codec:
 
 # --- INTERVAL -------------------------------------------------------------------------------------------------------
 
-_PER_UNIT: Final = {
+PER_UNIT: Final = {
     Unit.YEAR: 12,
     Unit.MONTH: 1,
     Unit.DAY: 86_400_000_000,
@@ -312,9 +312,9 @@ def interval_packer(sql_type: SqlType) -> Callable[[Value], Number]:
     """Makes the numbers of an INTERVAL from IntervalYM or timedelta, all pairs of its qualifier kept."""
     qualifier, name = qualifier_of(sql_type), str(sql_type)
     year_month, scale, exponent = qualifier.is_year_month, qualifier.scale, highest_pair(qualifier)
-    per_unit = [_PER_UNIT[unit] for unit in qualifier.units if unit != Unit.FRACTION]
+    per_unit = [PER_UNIT[unit] for unit in qualifier.units if unit != Unit.FRACTION]
     places = [100**place for place in reversed(range((qualifier.leading + 1) // 2))]
-    limit = 10**qualifier.leading * per_unit[0] if per_unit else _PER_UNIT[Unit.SECOND]
+    limit = 10**qualifier.leading * per_unit[0] if per_unit else PER_UNIT[Unit.SECOND]
 
     def amount_of(value: Value) -> int:
         if year_month and isinstance(value, IntervalYM):
@@ -357,9 +357,9 @@ def interval_decoder(sql_type: SqlType) -> Decode:
         amount = 0
         for pair in pairs[:lead]:
             amount = amount * 100 + pair
-        amount *= _PER_UNIT[units[0]] if lead else 0
+        amount *= PER_UNIT[units[0]] if lead else 0
         for unit, pair in zip(plain, pairs[lead:], strict=False):
-            amount += pair * _PER_UNIT[unit]
+            amount += pair * PER_UNIT[unit]
         if qualifier.scale:
             amount += _microseconds(pairs[lead + len(plain) :])
         amount = -amount if negative else amount

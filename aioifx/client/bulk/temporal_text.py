@@ -20,7 +20,16 @@ from aioifx.codecs.temporal import (
     qualifier_of,
 )
 from aioifx.errors import DataError, InterfaceError
-from aioifx.sqltypes import Datetime, IntervalYM, Qualifier, SqlType, Unit, Value, datetime_qualifier
+from aioifx.sqltypes import (
+    FIELD_MARKS,
+    Datetime,
+    IntervalYM,
+    Qualifier,
+    SqlType,
+    Unit,
+    Value,
+    datetime_qualifier,
+)
 
 ISO_DATES: Final = "Y4MD-"
 """DBDATE of ISO dates such as 2026-01-31."""
@@ -105,16 +114,6 @@ def date_formatter(sql_type: SqlType, dbdate: str) -> FormatField:
 
 # --- DATETIME and INTERVAL ------------------------------------------------------------------------------------------
 
-_MARKS: Final = {
-    Unit.MONTH: "-",
-    Unit.DAY: "-",
-    Unit.HOUR: " ",
-    Unit.MINUTE: ":",
-    Unit.SECOND: ":",
-    Unit.FRACTION: ".",
-}
-"""Separator before a field that is not the first one; FRACTION always has it."""
-
 _ISO: Final[Mapping[Unit, tuple[str, Callable[[str], Value]]]] = {
     Unit.YEAR: (r"\d{4}-\d\d-\d\d[ T](?:[01]\d|2[0-3]):\d\d:\d\d", dt.datetime.fromisoformat),
     Unit.HOUR: (r"(?:[01]\d|2[0-3]):\d\d:\d\d", dt.time.fromisoformat),
@@ -142,7 +141,7 @@ def _fields_pattern(qualifier: Qualifier, first: str, others: Mapping[Unit, str]
 
 
 _IN_DATETIME: Final = {
-    unit: ("[ T]" if unit == Unit.HOUR else mark) + r"(?P<{}>\d\d?)" for unit, mark in _MARKS.items()
+    unit: ("[ T]" if unit == Unit.HOUR else mark) + r"(?P<{}>\d\d?)" for unit, mark in FIELD_MARKS.items()
 }
 _IN_INTERVAL: Final = {
     Unit.MONTH: r"-(?P<{}>0?\d|1[01])",
@@ -230,7 +229,7 @@ def _layout(qualifier: Qualifier, first: int) -> list[tuple[str, slice]]:
             layout.append((".", slice(start, start + qualifier.scale)))
         else:
             width = 2 if start else first
-            layout.append((_MARKS[unit] if start else "", slice(start, start + width)))
+            layout.append((FIELD_MARKS[unit] if start else "", slice(start, start + width)))
             start += width
     return layout
 

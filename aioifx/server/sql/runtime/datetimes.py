@@ -13,7 +13,7 @@ from typing import Final
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings
 from aioifx.server.sql.runtime.dates import date_of, days_of, full_year, shift_months
-from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+from aioifx.sqltypes import FIELD_MARKS, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 
 _START: Final = {
     Unit.YEAR: 0,
@@ -42,15 +42,6 @@ _HIGHEST: Final = {
     Unit.HOUR: 23,
     Unit.MINUTE: 59,
     Unit.SECOND: 59,
-}
-_MARKS: Final = {
-    Unit.YEAR: "",
-    Unit.MONTH: "-",
-    Unit.DAY: "-",
-    Unit.HOUR: " ",
-    Unit.MINUTE: ":",
-    Unit.SECOND: ":",
-    Unit.FRACTION: ".",
 }
 
 TICK: Final = timedelta(microseconds=10)
@@ -133,7 +124,7 @@ def parse_datetime(text: str, qualifier: Qualifier, settings: Settings) -> str:
 
 
 def _behind_mark(text: str, pos: int, unit: Unit, optional: bool) -> int:
-    if text.startswith(_MARKS[unit], pos):
+    if text.startswith(FIELD_MARKS[unit], pos):
         return pos + 1
     if optional:
         return pos
@@ -158,7 +149,7 @@ def _assembled(values: dict[Unit, str], qualifier: Qualifier, settings: Settings
         if not lowest <= number <= _HIGHEST[unit]:
             raise SqlError(-1263)
         numbers[unit] = number
-        parts.append(f"{_MARKS[unit] if parts else ''}{number:0{4 if unit == Unit.YEAR else 2}d}")
+        parts.append(f"{FIELD_MARKS[unit] if parts else ''}{number:0{4 if unit == Unit.YEAR else 2}d}")
     check_day(numbers.get(Unit.YEAR), numbers.get(Unit.MONTH), numbers.get(Unit.DAY))
     return "".join(parts)
 

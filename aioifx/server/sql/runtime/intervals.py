@@ -10,7 +10,7 @@ from typing import Final
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import numbered_type
 from aioifx.server.sql.runtime.decimals import EXACT, decimal_of
-from aioifx.sqltypes import Qualifier, SqlType, TypeCode, Unit
+from aioifx.sqltypes import FIELD_MARKS, Qualifier, SqlType, TypeCode, Unit
 
 _SIZE: Final = {
     Unit.YEAR: 12,
@@ -24,13 +24,6 @@ _SIZE: Final = {
 """Months, or ticks, in one of a unit."""
 
 _HIGHEST: Final = {Unit.MONTH: 11, Unit.HOUR: 23, Unit.MINUTE: 59, Unit.SECOND: 59}
-_MARKS: Final = {
-    Unit.MONTH: "-",
-    Unit.HOUR: " ",
-    Unit.MINUTE: ":",
-    Unit.SECOND: ":",
-    Unit.FRACTION: ".",
-}
 
 
 @lru_cache(maxsize=512)
@@ -77,7 +70,7 @@ def format_interval(amount: int, qualifier: Qualifier) -> str:
             text += "." + f"{rest:05d}"[: qualifier.scale]
         else:
             count, rest = divmod(rest, _SIZE[unit])
-            text += f"{_MARKS[unit]}{count:02d}" if text else str(count)
+            text += f"{FIELD_MARKS[unit]}{count:02d}" if text else str(count)
     return sign + text
 
 
@@ -94,7 +87,7 @@ def parse_interval(text: str, qualifier: Qualifier) -> int:
     for unit in qualifier.units:
         leading = unit == qualifier.first
         if not leading or unit == Unit.FRACTION:
-            if text.startswith(_MARKS[unit], pos):
+            if text.startswith(FIELD_MARKS[unit], pos):
                 pos += 1
             elif not leading:
                 raise SqlError(-1263 if pos >= len(text) else -1262)

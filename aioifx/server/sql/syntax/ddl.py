@@ -201,12 +201,10 @@ def _create_view(s: TokenStream, offset: int) -> CreateView:
         raise s.unsupported("CREATE VIEW OF TYPE")
     columns = s.names_enclosed() if s.at("(") else ()
     s.expect("as")
-    start = s.token.offset
     query = s.grammar.subquery(s)
-    query_text = s.written(start, s.last_end)
     check_option = s.accept("with", "check", "option") is not None
     text = s.written(offset, s.last_end)
-    return CreateView(offset, view, columns, query, text, query_text, if_not_exists, check_option)
+    return CreateView(offset, view, columns, query, text, if_not_exists, check_option)
 
 
 def _create_synonym(s: TokenStream, offset: int) -> CreateSynonym:

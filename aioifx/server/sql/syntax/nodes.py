@@ -65,7 +65,6 @@ class Number(Node):
 
     text: str
     value: int | Decimal
-    has_exponent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -807,13 +806,12 @@ class CreateIndex(Node):
 
 @dataclass(frozen=True, slots=True)
 class CreateView(Node):
-    """CREATE VIEW; `text` is the whole statement as written, `query_text` its SELECT."""
+    """CREATE VIEW; `text` is the whole statement as written."""
 
     view: QualifiedName
     columns: tuple[Name, ...]
     query: Query
     text: str
-    query_text: str
     if_not_exists: bool = False
     has_check_option: bool = False
 

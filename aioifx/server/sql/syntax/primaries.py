@@ -100,7 +100,7 @@ def parse_number(s: TokenStream) -> Number:
         raise s.refusal()
     s.advance()
     value = int(token.text) if token.text.isdigit() else Decimal(token.text)
-    return Number(token.offset, token.text, value, "e" in token.text.lower())
+    return Number(token.offset, token.text, value)
 
 
 # --- Parentheses -------------------------------------------------------------
