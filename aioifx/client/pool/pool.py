@@ -231,45 +231,31 @@ class _Done:
 _DONE: Final = _Done()
 
 
+class PoolFields(OptionFields, total=False):
+    """Keywords of create_pool() except row_factory, which determines the type of its connections."""
+
+    min_size: int
+    max_size: int
+    acquire_timeout: float
+    max_waiting: int
+    max_lifetime: float
+    max_idle: float
+    check_after_idle: float
+    init: Hook | None
+    setup: Hook | None
+    reset: Hook | None
+    name: str | None
+    debug: bool
+    slow_release: float | None
+
+
 @overload
 def create_pool(
-    dsn: str | None = None,
-    *,
-    min_size: int = 1,
-    max_size: int = 10,
-    acquire_timeout: float = 30.0,
-    max_waiting: int = 0,
-    max_lifetime: float = 3600.0,
-    max_idle: float = 300.0,
-    check_after_idle: float = 30.0,
-    init: Hook | None = None,
-    setup: Hook | None = None,
-    reset: Hook | None = None,
-    name: str | None = None,
-    debug: bool = False,
-    slow_release: float | None = None,
-    row_factory: None = None,
-    **options: Unpack[OptionFields],
+    dsn: str | None = None, *, row_factory: None = None, **options: Unpack[PoolFields]
 ) -> Pool[Record]: ...
 @overload
 def create_pool(
-    dsn: str | None = None,
-    *,
-    min_size: int = 1,
-    max_size: int = 10,
-    acquire_timeout: float = 30.0,
-    max_waiting: int = 0,
-    max_lifetime: float = 3600.0,
-    max_idle: float = 300.0,
-    check_after_idle: float = 30.0,
-    init: Hook | None = None,
-    setup: Hook | None = None,
-    reset: Hook | None = None,
-    name: str | None = None,
-    debug: bool = False,
-    slow_release: float | None = None,
-    row_factory: RowFactory[R],
-    **options: Unpack[OptionFields],
+    dsn: str | None = None, *, row_factory: RowFactory[R], **options: Unpack[PoolFields]
 ) -> Pool[R]: ...
 def create_pool(
     dsn: str | None = None,
