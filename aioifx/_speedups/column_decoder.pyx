@@ -7,6 +7,9 @@ Invariants:
 2. All values of a row, NULL included, are written at the row's index. So the next row overwrites an abandoned one.
 3. The interpreter lock is held. A block takes about twenty microseconds, while waiting for a busy thread to release
    the lock may take milliseconds.
+
+It is one module because each field's decoder is compiled into the loop over rows. Most of them use this module's tables
+or layout of columns. From another module they would be called through pointers.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer

@@ -12,6 +12,9 @@ Invariants:
 4. A decoder never changes. The module has two caches, which the interpreter lock protects. Without that lock there are
    no caches.
 
+It is one module because each field's decoder is compiled into the loop over rows. The decoders of numbers and dates use
+this module's caches and tables. From another module they would be called through pointers.
+
 Functions return a new reference. NULL without an exception means that the row needs the reference. NULL with an
 exception means that Python raised it.
 """
