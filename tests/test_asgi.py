@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ import aioifx
 from aioifx.asgi import CancelWhenGone
 from aioifx.server import Server, ServerOptions, serve
 from tests.injection import eventually
+from tests.uvicorn_server import Uvicorn
 
 DONE: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 
@@ -151,23 +152,6 @@ def fastapi_app(pool: aioifx.Pool) -> Any:
         return await pool.fetchval("select count(*) from systables where tabid = 1")
 
     return app
-
-
-class Uvicorn(uvicorn.Server):
-    """Says when it is ready."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Take none: they are pytest's."""
-        yield
 
 
 @asynccontextmanager

@@ -40,6 +40,7 @@ from aioifx.wire.capabilities import SERVER_MASK
 from aioifx.wire.handshake import LoginFrame, LoginRequest, login_frame, put_login, read_login
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
+from tests.client.connect.certificates import certified, trusting
 from tests.feeding import feed
 from tests.injection import Injection, Manner, eventually
 from tests.scripted import (
@@ -594,27 +595,10 @@ async def test_a_cancelled_attempt_leaves_nothing_open() -> None:
 # -- TLS --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-def server_context(authority: trustme.CA, *names: str) -> tls.SSLContext:
-    context = tls.SSLContext(tls.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(*names).configure_cert(context)
-    return context
-
-
-def trusting(authority: trustme.CA) -> tls.SSLContext:
-    context = tls.create_default_context()
-    authority.configure_trust(context)
-    return context
-
-
 @contextlib.asynccontextmanager
 async def tls_peer(authority: trustme.CA, *names: str) -> AsyncIterator[tuple[Listener, Peer]]:
     peer = Peer([*login(), *select_ints(1, 5, kept=True), GOODBYE], with_login=True)
-    async with listening(peer, ssl=server_context(authority, *names)) as listener:
+    async with listening(peer, ssl=certified(authority, *names)) as listener:
         yield listener, peer
 
 
@@ -823,7 +807,7 @@ async def test_a_server_with_which_tls_is_never_agreed_does_not_keep_the_next_wa
     quiet, second = Peer([(None, NO_REPLY)], framed=False), answering()
     async with (
         listening(quiet) as first,
-        listening(second, ssl=server_context(authority, "127.0.0.1")) as other,
+        listening(second, ssl=certified(authority, "127.0.0.1")) as other,
     ):
         options = to_all([first.port, other.port], ssl=trusting(authority), connect_timeout=200, stagger=0.05)
         async with aioifx.connect(**options) as conn:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import re
-import ssl as tls
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -20,6 +19,7 @@ from aioifx.client.connect.login import LoginAttempt
 from aioifx.errors import AuthenticationError, ConnectError
 from aioifx.wire.handshake import LoginRequest, read_login
 from aioifx.wire.opcodes import LoginType
+from tests.client.connect.certificates import certified, trusting
 from tests.feeding import feed
 from tests.scripted import GOODBYE, NO_REPLY, Peer, accepted, listening, login
 
@@ -162,23 +162,6 @@ async def test_a_target_that_is_down_leads_to_the_next_of_our_servers() -> None:
 
 
 # -- TLS --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-def certified(authority: trustme.CA, *names: str) -> tls.SSLContext:
-    context = tls.SSLContext(tls.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(*names).configure_cert(context)
-    return context
-
-
-def trusting(authority: trustme.CA) -> tls.SSLContext:
-    context = tls.create_default_context()
-    authority.configure_trust(context)
-    return context
 
 
 async def test_tls_goes_along_and_the_certificate_must_be_the_new_hosts(authority: trustme.CA) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from aiohttp import web
 import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from examples import aiohttp_service, fastapi_service
+from tests.uvicorn_server import Uvicorn
 
 SMALL = 16 * 1024
 """Bytes of a socket's buffers: a client that does not read is felt soon."""
@@ -46,23 +47,6 @@ def listening() -> tuple[socket.socket, str]:
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)  # connections inherit it
     return listener, f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
-class Uvicorn(uvicorn.Server):
-    """Says when it is ready."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Take none: they are pytest's."""
-        yield
 
 
 @asynccontextmanager
