@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import aioifx
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
+from aioifx.server import running
 from aioifx.server.protocol.row_blocks import RowBlockWriter
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.spool import StoredRow
@@ -134,3 +136,15 @@ def test_text_that_is_too_long_for_its_type_is_distinguished_from_text_that_cann
     with pytest.raises(SqlError) as raised:
         row_writer().next_block(source([(1, "x" * 300, None)]), 4096)
     assert raised.value.sqlcode == -881
+
+
+@pytest.mark.parametrize(("repeats", "size"), [(63, 252), (64, None)])
+async def test_the_result_of_to_char_has_at_most_255_bytes(repeats: int, size: int | None) -> None:
+    async with running() as dsn, aioifx.connect(dsn) as conn:
+        query = f"SELECT TO_CHAR(TODAY, '{'%Y' * repeats}') FROM systables WHERE tabid = 1"
+        if size is None:
+            with pytest.raises(aioifx.DataError) as raised:
+                await conn.fetchval(query)
+            assert raised.value.sqlcode == -881
+        else:
+            assert len(str(await conn.fetchval(query))) == size

@@ -232,6 +232,7 @@ def _date(arguments: Sequence[Typed]) -> Typed:
 def _to_char(arguments: Sequence[Typed]) -> Typed:
     value, rest = arguments[0], arguments[1:]
     texts = [value.sql, str(type_number(value.known_type)), *(text_of(each) for each in rest)]
+    # Assumed: 255 bytes, and -881 for a longer result, as for other functions of text; no error for a long mask.
     return Typed(f"ifx_to_char({', '.join(texts)})", varchar(255), _nullable(arguments))
 
 
