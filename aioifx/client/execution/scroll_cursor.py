@@ -149,7 +149,10 @@ async def open_scroll_cursor(statement: Statement, params: Sequence[Value], *, h
     await statement.check_may_run()
     requests.put_open(outbox)
     statement.state = ON_OPEN[statement.state]
-    raise_for(await statement.session.conversation.exchange(outbox, interruptible=True), statement.sql)
+    reply = await statement.session.conversation.exchange(
+        outbox, interruptible=True, on_lost=statement.on_lost
+    )
+    raise_for(reply, statement.sql)
     return ScrollCursor(partial(_fetch, statement))
 
 
@@ -173,6 +176,7 @@ async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fe
         session.conversation.reader(statement.row_reader(), 2 * size + REPLY_SLACK),
         on_success=partial(_check_fetched, row),
         interruptible=True,
+        on_lost=statement.on_lost,
     )
     if reply.is_cursor_closed:
         statement.state = ON_CLOSE[statement.state]

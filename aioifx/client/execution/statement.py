@@ -117,7 +117,7 @@ class Statement:
         """Whether the server knows the form in which to send values."""
         self.verb = scan(sql).verb
         on_lost = session.transactions.on_reply_lost
-        self._lost = None if self.kind == StatementType.SELECT else partial(on_lost, sql)
+        self.on_lost = None if self.kind == StatementType.SELECT else partial(on_lost, sql)
         """Called if the reply to an execution is lost."""
         self._readers: dict[tuple[type[Row], bool], RowReader] = {}
         self._read_open: RowReader | None = None
@@ -199,7 +199,7 @@ class Statement:
             await self.check_may_run()
         reader = self._reply_reader(size)
         self.state = ON_OPEN[self.state]
-        in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self._lost)
+        in_flight = session.conversation.send(group, reader, interruptible=True, on_lost=self.on_lost)
         reply = await session.dispatcher.reply(in_flight)
         # No row was consumed, and a cursor opened again starts at the first row; only fetching again could skip rows
         # that were lost with the error. A routine is not run again, because of its side effects.
@@ -236,7 +236,7 @@ class Statement:
         self.state = ON_OPEN[self.state]
         # Positional: keywords would cost each call more than the rest of `send`.
         return session.dispatcher.send(
-            group, opening.reader, True, session.conversation.on_reply, None, self._lost
+            group, opening.reader, True, session.conversation.on_reply, None, self.on_lost
         )
 
     def _open_request(self, size: int, read_rows: RowReader | None) -> _OpenRequest:
@@ -298,7 +298,7 @@ class Statement:
         self.check_usable()
         size = self._fetch_size()
         request, reader = next_block_request(self.statement_id, size), self._reply_reader(size)
-        return self.session.conversation.send(request, reader, interruptible=True, on_lost=self._lost)
+        return self.session.conversation.send(request, reader, interruptible=True, on_lost=self.on_lost)
 
     def _fetch_size(self, wanted: int = 0) -> int:
         """Bytes of one fetch, 0 for the session's; JDBC raises it to the row's size (observed: select.json)."""
@@ -367,7 +367,7 @@ class Statement:
         done = None if self.kind in DML_TYPES else self._on_executed
         interruptible = self.kind not in _CONTROLS
         in_flight = session.conversation.send(
-            group, on_success=done, interruptible=interruptible, on_lost=self._lost
+            group, on_success=done, interruptible=interruptible, on_lost=self.on_lost
         )
         reply = await session.dispatcher.reply(in_flight)
         if reply.error is not None:

@@ -719,6 +719,12 @@ async def prepared(conn: Connection) -> None:
     await statement.execute(1)
 
 
+async def scrolled(conn: Connection) -> None:
+    cursor = conn.cursor(scroll=True)
+    await cursor.execute("execute procedure r()")
+    await cursor.fetchone()
+
+
 def executemany(conn: Connection) -> Awaitable[object]:
     return conn.executemany(INSERT, [(1,)])
 
@@ -737,6 +743,13 @@ OUTCOMES: dict[str, tuple[dict[str, Any], list[Any], Callable[[Connection], Awai
     "cursor": ({}, [*prepared_insert, one_row], lambda conn: conn.cursor().execute(INSERT, (1,)), BOTH),
     "prepared": ({}, [*prepared_insert, one_row], prepared, BOTH),
     "routine": ({}, [routine, (opening(0), LOST)], lambda conn: conn.call("r"), BOTH),
+    "routine, opened to scroll": ({}, [routine, ("Id(0) CurName Scroll Hold Open", LOST)], scrolled, BOTH),
+    "routine, scrolled": (
+        {},
+        [routine, ("Id(0) CurName Scroll Hold Open", EOT), (None, LOST)],
+        scrolled,
+        BOTH,
+    ),
     "block": ({}, [BEGIN, (COMMAND, deleted), ("Commit", LOST)], in_a_block, BOTH),
     "method": (by_user, [BEGIN, (COMMAND, deleted), ("Commit", LOST)], by_method, BOTH),
     "by hand": (
