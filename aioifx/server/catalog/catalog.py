@@ -1,9 +1,9 @@
 """Tables, columns and types as Informix declares them; systables and related tables. Never: bytes of SQLI.
 
 Invariants:
-1. The source of truth is one row per table in ``ifx_tables``: the noun as JSON. The rows of systables, syscolumns and
+1. The source of truth is one row per table in ``ifx_tables``: a `Table` as JSON. The rows of systables, syscolumns and
    the others are derived from it, for queries only, and are written by the same steps.
-2. All of it is ordinary rows, so that DDL is undone with its transaction.
+2. The catalog consists of ordinary rows, so that a rollback undoes DDL.
 3. ``ifx_state.generation`` is a random text that every change replaces. A counter would return to an old value
    after a rollback, and a cache would then return the wrong schema.
 """
@@ -123,7 +123,7 @@ def _steps_of_change(change: CatalogChange) -> Iterator[Step]:
     if not table.is_temp:
         yield from sysrows.without(table.tabid)
     if isinstance(change, PutTable):
-        yield Step(f'INSERT INTO {catalog}."ifx_tables" VALUES (?, ?)', (table.tabid, noun_to_json(table)))
+        yield Step(f'INSERT INTO {catalog}."ifx_tables" VALUES (?, ?)', (table.tabid, table_to_json(table)))
         if not table.is_temp:
             yield from sysrows.rows_of(table)
     last_constrid = max((constraint.constrid for constraint in table.constraints), default=0)
@@ -181,8 +181,8 @@ def _read(connection: Connection, catalog: str) -> tuple[list[Table], tuple[str,
             connection.execute(f'SELECT generation, next_tabid, next_constrid FROM {catalog}."ifx_state"', ())
         )
     )
-    nouns = connection.execute(f'SELECT noun FROM {catalog}."ifx_tables" ORDER BY tabid', ())
-    return [noun_from_json(str(noun), catalog) for (noun,) in nouns], (
+    texts = connection.execute(f'SELECT noun FROM {catalog}."ifx_tables" ORDER BY tabid', ())
+    return [table_from_json(str(text), catalog) for (text,) in texts], (
         str(state[0]),
         int(state[1]),
         int(state[2]),
@@ -277,49 +277,49 @@ _SYSMASTER: Final = Snapshot(SYSMASTER, "", "", FIRST_USER_TABID, _FIRST_TEMP_TA
 """The schema of sysmaster if the engine has no file of that name: only its own tables."""
 
 
-# --- Nouns as JSON ----------------------------------------------------------------------------------------------------
+# --- Tables as JSON --------------------------------------------------------------------------------------------------
 
 
-def noun_to_json(table: Table) -> str:
+def table_to_json(table: Table) -> str:
     """A table in the form stored in ``ifx_tables``."""
     return json.dumps(asdict(replace(table, catalog="")), separators=(",", ":"))
 
 
 @lru_cache(maxsize=4096)  # most tables are unchanged when the schema is read again
-def noun_from_json(text: str, catalog: str = "main") -> Table:
-    """The table that `noun_to_json` wrote, found in the SQLite schema *catalog*."""
-    noun: _Noun = json.loads(text)
-    noun["columns"] = tuple(_column_from(each) for each in noun["columns"])
-    noun["constraints"] = tuple(_constraint_from(each) for each in noun["constraints"])
-    noun["indexes"] = tuple(_index_from(each) for each in noun["indexes"])
-    noun["stored_order"] = tuple(noun["stored_order"])
-    noun["depends_on"] = tuple(noun["depends_on"])
-    noun["kind"] = TableKind(noun["kind"])
-    if noun.get("sequence"):
-        noun["sequence"] = SequenceDef(**noun["sequence"])
-    noun["catalog"] = catalog
-    return Table(**noun)
+def table_from_json(text: str, catalog: str = "main") -> Table:
+    """The table that `table_to_json` wrote, found in the SQLite schema *catalog*."""
+    fields: _Fields = json.loads(text)
+    fields["columns"] = tuple(_column_from(each) for each in fields["columns"])
+    fields["constraints"] = tuple(_constraint_from(each) for each in fields["constraints"])
+    fields["indexes"] = tuple(_index_from(each) for each in fields["indexes"])
+    fields["stored_order"] = tuple(fields["stored_order"])
+    fields["depends_on"] = tuple(fields["depends_on"])
+    fields["kind"] = TableKind(fields["kind"])
+    if fields.get("sequence"):
+        fields["sequence"] = SequenceDef(**fields["sequence"])
+    fields["catalog"] = catalog
+    return Table(**fields)
 
 
-_Noun: TypeAlias = dict[str, Any]
+_Fields: TypeAlias = dict[str, Any]
 
 
-def _column_from(noun: _Noun) -> ColumnDef:
-    default: _Noun | None = noun["default"]
-    noun["type"] = SqlType(**noun["type"])
+def _column_from(fields: _Fields) -> ColumnDef:
+    default: _Fields | None = fields["default"]
+    fields["type"] = SqlType(**fields["type"])
     if default is not None:
         default["kind"] = DefaultKind(default["kind"])
-        noun["default"] = Default(**default)
-    return ColumnDef(**noun)
+        fields["default"] = Default(**default)
+    return ColumnDef(**fields)
 
 
-def _constraint_from(noun: _Noun) -> Constraint:
-    noun["columns"] = tuple(noun["columns"])
-    noun["parent_columns"] = tuple(noun["parent_columns"])
-    noun["kind"] = ConstraintKind(noun["kind"])
-    return Constraint(**noun)
+def _constraint_from(fields: _Fields) -> Constraint:
+    fields["columns"] = tuple(fields["columns"])
+    fields["parent_columns"] = tuple(fields["parent_columns"])
+    fields["kind"] = ConstraintKind(fields["kind"])
+    return Constraint(**fields)
 
 
-def _index_from(noun: _Noun) -> Index:
-    noun["parts"] = tuple(IndexPart(**part) for part in noun["parts"])
-    return Index(**noun)
+def _index_from(fields: _Fields) -> Index:
+    fields["parts"] = tuple(IndexPart(**part) for part in fields["parts"])
+    return Index(**fields)

@@ -26,7 +26,7 @@ from aioifx.server.sqlite.insert_runs import insert_each
 from aioifx.sqltypes import Row, TypeCode, Value
 
 _LOCKED_CHANGE: Final = {Verb.INSERT: -271, Verb.UPDATE: -244, Verb.DELETE: -244}
-"""The error of a statement that meets a lock (documented: -244 while reading, -271 while inserting)."""
+"""The error of a statement that finds a lock (documented: -244 while reading, -271 while inserting)."""
 
 
 def run_change(

@@ -95,7 +95,7 @@ class Engine:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the open transaction must not write; safe to call from other threads."""
+        """Whether the open transaction is read-only; safe to call from other threads."""
         current = self._state.workspace
         return current is not None and current.transactions.is_read_only
 

@@ -23,7 +23,7 @@ from aioifx.server.sqlite.write_lock import LockRefused
 from aioifx.sqltypes import Value
 
 _UNINTERRUPTED: Final = (BeginWork, CommitWork, RollbackWork)
-"""Statements that leave an interrupt to the next one (documented: sqlbreak lists what it ends, without these)."""
+"""Statements that an interrupt does not end; it ends the next one (documented: they are not in sqlbreak's list)."""
 
 
 class SessionState:

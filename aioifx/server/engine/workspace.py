@@ -101,7 +101,7 @@ class Workspace:
             known = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND name = ?"
             if self.connection.execute(
                 known, (table.physical,)
-            ).fetchone():  # it may have been created since BEGIN
+            ).fetchone():  # the table may have been created since BEGIN
                 self.connection.execute(f"DELETE FROM {table.source}")
                 marks = ", ".join("?" * len(columns))
                 names = ", ".join(identifier(name) for name in columns)

@@ -28,8 +28,8 @@ def test_a_table_survives_its_way_into_the_database_and_back() -> None:
     bench = Workbench(*SCHEMA)
     for name in ("cust", "ord", "v", "s"):
         table = bench.table(name)
-        assert catalog.noun_from_json(catalog.noun_to_json(table)) == table
-        assert catalog.noun_from_json(catalog.noun_to_json(table), "db1").catalog == "db1"
+        assert catalog.table_from_json(catalog.table_to_json(table)) == table
+        assert catalog.table_from_json(catalog.table_to_json(table), "db1").catalog == "db1"
 
 
 def test_a_change_makes_another_generation_and_so_does_its_undoing() -> None:

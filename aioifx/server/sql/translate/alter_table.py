@@ -1,7 +1,8 @@
 """ALTER TABLE and RENAME COLUMN -> Definitions. Never: new tables.
 
 Invariants:
-1. SQLite's columns need not be in Informix's order (`Table.stored_order`): ADD .. BEFORE is an ADD at the end there.
+1. SQLite's columns may be in another order than Informix's (`Table.stored_order`): ADD .. BEFORE adds a column at
+   the end.
 2. An error that depends on the rows is raised by a step that changes nothing: ``DELETE .. WHERE CASE .. ifx_raise``.
 """
 
@@ -48,7 +49,7 @@ def without_foreign_keys(child: Table, parent: int, context: Context) -> tuple[T
 
 
 def _without(table: Table, gone: Sequence[Constraint]) -> tuple[Table, list[Step]]:
-    """A table without some constraints, and without the indexes that were made for them alone."""
+    """A table without some constraints, and without the indexes that were created only for them."""
     kept = tuple(each for each in table.constraints if each not in gone)
     used = {each.index for each in kept}
     dropped = [
@@ -237,7 +238,7 @@ class _Alteration:
         self.table = replace(self.table, columns=columns, stored_order=stored, indexes=indexes)
 
     def _modify_column(self, node: nodes.ColumnDef) -> None:
-        """Replace a column's definition; its values are assigned again."""
+        """Replace a column's definition; its values are assigned to the new type."""
         old, new = self._column(node.name), column_of(node, self.context)
         key = self.table.primary_key
         if key is not None and new.name in key.columns:
@@ -267,7 +268,7 @@ class _Alteration:
         self.table = replace(self.table, columns=columns)
 
     def _move_column(self, old: ColumnDef, new: ColumnDef, text: str, offset: int) -> None:
-        """Change the affinity: a second column takes over the values and the name.
+        """Change the affinity: add a second column, copy the values to it, and give it the name.
 
         Raises:   SqlError: -999, the column is part of a foreign key or of a CHECK.
         """

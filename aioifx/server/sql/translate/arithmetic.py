@@ -71,8 +71,8 @@ def _interval_arithmetic(operator: str, left: Typed, right: Typed, result: SqlTy
 def aggregated(name: str, operand: Typed, distinct: str, offset: int, over: str = "") -> Typed:
     """COUNT, SUM, AVG, MIN, MAX and similar over an operand; *over* is the window's text.
 
-    COUNT's type is DECIMAL(15,0), of the others DECIMAL over integers and decimals (observed: they arrive as DECIMAL).
-    That SUM of integers has scale 0 is assumed.
+    COUNT is a DECIMAL(15,0). The others are DECIMAL for integers and decimals (observed: they arrive as DECIMAL).
+    assumed: SUM of integers has scale 0.
     """
     type_ = plain(operand.known_type)
     family = family_of(type_)

@@ -80,7 +80,7 @@ def _fixed(name: str, type_: SqlType) -> Builder:
 
 
 def _like_first(name: str) -> Builder:
-    """A function of texts whose type is that of the first."""
+    """A function of texts that returns the type of the first."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
         type_ = arguments[0].known_type
@@ -92,7 +92,7 @@ def _like_first(name: str) -> Builder:
 
 
 def _shortened(name: str) -> Builder:
-    """A function that gives a part of its text."""
+    """A function that returns part of a text."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
         type_ = arguments[0].known_type
@@ -104,14 +104,14 @@ def _shortened(name: str) -> Builder:
 
 
 def _spaces(arguments: Sequence[Typed]) -> Typed:
-    """SPACE: its size is the number."""
+    """SPACE: the number is the size of the result."""
     length = arguments[0].constant
     size = length if isinstance(length, int) else type_rules.LVARCHAR_LIMIT
     return Typed(_written("ifx_space", arguments), varchar(size), _nullable(arguments))
 
 
 def _padded(name: str) -> Builder:
-    """LPAD and RPAD: the size is the number."""
+    """LPAD and RPAD: the number is the size of the result."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
         length = arguments[1].constant
@@ -126,7 +126,7 @@ def _padded(name: str) -> Builder:
 
 
 def _replaced(arguments: Sequence[Typed]) -> Typed:
-    """REPLACE: no longer than before, unless the new text may be longer than the old one."""
+    """REPLACE: the size of the text, unless the replacement may be longer than what it replaces."""
     source = arguments[0].known_type
     old, new = arguments[1], arguments[2] if len(arguments) > 2 else None
     shorter = new is None or (

@@ -1,6 +1,6 @@
 """Conditions -> SQLite text that is true, false or NULL: comparisons, IN, BETWEEN, LIKE, ANY, EXISTS. Never: values.
 
-An operand may appear twice in the text (BETWEEN): texts have no effects except errors, so that only costs time.
+An operand may appear twice in the text, as in BETWEEN. That only costs time, since evaluation has no effect but errors.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _in_query(translator: ConditionTranslator, node: nodes.InQuery) -> str:
 
 
 def _quantified(translator: ConditionTranslator, node: nodes.Quantified) -> str:
-    """ANY is an EXISTS, ALL a NOT EXISTS of the opposite, and either is unknown where a comparison was."""
+    """ANY becomes EXISTS, ALL becomes NOT EXISTS of the opposite; either is unknown if a comparison is unknown."""
     relation = translator.one_column(node.query)
     (output,) = relation.outputs
     left = (
@@ -192,7 +192,7 @@ def _match(translator: ConditionTranslator, node: nodes.Match) -> str:
 
 
 def _meeting(operand: Typed, output: Typed, relation: SubqueryRelation, offset: int) -> tuple[Typed, str]:
-    """Both sides of ``x IN (SELECT y ..)`` in the same form, for SQLite's comparison."""
+    """Both sides of ``x IN (SELECT y ..)`` in one storage form, which SQLite can compare."""
     if operand.type is None or output.type is None or are_compared_by_sqlite(operand.type, output.type):
         return operand, relation.text()
     type_ = common(operand.type, output.type)

@@ -16,7 +16,7 @@ from aioifx.sqltypes import SqlType, TypeCode
 
 
 def literal_number(value: int | Decimal) -> Typed:
-    """An integer, or a DECIMAL as wide as written when it has a point or is too long for INTEGER.
+    """An INTEGER; a DECIMAL of the written digits if it has a point or is too long for INTEGER.
 
     Raises:   SqlError: -1226, it is larger than any DECIMAL.
     """

@@ -121,7 +121,10 @@ def _setting(statement: nodes.Statement) -> _Found:
                 "ROLE", statement.role.text if statement.role else None
             )
         case nodes.SetConstraints() if not statement.is_deferred:
-            return StatementType.SET_CONSTRAINTS, plan.Nothing()  # they are always immediate here
+            return (
+                StatementType.SET_CONSTRAINTS,
+                plan.Nothing(),
+            )  # constraints are always immediate in this server
         case _:
             return None
 

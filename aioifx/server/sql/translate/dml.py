@@ -131,7 +131,7 @@ class _Insertion:
 
 
 def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list[ColumnDef]:
-    """The columns that an INSERT names; all when it names none.
+    """The columns that an INSERT names; all columns if it names none.
 
     Raises:   SqlError: -217 no such column, -681 a duplicate, -234 and -384 one is computed.
     """
@@ -146,7 +146,7 @@ def targets_of(target: Target, names: Sequence[nodes.Name], offset: int) -> list
 
 
 def inserted(column: ColumnDef, value: Typed, table: Table) -> str:
-    """SQLite text of what a new row has in a column."""
+    """SQLite text of a new row's value in a column."""
     text = stored(value, column, table)
     return f"ifx_serial({string(column.name)}, {text})" if column.is_serial else text
 
@@ -205,7 +205,7 @@ def _changed(reference: nodes.TableRef, context: Context) -> tuple[Target, Expre
 
 
 def _checked(target: Target, texts: Sequence[_Set], statement: nodes.Update) -> list[str]:
-    """The SET clause, its first value after the conditions of WITH CHECK OPTION.
+    """The SET clause; the conditions of WITH CHECK OPTION precede its first value.
 
     Raises:   SqlError: -999, there are such conditions, and a query gives several values at once.
     """
@@ -236,7 +236,7 @@ def _updated_columns(target: Target, assignment: nodes.Assignment) -> list[Colum
 def _assignment_texts(
     translator: Expressions, assignment: nodes.Assignment, columns: Sequence[ColumnDef], table: Table
 ) -> Iterator[_Set]:
-    """A text for each value: ``(SELECT ..)`` for a query that gives several columns theirs.
+    """One text for each value; ``(SELECT ..)`` for a query that sets several columns.
 
     Raises:   SqlError: -505, the numbers of columns and values differ.
     """
@@ -261,7 +261,7 @@ def _assignment_texts(
 def assignment_values(
     translator: Expressions, assignments: Sequence[nodes.Assignment], target: Target
 ) -> Iterator[tuple[str, str]]:
-    """Name and SQLite text for each column of a SET clause in which every value stands for one column.
+    """Name and SQLite text for each column of a SET clause in which each value is for one column.
 
     Raises:   SqlError: -505 numbers differ, -232 a serial column.
     """
@@ -302,7 +302,7 @@ def _where(
     target: Target,
     statement: nodes.Node,
 ) -> tuple[str, str, int]:
-    """WHERE, the cursor of CURRENT OF, and 0, 1 or 2: with a condition, by a cursor, without."""
+    """The WHERE clause, the cursor of CURRENT OF, and 0, 1 or 2: with a condition, with a cursor, without either."""
     if isinstance(where, nodes.CurrentOf):
         number = len(nodes.parameters(statement)) + 1
         return f" WHERE {target.source.alias}.rowid = ?{number}", where.cursor.text, 1

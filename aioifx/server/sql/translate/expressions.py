@@ -1,8 +1,9 @@
 """Expressions -> SQLite text with Informix types, bottom-up. Never: FROM clauses, built-in functions, windows.
 
 Invariants:
-1. `value` gives a Typed, `condition` the text of something that is true, false or NULL. Neither stands for the other.
-2. A ``?`` gets its type from its context; `value` takes that type as a hint.
+1. `value` returns a Typed. `condition` returns the text of a truth value: true, false or NULL. They are not
+   interchangeable.
+2. A ``?`` gets its type from its context; `value` has a hint of that type.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ class Expressions:
         result = (
             replace(type_, length=size) if is_padded(type_) else varchar(size, type_rules.is_national(type_))
         )
-        # A CHAR may be without its blanks: nothing after its text is taken, and a CHAR result is padded again.
+        # The stored text of a CHAR may lack its blanks: a substring beyond it is empty, and a CHAR is padded again.
         return Typed(f"ifx_subscript({text_of(operand)}, {node.first}, {last})", result, operand.is_nullable)
 
     def _signed(self, node: nodes.Unary) -> Typed:
@@ -213,7 +214,7 @@ class Expressions:
         return Typed(arithmetic(node.operator, left, right, result), result, nullable)
 
     def _operands(self, node: nodes.Binary) -> tuple[Typed, Typed]:
-        """The operands of arithmetic, a ``?`` taking its type from the other one."""
+        """The operands of arithmetic; a ``?`` gets its type from the other operand."""
         if isinstance(node.left, nodes.Parameter):
             right = self.typed(node.right)
             return self._exact(node.left, node.operator, right.known_type), right
@@ -225,7 +226,7 @@ class Expressions:
         return left, self.value(node.right)
 
     def _exact(self, node: nodes.Parameter, operator: str, other: SqlType) -> Typed:
-        """A ``?`` with a number has its type, with a DATE it is days, with a DATETIME an INTERVAL (assumed)."""
+        """A ``?`` beside a number has its type; beside a DATE, days; beside a DATETIME, an INTERVAL (assumed)."""
         family = family_of(other)
         if family is Family.DATE:
             type_ = INTEGER
@@ -295,7 +296,7 @@ class Expressions:
         return values, type_
 
     def _units(self, node: nodes.Units) -> Typed:
-        if node.unit == Unit.FRACTION:  # no source says which fraction of a second one unit is
+        if node.unit == Unit.FRACTION:  # undocumented: the fraction of a second that one unit is
             raise SqlError(-999, token="UNITS FRACTION", offset=node.offset)
         type_ = interval(Qualifier(node.unit, node.unit, _LONGEST_UNITS))
         count = number_of(self.value(node.operand, decimal()))
@@ -372,7 +373,7 @@ _MOMENTS: Final = frozenset({Family.DATE, Family.DATETIME, Family.TEXT})
 
 
 def _unbounded(type_: SqlType) -> SqlType:
-    """The common type of branches of which one is a ``?``: no bound value is truncated."""
+    """The common type of branches if one is a ``?``; wide enough for any bound value."""
     return comparison_type(type_) if family_of(type_) in (Family.TEXT, Family.DECIMAL) else type_
 
 

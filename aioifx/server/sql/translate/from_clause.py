@@ -30,7 +30,7 @@ class DerivedTables(Subqueries, Protocol):
     """Translates the queries in FROM."""
 
     def derived(self, query: nodes.Query, scope: Scope | None) -> Relation:
-        """A query in FROM, or a view's."""
+        """A query in FROM, or the query of a view."""
         ...
 
 
@@ -153,7 +153,9 @@ class FromClause:
                 _supplied(left.sources)
                 return Joined(f"{right.text} LEFT JOIN {left.operand} ON {condition}", sources, True)
             case "full":
-                if len(left.text) > _LONGEST_SIDE:  # each FULL JOIN writes its sides two or three times
+                if (
+                    len(left.text) > _LONGEST_SIDE
+                ):  # the text of a FULL JOIN contains its sides two or three times
                     raise SqlError(-999, token="FULL JOIN", offset=join.offset)
                 return self._full_join(left, right, condition)
             case _:
@@ -214,9 +216,9 @@ class FromClause:
         return _OuterJoinLevel(preserved, outer, sources)
 
     def _joined_level(self, level: _OuterJoinLevel, conditions: list[_Taken], above: frozenset[str]) -> str:
-        """The preserved tables of a level, each OUTER of it joined with the conditions that name its tables.
+        """The preserved tables of a level; each of its OUTER groups is joined by the conditions that name its tables.
 
-        Raises:   SqlError: -395 an OUTER without a joining condition, -396 one that reaches over a level.
+        Raises:   SqlError: -395 an OUTER without a joining condition, -396 a condition that skips a level.
         """
         text = ", ".join([level.preserved[0].text, *(each.operand for each in level.preserved[1:])])
         here = frozenset(source.alias for each in level.preserved for source in each.sources)

@@ -54,10 +54,10 @@ class Block:
     is_grouped: bool = False
     is_one_row: bool = False
     sources: tuple[Source, ...] = ()
-    """What its FROM clause names."""
+    """The sources in its FROM clause."""
 
     def text(self, types: Types = None) -> str:
-        """Its text; DISTINCT tells rows apart by the collations of their types."""
+        """Its text; DISTINCT compares rows by the collations of their types."""
         return self._text(types, self.is_distinct)
 
     def part(self, types: Types) -> str:
@@ -73,7 +73,7 @@ class Block:
         return f"SELECT {'DISTINCT ' if self.is_distinct else ''}{', '.join(columns)}{self.tail}"
 
     def with_rowid(self, alias: str) -> Block:
-        """The same with the rowid after its columns."""
+        """This block with the rowid after its columns."""
         rowid = Typed(f"{alias}.rowid", INTEGER, is_nullable=False)
         return replace(self, names=(*self.names, "rowid"), outputs=(*self.outputs, rowid))
 
@@ -86,16 +86,16 @@ class Combined:
     left: Rows
     right: Rows
     outputs: tuple[Typed, ...]
-    """Of the common types."""
+    """The columns, with the common types."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the first part."""
+        """The column names of the first part."""
         return self.left.names
 
     @property
     def is_one_row(self) -> bool:
-        """Never known."""
+        """False, since the number of rows is never known."""
         return False
 
     def text(self, types: Types = None) -> str:
@@ -111,7 +111,7 @@ class Combined:
         return f"SELECT {', '.join(columns)} FROM ({text})"
 
     def part(self, types: Types) -> str:
-        """As the left part of another: compound selects group to the left."""
+        """As the left part of another compound select, which SQLite evaluates from left to right."""
         return self.text(types)
 
 

@@ -1,7 +1,7 @@
 """EXECUTE, DROP and calls in expressions of routines written in Python -> plans and SQLite text. Never: running them.
 
-assumed: a routine is resolved by name and number of arguments, so both are -674 when they do not fit. EXECUTE FUNCTION
-of a procedure finds none either.
+assumed: a routine is resolved by name and number of arguments, so a mismatch of either is -674. EXECUTE FUNCTION of
+a procedure is -674, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aioifx.wire.opcodes import StatementType
 
 _NO_SUCH_ROUTINE: Final = -674
 _COLUMN: Final = "(expression)"
-"""The name of every result (documented: SELECT's name for what has none; observed: JDBC's callable statements)."""
+"""Name of every result (documented: SELECT's for an unnamed expression; observed: JDBC's callable statements)."""
 
 
 def execution(node: nodes.Execute, context: Context) -> Plan:
@@ -55,7 +55,7 @@ def _resolved(name: nodes.QualifiedName, context: Context) -> Routine:
 def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expression]:
     """The arguments in the order of the parameters.
 
-    Raises:   SqlError: -674, they are not those of the routine; -201, some have names and some have none (assumed).
+    Raises:   SqlError: -674, they do not match the parameters; -201, only some have names (assumed).
     """
     unresolved = SqlError(_NO_SUCH_ROUTINE, token=routine.name, offset=node.routine.offset)
     if len(node.arguments) != len(routine.params):
@@ -73,7 +73,7 @@ def _by_position(node: nodes.Execute, routine: Routine) -> Sequence[nodes.Expres
 
 
 def dropping(node: nodes.Drop, context: Context) -> Plan:
-    """DROP PROCEDURE, FUNCTION or ROUTINE; not undone by ROLLBACK, as it was not SQL that made the routine.
+    """DROP PROCEDURE, FUNCTION or ROUTINE; not undone by ROLLBACK, since the routine was not created by SQL.
 
     Raises:   SqlError: -674, no such routine, and no IF EXISTS.
     """

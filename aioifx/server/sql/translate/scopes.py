@@ -59,7 +59,7 @@ class Source:
         return None
 
     def supplied_by_join(self) -> None:
-        """The source with nullable columns, because an outer join may have no row of it."""
+        """The source with nullable columns, because an outer join may lack a row of it."""
         self.columns = tuple(replace(column, is_nullable=True) for column in self.columns)
 
 
@@ -150,7 +150,7 @@ class Context:
     refresh: set[str] = field(default_factory=set[str])
     aliases: int = 0
     views: int = 0
-    """How deep views are nested at this moment."""
+    """The current nesting depth of views."""
     statement: nodes.Node | None = None
     """The whole statement."""
     marks: int = 0
@@ -170,7 +170,7 @@ class Context:
             self.views -= 1
 
     def mark(self) -> int:
-        """A number that no reference to a sequence has yet."""
+        """An unused number for a reference to a sequence."""
         self.marks += 1
         return self.marks
 
@@ -188,7 +188,7 @@ class Context:
         exact: bool = False,
         column: str = "",
     ) -> str:
-        """SQLite text of a ``?`` whose type the context gives; the first that gives one decides."""
+        """SQLite text of a ``?`` with the type that its context requires; the first requirement counts."""
         known = self.parameters.get(node.index)
         if known is None or known.type is None:
             self.parameters[node.index] = plan.Parameter(type_, compared, exact, column)

@@ -48,7 +48,7 @@ class QueryTranslator:
         return self.query(query, scope, Place.SUBQUERY)
 
     def derived(self, query: nodes.Query, scope: Scope | None) -> Relation:
-        """A query in FROM, or, without a scope, a view's."""
+        """A query in FROM; without a scope, the query of a view."""
         return self.query(query, scope, Place.FROM)
 
     def query(self, query: nodes.Query, parent: Scope | None, place: Place) -> Relation:
@@ -170,7 +170,7 @@ class QueryTranslator:
         return block, lists
 
     def _items(self, node: nodes.Select, scope: Scope, lists: Expressions) -> Iterator[_Item]:
-        """Name, value and, unless a star gave it, expression of each column of a select list."""
+        """Name and value of each column of a select list, and its expression unless it comes from a star."""
         for item in node.items:
             if isinstance(item.expression, nodes.Star):
                 for column in scope.starred(item.expression):
@@ -210,7 +210,7 @@ class QueryTranslator:
         return f" ORDER BY {', '.join(keys)}" if keys else ""
 
     def _limits(self, query: nodes.Query, head: nodes.Select | None, place: Place) -> tuple[str, str]:
-        """SKIP and FIRST before the columns, or SKIP and LIMIT after them, as SQLite's numbers."""
+        """SKIP and FIRST, or SKIP and LIMIT, as SQLite text."""
         skips = _given(head.skip if head else None, query.skip)
         firsts = _given(head.first if head else None, query.limit)
         return self._counts(skips, firsts, place)
@@ -246,7 +246,7 @@ def _limit_clause(skip: str, first: str) -> str:
 
 
 def _position(item: nodes.OrderItem, rows: Rows) -> int | None:
-    """The column that a key means by its number or its name."""
+    """The column that a key refers to by its number or its name."""
     expression = item.expression
     if isinstance(expression, nodes.Number):
         if not isinstance(expression.value, int) or not 1 <= expression.value <= len(rows.outputs):
@@ -377,7 +377,7 @@ class _Grouping:
 
 
 def has_aggregate(node: nodes.Node) -> bool:
-    """Whether an aggregate of this SELECT is in it, not of a window or a subquery."""
+    """Whether it contains an aggregate of this SELECT itself, not of a window or a subquery."""
     if isinstance(node, nodes.Aggregate):
         return True
     if isinstance(node, nodes.Query):

@@ -2,12 +2,12 @@
 
 Invariants:
 1. A sequence is a `Table` of kind SEQUENCE: its name is one of the tables, views and synonyms (documented).
-2. The engine must register two functions. ``ifx_nextval(tabid, mark)`` gives one number a row, however often the row
-   mentions the sequence. Each mention has a mark of its own, and a mark that recurs begins the next row.
-   ``ifx_currval(tabid)`` gives the number that the session got last.
+2. The engine must register two functions. ``ifx_nextval(tabid, mark)`` returns the same number for all references in
+   a row. Each reference has its own mark, and a mark that occurs again starts the next row. ``ifx_currval(tabid)``
+   returns the number that the session got last.
 
 Source:   names, defaults and restrictions are documented (SQL Syntax, CREATE SEQUENCE, NEXTVAL and CURRVAL operators);
-          codes -8300 to -8315 too; that a mention in the wrong place is -201, and INT8 as the type, are assumed.
+          codes -8300 to -8315 too; that a reference in the wrong place is -201, and INT8 as the type, are assumed.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def identifier(name: str) -> str:
 
 
 def string(value: str) -> str:
-    """A text literal. SQLite's parser stops at a NUL, so a text with one goes through its bytes."""
+    """A text literal. SQLite's parser stops at a NUL, so a text with a NUL is written as bytes."""
     if "\x00" in value:
         return f"CAST(X'{value.encode().hex()}' AS TEXT)"
     return "'" + value.replace("'", "''") + "'"
@@ -37,11 +37,11 @@ def affinity(type_: SqlType) -> str:
 
 
 _BRANCHES: Final = 50
-"""Operands per level of a tree: SQLite's trees may be 1,000 levels high."""
+"""Operands per level of a tree: SQLite allows trees of 1,000 levels."""
 
 
 def joined(operator: str, texts: Sequence[str]) -> str:
-    """Operands joined by AND or OR, as a tree that is low even for many operands."""
+    """Operands joined by AND or OR, as a tree that stays shallow for many operands."""
     if len(texts) <= _BRANCHES:
         return f" {operator} ".join(texts)
     size = -(-len(texts) // _BRANCHES)

@@ -114,7 +114,7 @@ def cast(value: Typed, target: SqlType) -> str:
 
 
 def converted(value: Typed, target: SqlType) -> Typed:
-    """The same, typed."""
+    """The value cast to *target*, with its type."""
     return Typed(cast(value, target), target, value.is_nullable)
 
 
@@ -164,7 +164,7 @@ def number_of(value: Typed) -> Typed:
 def comparison(left: Typed, operator: str, right: Typed, offset: int) -> str:
     """SQLite text of a comparison by Informix's rules.
 
-    Raises:   SqlError: -1260, the two types have nothing in common.
+    Raises:   SqlError: -1260, the two types are not comparable.
     """
     if left.type is None or right.type is None:
         return f"({left.sql} {operator} {right.sql})"

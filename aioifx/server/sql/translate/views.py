@@ -1,7 +1,7 @@
 """The target of INSERT, UPDATE and DELETE: a table, or an updatable view of one. Never: views that are read.
 
 Source:   documented (SQL Syntax, CREATE VIEW, updating through views; Database Design, modifying data through a view):
-          one table or such a view beneath, neither grouped nor DISTINCT nor a UNION; no INSERT where a column is
+          one underlying table or such a view, neither grouped nor DISTINCT nor a UNION; no INSERT where a column is
           computed; -234, -384 and -385. assumed: WITH CHECK OPTION on any other view is -384.
 """
 
@@ -34,7 +34,7 @@ class Target:
     source: Source
     """The source that the statement's expressions refer to."""
     columns: Mapping[str, ColumnDef | None]
-    """The table's columns by the names that the statement has for them; None for one that is computed."""
+    """The table's columns by the names that the statement uses; None for a computed column."""
     filters: tuple[str, ...] = ()
     """Conditions of the rows that the view contains."""
     checks: Callable[[Mapping[str, str]], list[str]] = lambda _: []
@@ -63,13 +63,13 @@ class Target:
         return columns
 
     def shown(self, columns: Sequence[ColumnDef]) -> list[ColumnDef]:
-        """The same columns by the names that the statement has for them."""
+        """These columns by the names that the statement uses."""
         names = {column.name: name for name, column in self.columns.items() if column is not None}
         return [replace(column, name=names[column.name]) for column in columns]
 
 
 def table_target(table: Table, source: Source) -> Target:
-    """A table that is written by its own name."""
+    """A table that the statement names directly."""
     return Target(table, source, {column.name: column for column in table.columns})
 
 
@@ -122,7 +122,7 @@ def require_writable(table: Table, name: nodes.QualifiedName) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class _ViewLevel:
-    """A view, or one of those beneath it."""
+    """A view, or one of its underlying views."""
 
     table: Table
     source: Source
@@ -196,7 +196,7 @@ def _simple_reference(query: nodes.Query) -> nodes.TableRef | None:
 
 
 def checked(text: str, conditions: Sequence[str]) -> str:
-    """A text that is evaluated if the conditions hold, and is -385 if they do not."""
+    """SQLite text with the value of *text* if the conditions hold; it raises -385 if they do not."""
     if not conditions:
         return text
     return f"CASE WHEN {' AND '.join(conditions)} THEN {text} ELSE ifx_raise({_OUTSIDE_THE_VIEW}) END"
