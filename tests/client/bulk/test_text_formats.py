@@ -408,7 +408,11 @@ def test_python_reads_what_is_written_as_csv(written: list[TextRecord]) -> None:
     ids=lambda text: repr(text[:4]),
 )  # fmt: skip
 @pytest.mark.parametrize("form", [UNLOAD, CSV])
-def test_hostile_texts_are_read_in_linear_time(form: TextFormat, text: str, size: int) -> None:
+def test_hostile_texts_are_read_in_linear_time(
+    form: TextFormat, text: str, size: int, is_exhaustive: bool
+) -> None:
+    if size == 1 and not is_exhaustive:
+        text = text[:50_001]
     found, error = outcome(cuts(text, size), form)
     assert found or error
 

@@ -40,10 +40,10 @@ async def test_no_call_costs_more_than_its_budget() -> None:
     "options",
     [
         {},
-        {"environment": {"OPTOFC": "0"}},
-        {"statement_cache_size": 0},
+        pytest.param({"environment": {"OPTOFC": "0"}}, marks=pytest.mark.exhaustive),
+        pytest.param({"statement_cache_size": 0}, marks=pytest.mark.exhaustive),
         {"statement_cache_size": 0, "environment": {"OPTOFC": "0"}},
-        {"command_timeout": 30},
+        pytest.param({"command_timeout": 30}, marks=pytest.mark.exhaustive),
     ],
     ids=["defaults", "without OPTOFC", "without a cache", "with neither", "with a time limit"],
 )

@@ -105,6 +105,7 @@ async def use(pool: Pool, outcomes: Counter[str], calls: int, limit: float) -> N
         check_invariants(pool)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.value)
 async def test_a_pool_keeps_its_invariants_under_every_fault_and_works_after_it(
     proxied_server: ProxiedServer, kind: Kind, record_property: Any, is_exhaustive: bool
