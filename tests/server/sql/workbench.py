@@ -42,6 +42,23 @@ def empty_database() -> bytes:
         return connection.serialize()
 
 
+EACH_TYPE = (
+    "CREATE TABLE t (k INT NOT NULL, s SMALLINT, b BIGINT, d DECIMAL(8,2), f FLOAT, c CHAR(5), v VARCHAR(20),"
+    " day DATE, at DATETIME YEAR TO SECOND, iv INTERVAL DAY TO SECOND, ok BOOLEAN, m MONEY)",
+    "INSERT INTO t VALUES (1, 2, 3, 4.5, 0.5, 'ab', 'xyz', '05/04/2026', '2026-05-04 10:11:12',"
+    " INTERVAL(1 02:03:04) DAY TO SECOND, 't', 9.99)",
+    "INSERT INTO t (k) VALUES (2)",
+)
+"""A table with a column of each type; a row of values, and one of NULLs."""
+
+FUNCTION_ARGUMENTS = (
+    "CREATE TABLE t (k INT, d DECIMAL(8,2), f FLOAT, c CHAR(5), v VARCHAR(20), day DATE,"
+    " at DATETIME YEAR TO SECOND)",
+    "INSERT INTO t VALUES (-7, 4.56, 2.5, 'ab', 'Hello', '05/04/2026', '2026-05-04 10:11:12')",
+)
+"""A table with a row of arguments for functions."""
+
+
 class Workbench:
     """One session in one database named ``stores``."""
 

@@ -11,15 +11,9 @@ from aioifx.server.sql.model.type_rules import datetime as datetime_type
 from aioifx.server.sql.translate.arithmetic import aggregated, arithmetic, concatenation
 from aioifx.server.sql.translate.typed import NULL, Typed
 from aioifx.sqltypes import Qualifier, SqlType, Unit, Value
-from tests.server.sql.workbench import Workbench
+from tests.server.sql.workbench import EACH_TYPE, Workbench
 
-BENCH = Workbench(
-    "CREATE TABLE t (k INT NOT NULL, s SMALLINT, b BIGINT, d DECIMAL(8,2), f FLOAT, c CHAR(5), v VARCHAR(20),"
-    " day DATE, at DATETIME YEAR TO SECOND, iv INTERVAL DAY TO SECOND, ok BOOLEAN, m MONEY)",
-    "INSERT INTO t VALUES (1, 2, 3, 4.5, 0.5, 'ab', 'xyz', '05/04/2026', '2026-05-04 10:11:12',"
-    " INTERVAL(1 02:03:04) DAY TO SECOND, 't', 9.99)",
-    "INSERT INTO t (k) VALUES (2)",
-)
+BENCH = Workbench(*EACH_TYPE)
 
 DAYS = interval(Qualifier(Unit.DAY, Unit.SECOND, 2))
 TO_SECOND = datetime_type(Unit.YEAR, Unit.SECOND)

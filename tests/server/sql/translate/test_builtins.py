@@ -7,13 +7,9 @@ import pytest
 
 from aioifx.server.sql.translate.builtins import ROUTINES, ArgumentKind
 from aioifx.sqltypes import Value
-from tests.server.sql.workbench import Workbench
+from tests.server.sql.workbench import FUNCTION_ARGUMENTS, Workbench
 
-BENCH = Workbench(
-    "CREATE TABLE t (k INT, d DECIMAL(8,2), f FLOAT, c CHAR(5), v VARCHAR(20), day DATE,"
-    " at DATETIME YEAR TO SECOND)",
-    "INSERT INTO t VALUES (-7, 4.56, 2.5, 'ab', 'Hello', '05/04/2026', '2026-05-04 10:11:12')",
-)
+BENCH = Workbench(*FUNCTION_ARGUMENTS)
 
 
 @pytest.mark.parametrize(

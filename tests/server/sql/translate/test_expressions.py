@@ -7,7 +7,7 @@ import pytest
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.sqltypes import IntervalYM, Value
-from tests.server.sql.workbench import Workbench
+from tests.server.sql.workbench import EACH_TYPE, Workbench
 
 # A column of each kind, and a value that it takes.
 COLUMNS = {
@@ -28,13 +28,7 @@ COLUMNS = {
     "ok": ("BOOLEAN", "'t'"),
 }
 
-BENCH = Workbench(
-    "CREATE TABLE t (k INT NOT NULL, s SMALLINT, b BIGINT, d DECIMAL(8,2), f FLOAT, c CHAR(5), v VARCHAR(20),"
-    " day DATE, at DATETIME YEAR TO SECOND, iv INTERVAL DAY TO SECOND, ok BOOLEAN, m MONEY)",
-    "INSERT INTO t VALUES (1, 2, 3, 4.5, 0.5, 'ab', 'xyz', '05/04/2026', '2026-05-04 10:11:12',"
-    " INTERVAL(1 02:03:04) DAY TO SECOND, 't', 9.99)",
-    "INSERT INTO t (k) VALUES (2)",
-)
+BENCH = Workbench(*EACH_TYPE)
 
 
 @pytest.mark.parametrize(
