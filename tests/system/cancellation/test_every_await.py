@@ -220,9 +220,7 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     async with serve(ServerOptions(databases=("shop",), seed=seed, ssl=context)) as server:
         before = asyncio.all_tasks()
         async with aioifx.connect(server.dsn, **options) as conn:
-            await conn.executemany(
-                "insert into thing values (?, ?)", [(n, f"thing {n}") for n in range(1, ROWS + 1)]
-            )
+            await conn.load("thing", [(n, f"thing {n}") for n in range(1, ROWS + 1)])
         await no_other_tasks(before)
         yield Place(server, server.dsn, options)
 

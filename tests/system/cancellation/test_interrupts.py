@@ -25,8 +25,10 @@ pytestmark = pytest.mark.sampled
 SLOW = "select count(*) from number a, number b, number c, number d where a.n + b.n + c.n + d.n < 0"
 """The server would count for minutes."""
 
-SEED = "create table number (n int); create table spot (id int primary key, note varchar(20));" + "".join(
-    f"insert into number values ({n});" for n in range(200)
+SEED = (
+    "create table number (n int); create table spot (id int primary key, note varchar(20));"
+    + "".join(f"insert into number values ({n});" for n in range(25))
+    + "".join(f"insert into number select n + {count} from number;" for count in (25, 50, 100))
 )
 
 

@@ -38,7 +38,7 @@ async def prepare_tables(conn: Connection) -> None:
     """The tables that the operations use."""
     await conn.execute("create table thing (id int primary key, name varchar(60))")
     await conn.execute("create table log (id serial, place int, note varchar(20))")
-    await conn.executemany("insert into thing values (?, ?)", NAMES)
+    await conn.load("thing", NAMES)
 
 
 def register_routines(server: Server) -> None:
