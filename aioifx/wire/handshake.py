@@ -74,17 +74,12 @@ class LoginReply(NamedTuple):
 # -- request ----------------------------------------------------------------------------------------------------------
 
 
-def put_login(outbox: Outbox, login: LoginRequest) -> None:
+def put_login(outbox: Outbox, frame: LoginFrame, password: bytes) -> None:
     """The login request, binary form.
 
     Wire:     2 size of all · 1 type · 1 family · 2 options · blocks 100, 101, 108, 104, 106, 107, 116 · 127
     Source:   observed: JDBC, login.json; wire.md section 2.1
     """
-    put_framed_login(outbox, login_frame(login), login.password)
-
-
-def put_framed_login(outbox: Outbox, frame: LoginFrame, password: bytes) -> None:
-    """`put_login` of a frame and a password."""
     before, after = frame
     size = len(password) + 1 if password else 0  # counts the closing NUL
     outbox.u16(2 + len(before) + 2 + size + len(after))

@@ -10,7 +10,7 @@ import aioifx
 from aioifx.rows import tuple_row
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
-from aioifx.wire.handshake import LoginRequest, put_login
+from aioifx.wire.handshake import LoginRequest, login_frame, put_login
 from aioifx.wire.outbox import Outbox
 from tests.bench.peers import POOL, WORKERS, Missing, Order, Peer, Work, in_turns
 from tests.bench.ping_pong import PingPong
@@ -306,7 +306,7 @@ class InformixPingPong(PingPong):
 def _spoken(server: str) -> list[bytes]:
     """Login, agreement, environment, database, PREPARE; the execution."""
     capabilities, outbox, sent = Capabilities.negotiated(OFFERED, SERVER_MASK), Outbox(), list[bytes]()
-    put_login(outbox, LoginRequest(b"informix", b"x", server.encode()))
+    put_login(outbox, login_frame(LoginRequest(b"informix", b"", server.encode())), b"x")
     sent.append(outbox.detach())
     steps: tuple[Callable[[], None], ...] = (
         lambda: session_requests.put_protocols(outbox, OFFERED),

@@ -15,7 +15,7 @@ import aioifx.server
 from aioifx.sqltypes import Row, TypeCode
 from aioifx.wire import replies, requests, session_requests, tuples
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
-from aioifx.wire.handshake import LoginRequest, put_login
+from aioifx.wire.handshake import LoginRequest, login_frame, put_login
 from aioifx.wire.inbox import Inbox, padded
 from aioifx.wire.outbox import Outbox
 from tests.bench.answers import Answers, Reply, Tables
@@ -178,7 +178,7 @@ def talk(dsn: str, talk: Sequence[bytes]) -> list[bytes]:
     """The server's replies to requests, as they are."""
     options = aioifx.parse_dsn(dsn)
     outbox, answers = Outbox(), list[bytes]()
-    put_login(outbox, LoginRequest(b"informix", b"x", options.server.encode()))
+    put_login(outbox, login_frame(LoginRequest(b"informix", b"", options.server.encode())), b"x")
     with socket.create_connection((options.host, options.port), timeout=20) as sock:
         sock.sendall(outbox.detach())
         sock.recv(4096)

@@ -12,6 +12,7 @@ from aioifx.errors import ConnectError, ConnectionLost, ProtocolError
 from aioifx.wire.handshake import (
     LoginReply,
     LoginRequest,
+    login_frame,
     put_login,
     put_login_reply,
     read_login,
@@ -31,7 +32,7 @@ REPLIES = [frame for frame in LOGINS if frame.side == "S"]
 
 def request_bytes(login: LoginRequest) -> bytes:
     outbox = Outbox()
-    put_login(outbox, login)
+    put_login(outbox, login_frame(login), login.password)
     return outbox.detach()
 
 

@@ -41,7 +41,7 @@ from aioifx.wire.handshake import (
     LoginReply,
     LoginRequest,
     login_frame,
-    put_framed_login,
+    put_login,
     read_login_reply,
 )
 from aioifx.wire.inbox import Inbox
@@ -212,7 +212,7 @@ class LoginAttempt:
         self.phase = "waiting for the login reply"
         self.hint = "" if self._uses_tls else "; is it a TLS port? (option: ssl)"
         outbox = Outbox()
-        put_framed_login(outbox, self._login_frame(), self.options.client_code_set.encode(password))
+        put_login(outbox, self._login_frame(), self.options.client_code_set.encode(password))
         pending: PendingReply[LoginReply | DatabaseError] = PendingReply()
         pending.parser = self._handshake(channel)
         channel.request(pending, outbox.detach())

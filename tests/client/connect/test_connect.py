@@ -113,7 +113,8 @@ def logins() -> list[tuple[str, bytes]]:
 @pytest.mark.parametrize(("name", "data"), logins(), ids=[name for name, _ in logins()])
 def test_every_login_of_jdbcs_is_written_again_byte_for_byte(name: str, data: bytes) -> None:
     outbox = Outbox()
-    put_login(outbox, login_request(data))
+    request = login_request(data)
+    put_login(outbox, login_frame(request), request.password)
     assert outbox.detach() == data
 
 

@@ -23,7 +23,7 @@ from aioifx.server.protocol.statement_table import STATEMENT_LIMIT
 from aioifx.sqltypes import Column, SqlType, TypeCode
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, SERVER_MASK, Capabilities
-from aioifx.wire.handshake import LoginReply, LoginRequest, put_login, read_login_reply
+from aioifx.wire.handshake import LoginReply, LoginRequest, login_frame, put_login, read_login_reply
 from aioifx.wire.inbox import Inbox, Parser
 from aioifx.wire.opcodes import LoginType
 from aioifx.wire.outbox import Outbox
@@ -57,7 +57,8 @@ class Caller:
 
     async def login(self, user: bytes = b"anna", password: bytes = b"", **options: object) -> LoginReply:
         server = bytes(options.pop("server", b"any"))  # type: ignore[call-overload]
-        put_login(self.outbox, LoginRequest(user, password, server, **options))  # type: ignore[arg-type]
+        login = LoginRequest(user, password, server, **options)  # type: ignore[arg-type]
+        put_login(self.outbox, login_frame(login), password)
         self.send()
         return await self.read(read_login_reply(self.channel.inbox))
 

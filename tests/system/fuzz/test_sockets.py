@@ -14,7 +14,7 @@ import aioifx
 from aioifx.server import Server, ServerOptions, serve
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import SERVER_MASK
-from aioifx.wire.handshake import LoginRequest, put_login
+from aioifx.wire.handshake import LoginRequest, login_frame, put_login
 from aioifx.wire.outbox import Outbox
 from tests.injection import eventually
 from tests.system.fuzz import corpus
@@ -33,7 +33,7 @@ async def server() -> AsyncIterator[Server]:
 def greeting() -> bytes:
     """What every client says up to its first statement."""
     outbox = Outbox()
-    put_login(outbox, LoginRequest(user=b"usr", password=b"", server=b"ol_aioifx"))
+    put_login(outbox, login_frame(LoginRequest(user=b"usr", password=b"", server=b"ol_aioifx")), b"")
     session_requests.put_protocols(outbox, SERVER_MASK)
     requests.put_eot(outbox)
     session_requests.put_dbopen(outbox, b"shop")
