@@ -124,7 +124,7 @@ def test_session_settings_survive_a_change_of_database(core: ServerCore) -> None
     assert (engine.defaults.lock_wait, engine.defaults.isolation) == (7, Isolation.REPEATABLE_READ)
 
 
-def test_repeatable_read_keeps_what_it_has_seen(core: ServerCore) -> None:
+def test_repeatable_read_keeps_its_snapshot(core: ServerCore) -> None:
     one, two = core.engine(), core.engine()
     run(one, "CREATE TABLE t (a INTEGER)")
     run(one, "SET ISOLATION TO REPEATABLE READ")

@@ -31,7 +31,7 @@ def test_the_last_block_is_known_as_the_last(connection: sqlite3.Connection) -> 
     assert cursor.fetched == 10
 
 
-def test_a_settled_cursor_goes_on_where_it_stood(connection: sqlite3.Connection) -> None:
+def test_a_settled_cursor_continues_at_its_position(connection: sqlite3.Connection) -> None:
     cursor = opened(connection)
     cursor.fetch(3)
     cursor.settle()

@@ -87,7 +87,7 @@ def error_of_execution(engine: Engine, text: str) -> SqlError:
     ],
 )
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_failing_statement_says_why_and_changes_nothing(
+def test_a_failing_statement_reports_its_error_and_changes_nothing(
     engine: Engine, text: str, expected: tuple[int, int, str], inside: bool
 ) -> None:
     run(
@@ -224,7 +224,7 @@ def test_a_scroll_cursor_is_a_snapshot(filled: Engine) -> None:
     assert raised.value.sqlcode == -526
 
 
-def test_where_current_of_means_the_row_fetched_last(filled: Engine) -> None:
+def test_where_current_of_refers_to_the_row_fetched_last(filled: Engine) -> None:
     run(filled, "BEGIN WORK")
     cursor = filled.open(filled.prepare("SELECT a FROM t WHERE a < 4 FOR UPDATE"), name="c")
     assert error_from(filled, "UPDATE t SET b = 1 WHERE CURRENT OF c").sqlcode == -266
@@ -247,7 +247,7 @@ def test_where_current_of_needs_a_cursor_for_update(filled: Engine) -> None:
     assert codes(error_from(filled, "UPDATE t SET a = 0 WHERE CURRENT OF some")) == (-364, 0, "a")
 
 
-def test_an_error_in_a_later_row_comes_when_that_row_is_fetched(filled: Engine) -> None:
+def test_an_error_in_a_later_row_is_raised_when_that_row_is_fetched(filled: Engine) -> None:
     cursor = filled.open(filled.prepare("SELECT 10 / (a - 5) FROM t"))
     assert len(filled.fetch(cursor, 2)[0]) == 2
     with pytest.raises(SqlError) as raised:
@@ -282,7 +282,7 @@ def test_a_long_query_can_be_interrupted(filled: Engine) -> None:
 # -- ANSI --------------------------------------------------------------------------------------------------------------
 
 
-def test_in_an_ansi_database_work_is_committed_by_commit_alone() -> None:
+def test_in_an_ansi_database_only_commit_commits() -> None:
     with server_core(LogMode.ANSI) as core:
         one, two = core.engine(), core.engine()
         run(one, "CREATE TABLE t (a INTEGER)")
@@ -418,7 +418,7 @@ async def test_the_catalog_is_read_as_on_any_server() -> None:
         assert await answered(conn, matching) == ([("sys",)], [("tabname", "VARCHAR(3)")])
 
 
-async def test_double_quotes_stand_round_names_if_the_client_says_so() -> None:
+async def test_double_quotes_delimit_names_if_the_client_asks_for_it() -> None:
     async with running() as dsn, aioifx.connect(dsn, environment={"DELIMIDENT": "Y"}) as conn:
         assert await refused(conn, f"SELECT \"it's\", 'it''s' {DUAL}") == (-217, 0, 8)
 

@@ -70,7 +70,7 @@ def test_temporary_tables_of_one_session_mean_nothing_to_another(core: ServerCor
     assert types == ["INTEGER", "CHAR(3)"]
 
 
-def test_delimident_decides_what_a_quoted_word_is(core: ServerCore) -> None:
+def test_delimident_decides_between_text_and_name(core: ServerCore) -> None:
     text = 'SELECT "tabid" FROM systables WHERE tabid = 1'
     assert query(core.engine(), text) == [("tabid",)]
     assert query(core.engine(delimident=True), text) == [(1,)]

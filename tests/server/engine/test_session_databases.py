@@ -35,7 +35,7 @@ def test_databases_are_made_opened_closed_and_dropped_by_statement(core: ServerC
     assert engine.database.name == "demo"
 
 
-def test_a_database_without_a_log_says_so(core: ServerCore) -> None:
+def test_a_database_without_a_log_reports_it(core: ServerCore) -> None:
     engine = core.engine()
     opened = run(engine, "CREATE DATABASE plain").opened
     assert opened is not None

@@ -42,7 +42,7 @@ def test_integers_reach_to_the_null_mark_and_no_further(
 
 @pytest.mark.parametrize("operation", [numerics.add, numerics.subtract, numerics.multiply, numerics.divide])
 @pytest.mark.parametrize("result", [n(INTEGER), n(FLOAT), DECIMAL])
-def test_null_in_gives_null_out(operation: numerics.Binary, result: int) -> None:
+def test_a_null_argument_gives_null(operation: numerics.Binary, result: int) -> None:
     assert operation(None, 1, result) is None
     assert operation(1, None, result) is None
 

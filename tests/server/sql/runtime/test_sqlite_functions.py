@@ -101,7 +101,7 @@ def test_every_function_takes_as_many_arguments_as_it_says(spec: sqlite_function
     ],
     ids=lambda spec: f"{spec.name}/{spec.arguments}",
 )
-def test_null_in_gives_null_out(database: Database, spec: sqlite_functions.FunctionSpec) -> None:
+def test_a_null_argument_gives_null(database: Database, spec: sqlite_functions.FunctionSpec) -> None:
     marks = ", ".join(["NULL", *(["1"] * (spec.arguments - 1))])
     assert database.value(f"{spec.name}({marks})") is None
 

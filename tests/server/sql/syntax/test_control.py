@@ -28,7 +28,7 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             'update statistics medium for table "o".t (a) resolution 2.0 0.95',
-            "UpdateStatistics(o.t, tables)",
+            "UpdateStatistics(o.t, for_tables)",
         ),
         (
             "update statistics for procedure 'o'.p",

@@ -79,7 +79,7 @@ def test_a_modified_columns_values_are_assigned_again() -> None:
         ("DROP CONSTRAINT 'nobody'.ck", (-623, "ck")),
     ],
 )
-def test_an_alteration_that_is_wrong_says_why_and_changes_nothing(
+def test_an_invalid_alteration_is_refused_and_changes_nothing(
     alteration: str, error: tuple[int, str]
 ) -> None:
     stores = bench()
@@ -185,5 +185,5 @@ def test_a_renamed_key_column_is_renamed_in_its_children() -> None:
         ("ALTER TABLE systables ADD (x INT)", (-511, "systables")),
     ],
 )
-def test_tables_and_columns_must_be_there(text: str, error: tuple[int, str]) -> None:
+def test_tables_and_columns_must_exist(text: str, error: tuple[int, str]) -> None:
     assert bench().error(text)[:2] == error

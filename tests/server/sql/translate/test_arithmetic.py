@@ -39,7 +39,7 @@ def test_each_pair_of_types_has_its_function(
     assert text.startswith(f"{function}(a, ")
 
 
-def test_days_between_dates_are_sqlites_own_difference() -> None:
+def test_days_between_dates_are_computed_by_sqlite() -> None:
     assert arithmetic("-", Typed("a", DATE), Typed("b", DATE), INTEGER) == "(a - b)"
 
 

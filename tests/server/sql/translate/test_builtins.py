@@ -96,7 +96,7 @@ def test_a_function_has_informixs_value_and_type(call: str, value: Value, type_:
         ("SUBSTRING_INDEX(v, 'l')", -664),
     ],
 )
-def test_a_function_refuses_what_it_cannot_take(call: str, sqlcode: int) -> None:
+def test_a_function_refuses_unfit_arguments(call: str, sqlcode: int) -> None:
     assert BENCH.error(f"SELECT {call} FROM t")[0] == sqlcode
 
 
@@ -131,6 +131,6 @@ def test_every_function_of_the_table_runs_with_all_its_arguments(name: str) -> N
 @pytest.mark.parametrize(
     "name", [name for name in ROUTINES if name not in ("replace", "to_char", "substring")]
 )
-def test_null_in_gives_null_out(name: str) -> None:
+def test_a_null_argument_gives_null(name: str) -> None:
     arguments = ", ".join("NULL" for _ in ROUTINES[name].kinds)
     assert BENCH.value(f"{name}({arguments})") is None

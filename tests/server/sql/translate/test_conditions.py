@@ -58,7 +58,7 @@ def test_a_condition_holds_for_the_full_row_and_never_for_nulls(condition: str) 
         ("k[1] = 1", -999),
     ],
 )
-def test_a_condition_without_sense_says_why(condition: str, sqlcode: int) -> None:
+def test_an_invalid_condition_is_refused_with_its_reason(condition: str, sqlcode: int) -> None:
     assert BENCH.error(f"SELECT k FROM t WHERE {condition}")[0] == sqlcode
 
 

@@ -112,7 +112,7 @@ def test_a_default_is_kept_by_kind_and_text(declared: str, default: Default) -> 
         ("CREATE TABLE t (k INT DEFAULT nope)", -201, ""),
     ],
 )
-def test_a_constraint_that_is_wrong_says_why(text: str, sqlcode: int, token: str) -> None:
+def test_an_invalid_constraint_is_refused_with_its_reason(text: str, sqlcode: int, token: str) -> None:
     bench = Workbench("CREATE TABLE p (a INT PRIMARY KEY CONSTRAINT pk, b INT)", "CREATE TABLE q (a INT)")
     assert bench.error(text)[:2] == (sqlcode, token)
 

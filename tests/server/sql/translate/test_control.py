@@ -78,5 +78,5 @@ def test_lock_table_names_its_table() -> None:
         ("GRANT SELECT ON nowhere TO PUBLIC", (-206, "nowhere", 17)),
     ],
 )
-def test_what_cannot_be_done_is_refused(text: str, error: tuple[int, str, int]) -> None:
+def test_unsupported_statements_are_refused(text: str, error: tuple[int, str, int]) -> None:
     assert Workbench().error(text) == error

@@ -112,7 +112,7 @@ def test_a_temporary_table_is_the_sessions_own() -> None:
         ("DROP PROCEDURE p", -674, "p"),
     ],
 )
-def test_a_definition_that_is_wrong_says_why(text: str, sqlcode: int, token: str) -> None:
+def test_an_invalid_definition_is_refused_with_its_reason(text: str, sqlcode: int, token: str) -> None:
     bench = Workbench(
         "CREATE TABLE t (k INT, n INT)",
         "INSERT INTO t VALUES (1, 1)",
@@ -134,7 +134,7 @@ def test_a_definition_that_is_wrong_says_why(text: str, sqlcode: int, token: str
         "CREATE INDEX IF NOT EXISTS i ON t (k)",
     ],
 )
-def test_if_exists_makes_nothing_of_what_would_fail(text: str) -> None:
+def test_if_exists_suppresses_the_error(text: str) -> None:
     bench = Workbench("CREATE TABLE t (k INT)", "CREATE INDEX i ON t (k)")
     assert bench.plan(text).action == plan.Nothing()
 

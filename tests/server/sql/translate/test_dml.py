@@ -101,7 +101,7 @@ def test_rows_of_a_query_are_inserted_in_its_order_also_from_the_same_table() ->
         ("DELETE FROM t WHERE nope = 1", (-217, "nope", 21)),
     ],
 )
-def test_a_change_that_is_wrong_says_why(text: str, error: tuple[int, str, int]) -> None:
+def test_an_invalid_change_is_refused_with_its_reason(text: str, error: tuple[int, str, int]) -> None:
     assert bench().error(text) == error
 
 
@@ -152,7 +152,7 @@ def test_a_change_by_cursor_takes_the_rowid_after_its_parameters() -> None:
     assert isinstance(made, plan.Change) and made.sql.endswith(".rowid = ?1")
 
 
-def test_a_change_of_all_rows_says_so() -> None:
+def test_a_change_of_all_rows_is_marked() -> None:
     for text, all_rows in (("DELETE FROM p", True), ("DELETE FROM p WHERE a = 1", False)):
         made = bench().plan(text).action
         assert isinstance(made, plan.Change) and made.affects_all_rows is all_rows

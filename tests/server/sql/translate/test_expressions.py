@@ -113,7 +113,7 @@ def test_an_expression_has_informixs_value_and_type(expression: str, value: Valu
         ("seq.NEXTVAL", -8300),
     ],
 )
-def test_an_expression_without_value_says_why(expression: str, sqlcode: int) -> None:
+def test_an_invalid_expression_is_refused_with_its_reason(expression: str, sqlcode: int) -> None:
     assert BENCH.error(f"SELECT {expression} FROM sysmaster:sysdual")[0] == sqlcode
 
 
@@ -132,7 +132,7 @@ def test_an_expression_without_value_says_why(expression: str, sqlcode: int) -> 
         ("UPPER(?)", "abc", "ABC", "LVARCHAR(32739)"),
     ],
 )
-def test_a_parameter_takes_its_type_from_what_it_meets(
+def test_a_parameter_gets_its_type_from_the_other_operand(
     expression: str, value: Value, result: Value, type_: str
 ) -> None:
     ((found,),) = BENCH.rows(f"SELECT {expression} FROM t WHERE k = 1", value)

@@ -35,7 +35,7 @@ BENCH = Workbench(
         ("a, TABLE(SET{1, 2, 2}) b (k) WHERE a.k = b.k", [(1, 1), (2, 2)]),
     ],
 )
-def test_a_from_clause_gives_the_rows_that_its_joins_say(clause: str, rows: list[Row]) -> None:
+def test_a_from_clause_gives_the_rows_of_its_joins(clause: str, rows: list[Row]) -> None:
     assert BENCH.rows(f"SELECT a.k, b.k FROM {clause} ORDER BY 1, 2") == rows
 
 

@@ -47,7 +47,7 @@ def test_matched_rows_are_deleted() -> None:
     assert stores.rows("SELECT k FROM t") == [(1,)]
 
 
-def test_parameters_may_stand_everywhere() -> None:
+def test_parameters_are_allowed_everywhere() -> None:
     stores = bench()
     merge = (
         "MERGE INTO t USING s ON t.k = s.k AND s.n > ? WHEN MATCHED THEN UPDATE SET n = ?"
@@ -75,5 +75,5 @@ def test_a_row_that_is_matched_twice_is_an_error_and_changes_nothing() -> None:
         ("WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)", -999),
     ],
 )
-def test_a_merge_that_is_wrong_says_why(clause: str, error: int) -> None:
+def test_an_invalid_merge_is_refused_with_its_reason(clause: str, error: int) -> None:
     assert bench().error(f"MERGE INTO t USING s ON t.k = s.k {clause}")[0] == error

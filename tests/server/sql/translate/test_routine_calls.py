@@ -79,7 +79,7 @@ def test_arguments_are_expressions_converted_to_the_parameters_types(
         ("SELECT price('x', 1) FROM t", (-999, "price", 8)),
     ],
 )
-def test_what_does_not_fit_a_routine_is_an_error(
+def test_arguments_that_do_not_fit_a_routine_are_an_error(
     bench: Workbench, text: str, error: tuple[int, str, int]
 ) -> None:
     assert bench.error(text) == error

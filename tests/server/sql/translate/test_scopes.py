@@ -30,7 +30,7 @@ def test_a_column_is_found_in_the_nearest_scope() -> None:
     assert (scope, found.sql) == (OUTER, "s1.x")
 
 
-def test_a_label_and_an_owner_say_which_table_is_meant() -> None:
+def test_a_label_and_an_owner_identify_a_table() -> None:
     assert INNER.find(column("b", "v"))[1].sql == "s3.b"
     assert INNER.find(column("a", "t"))[1].sql == "s1.a"
     assert INNER.find(column("b", "v", "ann"))[1].sql == "s3.b"
@@ -52,7 +52,7 @@ def test_unknown_names_are_reported_with_their_position(node: nodes.Column, sqlc
     assert (caught.value.sqlcode, caught.value.token, caught.value.offset) == (sqlcode, token, 7)
 
 
-def test_a_star_gives_the_columns_of_all_sources_or_of_one() -> None:
+def test_a_star_expands_to_the_columns_of_all_sources_or_of_one() -> None:
     assert [found.sql for found in INNER.starred(nodes.Star(1))] == ["s2.a", "s2.b", "s3.b", "s3.c"]
     assert [found.sql for found in INNER.starred(nodes.Star(1, nodes.QualifiedName(1, "v")))] == [
         "s3.b",
@@ -97,7 +97,7 @@ def test_rowid_is_a_column_of_every_stored_table() -> None:
     assert bench.error("SELECT rowid FROM (SELECT k FROM t) d")[0] == -217
 
 
-def test_owner_and_database_may_stand_before_a_table() -> None:
+def test_a_table_may_be_qualified_by_owner_and_database() -> None:
     bench = Workbench("CREATE TABLE t (k INT)", "INSERT INTO t VALUES (7)")
     for name in ("t", "ann.t", "stores:t", "stores:ann.t", "stores@aioifx:ann.t"):
         assert bench.rows(f"SELECT k FROM {name}") == [(7,)]
@@ -108,13 +108,13 @@ def test_a_temporary_table_hides_a_permanent_one() -> None:
     assert bench.described("SELECT * FROM t") == [("k", "CHAR(3)")]
 
 
-def test_a_synonym_stands_for_its_table() -> None:
+def test_a_synonym_resolves_to_its_table() -> None:
     bench = Workbench("CREATE TABLE t (k INT)", "CREATE SYNONYM s FOR t", "INSERT INTO s VALUES (7)")
     assert bench.rows("SELECT s.k FROM s") == [(7,)]
     assert bench.rows("SELECT k FROM t") == [(7,)]
 
 
-def test_the_first_context_that_gives_a_parameter_a_type_decides() -> None:
+def test_the_first_context_with_a_type_decides_the_type_of_a_parameter() -> None:
     context = Workbench().context
     node = nodes.Parameter(1, 0)
     assert context.parameter(node, None) == "?1"

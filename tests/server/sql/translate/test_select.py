@@ -130,7 +130,7 @@ def test_a_query_gives_its_rows(query: str, rows: list[Row]) -> None:
         ("SELECT SUM(MAX(k)) FROM t", (-201, "", 12)),
     ],
 )
-def test_a_query_that_is_wrong_says_where(query: str, error: tuple[int, str, int]) -> None:
+def test_an_invalid_query_is_refused_with_the_position(query: str, error: tuple[int, str, int]) -> None:
     assert BENCH.error(query) == error
 
 
@@ -147,7 +147,7 @@ def test_a_union_has_the_names_of_its_first_part_and_types_of_both() -> None:
     assert Decimal("2.50") in [row[0] for row in BENCH.rows(query)]
 
 
-def test_parameters_are_numbered_as_they_are_written_wherever_they_end_up() -> None:
+def test_parameters_are_numbered_in_the_order_of_the_text() -> None:
     query = "SELECT k FROM t WHERE k > ? AND k IN (SELECT k FROM t WHERE g = ?) ORDER BY k LIMIT ?"
     assert BENCH.rows(query, 1, "x", 5) == [(2,)]
     assert [str(each.type) for each in BENCH.plan(query).parameters] == [
@@ -178,7 +178,7 @@ def test_without_group_by_having_sees_all_rows_as_one_group(query: str, rows: li
         ("SELECT COUNT(*), (SELECT MAX(x.k) FROM t x WHERE x.k = t.k) FROM t", (-294, "k", 56)),
     ],
 )
-def test_what_is_not_grouped_may_not_be_named_beside_groups_nor_in_subqueries_there(
+def test_ungrouped_columns_are_refused_beside_groups_and_in_subqueries_there(
     query: str, error: tuple[int, str, int]
 ) -> None:
     assert BENCH.error(query) == error

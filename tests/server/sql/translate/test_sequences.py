@@ -23,7 +23,7 @@ BENCH = Workbench("CREATE TABLE t (k INT)", "CREATE SEQUENCE s", "CREATE SYNONYM
         ("MINVALUE 7", SequenceDef(7, 1, 7, HIGHEST, False, 20, True)),
     ],
 )
-def test_a_sequence_has_what_was_said_and_the_defaults(options: str, sequence: SequenceDef) -> None:
+def test_a_sequence_has_the_given_options_and_defaults(options: str, sequence: SequenceDef) -> None:
     bench = Workbench(f"CREATE SEQUENCE 'ledger'.s {options}")
     table = bench.table("s")
     assert (table.kind, table.owner, table.sequence) == (TableKind.SEQUENCE, "ledger", sequence)

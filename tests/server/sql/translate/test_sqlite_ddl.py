@@ -56,7 +56,7 @@ def test_a_unique_index_has_a_twin_for_nulls_only_where_there_may_be_one() -> No
     assert (plain.sql, plain.duplicate) == ('CREATE INDEX main."t101:i" ON "t101" ("c")', (-371, -100, ""))
 
 
-def test_what_is_made_can_be_dropped() -> None:
+def test_created_objects_can_be_dropped() -> None:
     assert [step.sql for step in drop_index_steps(TABLE, Index("i", "ann", ()))] == [
         'DROP INDEX IF EXISTS main."t101:i"',
         'DROP INDEX IF EXISTS main."t101:i:null"',

@@ -15,14 +15,14 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(TEXTS)
-def test_sqlite_reads_a_literal_as_the_text_it_stands_for(text: str) -> None:
+def test_sqlite_reads_a_literal_as_its_text(text: str) -> None:
     connection = sqlite3.connect(":memory:")
     assert connection.execute(f"SELECT {string(text)}").fetchone() == (text,)
     connection.close()
 
 
 @given(TEXTS.filter(lambda text: text and "\x00" not in text))
-def test_sqlite_reads_an_identifier_as_the_name_it_stands_for(text: str) -> None:
+def test_sqlite_reads_an_identifier_as_its_name(text: str) -> None:
     connection = sqlite3.connect(":memory:")
     found = connection.execute(f"SELECT 1 AS {identifier(text)}")
     assert found.description[0][0] == text

@@ -122,7 +122,7 @@ def test_a_literal_text_is_assigned_as_written_even_when_empty() -> None:
         (DAYS, HOURS),
     ],
 )
-def test_sqlite_compares_what_is_stored_in_one_form(left: SqlType, right: SqlType) -> None:
+def test_sqlite_compares_values_of_one_storage_form(left: SqlType, right: SqlType) -> None:
     assert are_compared_by_sqlite(left, right)
     assert "ifx_compare" not in comparison(Typed("a", left), "<", Typed("b", right), 1)
 

@@ -47,7 +47,7 @@ def test_only_rows_that_the_view_shows_are_changed() -> None:
     assert stores.rows("SELECT n FROM t") == [(5,)]
 
 
-def test_a_computed_column_hinders_what_would_write_it_alone() -> None:
+def test_a_computed_column_prevents_only_writes_to_it() -> None:
     stores = bench()
     assert stores.run("UPDATE half SET num = 6 WHERE twice = 10") == 1
     assert stores.run("DELETE FROM half WHERE twice = 12") == 1
@@ -76,7 +76,7 @@ def test_a_computed_column_hinders_what_would_write_it_alone() -> None:
         ("DELETE FROM own", (-511, "systables")),
     ],
 )
-def test_what_no_view_can_do_is_refused(statement: str, error: tuple[int, str]) -> None:
+def test_unsupported_operations_on_views_are_refused(statement: str, error: tuple[int, str]) -> None:
     stores = bench()
     stores.run("CREATE VIEW own AS SELECT tabid FROM systables")
     assert stores.error(statement)[:2] == error
@@ -112,7 +112,7 @@ def test_with_check_option_other_rows_are_written() -> None:
     assert stores.rows("SELECT k, n, c FROM t WHERE k > 3") == [(4, 13, "y    "), (5, 15, "new  ")]
 
 
-def test_a_view_that_has_come_to_stand_inside_itself_is_refused() -> None:
+def test_a_view_that_contains_itself_is_refused() -> None:
     stores = Workbench("CREATE TABLE t (k INT)", "CREATE VIEW v AS SELECT k FROM t", "RENAME TABLE t TO u")
     stores.run("CREATE TABLE t (k INT)")
     stores.run("CREATE VIEW w AS SELECT k FROM v")
@@ -127,7 +127,7 @@ def test_a_view_that_has_come_to_stand_inside_itself_is_refused() -> None:
         assert stores.error(statement)[:2] == (-999, "VIEW")
 
 
-def test_what_is_checked_takes_no_number_of_a_sequence() -> None:
+def test_a_checked_value_cannot_use_a_sequence() -> None:
     stores = bench()
     stores.run("CREATE SEQUENCE s START WITH 100")
     assert stores.error("UPDATE named SET num = s.NEXTVAL")[:2] == (-999, "NEXTVAL")
