@@ -13,6 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import aioifx
@@ -97,7 +98,6 @@ async def test_a_datetime_is_a_date_at_midnight(conn: aioifx.Connection) -> None
     "column_type", ["SMALLINT", "INTEGER", "INT8", "BIGINT", "DECIMAL(5,0)", "FLOAT", "SMALLFLOAT"]
 )
 async def test_a_whole_number_of_any_class_is_stored(conn: aioifx.Connection, column_type: str) -> None:
-    np = pytest.importorskip("numpy")
     values = [5, 5.0, Fraction(10, 2), np.int16(5), np.float32(5)]
     if "FLOAT" not in column_type:  # SQL's FLOAT takes a Decimal as a parameter; `load` converts nothing
         values.append(Decimal("5.0"))
@@ -107,7 +107,6 @@ async def test_a_whole_number_of_any_class_is_stored(conn: aioifx.Connection, co
 
 
 async def test_a_truth_value_of_numpys_is_stored(conn: aioifx.Connection) -> None:
-    np = pytest.importorskip("numpy")
     assert await stored(conn, "BOOLEAN", np.bool_(True), np.bool_(False)) == [True, False]
     assert await stored(conn, "SMALLINT", np.bool_(True)) == [1]
     with pytest.raises(aioifx.DataError, match=r"parameter 1: BOOLEAN does not accept int"):
