@@ -34,12 +34,12 @@ from tests.server.sql.shapes import error_of, statement_shape
         ),
         (
             "create view v as select a from t",
-            "CreateView(v, (Select([a], [t])), create view v as select a from t, select a from t)",
+            "CreateView(v, (Select([a], [t])), create view v as select a from t)",
         ),
         (
             "create view if not exists o.v (x, y) as select a, b from t where c = 1",
             "CreateView(o.v, [x, y], (Select([a, b], [t], where=Comparison(=, c, 1))), create view if not "
-            "exists o.v (x, y) as select a, b from t where c = 1, select a, b from t where c = 1, "
+            "exists o.v (x, y) as select a, b from t where c = 1, "
             "if_not_exists)",
         ),
         (
