@@ -24,7 +24,7 @@ ON_SOCKETS = {
     "test_lifecycle",
     "test_login",
     "test_manager",
-    "test_owner",
+    "test_loop_binding",
     "test_pool",
 }
 """Modules whose tests open sockets; in the others the peer is in memory, and any loop is as good as another."""

@@ -20,7 +20,7 @@ from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.database import LogMode
-from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.session.stats import Stats
 from aioifx.client.sql.placeholders import named_statement
@@ -302,7 +302,7 @@ class Connection(Queries[Item], NotCopied):
         Raises:   InterfaceError: *type* is not a name, or a function is not callable.
         """
         session = self._statements.session
-        session.dispatcher.owner.check()
+        session.dispatcher.binding.check()
         codec = checked_codec((encoder, decoder), "set_type_codec")
         session.conversions = session.conversions.with_codec(type_name(type, "type"), codec)
         self._statements.invalidate()
@@ -346,12 +346,12 @@ class Connection(Queries[Item], NotCopied):
         check_wait(timeout)
         if self._statements.is_closed:
             return None
-        owner, channel = self._session.dispatcher.owner, self._session.channel
-        if owner.is_inherited:
+        binding, channel = self._session.dispatcher.binding, self._session.channel
+        if binding.is_inherited:
             return channel.abort()
-        if channel.failure is not None and not owner.is_here:
+        if channel.failure is not None and not binding.is_here:
             return None
-        owner.check()
+        binding.check()
         if self._session.is_open:
             limit = None
             if timeout is not None and timeout != math.inf:
@@ -375,7 +375,7 @@ class Connection(Queries[Item], NotCopied):
         """
         session = self._session
         if not self._statements.is_closed:
-            session.dispatcher.owner.check_end()
+            session.dispatcher.binding.check_end()
             session.channel.abort()
 
     async def __aenter__(self) -> Self:
@@ -398,7 +398,7 @@ class Connection(Queries[Item], NotCopied):
         elif session.is_open and not self._is_pooled:
             message = f"{self!r} was not closed"
             # Finalizers run in any thread.
-            if session.dispatcher.owner.is_here:
+            if session.dispatcher.binding.is_here:
                 session.channel.abort()
             else:
                 session.dispatcher.call_threadsafe(session.channel.abort)

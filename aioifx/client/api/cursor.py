@@ -26,7 +26,7 @@ from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.scroll_cursor import ScrollCursor, open_scroll_cursor
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
-from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.errors import InterfaceError
@@ -380,7 +380,7 @@ class Cursor(NotCopied, Generic[R]):
         if checked and self._closed:
             raise InterfaceError("the cursor is closed")
         if not self._statements.is_closed:
-            self._session.dispatcher.owner.check()
+            self._session.dispatcher.binding.check()
         self._rows, self._convert, self._columns, self._result = iter(()), None, None, None
         self._scrolling, self._fetched = None, 0
         self._finish()

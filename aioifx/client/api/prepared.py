@@ -25,7 +25,7 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
 from aioifx.client.execution.stream import Stream
 from aioifx.client.session.failures import note_sql
-from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.sql.placeholders import MappingRows, NamedRows, NamedStatement, NamedValues, is_list
 from aioifx.errors import InterfaceError
@@ -318,7 +318,7 @@ class _OwnStatement:
         """Release the statement. Waits for nothing. Idempotent."""
         if not self.is_user_closed:
             if not self.is_closed:
-                self.session.dispatcher.owner.check()
+                self.session.dispatcher.binding.check()
             self.is_user_closed = True
             _release(self._statements, self.statement)
 

@@ -16,7 +16,7 @@ from aioifx.client.config.checks import check_flag
 from aioifx.client.config.isolation import Isolation, isolation_clause, lock_mode_clause
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.session.failures import is_cancelled_or_timed_out
-from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.loop_binding import NotCopied
 from aioifx.client.session.session import Session
 from aioifx.client.session.settings import Override
 from aioifx.errors import ConnectionLost, InterfaceError, QueryTimeout

@@ -11,17 +11,23 @@ import logging
 import os
 import socket
 from dataclasses import asdict, replace
-from functools import lru_cache
 from typing import Any, Final
 
 from aioifx.channel import Channel, PendingReply
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.connect.login_requests import (
+    PROTOCOLS,
+    dbopen_request,
+    info_request,
+    login_frame_of,
+    negotiated,
+    offered,
+)
 from aioifx.client.connect.transport import open_channel
 from aioifx.client.session.failures import raise_for, reject_unsolicited, session_ended
 from aioifx.client.session.session import Session
-from aioifx.codecs.text import CodeSet
 from aioifx.errors import (
     AuthenticationError,
     ConnectError,
@@ -33,14 +39,11 @@ from aioifx.errors import (
     from_server,
     visible,
 )
-from aioifx.wire import requests, session_requests
-from aioifx.wire.capabilities import OFFERED, Capabilities
+from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import (
     PROTOCOL_LEVEL,
     LoginFrame,
     LoginReply,
-    LoginRequest,
-    login_frame,
     put_login,
     read_login_reply,
 )
@@ -61,60 +64,6 @@ READ_AHEAD: Final = "AIOIFX_BUFFERED_READER"
 MAX_REDIRECTS: Final = 3
 _MAX_TARGET: Final = 200
 """Most bytes of a redirect's text to show in a message."""
-
-
-def _protocols_request() -> bytes:
-    outbox = Outbox()
-    session_requests.put_protocols(outbox, OFFERED)
-    requests.put_eot(outbox)
-    return outbox.detach()
-
-
-_PROTOCOLS: Final = _protocols_request()
-
-
-@lru_cache(maxsize=64)
-def _info(environment: tuple[tuple[bytes, bytes], ...]) -> bytes:
-    outbox = Outbox()
-    session_requests.put_info(outbox, environment)
-    requests.put_eot(outbox)
-    return outbox.detach()
-
-
-@lru_cache(maxsize=64)
-def _login_frame(
-    code_set: CodeSet,
-    user: str,
-    server: str,
-    environment: tuple[tuple[bytes, bytes], ...],
-    process_id: int,
-    host: str,
-    application: str,
-) -> LoginFrame:
-    encode = code_set.encode
-    return login_frame(
-        LoginRequest(
-            user=encode(user),
-            password=b"",  # not part of the frame
-            server=encode(server),
-            environment=environment,
-            process_id=process_id,
-            thread_id=0,
-            host=host.encode("ascii", "replace"),
-            directory=b"/",
-            application=encode(application),
-        )
-    )
-
-
-@lru_cache(maxsize=64)
-def _offered(codec: str) -> Capabilities:
-    return Capabilities(encoding=codec)
-
-
-@lru_cache(maxsize=64)
-def _negotiated(mask: bytes, codec: str) -> Capabilities:
-    return Capabilities.negotiated(OFFERED, mask, codec)
 
 
 def _check_exit(reply: Reply) -> None:
@@ -253,12 +202,12 @@ class LoginAttempt:
                 unreachable=isinstance(error, ConnectionLost),
             ) from error
         self.hint = ""
-        self._capabilities = _offered(self.options.code_set.codec)
+        self._capabilities = offered(self.options.code_set.codec)
         return reply
 
     def _login_frame(self) -> LoginFrame:
         options = self.options
-        return _login_frame(
+        return login_frame_of(
             options.client_code_set,
             options.user,
             self.address.server,
@@ -342,13 +291,13 @@ class LoginAttempt:
         """SQ_PROTOCOLS: exchange capabilities. A wrong password may be reported only here (observed: 14.10)."""
         self.phase = "negotiating the protocol"
         try:
-            reply = await self._exchange(channel, _PROTOCOLS)
+            reply = await self._exchange(channel, PROTOCOLS)
             raise_for(reply)
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
         if reply.mask is None:
             raise ProtocolError("the server did not answer SQ_PROTOCOLS")
-        self._capabilities = _negotiated(reply.mask, self._capabilities.encoding)
+        self._capabilities = negotiated(reply.mask, self._capabilities.encoding)
         if logger.isEnabledFor(logging.DEBUG):
             found = (name for name, value in asdict(self._capabilities).items() if value is True)
             logger.debug("%s: capabilities: %s", self.where, ", ".join(found) or "none")
@@ -362,17 +311,15 @@ class LoginAttempt:
     async def _set_environment(self, channel: Channel) -> None:
         self.phase = "setting the environment"
         try:
-            raise_for(await self._exchange(channel, _info(self.options.session_environment())))
+            raise_for(await self._exchange(channel, info_request(self.options.session_environment())))
         except DatabaseError as error:
             raise self._as_connect_error(error) from error
 
     async def _open_database(self, channel: Channel) -> None:
         self.phase = f"opening database {self.options.database}"
-        outbox = Outbox()
-        session_requests.put_dbopen(outbox, self.options.code_set.encode(self.options.database))
-        requests.put_eot(outbox)
+        request = dbopen_request(self.options.code_set.encode(self.options.database))
         try:
-            reply = await self._exchange(channel, outbox.detach())
+            reply = await self._exchange(channel, request)
             if reply.error is not None and not reply.error.token:
                 reply.error = reply.error._replace(token=self.options.database)
             raise_for(reply)

@@ -88,7 +88,7 @@ class BlockReader:
 
         Raises:   InterfaceError: the statement returns no rows, or an earlier fetch was interrupted.
         """
-        self._check_owner()
+        self._check_binding()
         async with self._fetching:
             if self._interrupted:
                 raise InterfaceError(
@@ -177,7 +177,7 @@ class BlockReader:
         Raises:   InterfaceError: not in the connection's event loop.
         """
         if not self._closed:
-            self._check_owner()
+            self._check_binding()
         closed, self._closed = self._closed, True
         if not (closed or self._fetching.locked()):  # a task that is fetching cleans up after its fetch
             self._finish()
@@ -190,10 +190,10 @@ class BlockReader:
     ) -> None:
         self.close()
 
-    def _check_owner(self) -> None:
+    def _check_binding(self) -> None:
         """Raise InterfaceError in another event loop or process."""
         if not self._source.is_closed:
-            self._session.dispatcher.owner.check()
+            self._session.dispatcher.binding.check()
 
     def _finish(self) -> None:
         if self.statement is not None:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from aioifx.client.execution.block_reader import BlockReader
-from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.loop_binding import NotCopied
 from aioifx.sqltypes import Column
 
 R = TypeVar("R")

@@ -87,9 +87,9 @@ class PoolBlockReader(BlockReader):
         self._acquired = acquired
         return await super()._start()
 
-    def _check_owner(self) -> None:
+    def _check_binding(self) -> None:
         if self._acquired is not None:
-            super()._check_owner()
+            super()._check_binding()
 
     def _on_closed(self) -> None:
         acquired, self._acquired = self._acquired, None

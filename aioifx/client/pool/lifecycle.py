@@ -33,15 +33,15 @@ _RESET_TIME: Final = 5.0
 class PooledSession:
     """A session that outlives its users: each of them gets a `Connection` that is valid until its release.
 
-    Args:     owner: the connection that opened the session. It is never handed out, and closes the session.
+    Args:     connection: the connection that opened the session. It is never handed out, and closes the session.
     """
 
-    def __init__(self, owner: Connection[Any]) -> None:
-        self._owner = owner
-        self._session = owner.statements.session
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+        self._session = connection.statements.session
 
     def __repr__(self) -> str:
-        return repr(self._owner)
+        return repr(self._connection)
 
     # -- users --------------------------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ class PooledSession:
 
         Args:     on_leak: called in any thread if the connection is garbage-collected before `check_in`.
         """
-        return self._owner._for_user(on_leak)  # pyright: ignore[reportPrivateUsage] - the pool's side of it
+        return self._connection._for_user(on_leak)  # pyright: ignore[reportPrivateUsage] - the pool's side of it
 
     def check_in(self, conn: Connection[Any]) -> None:
         """Invalidate a user's connection and everything created from it. Waits for nothing.
@@ -79,7 +79,7 @@ class PooledSession:
     def save_baseline(self) -> None:
         """Make the current settings the baseline that each user starts with."""
         self._session.save_baseline()
-        self._owner.statements.clear()
+        self._connection.statements.clear()
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class PooledSession:
         """Whether the server answers."""
         try:
             async with asyncio.timeout(_CHECK_TIME):
-                await self._owner.ping()
+                await self._connection.ping()
         except (DatabaseError, TimeoutError):
             return False
         return True
@@ -134,13 +134,13 @@ class PooledSession:
     async def close(self) -> None:
         """Close the session; a failure to do so is only logged."""
         try:
-            await self._owner.close()
+            await self._connection.close()
         except DatabaseError as error:
             logger.debug("closing a connection failed: %s", error)
 
     def terminate(self) -> None:
         """Drop the connection immediately, without telling the server."""
-        self._owner.terminate()
+        self._connection.terminate()
 
 
 @dataclass(frozen=True, slots=True)

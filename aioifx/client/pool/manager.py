@@ -34,7 +34,7 @@ from aioifx.client.pool.decisions import (
     Reject,
 )
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, PooledSession
-from aioifx.client.session.owner import Owner
+from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.timer import CoalescingTimer
 from aioifx.errors import (
     AuthenticationError,
@@ -98,7 +98,7 @@ class PoolManager:
         self._closing: dict[asyncio.Task[None], PooledSession] = {}
         self._timer: CoalescingTimer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._owner: Owner | None = None
+        self._binding: LoopBinding | None = None
         self._context: contextvars.Context | None = None
         """Context of `start`: the pool's own tasks neither see nor keep context variables of its users."""
         self._changed: asyncio.Future[None] | None = None
@@ -121,7 +121,7 @@ class PoolManager:
         if self._loop is not None:
             raise InterfaceError("the pool is already started")
         self._loop = asyncio.get_running_loop()
-        self._owner = Owner("the pool", self._loop)
+        self._binding = LoopBinding("the pool", self._loop)
         self._context = contextvars.copy_context()
         self._timer = CoalescingTimer(self._loop, self._on_timer, self._context)
         self._check_open()
@@ -257,7 +257,7 @@ class PoolManager:
 
     def _on_leaked(self, pooled: PooledConnection[PooledSession], where: str) -> None:
         """Called in any thread when a connection is garbage-collected without being released."""
-        if self._owner is None or self._owner.is_inherited:
+        if self._binding is None or self._binding.is_inherited:
             return
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed, so there is nothing to update
@@ -293,7 +293,7 @@ class PoolManager:
 
         Args:     timeout: seconds until connections still in use are dropped; None: no limit.
         """
-        if self._owner is None or self._owner.is_inherited or self._owner.loop.is_closed():
+        if self._binding is None or self._binding.is_inherited or self._binding.loop.is_closed():
             return self.terminate()
         self._check_loop()
         self._stop_assigning()
@@ -315,10 +315,10 @@ class PoolManager:
 
         In a forked process only that process's descriptors are closed; the parent's pool is unaffected.
         """
-        owner = self._owner
-        if owner is not None and not owner.is_here:
-            if not (owner.is_inherited or owner.loop.is_closed()):
-                raise self._wrong_loop(owner)
+        binding = self._binding
+        if binding is not None and not binding.is_here:
+            if not (binding.is_inherited or binding.loop.is_closed()):
+                raise self._wrong_loop(binding)
             self.state.is_closing = True
             for pooled in (*self.state.idle, *self.state.in_use):
                 pooled.session.terminate()
@@ -442,10 +442,10 @@ class PoolManager:
         return self._loop
 
     def _check_loop(self) -> None:
-        owner = self._owner
-        if owner is not None and not owner.is_running:
-            raise self._wrong_loop(owner)
+        binding = self._binding
+        if binding is not None and not binding.is_running:
+            raise self._wrong_loop(binding)
 
-    def _wrong_loop(self, owner: Owner) -> InterfaceError:
-        owner.what = repr(self)
-        return owner.refusal()
+    def _wrong_loop(self, binding: LoopBinding) -> InterfaceError:
+        binding.what = repr(self)
+        return binding.refusal()

@@ -21,7 +21,7 @@ from aioifx.client.pool.acquire import AcquireContext, PoolBlockReader
 from aioifx.client.pool.decisions import Limits
 from aioifx.client.pool.lifecycle import ConnectionLifecycle, Hook
 from aioifx.client.pool.manager import PoolManager
-from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.loop_binding import NotCopied
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, Record, RowFactory
 from aioifx.sqltypes import Value

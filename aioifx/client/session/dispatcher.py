@@ -27,7 +27,7 @@ from aioifx.client.session.failures import reject_unsolicited
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.interrupts import Interrupter
 from aioifx.client.session.lock import FairLock
-from aioifx.client.session.owner import Owner
+from aioifx.client.session.loop_binding import LoopBinding
 from aioifx.client.session.stats import Stats
 from aioifx.client.session.timer import CoalescingTimer
 from aioifx.errors import ConnectionLost, DatabaseError, InterfaceError, QueryTimeout
@@ -60,7 +60,7 @@ class Dispatcher:
     ) -> None:
         self.channel = channel
         self._loop = channel.loop
-        self.owner = Owner("the connection", self._loop)
+        self.binding = LoopBinding("the connection", self._loop)
         """Event loop and process that the connection is bound to."""
         self.command_timeout = options.command_timeout
         self.pipelining = options.pipelining
@@ -116,8 +116,8 @@ class Dispatcher:
 
         Raises:   InterfaceError: the connection belongs to another event loop or process.
         """
-        if _running_loop() is not self.owner.loop:
-            raise self.owner.refusal()
+        if _running_loop() is not self.binding.loop:
+            raise self.binding.refusal()
         lock = self._lock
         if (
             lock.is_locked
@@ -382,7 +382,7 @@ class Dispatcher:
 
         If the statement does not end within `cancel_timeout`, the connection is dropped.
         """
-        self.owner.check()
+        self.binding.check()
         if not self.interrupter.interrupt_running() and self._started:
             # Between two requests of one call: the next one is interrupted after it is sent.
             self._loop.call_soon(self.interrupter.interrupt_running)
@@ -391,7 +391,7 @@ class Dispatcher:
 
     def defer(self, *cleanup: Cleanup) -> None:
         """Queue cleanup, sent while the lock is free and before any other request."""
-        if not self.owner.is_here:
+        if not self.binding.is_here:
             self.call_threadsafe(self.defer, *cleanup)
         elif self.is_open:
             self._deferred.extend(cleanup)
@@ -402,7 +402,7 @@ class Dispatcher:
 
     def call_threadsafe(self, callback: Callable[..., None], *args: object) -> None:
         """Call *callback* from the event loop; for finalizers, which run in any thread, even after the loop's end."""
-        if self.is_open and not (self.channel.loop_is_closed() or self.owner.is_inherited):
+        if self.is_open and not (self.channel.loop_is_closed() or self.binding.is_inherited):
             with contextlib.suppress(RuntimeError):  # closed just before
                 self.channel.loop.call_soon_threadsafe(callback, *args)
 

@@ -190,7 +190,7 @@ class Transactions:
                   the database has no log.
         """
         check_flag("autocommit", value)
-        self._dispatcher.owner.check()
+        self._dispatcher.binding.check()
         self._dispatcher.check_open()
         if self.is_open or self.is_aborted:
             raise InterfaceError("autocommit: cannot change in a transaction; commit or roll back first")

@@ -24,7 +24,9 @@ import aioifx.server
 from aioifx import Connection
 from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect import login as client_login
+from aioifx.client.connect import login_requests
 from aioifx.client.connect.connect import open_connection
+from aioifx.client.connect.login_requests import login_frame_of
 from aioifx.client.connect.transport import StaggeredRace
 from aioifx.errors import (
     AuthenticationError,
@@ -149,10 +151,8 @@ class _AsJdbc:
 def as_jdbc(monkeypatch: pytest.MonkeyPatch, script: list[Exchange]) -> None:
     data = script[0][0]
     assert isinstance(data, bytes)
-    monkeypatch.setattr(client_login, "login_frame", _AsJdbc(data))
-    monkeypatch.setattr(
-        client_login, "_login_frame", client_login._login_frame.__wrapped__
-    )  # without its cache
+    monkeypatch.setattr(login_requests, "login_frame", _AsJdbc(data))
+    monkeypatch.setattr(client_login, "login_frame_of", login_frame_of.__wrapped__)  # without its cache
 
 
 @pytest.mark.parametrize("chunks", CHUNKINGS, ids=lambda chunks: chunks.__name__)

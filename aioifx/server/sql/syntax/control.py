@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.nodes import (
     BeginWork,
     CloseDatabase,
@@ -34,6 +33,7 @@ from aioifx.server.sql.syntax.nodes import (
     UnlockTable,
     UpdateStatistics,
 )
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import parse_type
 

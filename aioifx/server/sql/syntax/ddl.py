@@ -11,7 +11,6 @@ from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import parse_database_name, parse_grantee
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.nodes import (
     AlterSequence,
     CreateDatabase,
@@ -33,6 +32,7 @@ from aioifx.server.sql.syntax.nodes import (
 )
 from aioifx.server.sql.syntax.storage_clauses import parse_index_storage
 from aioifx.server.sql.syntax.tables import parse_alter_table, parse_create_table, parse_if_not_exists
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]
 """Reads a statement after its first word, which is at the given offset."""

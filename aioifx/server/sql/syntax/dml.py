@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias, TypeVar
 
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.nodes import (
     Assignment,
     CurrentOf,
@@ -26,6 +25,7 @@ from aioifx.server.sql.syntax.nodes import (
 )
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.sources import parse_derived_table, parse_table_ref
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 
 T = TypeVar("T")
 

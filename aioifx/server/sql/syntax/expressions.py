@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.cursor import TokenStream
 from aioifx.server.sql.syntax.nodes import (
     And,
     ArithmeticOperator,
@@ -39,6 +38,7 @@ from aioifx.server.sql.syntax.nodes import (
     Units,
 )
 from aioifx.server.sql.syntax.primaries import at_query, parse_primary
+from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.types import at_unit, parse_type, parse_unit
 
 Condition: TypeAlias = (

@@ -14,7 +14,6 @@ from typing import Final
 
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.control import SESSIONS, parse_update_statistics
-from aioifx.server.sql.syntax.cursor import NOT_IMPLEMENTED, Grammar, TokenStream
 from aioifx.server.sql.syntax.ddl import OBJECTS
 from aioifx.server.sql.syntax.dml import CHANGES
 from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
@@ -22,6 +21,7 @@ from aioifx.server.sql.syntax.nodes import Node, Statement, children
 from aioifx.server.sql.syntax.primaries import at_query
 from aioifx.server.sql.syntax.queries import parse_query, parse_statement_query, parse_subquery
 from aioifx.server.sql.syntax.settings import parse_set
+from aioifx.server.sql.syntax.token_stream import NOT_IMPLEMENTED, Grammar, TokenStream
 from aioifx.server.sql.syntax.tokens import Token, TokenKind, tokenize, tokens_of
 from aioifx.server.sql.syntax.types import parse_type
 from aioifx.sqltypes import SqlType

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeAlias, cast
 
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_database_prefix
 from aioifx.server.sql.syntax.nodes import (
     AGGREGATES,
     Aggregate,
@@ -40,6 +39,7 @@ from aioifx.server.sql.syntax.nodes import (
     TrimSide,
     When,
 )
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_database_prefix
 from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import (
     at_qualifier,

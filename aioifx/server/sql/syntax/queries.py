@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_database_prefix, parse_owner
 from aioifx.server.sql.syntax.nodes import (
     CommonTable,
     Expression,
@@ -32,6 +31,7 @@ from aioifx.server.sql.syntax.nodes import (
 )
 from aioifx.server.sql.syntax.primaries import SET_OPERATORS, parse_number
 from aioifx.server.sql.syntax.sources import parse_from_item
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_database_prefix, parse_owner
 from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.windows import parse_order_item
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.nodes import (
     IsolationLevel,
     Name,
@@ -24,6 +23,7 @@ from aioifx.server.sql.syntax.nodes import (
     SetTransaction,
     Statement,
 )
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
 
 Reader: TypeAlias = Callable[[TokenStream, int], Statement]

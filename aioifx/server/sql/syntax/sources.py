@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.nodes import (
     CollectionTable,
     DerivedTable,
@@ -21,6 +20,7 @@ from aioifx.server.sql.syntax.nodes import (
     TableRef,
 )
 from aioifx.server.sql.syntax.primaries import SET_OPERATORS, at_query
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "cross"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from aioifx.server.sql.syntax.cursor import TokenStream
+from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.tokens import TokenKind
 
 LockMode: TypeAlias = Literal["row", "page", "table"]

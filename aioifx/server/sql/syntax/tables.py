@@ -9,7 +9,6 @@ Source: the grammar is documented (Guide to SQL: Syntax, CREATE TABLE and ALTER 
 
 from __future__ import annotations
 
-from aioifx.server.sql.syntax.cursor import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.nodes import (
     AddColumn,
     AddConstraint,
@@ -45,6 +44,7 @@ from aioifx.server.sql.syntax.storage_clauses import (
     parse_lock_mode,
     parse_table_storage,
 )
+from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
 from aioifx.server.sql.syntax.tokens import TokenKind
 from aioifx.server.sql.syntax.types import parse_declared_type
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from aioifx.server.sql.builtin_types import boolean, lvarchar
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.cursor import TokenStream
+from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
 from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
 

@@ -5,8 +5,8 @@ Source: the grammar is documented (Guide to SQL: Syntax, OLAP window expressions
 
 from __future__ import annotations
 
-from aioifx.server.sql.syntax.cursor import TokenStream
 from aioifx.server.sql.syntax.nodes import Aggregate, Call, Expression, Frame, FrameBound, OrderItem, Window
+from aioifx.server.sql.syntax.token_stream import TokenStream
 
 
 def parse_windowed(s: TokenStream, function: Call | Aggregate) -> Expression:

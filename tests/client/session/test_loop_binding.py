@@ -17,7 +17,7 @@ import pytest
 import aioifx
 from aioifx.client.api.connection import Connection
 from aioifx.client.pool.pool import Pool
-from aioifx.client.session.owner import NotCopied
+from aioifx.client.session.loop_binding import NotCopied
 from aioifx.errors import ConnectionLost, InterfaceError
 from aioifx.server import running
 from tests.client.conftest import LOOPS

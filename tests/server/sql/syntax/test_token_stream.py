@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.syntax.cursor import (
+from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
+from aioifx.server.sql.syntax.nodes import Name, Parameter, QualifiedName
+from aioifx.server.sql.syntax.queries import parse_query, parse_subquery
+from aioifx.server.sql.syntax.token_stream import (
     MAX_DEPTH,
     Grammar,
     TokenStream,
@@ -13,9 +16,6 @@ from aioifx.server.sql.syntax.cursor import (
     parse_owner,
     parse_qualified_name,
 )
-from aioifx.server.sql.syntax.expressions import parse_condition, parse_either, parse_value
-from aioifx.server.sql.syntax.nodes import Name, Parameter, QualifiedName
-from aioifx.server.sql.syntax.queries import parse_query, parse_subquery
 from aioifx.server.sql.syntax.tokens import TokenKind, tokenize
 
 

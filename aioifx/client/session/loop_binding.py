@@ -10,10 +10,10 @@ from typing import Final, NoReturn, SupportsIndex, cast
 from aioifx.errors import InterfaceError
 
 _PARENTS: Final = cast(asyncio.AbstractEventLoop, object())
-"""Replaces the event loop of every owner in a forked process."""
+"""Replaces the event loop of every binding in a forked process."""
 
 
-class Owner:
+class LoopBinding:
     """Event loop and process that an object is bound to.
 
     Args:     what: name of the object in messages.
@@ -26,7 +26,7 @@ class Owner:
         self.loop = loop
         """The only loop that may run calls. `_PARENTS` in a fork, which may run the inherited loop itself."""
         self._pid = os.getpid()
-        _owners.add(self)
+        _bindings.add(self)
 
     @property
     def is_inherited(self) -> bool:
@@ -71,12 +71,12 @@ class Owner:
         return InterfaceError(f"{self.what} belongs to another event loop{state}")
 
 
-_owners: Final[weakref.WeakSet[Owner]] = weakref.WeakSet()
+_bindings: Final[weakref.WeakSet[LoopBinding]] = weakref.WeakSet()
 
 
 def _on_fork() -> None:
-    for owner in _owners:
-        owner.loop = _PARENTS
+    for binding in _bindings:
+        binding.loop = _PARENTS
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
