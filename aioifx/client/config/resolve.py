@@ -61,23 +61,18 @@ def resolve(
 _PLAIN: Final = (str, int, float, bool, NoneType)
 """Types whose equal values have equal effects."""
 _MAX_KNOWN: Final = 16
-_known: Final[dict[object, tuple[ConnectOptions, dict[str | bytes, str | bytes | None]]]] = {}
-"""Results by arguments, each with the environment variables that it depends on, encoded."""
-_encoded: Final[Mapping[str | bytes, str | bytes] | None] = getattr(os.environ, "_data", None)
-"""The process environment. `os.environ` takes 20 times as long for an absent name: it encodes the name, and raises
-twice."""
+_known: Final[dict[object, tuple[ConnectOptions, dict[str, str | None]]]] = {}
+"""Results by arguments, each with the environment variables that it depends on."""
 
 
 class _Noted(Mapping[str, str]):
     """The process environment; records which variables were read."""
 
     def __init__(self) -> None:
-        self.asked: dict[str | bytes, str | bytes | None] = {}
+        self.asked: dict[str, str | None] = {}
 
     def __getitem__(self, name: str) -> str:
-        key = os.environ.encodekey(name)
-        value = os.environ.get(name)
-        self.asked[key] = None if value is None else os.environ.encodevalue(value)
+        self.asked[name] = os.environ.get(name)
         return os.environ[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -95,13 +90,8 @@ def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
         return resolve(dsn, options)
     key = (dsn, tuple(options), values, kinds)
     found = _known.get(key)
-    if found is not None and _encoded is not None:
-        resolved, asked = found
-        for name, value in asked.items():
-            if _encoded.get(name) != value:
-                break
-        else:
-            return resolved
+    if found is not None and all(os.environ.get(name) == value for name, value in found[1].items()):
+        return found[0]
     noted = _Noted()
     resolved = resolve(dsn, options, noted)
     if len(_known) >= _MAX_KNOWN:
