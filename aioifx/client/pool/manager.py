@@ -442,9 +442,8 @@ class PoolManager:
         return self._loop
 
     def _check_loop(self) -> None:
-        binding = self._binding
-        if binding is not None and not binding.is_running:
-            raise self._wrong_loop(binding)
+        if self._binding is not None and not self._binding.is_running:
+            raise self._wrong_loop(self._binding)
 
     def _wrong_loop(self, binding: LoopBinding) -> InterfaceError:
         binding.what = repr(self)

@@ -185,7 +185,8 @@ class Dispatcher:
         interrupter = self.interrupter
         try:
             if pipelined and interrupter.cancel_timer is None:
-                self._flush_deferred()
+                while self._deferred:  # sent before the next request, without waiting
+                    self._send_cleanup(self._deferred.popleft())
             # Loop: another task may queue more cleanup before this one runs.
             while self._has_outstanding and self.is_open:
                 if pipelined and interrupter.cancel_timer is None:
@@ -313,10 +314,7 @@ class Dispatcher:
         return in_flight.future  # no coroutine, which is faster: `release` handles a cancellation
 
     def _set_deadline(self, in_flight: InFlight[Any], seconds: float, deadline: float | None) -> None:
-        """Limit the wait for a reply.
-
-        Args:     deadline: of the holder's call; None, as in the login and a prefetch, for *seconds* from now.
-        """
+        """Limit the wait: until the *deadline* of the holder's call, or without one for *seconds* from now."""
         in_flight.timeout = seconds
         in_flight.deadline = deadline = deadline or self._loop.time() + seconds
         self._timer.arm(deadline)
@@ -429,11 +427,6 @@ class Dispatcher:
         waiter, self._idle_waiter = self._idle_waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
-
-    def _flush_deferred(self) -> None:
-        """Send all deferred cleanup before the next request, without waiting."""
-        while self._deferred:
-            self._send_cleanup(self._deferred.popleft())
 
     def _send_cleanup(self, cleanup: Cleanup) -> bool:
         if cleanup.still_needed is not None and not cleanup.still_needed():
