@@ -79,6 +79,25 @@ class Injection:
                 error = asyncio.CancelledError()
 
 
+async def is_cancelled(call: Callable[[], Coroutine[Any, Any, object]], manner: Manner, point: int) -> bool:
+    """Cancel the call at that suspension; False if it has not so many.
+
+    anyio does not cancel a task whose wait has just ended, as that for a thread may have. The call may then end before
+    the cancellation arrives, and is tried again.
+    """
+    expected = TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError
+    for _ in range(10 if manner is Manner.SCOPE else 1):
+        injection = Injection(manner, point)
+        try:
+            await injection.into(call())
+        except expected:
+            assert injection.reached, "the call was cancelled by itself"
+            return True
+        if not injection.reached:
+            return False
+    raise AssertionError(f"the cancellation at await {point} was swallowed")
+
+
 async def eventually(condition: Callable[[], object]) -> None:
     """Return once *condition* holds, for what happens at the other end of a socket; bounded."""
     for _ in range(20_000):

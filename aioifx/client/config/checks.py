@@ -145,17 +145,13 @@ def check_keepalive(value: object) -> None:
     limits = (32767, 32767, 127)
     if isinstance(value, bool):
         return
-    if (
-        not isinstance(value, tuple)
-        or len(cast(tuple[object, ...], value)) != 3
-        or not all(
-            type(number) is int and 1 <= number <= limit
-            for number, limit in zip(cast(tuple[object, ...], value), limits, strict=True)
-        )
+    numbers = cast(tuple[object, ...], value) if isinstance(value, tuple) else ()
+    if len(numbers) != 3 or not all(
+        type(number) is int and 1 <= number <= limit for number, limit in zip(numbers, limits, strict=True)
     ):
         raise InterfaceError(
             "keepalive: expected True, False, or three numbers: seconds until the first probe, seconds between probes "
-            f"(both up to {limits[0]}), and number of probes (up to {limits[2]}){got(value)}"
+            f"(both up to {limits[0]}), and number of probes (up to {limits[2]}){got(numbers or value)}"
         )
 
 

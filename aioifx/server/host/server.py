@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,20 +118,22 @@ class ServerOptions:
             )
 
     def _check_types(self) -> None:
-        checks: tuple[tuple[str, object, type | UnionType, str], ...] = (
-            ("databases", self.databases, tuple | list, "a tuple of names"),
-            *(("database", name, str, "a str") for name in self.databases),
-            ("directory", self.directory, Path | None, "a Path or None"),
-            ("ssl", self.ssl, SSLContext | None, "an ssl.SSLContext or None"),
-            *(("routines", routine, Routine, "Routine objects") for routine in self.routines),
-            ("login_timeout", self.login_timeout, int | float, "a number of seconds"),
-            ("max_sessions", self.max_sessions, int, "a whole number"),
-            ("fetch_limit", self.fetch_limit, int, "a whole number"),
-            ("fetch_refusal", self.fetch_refusal, int, "a whole number"),
-        )
-        for option, value, accepted, expected in checks:
+        for option, value, accepted, expected in self._typed():
             if not isinstance(value, accepted) or isinstance(value, bool):
                 raise InterfaceError(f"{option}: expected {expected}, got {type(value).__name__}")
+
+    def _typed(self) -> Iterator[tuple[str, object, type | UnionType | tuple[type, ...], str]]:
+        """Options with the types that they accept; sequences before their items."""
+        yield "databases", self.databases, (tuple, list), "a tuple of names"
+        yield from (("database", name, str, "a str") for name in self.databases)
+        yield "directory", self.directory, Path | None, "a Path or None"
+        yield "ssl", self.ssl, SSLContext | None, "an ssl.SSLContext or None"
+        yield "routines", self.routines, (tuple, list), "a tuple of Routine objects"
+        yield from (("routines", routine, Routine, "Routine objects") for routine in self.routines)
+        yield "login_timeout", self.login_timeout, int | float, "a number of seconds"
+        yield "max_sessions", self.max_sessions, int, "a whole number"
+        yield "fetch_limit", self.fetch_limit, int, "a whole number"
+        yield "fetch_refusal", self.fetch_refusal, int, "a whole number"
 
     @property
     def first_database(self) -> str:

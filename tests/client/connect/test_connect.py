@@ -867,8 +867,8 @@ async def test_a_server_that_comes_back_is_found_by_a_retry() -> None:
 
 
 async def test_an_attempt_at_a_server_that_does_not_answer_ends_early_for_a_retry() -> None:
-    quiet, second = silent(), answering()
-    async with listening(quiet, second) as listener:
+    quiet = silent()
+    async with listening(quiet, *(answering() for _ in range(8))) as listener:
         async with aioifx.connect(**options_for(listener.port, connect_retries=9, connect_timeout=3)):
             pass
     assert quiet.gone.is_set()

@@ -124,6 +124,10 @@ async def test_a_wrong_option_is_named() -> None:
             pass
     with pytest.raises(InterfaceError, match=r"database: expected valid database names, got '\.\./demo'"):
         ServerOptions(("../demo",))
+    with pytest.raises(InterfaceError, match="databases: expected a tuple of names, got int"):
+        ServerOptions(7)  # type: ignore[arg-type] # the error is what is tested
+    with pytest.raises(InterfaceError, match="routines: expected a tuple of Routine objects, got int"):
+        ServerOptions(routines=7)  # type: ignore[arg-type] # the error is what is tested
     with pytest.raises(InterfaceError, match="port: expected a whole number from 0 to 65535, got 'x'"):
         ServerOptions(port="x")  # type: ignore[arg-type] # the error is what is tested
     with pytest.raises(InterfaceError, match=r"seed: .*nothing\.sql cannot be read: "):

@@ -16,7 +16,7 @@ import trustme
 import aioifx
 from aioifx import Connection
 from aioifx.server import Server, ServerOptions, serve
-from tests.injection import Injection, Manner
+from tests.injection import Injection, Manner, is_cancelled
 
 pytestmark = pytest.mark.sampled
 
@@ -246,27 +246,6 @@ async def check_sound(conn: Connection, server: Server) -> None:
     assert not seen.in_transaction
 
 
-async def is_cancelled(
-    call: Callable[[Connection], Any], conn: Connection, manner: Manner, point: int
-) -> bool:
-    """Cancel the call at that suspension; False if it has not so many.
-
-    anyio cancels no task whose wait has just ended, as that for a thread may have: then the call may end in the same
-    moment, and is tried again.
-    """
-    expected = TimeoutError if manner is Manner.TIMEOUT else asyncio.CancelledError
-    for _ in range(10 if manner is Manner.SCOPE else 1):
-        injection = Injection(manner, point)
-        try:
-            await injection.into(call(conn))
-        except expected:
-            assert injection.reached, f"{call.__name__} was cancelled by itself"
-            return True
-        if not injection.reached:
-            return False
-    pytest.fail(f"the cancellation at await {point} was swallowed")
-
-
 @pytest.mark.parametrize("manner", Manner, ids=lambda manner: manner.name.lower())
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 async def test_a_call_cancelled_at_any_await_leaves_its_connection_usable(
@@ -283,7 +262,7 @@ async def test_a_call_cancelled_at_any_await_leaves_its_connection_usable(
                 if not kept:
                     async with conn._session:
                         conn._statements.clear()
-                if not await is_cancelled(call, conn, manner, point):
+                if not await is_cancelled(lambda: call(conn), manner, point):
                     break
                 async with asyncio.timeout(20):
                     await check_sound(conn, place.server)
