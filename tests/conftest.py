@@ -7,11 +7,12 @@ import gc
 import importlib
 import os
 from collections.abc import AsyncIterator, Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests.sampling import LARGE, is_left_out, not_in_the_sample
+from tests.sampling import left_out
 
 # hypothesis imports this one when a law first needs it, and pytest rewrites it then: a compilation deep in the
 # stack, in which CPython 3.11 sometimes raises "AST constructor recursion depth mismatch". Here the stack is flat.
@@ -23,6 +24,9 @@ with contextlib.suppress(ImportError):
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.register_profile("sample", settings.get_profile("ci"), max_examples=10)
+
+
+SYSTEM = Path(__file__).parent / "system"
 
 
 def has_exhaustive(config: pytest.Config) -> bool:
@@ -68,16 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if "is_exhaustive" in item.fixturenames:
                 item.add_marker("partial")
     for family in families.values():
-        if family[0].get_closest_marker("sampled"):
-            left_out = not_in_the_sample(family)
-        else:
-            is_large = len(family) >= LARGE
-            left_out = [
-                case
-                for case in family
-                if (is_large or "uvloop" in case.callspec.id) and is_left_out(case.name)
-            ]
-        for case in left_out:
+        for case in left_out(family, is_system=SYSTEM in family[0].path.parents):
             case.add_marker("exhaustive")
 
 

@@ -14,7 +14,7 @@ LARGE = 40
 
 def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]:
     """All but a few: these have each value of each parameter at least once, and are always the same."""
-    left = sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))
+    left = sorted(cases, key=_number_of)
     seen: set[tuple[str, int]] = set()
     for is_kept in (seen.isdisjoint, lambda values: not seen.issuperset(values)):
         for case in left.copy():
@@ -25,9 +25,32 @@ def not_in_the_sample(cases: Sequence[pytest.Function]) -> list[pytest.Function]
     return left
 
 
-def is_left_out(name: str) -> bool:
-    """Whether the default suite leaves out a case with many like it; it keeps one of four, the same ones."""
-    return zlib.crc32(name.encode()) % 4 != 0
+def left_out(family: Sequence[pytest.Function], *, is_system: bool) -> list[pytest.Function]:
+    """The cases of one test that the default suite leaves out.
+
+    It keeps a sample of a test that is marked `sampled`, and one of four cases of a large table and of runs on uvloop.
+    Tests of the whole system take longest: of these it keeps one of four, and at least one.
+    """
+    if family[0].get_closest_marker("sampled"):
+        left = not_in_the_sample(family)
+    else:
+        is_large = len(family) >= LARGE
+        left = [
+            case for case in family if (is_large or "uvloop" in case.callspec.id) and _is_one_of_many(case)
+        ]
+    if is_system:
+        kept = sorted((case for case in family if case not in left), key=_number_of)
+        left += [case for case in kept[1:] if _is_one_of_many(case)]
+    return left
+
+
+def _number_of(case: pytest.Function) -> int:
+    """The same in every run."""
+    return zlib.crc32(case.name.encode())
+
+
+def _is_one_of_many(case: pytest.Function) -> bool:
+    return _number_of(case) % 4 != 0
 
 
 def examples(count: int) -> settings:

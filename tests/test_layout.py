@@ -24,7 +24,7 @@ import pytest
 import aioifx
 import aioifx.server
 from tests.client.conftest import ON_SOCKETS
-from tests.sampling import not_in_the_sample
+from tests.sampling import left_out, not_in_the_sample
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aioifx"
@@ -249,13 +249,30 @@ def test_the_default_suite_keeps_each_value_of_each_parameter_of_a_sampled_test(
         for way in ("tcp", "tls")
         for loop in ("asyncio", "uvloop")
     ]
-    left_out = not_in_the_sample(cases)
-    kept = [case.callspec.params for case in cases if case not in left_out]
+    missing = not_in_the_sample(cases)
+    kept = [case.callspec.params for case in cases if case not in missing]
     assert 12 <= len(kept) <= 14
     for name, count in (("call", 12), ("way", 2), ("loop", 2)):
         assert len({params[name] for params in kept}) == count
-    assert not_in_the_sample([*reversed(cases)]) == left_out
+    assert not_in_the_sample([*reversed(cases)]) == missing
     assert not_in_the_sample(cases[:1]) == []
+
+
+def test_the_default_suite_keeps_a_case_of_each_test_of_the_whole_system() -> None:
+    cases: list[Any] = [
+        SimpleNamespace(
+            name=f"{way}-{loop}",
+            callspec=SimpleNamespace(params={"way": way, "loop": loop}, id=f"{way}-{loop}"),
+            get_closest_marker=lambda name: None,
+        )
+        for way in range(12)
+        for loop in ("asyncio", "uvloop")
+    ]
+    kept = len(cases) - len(left_out(cases, is_system=False))
+    assert 12 <= kept < 24
+    assert 1 <= len(cases) - len(left_out(cases, is_system=True)) < kept / 2
+    for case in cases[::2]:
+        assert left_out([case], is_system=True) == []
 
 
 def test_each_test_module_that_runs_on_both_loops_exists() -> None:

@@ -509,7 +509,7 @@ def test_any_accident_has_the_same_rows_or_the_same_refusal_from_each(
     numbers: range, is_exhaustive: bool
 ) -> None:
     # Law (differential): see tests/system/fuzz/differential_rows.py, which runs for as long as requested.
-    for number in numbers[:: 1 if is_exhaustive else 5]:
+    for number in numbers[:: 1 if is_exhaustive else 10]:
         assert difference(number) is None
 
 
@@ -543,7 +543,7 @@ def choices(number: int) -> bytes:
 @pytest.mark.parametrize("numbers", CHUNKS, ids=lambda numbers: f"{numbers.start}-{numbers.stop}")
 def test_any_rows_are_the_same_bytes_from_each(numbers: range, is_exhaustive: bool) -> None:
     # Law (differential): see tests/system/fuzz/differential_tuples.py, which runs for as long as requested.
-    for number in numbers[:: 1 if is_exhaustive else 5]:
+    for number in numbers[:: 1 if is_exhaustive else 10]:
         differential_tuples.rows(choices(number))
 
 
