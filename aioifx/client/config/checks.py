@@ -140,18 +140,23 @@ def check_wait(timeout: object) -> None:
         check_seconds("timeout", timeout, zero=True)
 
 
+def _items(value: object) -> tuple[object, ...]:
+    """The items of a tuple; nothing for any other value."""
+    return cast(tuple[object, ...], value) if isinstance(value, tuple) else ()
+
+
 def check_keepalive(value: object) -> None:
     """Source:   documented: Linux accepts at most 32767 seconds and 127 probes"""
     limits = (32767, 32767, 127)
     if isinstance(value, bool):
         return
-    numbers = cast(tuple[object, ...], value) if isinstance(value, tuple) else ()
+    numbers = _items(value)
     if len(numbers) != 3 or not all(
         type(number) is int and 1 <= number <= limit for number, limit in zip(numbers, limits, strict=True)
     ):
         raise InterfaceError(
             "keepalive: expected True, False, or three numbers: seconds until the first probe, seconds between probes "
-            f"(both up to {limits[0]}), and number of probes (up to {limits[2]}){got(numbers or value)}"
+            f"(both up to {limits[0]}), and number of probes (up to {limits[2]}){got(value)}"
         )
 
 
