@@ -523,7 +523,7 @@ async def test_a_missing_reply_ends_with_the_timeout() -> None:
 )
 async def test_silence_later_on_names_the_step(step: int, phase: str) -> None:
     script = [*login()[:step], (login()[step][0], NO_REPLY)]
-    refused = await failing(Peer(script, with_login=True), connect_timeout=0.2)
+    refused = await failing(Peer(script, with_login=True), connect_timeout=1)
     assert type(refused) is ConnectError and phase in str(refused) and "TLS" not in str(refused)
 
 
@@ -795,7 +795,7 @@ async def test_the_first_server_that_accepts_is_used_and_the_others_are_not_cont
 async def test_after_servers_that_do_not_answer_the_next_is_tried() -> None:
     quiet, last = silent(), answering()
     async with ports(None, quiet, last) as found:
-        async with aioifx.connect(**to_all(found, server="a,b,c", connect_timeout=1.5)) as conn:
+        async with aioifx.connect(**to_all(found, server="a,b,c", connect_timeout=4)) as conn:
             assert f"127.0.0.1:{found[2]}" in repr(conn)
         await asyncio.wait_for(quiet.gone.wait(), 10)
     assert login_request(quiet.groups[0]).server == b"b"
