@@ -64,9 +64,8 @@ def main() -> int:
         signal.raise_signal(signal.SIGINT)  # asyncio then cancels the lab
 
     signal.signal(signal.SIGTERM, end)
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background job starts with it ignored
+    # A shell's background job starts with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return asyncio.run(lab(parse()))
     except KeyboardInterrupt:
