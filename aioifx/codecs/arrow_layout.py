@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from aioifx.codecs.base import Codec, Kind
 from aioifx.codecs.numbers import digits_of
-from aioifx.codecs.registry import codecs_for
+from aioifx.codecs.registry import codecs_for, refuse_large_objects
 from aioifx.codecs.temporal import PER_UNIT, highest_pair, pair_count, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
@@ -283,6 +283,7 @@ def fields_for(
 
     Raises:   NotSupportedError: a column's type has no codec; names both.
     """
+    refuse_large_objects(columns)
     plain = [replace(column, type=_plain(column.type)) for column in columns]
     codecs = codecs_for(plain, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
     return tuple(_field(column, codec, floating) for column, codec in zip(plain, codecs, strict=True))

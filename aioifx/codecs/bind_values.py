@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 from aioifx.codecs.base import Encode
 from aioifx.codecs.base100 import MAX_PAIRS, Number, pack
 from aioifx.codecs.conversions import STANDARD, Adapter
+from aioifx.codecs.large_objects import LOCATOR, Descriptor, Locator, is_character_object, is_large_object
 from aioifx.codecs.numbers import (
     FLOAT,
     SMALLFLOAT,
@@ -35,7 +36,6 @@ from aioifx.codecs.numbers import (
     plain_number,
     truth_value,
 )
-from aioifx.codecs.registry import is_large_object
 from aioifx.codecs.temporal import (
     DATE,
     common_clock,
@@ -314,7 +314,7 @@ def _binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
         return _undescribed(code_set)
     null = _null(sql_type)
     if is_large_object(sql_type):
-        return _only_null(null, sql_type)
+        return _large_object(null, sql_type)
     kind = sql_type.kind
     by_length = _BY_LENGTH.get(kind)
     other = by_length(sql_type) if by_length else _NUMBERS.get(kind)
@@ -335,11 +335,26 @@ def _binder_for(sql_type: SqlType | None, code_set: CodeSet) -> Binder:
     return bind
 
 
-def _only_null(null: bytes, sql_type: SqlType) -> Binder:
+def _large_object(null: bytes, sql_type: SqlType) -> Binder:
+    """A descriptor, whose value follows SQ_BIND, or a locator.
+
+    Source:   observed: JDBC, binds.json, lob.json; it binds CLOB without an owner. Assumed: for a DISTINCT type it
+              binds the base type.
+    """
+    kind: type[Descriptor | Locator] = Descriptor
+    if sql_type.code in (TypeCode.BYTE, TypeCode.TEXT):
+        head = _SHORTS.pack(sql_type.code, 0, sql_type.length)
+    else:
+        name = "clob" if is_character_object(sql_type) else "blob"
+        owner = _owner_of(sql_type, name) if name == "blob" else ""
+        head, kind = _head(TypeCode.OPAQUE, name, 0, LOCATOR, owner) + LOCATOR.to_bytes(4, "big"), Locator
+
     def bind(value: Value) -> bytes:
         if value is None:
             return null
-        raise NotSupportedError(f"{sql_type} values are not supported")
+        if not isinstance(value, kind):
+            raise NotSupportedError(f"{sql_type} values are not supported")
+        return head + value.data
 
     return bind
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from aioifx.codecs.bind_values import Binder, binder_for, is_character, is_named
 from aioifx.codecs.conversions import STANDARD, Adapter
-from aioifx.codecs.registry import is_large_object
+from aioifx.codecs.large_objects import is_large_object
 from aioifx.codecs.temporal import common_step, qualifier_of
 from aioifx.codecs.text import CodeSet
 from aioifx.sqltypes import SqlType, TypeCode, Unit

@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from aioifx.codecs import numbers, temporal, text
+from aioifx.codecs import large_objects, numbers, temporal, text
 from aioifx.codecs.base import Codec, Decode, Kind
 from aioifx.codecs.conversions import PLAIN, Conversions, Convert
+from aioifx.codecs.large_objects import is_large_object, is_smart_object
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import NotSupportedError
-from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, Column, SqlType, TypeCode, Value
+from aioifx.sqltypes import Column, SqlType, TypeCode, Value
 
 _ByType: TypeAlias = Callable[[SqlType], Codec]
 _ByText: TypeAlias = Callable[[SqlType, CodeSet, bool], Codec]
@@ -37,6 +38,8 @@ BY_LENGTH: Final[Mapping[int, _ByType]] = {
     TypeCode.DATETIME: temporal.datetime,
     TypeCode.INTERVAL: temporal.interval,
     TypeCode.BOOLEAN: numbers.boolean,
+    TypeCode.BYTE: large_objects.simple_object,
+    TypeCode.TEXT: large_objects.simple_object,
 }
 """Types whose encoded length or code decides."""
 
@@ -53,19 +56,6 @@ BY_CODE_SET: Final[Mapping[int, _ByText]] = {
 """Types that hold text."""
 
 
-def is_large_object(sql_type: SqlType) -> bool:
-    """Whether a row carries only a locator of the value."""
-    if sql_type.code in (TypeCode.BYTE, TypeCode.TEXT):
-        return True
-    large = (EXTENDED_BLOB, EXTENDED_CLOB)
-    opaque = sql_type.code in (TypeCode.UDTFIXED, TypeCode.OPAQUE)
-    return opaque and (
-        sql_type.extended_id in large
-        or sql_type.source in large
-        or sql_type.extended_name.lower() in ("blob", "clob")
-    )
-
-
 @lru_cache(maxsize=1024)
 def codec_for(
     sql_type: SqlType, code_set: CodeSet, *, strip_char: bool = False, padded_varchar: bool = False
@@ -73,11 +63,11 @@ def codec_for(
     """The codec of a type.
 
     Args:     strip_char: CHAR loses its trailing blanks. padded_varchar: VARCHAR travels at its full width.
-    Raises:   NotSupportedError: large objects, rows, collections, and types that are not known.
+    Raises:   NotSupportedError: rows, collections, and types that are not known.
     """
     kind = sql_type.kind
-    if is_large_object(sql_type):
-        raise NotSupportedError(f"{sql_type} values are not supported")
+    if is_smart_object(sql_type):
+        return large_objects.smart_object(sql_type)
     if kind in FIXED:
         return FIXED[kind]
     if kind in BY_LENGTH:
@@ -113,6 +103,13 @@ def codecs_for(
             known[column.type] = codec = _converted(codec, column.type, conversions)
         found.append(codec)
     return tuple(found)
+
+
+def refuse_large_objects(columns: Sequence[Column]) -> None:
+    """Raise NotSupportedError for a column whose rows have only a descriptor or locator; names it and its type."""
+    for column in columns:
+        if is_large_object(column.type):
+            raise NotSupportedError(f"column {column.name!r}: {column.type} values are not supported")
 
 
 def _converted(codec: Codec, sql_type: SqlType, conversions: Conversions) -> Codec:

@@ -3,16 +3,19 @@ from __future__ import annotations
 import pytest
 
 from aioifx.codecs import numbers
-from aioifx.codecs.registry import codec_for, codecs_for, is_large_object
+from aioifx.codecs.large_objects import Descriptor, Locator, is_large_object
+from aioifx.codecs.registry import codec_for, codecs_for, refuse_large_objects
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import DISTINCT, DISTINCT_BOOLEAN, DISTINCT_LVARCHAR, Column, SqlType, TypeCode
 from tests.codecs.samples import BOOLEAN, INTEGER, LATIN1, LVARCHAR
 
-REFUSED = {
+LARGE = {
     "BYTE": SqlType(TypeCode.BYTE, 56),
     "TEXT": SqlType(TypeCode.TEXT, 56),
     "BLOB": SqlType(TypeCode.UDTFIXED, 72, extended_id=10, extended_name="blob"),
     "CLOB": SqlType(TypeCode.UDTFIXED, 72, extended_id=11, extended_name="clob"),
+}
+REFUSED = {
     "ROW(A INTEGER)": SqlType(TypeCode.ROW, 0, extended_id=2052, extended_name="ROW(a integer)"),
     "SET(INTEGER NOT NULL)": SqlType(
         TypeCode.SET, 0, extended_id=2049, extended_name="SET(integer not null)"
@@ -29,6 +32,20 @@ def test_a_type_without_codec_is_refused_by_column_and_type(name: str) -> None:
     with pytest.raises(NotSupportedError) as caught:
         codecs_for(columns, LATIN1)
     assert str(caught.value) == f"column 'photo': {name} values are not supported"
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_object_is_decoded_as_what_a_row_holds(name: str) -> None:
+    codec = codec_for(LARGE[name], LATIN1)
+    value = Descriptor(bytes(56)) if name in ("BYTE", "TEXT") else Locator(bytes(72))
+    assert codec.decode(codec.encode(value)) == value
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_reader_of_values_refuses_large_objects_by_column_and_type(name: str) -> None:
+    refuse_large_objects([Column("id", INTEGER)])
+    with pytest.raises(NotSupportedError, match=f"^column 'photo': {name} values are not supported$"):
+        refuse_large_objects([Column("id", INTEGER), Column("photo", LARGE[name])])
 
 
 def test_an_impossible_qualifier_is_refused_by_column() -> None:

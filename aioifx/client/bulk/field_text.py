@@ -34,8 +34,8 @@ from aioifx.client.bulk.temporal_text import (
     refused,
     unreadable,
 )
+from aioifx.codecs.large_objects import is_large_object
 from aioifx.codecs.numbers import decimal_value, float_value
-from aioifx.codecs.registry import is_large_object
 from aioifx.errors import DataError, NotSupportedError
 from aioifx.sqltypes import Column, Row, SqlType, TypeCode, Value
 

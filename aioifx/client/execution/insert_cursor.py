@@ -18,6 +18,7 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
+from aioifx.codecs.registry import refuse_large_objects
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.tuple_frames import Frame
 from aioifx.errors import DataError, InterfaceError, NotSupportedError
@@ -52,6 +53,7 @@ class InsertCursor:
             raise NotSupportedError(
                 "the server did not describe the columns of the INSERT", sql=statement.sql
             )
+        refuse_large_objects(columns)
         self.statement = statement
         self.columns = columns
         self.is_fixed_width = not any(

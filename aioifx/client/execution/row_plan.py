@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import Conversions
+from aioifx.codecs.registry import refuse_large_objects
 from aioifx.codecs.rows import FieldPlan, RowDecoder
 from aioifx.errors import ProtocolError
 from aioifx.rows import RowFactory
@@ -33,6 +34,7 @@ def row_reader(
 
     Raises:   NotSupportedError: a column has a type that cannot be decoded.
     """
+    refuse_large_objects(columns)
     decoder = RowDecoder(
         columns, session.code_set, strip_char=session.strip_char, row_type=row_type, conversions=conversions
     )
