@@ -49,11 +49,16 @@ BY_CODE_SET: Final[Mapping[int, _ByText]] = {
     TypeCode.VARCHAR: text.varchar,
     TypeCode.NVARCHAR: text.varchar,
     TypeCode.LVARCHAR: text.lvarchar,
+    TypeCode.ROW: text.lvarchar,
+    TypeCode.SET: text.lvarchar,
+    TypeCode.MULTISET: text.lvarchar,
+    TypeCode.LIST: text.lvarchar,
+    TypeCode.COLLECTION: text.lvarchar,
     TypeCode.UDTVAR: text.opaque,
     TypeCode.UDTFIXED: text.opaque,
     TypeCode.OPAQUE: text.opaque,
 }
-"""Types that hold text."""
+"""Types that hold text, and rows and collections, whose literals are text."""
 
 
 @lru_cache(maxsize=1024)
@@ -63,7 +68,7 @@ def codec_for(
     """The codec of a type.
 
     Args:     strip_char: CHAR loses its trailing blanks. padded_varchar: VARCHAR travels at its full width.
-    Raises:   NotSupportedError: rows, collections, and types that are not known.
+    Raises:   NotSupportedError: types that are not known.
     """
     kind = sql_type.kind
     if is_smart_object(sql_type):

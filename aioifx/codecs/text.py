@@ -233,7 +233,10 @@ def padded_varchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
 
 
 def lvarchar(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
-    """LVARCHAR, and JSON, whose text it carries in the same envelope (observed: tuples.json)."""
+    """LVARCHAR, and JSON, rows and collections, whose text has the same envelope.
+
+    Source:   observed: tuples.json; ROW and collections without RET_TYPE: 12.10, 14.10 and 15
+    """
     del strip
     text = text_encoder(sql_type, code_set)
 

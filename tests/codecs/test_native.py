@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from aioifx.codecs import native
-from aioifx.codecs.base import Codec, Kind
+from aioifx.codecs.base import ENVELOPE_HEAD, Codec, Kind
 from aioifx.codecs.conversions import Conversions, TypeCodec
 from aioifx.codecs.registry import codecs_for
 from aioifx.codecs.row_codegen import DecodeRun
@@ -220,6 +220,27 @@ def test_other_errors_propagate_and_keep_the_rows_before_them(make: Maker) -> No
     with pytest.raises(KeyboardInterrupt):
         make((foreign(decode),), LATIN1)(bytearray(SEVEN * 2), 0, 2 * len(SEVEN), rows)
     assert rows == [(1,)]
+
+
+@both
+@pytest.mark.parametrize(
+    "row_type", [tuple, record_maker(columns_of(*TYPES, INTEGER, INTEGER))], ids=["tuple", "Record"]
+)
+def test_fields_that_only_python_decodes_do_not_slow_down_the_others(make: Maker, row_type: Any) -> None:
+    # A large object's descriptor of fixed width, and an opaque value in its envelope, among all other kinds.
+    descriptor = Codec(Kind.OTHER, 0, 56, bytes, bytes)
+    opaque = Codec(Kind.OTHER, ENVELOPE_HEAD, 0, list, bytes)
+    codecs, fields = codecs_of(*TYPES), RowEncoder(columns_of(*TYPES), LATIN1, frame=None).fields
+    payload = b"".join(field.codec.encode(value) for field, value in zip(fields, ROW, strict=True))
+    payload = payload[:4] + b"d" * 56 + payload[4:] + b"\0\0\0\0\3abc"
+    data = (
+        bytearray(b"\0\x0e\0\0" + len(payload).to_bytes(4, "big") + payload + b"\0" * (len(payload) & 1)) * 3
+    )
+    rows: list[Row] = []
+    run = make((codecs[0], descriptor, *codecs[1:], opaque), LATIN1, row_type)
+    assert run(data, 0, len(data), rows) == len(data)
+    assert rows == [(ROW[0], b"d" * 56, *ROW[1:], list(b"\0\0\0\0\3abc"))] * 3
+    assert all(gc.is_tracked(row) for row in rows)
 
 
 @both

@@ -16,11 +16,6 @@ LARGE = {
     "CLOB": SqlType(TypeCode.UDTFIXED, 72, extended_id=11, extended_name="clob"),
 }
 REFUSED = {
-    "ROW(A INTEGER)": SqlType(TypeCode.ROW, 0, extended_id=2052, extended_name="ROW(a integer)"),
-    "SET(INTEGER NOT NULL)": SqlType(
-        TypeCode.SET, 0, extended_id=2049, extended_name="SET(integer not null)"
-    ),
-    "LIST": SqlType(TypeCode.LIST, 0),
     "NULL": SqlType(TypeCode.NULL, 0),
     "TYPE 99": SqlType(99, 0),
 }
@@ -74,6 +69,16 @@ def test_a_distinct_type_is_read_as_its_base() -> None:
     assert codec_for(text, LATIN1).decode(b"\0\0\0\0\1a") == "a"
     assert codec_for(truth, LATIN1).decode(b"\0\0\0\0\1t") is True
     assert codec_for(money, LATIN1) is numbers.INTEGER
+
+
+@pytest.mark.parametrize(
+    "code", [TypeCode.ROW, TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION]
+)
+def test_rows_and_collections_are_literals_in_envelopes(code: int) -> None:
+    codec = codec_for(SqlType(code, 2048, 2052), LATIN1)
+    assert codec.decode(b"\0\0\0\0\6SET{1}") == "SET{1}"
+    assert codec.decode(codec.encode(None)) is None
+    assert codec.encode("SET{1}") == b"\0\0\0\0\6SET{1}"
 
 
 def test_a_distinct_blob_is_a_large_object_too() -> None:

@@ -254,8 +254,8 @@ DISAGREEMENTS = {
     ("boolean45", "01"): ProtocolError,
     ("boolean", ""): ProtocolError,
     ("date", "c7000000"): DataError,  # DATETIME's bytes in a DATE
-    ("set", "00000000085345547b312c327d"): NotSupportedError,
-    ("row", "000000000a524f5728312c27612729"): NotSupportedError,
+    ("set", "00000000085345547b312c327d"): "SET{1,2}",
+    ("row", "000000000a524f5728312c27612729"): "ROW(1,'a')",
 }
 
 

@@ -37,6 +37,8 @@ _PUT: Final = Struct(">HiH")
 _ONE: Final = Frame(pack(">H", Op.PUT), pack(">H", 1))
 """SQ_PUT for one row."""
 
+_NEVER_PUT: Final = (TypeCode.ROW, TypeCode.SET, TypeCode.MULTISET, TypeCode.LIST, TypeCode.COLLECTION)
+"""Types of which no client was seen to put values."""
 _VARYING: Final = (TypeCode.VARCHAR, TypeCode.NVARCHAR)
 
 
@@ -54,6 +56,11 @@ class InsertCursor:
                 "the server did not describe the columns of the INSERT", sql=statement.sql
             )
         refuse_large_objects(columns)
+        for column in columns:
+            if column.type.kind in _NEVER_PUT:
+                raise NotSupportedError(
+                    f"column {column.name!r}: an insert cursor takes no {column.type} values"
+                )
         self.statement = statement
         self.columns = columns
         self.is_fixed_width = not any(

@@ -115,7 +115,7 @@ async def test_nothing_is_opened_for_a_query_that_is_wrong(tmp_path: Path) -> No
 
 
 async def test_a_column_without_a_text_form_is_named_and_nothing_is_opened(tmp_path: Path) -> None:
-    odd = column("odd", 22, 10)
+    odd = column("odd", 99, 10)
     script = [(PREPARE, described(2, odd)), release(2)]
     async with talking(*script) as (conn, _):
         with pytest.raises(NotSupportedError, match="'odd'"):
