@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 from aioifx.client.bulk.field_formats import format_of
 from aioifx.client.bulk.load import Commit, LoadSpec, Progress, check_progress, load
 from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, open_source
-from aioifx.client.bulk.temporal_text import ISO_DATES, check_dbdate
+from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
 from aioifx.client.config.checks import check_flag, check_timeout

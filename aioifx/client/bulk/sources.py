@@ -19,7 +19,6 @@ from operator import countOf
 from typing import Any, TypeAlias, cast
 
 from aioifx.client.bulk.field_text import FieldParser, field_parser
-from aioifx.client.bulk.temporal_text import ISO_DATES
 from aioifx.client.bulk.text_formats import (
     Chunk,
     CsvFormat,
@@ -34,6 +33,7 @@ from aioifx.client.bulk.text_formats import (
 from aioifx.client.execution.parameters import check_rows, check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.sql.placeholders import MappingRows
+from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row, Value
 

@@ -20,9 +20,9 @@ from typing import Any, BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
 
 from aioifx.client.bulk.field_text import field_formatter
 from aioifx.client.bulk.load import Progress
-from aioifx.client.bulk.temporal_text import ISO_DATES
 from aioifx.client.bulk.text_formats import CsvFormat, TextFormat
 from aioifx.client.execution.block_reader import BlockReader
+from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.errors import DataError, InterfaceError
 from aioifx.sqltypes import Column, Row
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.client.bulk.temporal_text import (
+from aioifx.codecs.temporal_text import (
     date_formatter,
     date_parser,
     datetime_formatter,
