@@ -16,7 +16,7 @@ from aioifx.codecs import native
 from aioifx.codecs.registry import codec_for
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.codecs.text import CodeSet, code_set_of
-from aioifx.errors import DataError, NotSupportedError, ProtocolError
+from aioifx.errors import DataError, ProtocolError
 from aioifx.sqltypes import (
     Column,
     Datetime,

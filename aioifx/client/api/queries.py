@@ -10,7 +10,6 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 from aioifx.client.bulk.field_formats import format_of
 from aioifx.client.bulk.load import Commit, LoadSpec, Progress, check_progress, load
 from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, open_source
-from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
 from aioifx.client.config.checks import check_flag, check_timeout
@@ -37,6 +36,7 @@ from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.execution.stream import Stream
 from aioifx.client.sql.placeholders import MappingRows, NamedValues
 from aioifx.client.sql.scanner import check_sql
+from aioifx.codecs.temporal_text import ISO_DATES, check_dbdate
 from aioifx.errors import InterfaceError
 from aioifx.rows import Item, RowFactory, record_row, tuple_row
 from aioifx.sqltypes import Value
