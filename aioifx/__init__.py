@@ -14,6 +14,7 @@ from aioifx.client.config.resolve import parse_dsn
 from aioifx.client.connect.connect import connect
 from aioifx.client.execution.result import ExecuteResult
 from aioifx.client.execution.stream import Stream
+from aioifx.client.lobs.lob import Lob
 from aioifx.client.pool.pool import Pool, PoolStats, create_pool
 from aioifx.client.session.stats import Stats
 from aioifx.codecs.conversions import TypeCodec
@@ -76,6 +77,7 @@ __all__ = [
     "InterfaceError",
     "InternalError",
     "IntervalYM",
+    "Lob",
     "LocaleError",
     "LockError",
     "LockTimeout",

@@ -15,7 +15,7 @@ import re
 import ssl as tls
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from struct import pack
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from aioifx.channel import Channel
 from aioifx.client.api.connection import Connection
@@ -419,6 +419,9 @@ class Peer(asyncio.Protocol):
         self._taken = self._inbox.consumed
         self.groups.append(data)
         self.requests.append(group)
+        if (own := self.own_reply(group)) is not None:
+            self._answers.append(own)
+            return self._play()
         turn = next(self._turns, None)
         if turn is None:
             self._fail(f"the script has ended, the client sent {in_words(group)!r} {data.hex()}")
@@ -431,6 +434,11 @@ class Peer(asyncio.Protocol):
         else:
             self._answers.append(answer)
             self._play()
+        return None
+
+    def own_reply(self, group: list[requests.Request]) -> Answer | None:
+        """A reply to a request that is not in the script; for subclasses."""
+        return None
 
     def _fail(self, what: str) -> None:
         self.failure = what
@@ -584,7 +592,33 @@ async def talking(
 
     Without a statement cache, each call sends all of its messages.
     """
-    peer = Peer(flat(script), chunks=chunks, capabilities=peer_dialect)
+    async with talking_to(
+        Peer,
+        *script,
+        chunks=chunks,
+        row_factory=row_factory,
+        peer_dialect=peer_dialect,
+        statement_cache_size=statement_cache_size,
+        **options,
+    ) as pair:
+        yield pair
+
+
+AnyPeer = TypeVar("AnyPeer", bound=Peer)
+
+
+@contextlib.asynccontextmanager
+async def talking_to(
+    kind: Callable[..., AnyPeer],
+    *script: Exchange | Sequence[Exchange],
+    chunks: Chunking = whole,
+    row_factory: Any = None,
+    peer_dialect: Capabilities = DIALECT,
+    statement_cache_size: int = 0,
+    **options: Any,
+) -> AsyncIterator[tuple[Connection, AnyPeer]]:
+    """`talking` to another kind of peer."""
+    peer = kind(flat(script), chunks=chunks, capabilities=peer_dialect)
     session = session_with(peer, **options)
     connection = Connection(
         session,

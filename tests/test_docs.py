@@ -44,6 +44,8 @@ INTERNAL = {
 }  # fmt: skip
 # Documented names that are neither functions nor properties: the page of their class describes them.
 ATTRIBUTES = {
+    "aioifx.Lob.locator",
+    "aioifx.Lob.is_text",
     "aioifx.Connection.server_version",
     "aioifx.Cursor.arraysize",
     "aioifx.IntervalYM.total_months",

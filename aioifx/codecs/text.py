@@ -122,6 +122,38 @@ class CodeSet:
             raise DataError(f"the character at offset {error.start} is not in {self.name}") from None
 
 
+class TextDecoder:
+    """Decodes text that arrives in pieces, which may end in the middle of a character."""
+
+    __slots__ = ("_code_set", "_decoder")
+
+    def __init__(self, code_set: CodeSet) -> None:
+        self._code_set = code_set
+        self._decoder = codecs.getincrementaldecoder(code_set.codec)(code_set.errors)
+
+    def decode(self, data: bytes, *, final: bool = False) -> str:
+        """The characters that are complete; *final*: no more bytes will come.
+
+        Raises:   DataError: the bytes are not valid. The decoder is reset.
+        """
+        try:
+            return self._decoder.decode(data, final)
+        except UnicodeDecodeError as error:
+            self.reset()
+            raise DataError(
+                f"byte {error.object[error.start]:#04x} is not valid {self._code_set.name}"
+            ) from None
+
+    @property
+    def pending(self) -> int:
+        """Bytes of a character that is not complete."""
+        return len(self._decoder.getstate()[0])
+
+    def reset(self) -> None:
+        """Drop an incomplete character."""
+        self._decoder.reset()
+
+
 @lru_cache(maxsize=64)
 def code_set_of(locale: str, errors: str = "strict") -> CodeSet:
     """The code set that a locale such as ``en_US.8859-1``, ``de_de.utf8@phon`` or ``en_us.0333`` names.

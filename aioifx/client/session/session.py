@@ -22,6 +22,7 @@ from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.conversation import Conversation
 from aioifx.client.session.database import Database
 from aioifx.client.session.failures import raise_for
+from aioifx.client.session.fast_path import FastPath, OpenObject
 from aioifx.client.session.fetch_size import FetchBuffer
 from aioifx.client.session.settings import SessionSettings, Setting
 from aioifx.client.session.transactions import Transactions
@@ -71,6 +72,9 @@ class Session:
         self.channel = channel
         self.dispatcher = self.conversation.dispatcher
         self.stats = self.conversation.stats
+        self.fast_path = FastPath(self.conversation)
+        self.open_objects: dict[int, OpenObject] = {}
+        """Open BLOB and CLOB objects by their descriptors at the server."""
         self.code_set = options.code_set
         self.file_code_set = options.client_code_set
         """Default encoding of text files."""
@@ -101,6 +105,8 @@ class Session:
         """Whether a statement has changed session state that cannot be restored, such as SET ENVIRONMENT."""
         self.generation = 0
         """Incremented when statements prepared before become invalid or change their meaning."""
+        self.users = 0
+        """Incremented when the session has another user: its connection was released to its pool."""
         self._role = options.role
 
     # -- lock ---------------------------------------------------------------------------------------------------------
@@ -229,6 +235,9 @@ class Session:
         """
         self.database.on_opened(database, reply.done.warnings if reply.done else 0)
         self.generation += 1
+        self.fast_path.forget()
+        for large_object in [*self.open_objects.values()]:
+            large_object.forget()
         if reply.done is not None:
             self.settings.on_database_opened(is_logged=self.database.is_logged, is_ansi=self.database.is_ansi)
         else:
@@ -238,6 +247,9 @@ class Session:
 
     def restore_baseline(self) -> None:
         """Undo the settings of one user of the session: transaction, isolation, lock mode."""
+        self.users += 1
+        for large_object in [*self.open_objects.values()]:
+            large_object.close_later()
         self.transactions.restore_baseline()
         self.settings.restore_baseline()
         self.conversions = self.base_conversions

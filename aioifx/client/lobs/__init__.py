@@ -1,0 +1,1 @@
+"""BLOB and CLOB values: created, opened, read, written, released. Never: a row, a statement."""

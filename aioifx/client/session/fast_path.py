@@ -1,0 +1,166 @@
+"""Calls of the server's routines without SQL: the number of a routine, found once, and its calls. Never: a routine.
+
+Callers hold the session's lock.
+
+Source:   observed: JDBC, lob.json; 14.10 with another client. The number stays valid for the session (observed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from struct import pack
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from aioifx.client.session.cleanup import Cleanup
+from aioifx.client.session.conversation import Conversation
+from aioifx.client.session.failures import raise_for
+from aioifx.codecs.numbers import encode_int8
+from aioifx.errors import ProtocolError
+from aioifx.sqltypes import TypeCode
+from aioifx.wire import objects, requests
+from aioifx.wire.fields import BindEntry, put_entry
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
+
+T = TypeVar("T")
+
+Results: TypeAlias = tuple[BindEntry, ...]
+"""What a routine returned."""
+
+_INT_PRECISION: Final = 0x0A00
+_INT8_PRECISION: Final = 0x1300
+
+
+def integer(value: int) -> BindEntry:
+    """An INTEGER argument (observed: JDBC, lob.json); likewise the others."""
+    return BindEntry(TypeCode.INTEGER, b"", b"", 0, _INT_PRECISION, pack(">i", value))
+
+
+def int8(value: int) -> BindEntry:
+    """An INT8 argument."""
+    return BindEntry(TypeCode.INT8, b"", b"", 0, _INT8_PRECISION, encode_int8(value))
+
+
+def lvarchar(text: bytes) -> BindEntry:
+    """An LVARCHAR argument."""
+    return BindEntry(TypeCode.LVARCHAR, b"", b"lvarchar", 0, 0, text)
+
+
+def opaque(name: bytes, data: bytes) -> BindEntry:
+    """An argument of the opaque type *name*."""
+    return BindEntry(TypeCode.OPAQUE, b"", name, 0, 0, data)
+
+
+class OpenObject(Protocol):
+    """A large object with a descriptor at the server."""
+
+    def forget(self) -> object:
+        """Consider the object closed."""
+        ...
+
+    def close_later(self) -> None:
+        """Close the object. Waits for nothing."""
+        ...
+
+
+class FastPath:
+    """Routine calls of one session."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._routines: dict[bytes, objects.Routine] = {}
+
+    def forget(self) -> None:
+        """Look every routine up again: another database was opened."""
+        self._routines.clear()
+
+    async def call(
+        self,
+        signature: bytes,
+        *arguments: BindEntry,
+        convert: Callable[[Results], T],
+        on_orphan: Callable[[T], None] | None = None,
+    ) -> T:
+        """Call a routine, and return its converted results; one round trip, or two for the first call.
+
+        Args:     convert: raises ProtocolError, which ends the connection, if the results are not the routine's.
+                  on_orphan: called with the converted results if the wait was cancelled.
+        Raises:   DatabaseError: the routine does not exist, or failed.
+        Source:   assumed: a call is interrupted like EXECUTE PROCEDURE (documented for that)
+        """
+        routine = self._routines.get(signature) or await self._find(signature)
+        outbox = Outbox()
+        _put_call(outbox, routine, arguments)
+        reply = await self._conversation.exchange(
+            outbox,
+            interruptible=True,
+            on_success=partial(_check, convert),
+            on_orphan=None if on_orphan is None else partial(_on_orphan, convert, on_orphan),
+        )
+        raise_for(reply)
+        return convert(_returned(reply))
+
+    def call_later(
+        self, signature: bytes, *arguments: BindEntry, still_needed: Callable[[], bool] | None = None
+    ) -> None:
+        """Queue a call. Its results and its error are ignored.
+
+        Args:     still_needed: checked before the call is sent.
+        """
+        dispatcher = self._conversation.dispatcher
+        routine = self._routines.get(signature)
+        if routine is not None:
+            put = partial(_put_call, routine=routine, arguments=arguments)
+            dispatcher.defer(Cleanup(put, still_needed=still_needed))
+            return
+
+        def on_found(reply: Reply) -> None:
+            if reply.routine is not None:
+                self._routines[signature] = reply.routine
+                put = partial(_put_call, routine=reply.routine, arguments=arguments)
+                dispatcher.defer_first(Cleanup(put, still_needed=still_needed))
+
+        dispatcher.defer(Cleanup(partial(self._put_find, signature=signature), on_found, still_needed))
+
+    async def _find(self, signature: bytes) -> objects.Routine:
+        outbox = Outbox()
+        self._put_find(outbox, signature)
+        reply = await self._conversation.exchange(outbox, on_success=_check_found)
+        raise_for(reply)
+        assert reply.routine is not None
+        self._routines[signature] = reply.routine
+        return reply.routine
+
+    def _put_find(self, outbox: Outbox, signature: bytes) -> None:
+        objects.put_find_routine(outbox, self._conversation.capabilities, signature)
+
+
+def _put_call(outbox: Outbox, routine: objects.Routine, arguments: tuple[BindEntry, ...]) -> None:
+    objects.put_call_routine(outbox, objects.CallRoutine(routine.database, routine.routine, len(arguments)))
+    body = Outbox()
+    body.u16(len(arguments))
+    for entry in arguments:
+        put_entry(body, entry)
+    requests.put_bind(outbox, body.detach())
+
+
+def _check(convert: Callable[[Results], object], reply: Reply) -> None:
+    convert(_returned(reply))
+
+
+def _on_orphan(convert: Callable[[Results], T], on_orphan: Callable[[T], None], reply: Reply) -> None:
+    if reply.error is None:
+        on_orphan(convert(_returned(reply)))
+
+
+def _check_found(reply: Reply) -> None:
+    """Raise ProtocolError unless the reply has the routine's number; that ends the connection."""
+    if reply.routine is None:
+        raise ProtocolError("the server did not answer SQ_GETROUTINE")
+
+
+def _returned(reply: Reply) -> Results:
+    if reply.returned is None:
+        raise ProtocolError("the server did not answer SQ_EXFPROUTINE")
+    return reply.returned
