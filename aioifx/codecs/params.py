@@ -11,6 +11,7 @@ from aioifx.codecs.base import Decode
 from aioifx.codecs.base100 import unpack
 from aioifx.codecs.bind_values import binder_for, is_named
 from aioifx.codecs.conversions import Adapters, with_adapters
+from aioifx.codecs.large_objects import Descriptor, Locator
 from aioifx.codecs.numbers import decimal_of
 from aioifx.codecs.registry import FIXED
 from aioifx.codecs.temporal import datetime_decoder, interval_decoder
@@ -65,11 +66,13 @@ _SCALED: Final = Context(prec=400)
 _MAX_SCALE: Final = 130
 
 
-def decode_value(code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet) -> Value:
-    """The value of an entry of SQ_BIND.
+def decode_value(
+    code: int, indicator: int, precision: int, data: bytes, code_set: CodeSet, name: bytes = b""
+) -> Value:
+    """The value of an entry of SQ_BIND; of a large object only its descriptor or locator.
 
-    Args:     precision: signed. data: the value without its size and its pad.
-    Raises:   DataError: the bytes are invalid. NotSupportedError: the content of a large object, a column default.
+    Args:     precision: signed. data: the value without its size and its pad. name: of a named type.
+    Raises:   DataError: the bytes are invalid. NotSupportedError: a column default.
               ProtocolError: the data's size is not its type's.
     """
     if indicator == -1:
@@ -86,10 +89,13 @@ def decode_value(code: int, indicator: int, precision: int, data: bytes, code_se
     by_precision = _BY_PRECISION.get(code)
     if by_precision is not None:
         return by_precision(precision, data)
-    if is_named(code) and code not in _LARGE:
+    if code in _SIMPLE_LARGE:
+        return Descriptor(data)
+    if name in _SMART_LARGE:
+        return Locator(data)
+    if is_named(code):
         return code_set.decode(data)
-    what = "values" if code in _LARGE else "parameters"
-    raise NotSupportedError(f"{SqlType(code)} {what} are not supported")
+    raise NotSupportedError(f"{SqlType(code)} parameters are not supported")
 
 
 @lru_cache(maxsize=128)
@@ -131,7 +137,8 @@ def _decode_decimal(precision: int, data: bytes) -> Decimal | None:
 
 
 _TEXTS: Final = frozenset((TypeCode.CHAR, TypeCode.VARCHAR, TypeCode.NCHAR, TypeCode.NVARCHAR))
-_LARGE: Final = frozenset((TypeCode.BYTE, TypeCode.TEXT))
+_SIMPLE_LARGE: Final = frozenset((TypeCode.BYTE, TypeCode.TEXT))
+_SMART_LARGE: Final = frozenset((b"blob", b"clob"))
 
 _BY_PRECISION: Final[dict[int, Callable[[int, bytes], Value]]] = {
     TypeCode.DECIMAL: _decode_decimal,

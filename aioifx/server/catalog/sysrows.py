@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.model.plan import Step
 from aioifx.server.sql.model.schema import (
     ColumnDef,
@@ -32,6 +33,7 @@ _BY_TABID: Final = (
     "syssyntable",
     "systabauth",
     "syssequences",
+    "sysblobs",
 )
 _BY_CONSTRID: Final = ("sysreferences", "syschecks")
 
@@ -62,6 +64,8 @@ def rows_of(table: Table) -> Iterator[Step]:
     yield systables_row(table)
     for number, column in enumerate(table.columns, start=1):
         yield insert("syscolumns", _syscolumns_row(table, number, column))
+        if column.type in (BYTE, TEXT):
+            yield insert("sysblobs", (column.space or _DBSPACE, _MAGNETIC, table.tabid, number))
         if column.default:
             yield insert("sysdefaults", _sysdefaults_row(table, number, column, column.default))
     for index in table.indexes:
@@ -112,6 +116,10 @@ def systables_row(table: Table, site: str | None = None) -> Step:
     marks = ", ".join("?" * len(row))
     return Step(f'INSERT INTO main."systables" ({names}, created) VALUES ({marks}, ifx_today())', row)
 
+
+_DBSPACE: Final = "rootdbs"
+_MAGNETIC: Final = "M"
+"""sysblobs.type of a space that is not on optical media (documented)."""
 
 _FIRST_PARTNUM: Final = 0x100000
 """Part numbers start with a dbspace's number; 1 is the root dbspace (documented: systables.partnum)."""

@@ -8,6 +8,7 @@ in memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from aioifx.server.sqlite.spool import Spool, StoredRow
@@ -31,6 +32,7 @@ class Cursor:
         "_fetched",
         "_has_rowid",
         "_live",
+        "_on_close",
         "_settled_at",
         "_spool",
         "hold",
@@ -52,8 +54,12 @@ class Cursor:
         has_rowid: bool = False,
         update_columns: tuple[str, ...] | None = None,
         independent: bool = False,
+        on_close: Callable[[], None] | None = None,
     ) -> None:
-        """Args:     independent: no other statement can change the rows, so they need not be settled."""
+        """Args:     independent: no other statement can change the rows, so they need not be settled.
+        on_close: called when it is closed; may be called more than once.
+        """
+        self._on_close = on_close
         self._live: RowSource | None = rows
         self._spool: Spool | None = None
         self._ahead: list[StoredRow] = []
@@ -148,3 +154,5 @@ class Cursor:
             self._live = None
         if self._spool is not None:
             self._spool.close()
+        if self._on_close is not None:
+            self._on_close()

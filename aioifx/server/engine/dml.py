@@ -152,7 +152,11 @@ def register_functions(state: SessionState, connection: sqlite3.Connection) -> N
     def current_value(tabid: int) -> int:
         return state.current.current_value(tabid)
 
+    def keep(value: bytes | None, cursor: int) -> str | None:
+        return state.current.kept.keep(value, cursor)
+
     connection.create_function("ifx_serial", 2, next_serial)
+    connection.create_function("ifx_keep", 2, guarded(keep, state.note_error))
     connection.create_function("ifx_nextval", 2, guarded(next_value, state.note_error))
     connection.create_function("ifx_currval", 1, guarded(current_value, state.note_error))
     make_interruptible(connection, state.interrupts, state.note_error)

@@ -8,8 +8,10 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
+from typing import Final
 
 from aioifx.server.engine import session_databases
 from aioifx.server.engine.control_statements import control
@@ -24,12 +26,17 @@ from aioifx.server.engine.sysmaster import refresh
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Action, CallRoutine, Change, Definition, IntoTemp, Isolation, Query
 from aioifx.server.sql.model.settings import Settings
+from aioifx.server.sql.model.storage import Stored
+from aioifx.server.sql.translate.large_objects import NO_SCROLL
 from aioifx.server.sqlite.databases import Database, Databases
 from aioifx.server.sqlite.dml import numbered
 from aioifx.server.sqlite.routine_calls import RoutineRows, called
 from aioifx.server.sqlite.spool import StoredRow
 from aioifx.server.sqlite.transactions import SessionDefaults
 from aioifx.sqltypes import Row, Value
+
+_NO_VALUE: Final = -602
+"""Cannot open a BYTE or TEXT value (documented)."""
 
 
 class Engine:
@@ -229,17 +236,62 @@ class Engine:
         assert isinstance(query, Query)
         if scroll and query.for_update:
             raise SqlError(-526)
+        if query.keeps:
+            return self._keeping_cursor(statement, query, values, name=name, hold=hold, scroll=scroll)
+        return self._query_cursor(
+            statement, query, state.bind(statement, values), name=name, hold=hold, scroll=scroll
+        )
+
+    def _keeping_cursor(
+        self,
+        statement: Statement,
+        query: Query,
+        values: Sequence[Value],
+        *,
+        name: str,
+        hold: bool,
+        scroll: bool,
+    ) -> Cursor:
+        """A cursor on rows with BYTE or TEXT values.
+
+        Raises:   SqlError: -611, it is a scroll cursor.
+        """
+        if scroll:
+            raise SqlError(NO_SCROLL)
+        stored = self._state.bind(statement, values)
+        current = self._state.current
+        number = current.kept.open()
+        drop = partial(current.kept.close, number)
+        try:
+            return self._query_cursor(
+                statement, query, (*stored, number), name=name, hold=hold, on_close=drop
+            )
+        except BaseException:
+            drop()
+            raise
+
+    def _query_cursor(
+        self,
+        statement: Statement,
+        query: Query,
+        stored: tuple[Stored, ...],
+        *,
+        name: str,
+        hold: bool,
+        scroll: bool = False,
+        on_close: Callable[[], None] | None = None,
+    ) -> Cursor:
+        state = self._state
         current = state.current
-        stored = numbered(query.sql, state.bind(statement, values))
         token = query.tables[0].name if query.tables else ""
-        for shown in plan.refresh:
+        for shown in statement.plan.refresh:
             refresh(shown, current.connection, state.databases, state.registry)
         with state.mapped_errors(-244, token):
             if query.for_update:
                 current.transactions.lock()
             current.transactions.on_query()
             with state.interrupts.stopping():
-                rows = current.connection.execute(query.sql, stored)
+                rows = current.connection.execute(query.sql, numbered(query.sql, stored))
         return self._register(
             Cursor(
                 rows,
@@ -248,6 +300,7 @@ class Engine:
                 scroll=scroll,
                 has_rowid=query.has_rowid,
                 update_columns=query.update_columns if query.for_update else None,
+                on_close=on_close,
             ),
             token,
         )
@@ -294,6 +347,18 @@ class Engine:
             self.close_cursor(cursor)
             cursor.is_released = True  # a later fetch must fail, not report the end of the rows
             raise
+
+    def kept_value(self, reference: int, size: int) -> Iterator[bytes]:
+        """A BYTE or TEXT value of a row of an open cursor, at most *size* bytes at a time; interruptible between them.
+
+        Raises:   SqlError: -602, no such value, or its cursor is closed; -213, interrupted.
+        """
+        try:
+            for piece in self._state.current.kept.pieces(reference, size):
+                self._state.interrupts.check()
+                yield piece
+        except LookupError:
+            raise SqlError(_NO_VALUE) from None
 
     def close_cursor(self, cursor: Cursor) -> None:
         """Close a cursor; idempotent."""

@@ -13,6 +13,7 @@ from aioifx.server.sql.model.plan import Change
 from aioifx.server.sql.model.schema import Schema, Table
 from aioifx.server.sql.translate.sqlite_text import identifier
 from aioifx.server.sqlite.databases import Database
+from aioifx.server.sqlite.kept_values import KeptByCursor
 from aioifx.server.sqlite.serials import Serials
 from aioifx.server.sqlite.transactions import SessionDefaults, Transactions
 
@@ -40,6 +41,8 @@ class Workspace:
         database.sequences.load(connection)
         self.assigned_serials: dict[int, int] = {}
         """By type code: the last serial number that the running statement assigned."""
+        self.kept = KeptByCursor()
+        """BYTE and TEXT values of the rows of open cursors."""
         self._temp_version = 0
         self._has_schema_changes = False  # whether the open transaction has changed the schema
         self._temp_serials = Serials()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from aioifx.codecs.large_objects import LONG_DESCRIPTOR
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import DataError
 from aioifx.server.engine.engine import Engine
 from aioifx.server.engine.results import StatementResult, TransactionEvent
 from aioifx.server.protocol.row_blocks import MAX_BLOCK_BYTES, RowBlockWriter
 from aioifx.server.protocol.statement_table import PreparedStatement, StatementTable
+from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.databases import Database, LogMode
-from aioifx.sqltypes import Column
+from aioifx.sqltypes import Column, SqlType
 from aioifx.wire import completion
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.opcodes import OpenWarning
@@ -33,6 +35,13 @@ def _cost() -> bytes:
 
 
 _COST: Final = _cost()
+
+
+_LENGTHENED: Final[dict[SqlType | None, SqlType]] = {
+    type_: replace(type_, length=LONG_DESCRIPTOR) for type_ in (BYTE, TEXT)
+}
+"""BYTE and TEXT with bit 70."""
+_SIMPLE_LARGE: Final = (int(BYTE.code), int(TEXT.code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,23 @@ class SessionContext:
     def has_padded_varchar(self) -> bool:
         """Whether VARCHAR is sent padded to its full width: by capability, or requested by SQ_INFO (observed: JDBC)."""
         return self.environment.get("IFX_PAD_VARCHAR") == "1"
+
+    def sent_columns(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """The columns of a plan as they are described: with bit 70, descriptors of BYTE and TEXT are longer.
+
+        Source:   observed: JDBC, objects15.json
+        """
+        if not self.capabilities.long_rowid or not any(
+            column.type.code in _SIMPLE_LARGE for column in columns
+        ):
+            return columns
+        return tuple(replace(column, type=_LENGTHENED.get(column.type, column.type)) for column in columns)
+
+    def sent_types(self, types: Sequence[SqlType | None]) -> Sequence[SqlType | None]:
+        """The types of parameters as they are described; see `sent_columns`."""
+        if not self.capabilities.long_rowid:
+            return types
+        return [_LENGTHENED.get(each, each) for each in types]
 
     def row_writer(self, columns: Sequence[Column], *, single: bool = False) -> RowBlockWriter:
         """A writer of rows of *columns* for this client."""

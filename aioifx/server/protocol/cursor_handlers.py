@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from aioifx.codecs.large_objects import is_smart_object
 from aioifx.codecs.rows import RowDecoder
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.protocol.context import Handler, SessionContext
@@ -107,11 +108,17 @@ def fetch(context: SessionContext, message: requests.Fetch) -> None:
     context.outbox.raw(rows)
     if not is_last:
         return
-    if context.environment.get("OPTOFC") == "1":
+    if context.environment.get("OPTOFC") == "1" and not _keeps(prepared):
         # With OPTOFC the server closes the cursor with its last row (observed: 15; JDBC then sends no SQ_CLOSE).
         replies.put_closed(context.outbox)
         close_cursor(context, requests.Close())
     context.write_done(completion.Done(0, cursor.fetched))
+
+
+def _keeps(prepared: PreparedStatement) -> bool:
+    """Whether the client may request values of the rows after the last row."""
+    action = prepared.statement.plan.action
+    return isinstance(action, Query) and action.keeps
 
 
 def _cursor_of(prepared: PreparedStatement) -> Cursor:
@@ -131,7 +138,7 @@ def _writer_of(context: SessionContext, prepared: PreparedStatement) -> RowBlock
         plan = prepared.statement.plan
         is_single = isinstance(plan.action, Query) and plan.action.for_update
         prepared.row_writer = context.row_writer(
-            _retyped(plan.columns, prepared.result_types), single=is_single
+            _retyped(context.sent_columns(plan.columns), prepared.result_types), single=is_single
         )
     return prepared.row_writer
 
@@ -214,6 +221,8 @@ def _retyped(columns: Sequence[Column], types: Sequence[SqlType]) -> tuple[Colum
 def _retyped_one(described: SqlType, wanted: SqlType) -> SqlType:
     if wanted.code in (TypeCode.LVARCHAR, TypeCode.BOOLEAN) and wanted.code == described.kind:
         return SqlType(wanted.code, described.length)
+    if wanted.code == TypeCode.OPAQUE and is_smart_object(described):
+        return replace(described, code=TypeCode.OPAQUE)  # locators as bytes, not as digits
     if wanted.code in (described.code, _TWINS.get(described.code)):
         return described
     raise SqlError(-1260)
@@ -262,7 +271,7 @@ def flush(context: SessionContext) -> None:
     if prepared is None or prepared.insertion is None:
         return
     if prepared.put_decoder is None:
-        columns = _retyped(prepared.statement.plan.columns, prepared.put_types)
+        columns = _retyped(context.sent_columns(prepared.statement.plan.columns), prepared.put_types)
         prepared.put_decoder = RowDecoder(
             columns, context.code_set, padded_varchar=context.has_padded_varchar
         )

@@ -13,7 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from aioifx.errors import ProtocolError
-from aioifx.server.protocol import cursor_handlers, session_handlers, statement_handlers
+from aioifx.server.protocol import (
+    cursor_handlers,
+    large_object_handlers,
+    session_handlers,
+    statement_handlers,
+)
 from aioifx.server.protocol.context import Handler, SessionContext
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sqlite.interrupts import INTERRUPTED
@@ -26,6 +31,9 @@ logger: Final = logging.getLogger("aioifx.server")
 _INTERNAL: Final = -768
 
 _FETCHES: Final = (Fetch, ScrollFetch)
+
+_OF_PUT: Final = (cursor_handlers.put, large_object_handlers.take_piece)
+"""The handlers that do not end a run of SQ_PUT."""
 
 
 class Conversation:
@@ -69,7 +77,7 @@ class Conversation:
                 if isinstance(message, _FETCHES):
                     context.engine.check_interrupt()  # there is no other check if the rows are buffered
                 handler = HANDLERS.get(type(message), statement_handlers.refuse)
-                if context.inserting is not None and handler is not cursor_handlers.put:
+                if context.inserting is not None and handler not in _OF_PUT:
                     cursor_handlers.flush(context)
                 handler(context, message)
             cursor_handlers.flush(context)
@@ -95,5 +103,6 @@ HANDLERS: Final[dict[type, Handler]] = {
     **session_handlers.HANDLERS,
     **statement_handlers.HANDLERS,
     **cursor_handlers.HANDLERS,
+    **large_object_handlers.HANDLERS,
 }
 """The handler of each message."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from aioifx.codecs.rows import RowDecoder
 from aioifx.errors import DataError
+from aioifx.server.protocol.incoming_values import IncomingValues
 from aioifx.sqltypes import Row
 from aioifx.wire.tuples import TUPLE
 
@@ -18,7 +19,7 @@ _PAD: Final = b"\0"
 class Insertion:
     """The state of one insert cursor."""
 
-    __slots__ = ("_payloads", "hold", "transaction")
+    __slots__ = ("_payloads", "hold", "incoming", "transaction")
 
     def __init__(self, transaction: int, *, hold: bool = False) -> None:
         """Args:     transaction: the number of the transaction that the cursor was opened in.
@@ -27,6 +28,8 @@ class Insertion:
         self.transaction = transaction
         self.hold = hold
         self._payloads: list[tuple[bytes, ...]] = []
+        self.incoming = IncomingValues()
+        """The BYTE and TEXT values of the rows, in order."""
 
     def put(self, payloads: tuple[bytes, ...]) -> None:
         """Buffer rows, each encoded as SQ_TUPLE without its header."""
@@ -35,13 +38,14 @@ class Insertion:
     def drain(self, decoder: RowDecoder) -> tuple[list[Row], bool]:
         """The buffered rows up to the first that cannot be decoded, and whether there is such a row."""
         payloads, self._payloads = self._payloads, []
+        incoming, self.incoming = self.incoming, IncomingValues()
         data = bytearray(b"".join(map(_framed, chain.from_iterable(payloads))))
         rows: list[Row] = []
         try:
             decoder(data, 0, len(data), rows)
         except DataError:
-            return rows, True
-        return rows, False
+            return incoming.placed(rows), True
+        return incoming.placed(rows), False
 
 
 def _framed(payload: bytes) -> bytes:

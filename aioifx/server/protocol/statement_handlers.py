@@ -56,7 +56,7 @@ def choose(context: SessionContext, message: requests.Id) -> None:
 def describe(context: SessionContext, message: requests.Describe) -> None:
     """SQ_NDESCRIBE: the reply is SQ_DESCRIBE."""
     plan = context.current.statement.plan
-    columns, row_size = _laid_out(context, plan.columns)
+    columns, row_size = _laid_out(context, context.sent_columns(plan.columns))
     description = descriptions.Description(
         plan.type, context.current.statement_id, columns, row_size, estimate=1
     )
@@ -87,7 +87,7 @@ def _warnings_of(plan: Plan) -> int:
 
 def describe_input(context: SessionContext, message: requests.DescribeInput) -> None:
     """SQ_CIDESCRIBE."""
-    types = [parameter.type for parameter in context.current.statement.plan.parameters]
+    types = context.sent_types([parameter.type for parameter in context.current.statement.plan.parameters])
     descriptions.put_idescribe(context.outbox, context.capabilities, types)
 
 
@@ -104,8 +104,8 @@ def bind(context: SessionContext, message: requests.Bind) -> None:
     try:
         prepared.values = tuple(
             [
-                decode_value(code & 0xFF, indicator, precision, data, code_set)
-                for code, _, _, indicator, precision, data in message.entries
+                decode_value(code & 0xFF, indicator, precision, data, code_set, name)
+                for code, _, name, indicator, precision, data in message.entries
             ]
         )
     except DataError:
@@ -142,7 +142,7 @@ def release(context: SessionContext, message: requests.Release) -> None:
 
 
 def refuse(context: SessionContext, message: Request) -> None:
-    """Reject a message of large objects or routines, which are not supported."""
+    """Reject a message that is not supported."""
     raise SqlError(-999, token=type(message).__name__)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from aioifx.codecs.rows import RowDecoder
 from aioifx.server.engine.cursors import Cursor
 from aioifx.server.engine.planner import Statement
+from aioifx.server.protocol.incoming_values import IncomingValues
 from aioifx.server.protocol.insert_cursor import Insertion
 from aioifx.server.protocol.row_blocks import RowBlockWriter
 from aioifx.server.sql.errors import SqlError
@@ -27,6 +28,8 @@ class PreparedStatement:
     is_command: bool = False
     """Whether it was sent by SQ_COMMAND: it is executed in that group, and dropped after it."""
     is_executed: bool = False
+    incoming: IncomingValues | None = None
+    """BYTE and TEXT values that are being received for `values`."""
     values: tuple[Value, ...] = ()
     """Values of the last SQ_BIND."""
     cursor_name: str = ""

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioifx.sqltypes import EXTENDED_BOOLEAN, EXTENDED_LVARCHAR, SqlType, TypeCode
+from aioifx.sqltypes import (
+    EXTENDED_BLOB,
+    EXTENDED_BOOLEAN,
+    EXTENDED_CLOB,
+    EXTENDED_LVARCHAR,
+    SqlType,
+    TypeCode,
+)
 
 SYSTEM_OWNER: Final = "informix"
+
+BYTE: Final = SqlType(TypeCode.BYTE, 56)
+TEXT: Final = SqlType(TypeCode.TEXT, 56)
+BLOB: Final = SqlType(TypeCode.UDTFIXED, 72, EXTENDED_BLOB, SYSTEM_OWNER, "blob")
+CLOB: Final = SqlType(TypeCode.UDTFIXED, 72, EXTENDED_CLOB, SYSTEM_OWNER, "clob")
 
 
 def lvarchar(length: int = 2048) -> SqlType:

@@ -107,3 +107,13 @@ def test_a_constraint_has_the_owner_that_it_was_given() -> None:
     bench = Workbench('CREATE TABLE t (k INT PRIMARY KEY CONSTRAINT "ledger".pk_t, n INT CHECK (n > 0))')
     found = bench.rows("SELECT constrname, TRIM(owner) FROM sysconstraints ORDER BY constrid")
     assert found == [("pk_t", "ledger"), ("c100_2", "ann")]
+
+
+def test_large_objects_have_their_lengths_and_spaces_in_the_catalog() -> None:
+    stores = Workbench("CREATE TABLE t (a BYTE IN TABLE, b TEXT IN photos NOT NULL, c INT)")
+    columns = "SELECT coltype, collength, extended_id FROM syscolumns WHERE tabid = 100 ORDER BY colno"
+    assert stores.rows(columns) == [(11, 56, 0), (256 + 12, 56, 0), (2, 4, 0)]
+    spaces = "SELECT spacename, type, colno FROM sysblobs WHERE tabid = 100 ORDER BY colno"
+    assert stores.rows(spaces) == [("rootdbs", "M", 1), ("photos", "M", 2)]
+    stores.run("DROP TABLE t")
+    assert stores.rows("SELECT colno FROM sysblobs") == []

@@ -54,7 +54,7 @@ def test_a_whole_number_is_not_made_of_a_broken_one() -> None:
 
 def test_a_type_that_is_not_stored_is_an_error() -> None:
     with pytest.raises(SqlError) as caught:
-        Binders((Parameter(SqlType(TypeCode.BYTE, 56)),))
+        Binders((Parameter(SqlType(TypeCode.ROWREF)),))
     assert caught.value.sqlcode == -1260
 
 

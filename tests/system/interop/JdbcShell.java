@@ -106,6 +106,11 @@ public class JdbcShell {
             case "set": set(statements.get(name), Integer.parseInt(f.get(2)), f.get(3), f.size() > 4 ? f.get(4) : null); break;
             case "run": print(List.of("" + statements.get(name).executeUpdate())); break;
             case "select": try (ResultSet r = statements.get(name).executeQuery()) { rows(r); } break;
+            case "large":
+                try (Statement s = connections.get(name).createStatement(); ResultSet r = s.executeQuery(f.get(2))) {
+                    while (r.next()) print(LargeObjects.row(r, f.subList(3, f.size())));
+                }
+                break;
             case "add": statements.get(name).addBatch(); break;
             case "batch": {
                 List<String> counts = new ArrayList<>();
@@ -158,7 +163,7 @@ public class JdbcShell {
             case "date": s.setDate(i, java.sql.Date.valueOf(v)); break;
             case "time": s.setTime(i, java.sql.Time.valueOf(v)); break;
             case "timestamp": s.setTimestamp(i, java.sql.Timestamp.valueOf(v)); break;
-            default: throw new IllegalArgumentException(kind);
+            default: LargeObjects.set(s, i, kind, Integer.parseInt(v));
         }
     }
 

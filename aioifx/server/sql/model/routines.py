@@ -8,7 +8,7 @@ from itertools import count
 
 from aioifx.errors import InterfaceError
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.storage import form_of
+from aioifx.server.sql.model.storage import Form, form_of
 from aioifx.server.sql.syntax.parser import parse_type_text
 from aioifx.sqltypes import SqlType
 
@@ -65,7 +65,7 @@ def _type(routine: str, text: str) -> SqlType:
         type_ = parse_type_text(text)
     except SqlError as error:
         raise InterfaceError(f"routine {routine}: unknown type {text!r} ({error})") from None
-    if form_of(type_) is None:
+    if form_of(type_) in (None, Form.SIMPLE_LARGE, Form.SMART_LARGE):
         raise InterfaceError(f"routine {routine}: unsupported type {text}")
     return type_
 

@@ -58,6 +58,8 @@ class ColumnDef:
     serial_start: int = 1
     minimum: int = 0
     """The reserved size of VARCHAR; part of collength and of the column's length on the wire."""
+    space: str = ""
+    """The blobspace of a BYTE or TEXT column, as sysblobs shows it; empty for the table's own space."""
 
     @property
     def is_serial(self) -> bool:

@@ -10,9 +10,9 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from aioifx.sqltypes import Qualifier, SqlType, TypeCode
+from aioifx.sqltypes import EXTENDED_BLOB, EXTENDED_CLOB, Qualifier, SqlType, TypeCode
 
-Stored: TypeAlias = int | float | str | None
+Stored: TypeAlias = int | float | str | bytes | None
 """A value as SQLite stores it."""
 
 
@@ -39,6 +39,10 @@ class Form(Enum):
     """int: an INTERVAL of the DAY TO FRACTION family, in units of 10 microseconds."""
     BOOLEAN = auto()
     """str: ``t`` or ``f``."""
+    SIMPLE_LARGE = auto()
+    """bytes. In the rows of a cursor: str, the size and number of a kept value (`kept_values`)."""
+    SMART_LARGE = auto()
+    """int: the number of a smart large object (`smart_objects`)."""
 
 
 _FORMS: Final[dict[int, Form]] = {
@@ -61,6 +65,8 @@ _FORMS: Final[dict[int, Form]] = {
     TypeCode.DATE: Form.DATE,
     TypeCode.DATETIME: Form.DATETIME,
     TypeCode.BOOLEAN: Form.BOOLEAN,
+    TypeCode.BYTE: Form.SIMPLE_LARGE,
+    TypeCode.TEXT: Form.SIMPLE_LARGE,
 }
 
 TEXT_FORMS: Final = frozenset({Form.CHAR, Form.VARCHAR})
@@ -72,6 +78,8 @@ def form_of(sql_type: SqlType) -> Form | None:
     """The storage form of a type; None for a type that this server does not store."""
     if sql_type.code == TypeCode.INTERVAL:
         return Form.MONTHS if Qualifier.from_encoded(sql_type.length).is_year_month else Form.TICKS
+    if sql_type.extended_id in (EXTENDED_BLOB, EXTENDED_CLOB):
+        return Form.SMART_LARGE
     return _FORMS.get(sql_type.kind)
 
 

@@ -13,7 +13,16 @@ from typing import Final
 
 from aioifx.server.sql.builtin_types import boolean, lvarchar
 from aioifx.server.sql.errors import SqlError
-from aioifx.sqltypes import FLOATING_SCALE, Qualifier, SqlType, TypeCode, Unit, datetime_qualifier
+from aioifx.sqltypes import (
+    EXTENDED_BLOB,
+    EXTENDED_CLOB,
+    FLOATING_SCALE,
+    Qualifier,
+    SqlType,
+    TypeCode,
+    Unit,
+    datetime_qualifier,
+)
 
 SMALLINT: Final = SqlType(TypeCode.SMALLINT, 2)
 INTEGER: Final = SqlType(TypeCode.INTEGER, 4)
@@ -45,6 +54,10 @@ class Family(Enum):
     TIME = auto()
     """INTERVAL of days and smaller units."""
     BOOLEAN = auto()
+    SIMPLE_LARGE = auto()
+    """BYTE and TEXT: simple large objects."""
+    SMART_LARGE = auto()
+    """BLOB and CLOB: smart large objects."""
     OTHER = auto()
 
 
@@ -71,6 +84,8 @@ _FAMILIES: Final = {
     TypeCode.DATE: Family.DATE,
     TypeCode.DATETIME: Family.DATETIME,
     TypeCode.BOOLEAN: Family.BOOLEAN,
+    TypeCode.BYTE: Family.SIMPLE_LARGE,
+    TypeCode.TEXT: Family.SIMPLE_LARGE,
 }
 
 _PLAIN: Final = {TypeCode.SERIAL: INTEGER, TypeCode.SERIAL8: INT8, TypeCode.BIGSERIAL: BIGINT}
@@ -80,7 +95,18 @@ def family_of(type_: SqlType) -> Family:
     """The family that a type belongs to."""
     if type_.code == TypeCode.INTERVAL:
         return Family.MONTHS if Qualifier.from_encoded(type_.length).is_year_month else Family.TIME
+    if type_.extended_id in _SMART:
+        return Family.SMART_LARGE
     return _FAMILIES.get(TypeCode(type_.kind), Family.OTHER)
+
+
+_SMART: Final = frozenset({EXTENDED_BLOB, EXTENDED_CLOB})
+LARGE: Final = frozenset({Family.SIMPLE_LARGE, Family.SMART_LARGE})
+
+
+def is_large(type_: SqlType) -> bool:
+    """Whether it is BYTE, TEXT, BLOB or CLOB."""
+    return family_of(type_) in LARGE
 
 
 def plain(type_: SqlType) -> SqlType:
@@ -309,7 +335,7 @@ def common(left: SqlType, right: SqlType) -> SqlType | None:
             return datetime(first, *_last_of(left, right))
         case Family.MONTHS | Family.TIME:
             return _wider_interval(left, right)
-        case Family.OTHER:
+        case Family.OTHER | Family.SIMPLE_LARGE | Family.SMART_LARGE:
             return None
         case _:
             return left
@@ -377,7 +403,7 @@ def comparison_type(type_: SqlType) -> SqlType:
 def are_comparable(left: SqlType, right: SqlType) -> bool:
     """Whether two values may stand on the two sides of a comparison."""
     one, other = family_of(left), family_of(right)
-    if Family.OTHER in (one, other):
+    if not LARGE.isdisjoint((one, other)) or Family.OTHER in (one, other):
         return False
     if one is other or Family.TEXT in (one, other):
         return True

@@ -15,6 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from aioifx.codecs.large_objects import Locator
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.settings import Settings, Version
 from aioifx.server.sql.model.storage import Form, Stored, form_of, type_number
@@ -23,6 +24,12 @@ from aioifx.server.sql.runtime.casts import assigner, convert
 from aioifx.server.sql.runtime.dates import date_of, days_of
 from aioifx.server.sql.runtime.datetimes import HOUR_TO_FRACTION, TICK, YEAR_TO_FRACTION, full_form
 from aioifx.server.sql.runtime.decimals import decimal_text
+from aioifx.server.sql.runtime.large_objects import (
+    descriptor_loader,
+    locator_of,
+    store_large,
+    store_locator,
+)
 from aioifx.server.sql.runtime.numerics import RANGES
 from aioifx.server.sql.runtime.strings import byte_length, pad
 from aioifx.sqltypes import (
@@ -42,6 +49,7 @@ Storer: TypeAlias = Callable[[Value, Settings], Stored]
 Loader: TypeAlias = Callable[[Value], Value]
 
 _IMPOSSIBLE: Final = -415
+_NO_LARGE_CONVERSION: Final = -608
 DEFAULT_CODE_SET: Final = "iso8859-1"
 
 _INTEGER: Final = SqlType(TypeCode.INTEGER, 4)
@@ -146,6 +154,11 @@ def _natural_months(value: IntervalYM, settings: Settings) -> tuple[Stored, SqlT
     return value.total_months, _MONTHS
 
 
+def _natural_large(value: object, settings: Settings) -> tuple[Stored, SqlType]:
+    """A large object converts to no other type."""
+    raise SqlError(_NO_LARGE_CONVERSION)
+
+
 _NATURAL: Final[dict[type[object], Callable[[Value, Settings], tuple[Stored, SqlType]]]] = {
     type(None): _natural_null,
     bool: _natural_bool,
@@ -159,6 +172,8 @@ _NATURAL: Final[dict[type[object], Callable[[Value, Settings], tuple[Stored, Sql
     Datetime: _natural_fields,
     timedelta: _natural_timedelta,
     IntervalYM: _natural_months,
+    bytes: _natural_large,
+    Locator: _natural_large,
 }
 """Python class -> storage form. Subclasses come first: bool before int, datetime before date."""
 
@@ -179,6 +194,10 @@ def storer(sql_type: SqlType) -> Storer:
     form = form_of(sql_type)
     if form is None:
         raise SqlError(-1260)
+    if form is Form.SIMPLE_LARGE:
+        return store_large
+    if form is Form.SMART_LARGE:
+        return store_locator
     target = type_number(sql_type)
 
     def assign(value: Value, settings: Settings) -> Stored:
@@ -273,6 +292,10 @@ def loader(sql_type: SqlType, code_set: str = DEFAULT_CODE_SET) -> Loader | None
             return lambda stored: timedelta(microseconds=stored * 10)
         case Form.BOOLEAN:
             return "t".__eq__
+        case Form.SIMPLE_LARGE:
+            return descriptor_loader(sql_type)
+        case Form.SMART_LARGE:
+            return locator_of
         case None:
             if sql_type.code == TypeCode.NULL:
                 return None

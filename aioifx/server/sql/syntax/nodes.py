@@ -718,6 +718,8 @@ class ColumnDef(Node):
     not_null: NotNull | None = None
     constraints: tuple[Constraint, ...] = ()
     serial_start: int | None = None
+    space: str = ""
+    """The blobspace of a BYTE or TEXT column; empty for the table's own space."""
 
 
 @dataclass(frozen=True, slots=True)

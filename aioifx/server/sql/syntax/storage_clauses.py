@@ -40,10 +40,38 @@ def parse_table_storage(s: TokenStream) -> LockMode | None:
         elif s.at_any("statchange", "statlevel"):
             s.advance()
             _word_or_number(s, "auto", "table", "fragment")
-        elif s.at("put") or s.at("using") or s.at("security", "policy"):
+        elif s.at("put"):
+            parse_put(s)
+        elif s.at("using") or s.at("security", "policy"):
             raise s.unsupported(s.token.text.upper())
         elif not _common_clause(s):
             return lock_mode
+
+
+def parse_put(s: TokenStream) -> None:
+    """Read ``PUT column IN (sbspace, ..) [(option, ..)], ..``.
+
+    A comma continues the clause only before ``column IN (``: after it, ALTER TABLE may have another action.
+    """
+    s.expect("put")
+    while True:
+        s.name()
+        s.expect("in")
+        s.names_enclosed()
+        if s.at("("):
+            s.enclosed(_sbspace_option)
+        if not (s.at(",") and s.at_name(1) and s.at("in", "(", ahead=2)):
+            return
+        s.expect(",")
+
+
+def _sbspace_option(s: TokenStream) -> None:
+    if s.accept("extent", "size"):
+        s.integer()
+    elif s.accept_any("high", "moderate"):
+        s.expect("integ")
+    elif not (s.accept("log") or s.accept("no", "log") or s.accept("no", "keep", "access", "time")):
+        s.expect("keep", "access", "time")
 
 
 def parse_index_storage(s: TokenStream) -> None:

@@ -42,6 +42,7 @@ from aioifx.server.sql.syntax.storage_clauses import (
     EXTRA_COLUMNS,
     LockMode,
     parse_lock_mode,
+    parse_put,
     parse_table_storage,
 )
 from aioifx.server.sql.syntax.token_stream import TokenStream, parse_owner, parse_qualified_name
@@ -114,7 +115,14 @@ def _column(s: TokenStream) -> ColumnDef:
         else:
             break
     return ColumnDef(
-        name.offset, name, declared.type, default, not_null, tuple(constraints), declared.serial_start
+        name.offset,
+        name,
+        declared.type,
+        default,
+        not_null,
+        tuple(constraints),
+        declared.serial_start,
+        declared.space,
     )
 
 
@@ -246,7 +254,8 @@ def _actions(s: TokenStream) -> tuple[AlterAction, ...]:
         s.expect(")")
         return ()
     if s.at("put"):
-        raise s.unsupported("PUT")
+        parse_put(s)
+        return ()
     raise s.refusal()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from aioifx.server.sql.builtin_types import boolean, lvarchar
+from aioifx.server.sql.builtin_types import BYTE, TEXT, boolean, lvarchar
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.syntax.token_stream import TokenStream
 from aioifx.server.sql.syntax.tokens import Token, TokenKind
@@ -27,6 +27,8 @@ _FIXED: Final = {
     "real": SqlType(TypeCode.SMALLFLOAT, 4),
     "date": SqlType(TypeCode.DATE, 4),
     "boolean": boolean(),
+    "byte": BYTE,
+    "text": TEXT,
 }
 _FLOAT: Final = SqlType(TypeCode.FLOAT, 8)
 _SERIALS: Final = {
@@ -39,7 +41,7 @@ _SIZED: Final = {"char": TypeCode.CHAR, "character": TypeCode.CHAR, "nchar": Typ
 _VARYING: Final = {"varchar": TypeCode.VARCHAR, "nvarchar": TypeCode.NVARCHAR}
 
 _NOT_EXECUTED: Final = frozenset(
-    {"byte", "text", "blob", "clob", "set", "multiset", "list", "row", "collection", "json", "bson"}
+    {"blob", "clob", "set", "multiset", "list", "row", "collection", "json", "bson"}
 )
 """Built-in types that are not supported here."""
 
@@ -57,6 +59,7 @@ _AFTER_TYPE: Final = (
     "check",
     "references",
     "before",
+    "in",
 )
 
 MAX_CHAR: Final = 32_767
@@ -74,13 +77,18 @@ class DeclaredType(NamedTuple):
     type: SqlType
     serial_start: int | None = None
     """The n of SERIAL(n)."""
+    space: str = ""
+    """The blobspace of a BYTE or TEXT column; empty for IN TABLE, which is the default."""
 
 
 def parse_declared_type(s: TokenStream) -> DeclaredType:
     """Read a column's type; a syntax error after the type takes precedence over an unknown type."""
     if s.token.text not in _KNOWN and s.at_name(1) and not s.at_any(*_AFTER_TYPE, ahead=1):
         raise s.refusal(s.ahead(1))
-    return _type_with_start(s)
+    declared = _type_with_start(s)
+    if declared.type in (BYTE, TEXT) and s.accept("in"):
+        return declared if s.accept("table") else declared._replace(space=s.name().text)
+    return declared
 
 
 def parse_type(s: TokenStream) -> SqlType:

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import CatalogChange, Definition, PutTable, Step
 from aioifx.server.sql.model.schema import ColumnDef, Constraint, ConstraintKind, Index, Table
+from aioifx.server.sql.model.type_rules import is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, check_sql, column_of
+from aioifx.server.sql.translate.large_objects import check_large
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.sqlite_ddl import (
     check_steps,
@@ -245,7 +247,10 @@ class _Alteration:
             new = replace(new, is_nullable=False)
         if new.is_serial and not old.is_serial and self.table.serials:
             raise SqlError(-287, token=new.name, offset=node.offset)
-        text = assigned(Typed(identifier(old.name), old.type), new.type)
+        value = Typed(identifier(old.name), old.type)
+        if is_large(old.type) or is_large(new.type):
+            check_large(value, new.type)
+        text = assigned(value, new.type)
         if affinity(old.type) != affinity(new.type):
             self._move_column(old, new, text, node.offset)
         elif text != identifier(old.name):

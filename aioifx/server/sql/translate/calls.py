@@ -26,6 +26,7 @@ from aioifx.server.sql.model.type_rules import (
 from aioifx.server.sql.runtime.strings import widest_character
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.builtins import CATALOG_ROUTINES, ROUTINES, ArgumentKind
+from aioifx.server.sql.translate.large_objects import LENGTHS
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.sqlite_text import string
 from aioifx.server.sql.translate.typed import Typed, assigned, cast, comparison, number_of, text_of
@@ -38,6 +39,8 @@ class CallTranslator(Protocol):
     context: Context
 
     def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
+
+    def any_value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
     def typed(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
@@ -63,6 +66,10 @@ def call(translator: CallTranslator, node: nodes.Call, hint: SqlType | None) -> 
         return _registered(translator, node)
     if not routine.required <= len(node.arguments) <= len(routine.kinds):
         raise SqlError(-664, token=node.name, offset=node.offset)
+    if node.name in LENGTHS and isinstance(node.arguments[0], nodes.Column):
+        value = translator.any_value(node.arguments[0])
+        if value.type is not None and family_of(value.type) is Family.SIMPLE_LARGE:
+            return Typed(f"length({value.sql})", INTEGER, value.is_nullable)
     pairs = zip(routine.kinds, node.arguments, strict=False)
     arguments = [_argument(translator, kind, argument) for kind, argument in pairs]
     result = routine.build(arguments)

@@ -60,6 +60,8 @@ class ConditionTranslator(Protocol):
 
     def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
 
+    def any_value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed: ...
+
     def pair(self, left: nodes.Expression, right: nodes.Expression) -> tuple[Typed, Typed]: ...
 
     def beside(self, node: nodes.Expression, other: Typed) -> Typed: ...
@@ -117,7 +119,7 @@ def _is_null(translator: ConditionTranslator, node: nodes.IsNull) -> str:
     """IS NULL refuses a bare ``?`` (assumed: -201, as for every ``?`` without a type)."""
     if isinstance(node.operand, nodes.Parameter):
         raise SqlError(-201, offset=node.operand.offset)
-    return f"({translator.value(node.operand).sql} IS {'NOT ' if node.is_negated else ''}NULL)"
+    return f"({translator.any_value(node.operand).sql} IS {'NOT ' if node.is_negated else ''}NULL)"
 
 
 def _between(translator: ConditionTranslator, node: nodes.Between) -> str:

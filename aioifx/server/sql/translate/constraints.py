@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
@@ -19,12 +19,13 @@ from aioifx.server.sql.model.schema import (
     Table,
 )
 from aioifx.server.sql.model.storage import type_number
-from aioifx.server.sql.model.type_rules import Family, family_of, require_columns
+from aioifx.server.sql.model.type_rules import Family, family_of, is_large, require_columns
 from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.runtime.decimals import decimal_text
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.dml import assigned_value
 from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.large_objects import refuse_keys
 from aioifx.server.sql.translate.scopes import Context, Scope, Source, SourceColumn
 from aioifx.server.sql.translate.select import QueryTranslator
 from aioifx.server.sql.translate.sqlite_text import identifier
@@ -48,10 +49,12 @@ def column_of(node: nodes.ColumnDef, context: Context) -> ColumnDef:
     """
     if family_of(node.type) is Family.OTHER:
         raise SqlError(-999, token=str(node.type), offset=node.offset)
-    column = ColumnDef(node.name.text, node.type, serial_start=node.serial_start or 1)
+    column = ColumnDef(node.name.text, node.type, serial_start=node.serial_start or 1, space=node.space)
     if node.not_null is not None or column.is_serial:
         column = replace(column, is_nullable=False, is_declared_not_null=True)
     if node.default is not None:
+        if is_large(column.type) and not isinstance(node.default.value, nodes.Null):
+            raise SqlError(-594, token=column.name, offset=node.default.offset)
         column = replace(column, default=_default(node.default, column, context))
     return column
 
@@ -132,10 +135,11 @@ class TableBuilder:
             case nodes.ForeignKey():
                 self._foreign_key(node)
 
-    def _columns(self, names: Iterable[nodes.Name]) -> tuple[str, ...]:
+    def _columns(self, names: Sequence[nodes.Name]) -> tuple[str, ...]:
         for name in names:
             if self.table.column(name.text) is None:
                 raise SqlError(-217, token=name.text, offset=name.offset)
+        refuse_keys(self.table, names)
         return tuple(name.text for name in names)
 
     def _add(

@@ -13,6 +13,7 @@ from aioifx.server.sql.model.schema import ColumnDef, Index, IndexPart, Table, T
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.alter_table import alter_table, renamed_column, without_foreign_keys
 from aioifx.server.sql.translate.constraints import TableBuilder, check_columns, column_of
+from aioifx.server.sql.translate.large_objects import refuse_keys
 from aioifx.server.sql.translate.routine_calls import dropping
 from aioifx.server.sql.translate.scopes import MAIN, Context
 from aioifx.server.sql.translate.select import Place, QueryTranslator
@@ -210,6 +211,7 @@ def _create_index(node: nodes.CreateIndex, context: Context) -> Plan:
     for part in node.parts:
         if table.column(part.column.text) is None:
             raise SqlError(-217, token=part.column.text, offset=part.column.offset)
+    refuse_keys(table, [part.column for part in node.parts])
     parts = tuple(IndexPart(part.column.text, part.is_descending) for part in node.parts)
     if any(index.parts == parts for index in table.indexes):
         raise SqlError(-350, offset=node.offset)

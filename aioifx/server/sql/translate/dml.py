@@ -9,9 +9,10 @@ from typing import Final, TypeAlias
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import Change, Plan, Verb
 from aioifx.server.sql.model.schema import ColumnDef, Table
-from aioifx.server.sql.model.type_rules import Family, family_of
+from aioifx.server.sql.model.type_rules import Family, family_of, is_large
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
+from aioifx.server.sql.translate.large_objects import NOT_LARGE, check_large
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.select_plan import finished
@@ -58,6 +59,8 @@ def stored(value: Typed, column: ColumnDef, table: Table) -> str:
     """SQLite text of the value stored in a column: converted, and refused if it is NULL in a NOT NULL column."""
     if family_of(column.type) is Family.OTHER:
         raise SqlError(-999, token=str(column.type))
+    if is_large(column.type) or (value.type is not None and is_large(value.type)):
+        check_large(value, column.type)
     text = assigned(value, column.type)
     if column.is_nullable or column.is_serial or value.constant is not None:
         return text
@@ -170,7 +173,10 @@ def assigned_value(translator: Expressions, column: ColumnDef, node: nodes.Expre
     if isinstance(node, nodes.Parameter):
         sql = translator.context.parameter(node, column.type, column=column.name)
         return Typed(sql, column.type, is_parameter=True)
-    return translator.value(node, column.type)
+    value = translator.any_value(node, column.type)
+    if family_of(column.type) is Family.SIMPLE_LARGE and isinstance(node, nodes.Subquery):
+        raise SqlError(NOT_LARGE, offset=node.offset)  # observed: 14.10
+    return value
 
 
 # --- UPDATE -----------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from aioifx.server.sql.model.type_rules import (
     decimal,
     family_of,
     interval,
+    is_large,
     is_padded,
     plain,
     varchar,
@@ -37,6 +38,7 @@ from aioifx.server.sql.translate import calls
 from aioifx.server.sql.translate.arithmetic import COUNT, aggregated, arithmetic, concatenation
 from aioifx.server.sql.translate.conditions import Subqueries, SubqueryRelation, condition
 from aioifx.server.sql.translate.constants import current, literal_number, literal_of, session_constant
+from aioifx.server.sql.translate.large_objects import large_cast, large_subscript
 from aioifx.server.sql.translate.scopes import Context, Scope
 from aioifx.server.sql.translate.sequences import sequence_value
 from aioifx.server.sql.translate.sqlite_text import string
@@ -71,7 +73,17 @@ class Expressions:
     # --- Values -------------------------------------------------------------------------------------------------------
 
     def value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
-        """The value of an expression; *hint* is the type of a ``?``.
+        """The value of an expression that is not a large object; *hint* is the type of a ``?``.
+
+        Raises:   SqlError: -615, it is a large object; -616, a subscript of one.
+        """
+        value = self.any_value(node, hint)
+        if value.type is not None and is_large(value.type):
+            raise SqlError(-616 if isinstance(node, nodes.Subscript) else -615, offset=node.offset)
+        return value
+
+    def any_value(self, node: nodes.Expression, hint: SqlType | None = None) -> Typed:
+        """The value of an expression, which may be a large object.
 
         Raises:   SqlError: -201, a condition, or a ``?`` without a type.
         """
@@ -171,11 +183,13 @@ class Expressions:
         return Typed(self.context.parameter(node, hint), hint, is_parameter=True)
 
     def _subscript(self, node: nodes.Subscript) -> Typed:
-        operand = self.typed(node.operand)
+        operand = self.any_value(node.operand)
         type_ = operand.known_type
+        last = node.first if node.last is None else node.last
+        if family_of(type_) is Family.SIMPLE_LARGE:
+            return large_subscript(operand, node.first, last, node.offset)
         if family_of(type_) is not Family.TEXT:
             raise SqlError(-999, token="[]", offset=node.offset)
-        last = node.first if node.last is None else node.last
         if not 1 <= node.first <= last or last > type_rules.size_of(type_):
             raise SqlError(-306, offset=node.offset)
         size = last - node.first + 1
@@ -244,9 +258,11 @@ class Expressions:
             return Typed(self.context.parameter(node.operand, node.type), node.type)
         if family_of(node.type) is Family.OTHER:
             raise SqlError(-999, token=str(node.type), offset=node.offset)
-        operand = self.value(node.operand)
+        operand = self.any_value(node.operand)
         if operand.type is None:
             return Typed("NULL", node.type)
+        if is_large(operand.type) or is_large(node.type):
+            return large_cast(operand, node.type, node.offset)
         return Typed(cast(operand, node.type), node.type, operand.is_nullable)
 
     def _case(self, node: nodes.Case, hint: SqlType | None) -> Typed:

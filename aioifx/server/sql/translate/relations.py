@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from aioifx.server.sql.model.type_rules import INTEGER, Family, family_of
+from aioifx.server.sql.translate.large_objects import kept
 from aioifx.server.sql.translate.scopes import Source
 from aioifx.server.sql.translate.sqlite_text import collated
 from aioifx.server.sql.translate.typed import Typed, cast
@@ -160,6 +161,42 @@ class Relation:
             Column(name, output.known_type, output.is_nullable)
             for name, output in zip(self.names, self.outputs, strict=True)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The rows of a compound select with BYTE and TEXT values that are kept."""
+
+    rows: Rows
+    outputs: tuple[Typed, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names."""
+        return self.rows.names
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether it always returns one row."""
+        return self.rows.is_one_row
+
+    def text(self, types: Types = None) -> str:
+        """Its text; *types* are those of the rows."""
+        numbers = range(1, len(self.outputs) + 1)
+        columns = (f"{output.sql} AS c{number}" for number, output in zip(numbers, self.outputs, strict=True))
+        return f"SELECT {', '.join(columns)} FROM ({self.rows.text(types)})"
+
+    part = text
+
+
+def keeping(relation: Relation, parameter: int) -> Relation:
+    """The query of a cursor, whose BYTE and TEXT values are kept; see `large_objects.kept`."""
+    rows = relation.rows
+    if isinstance(rows, Block):
+        outputs = tuple(kept(output, parameter) for output in rows.outputs)
+        return replace(relation, rows=replace(rows, outputs=outputs))
+    named = (replace(output, sql=f"c{number}") for number, output in enumerate(rows.outputs, start=1))
+    return replace(relation, rows=_Kept(rows, tuple(kept(output, parameter) for output in named)))
 
 
 def is_shown(type_: SqlType) -> bool:

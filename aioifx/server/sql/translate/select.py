@@ -8,10 +8,11 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from aioifx.server.sql.errors import SqlError
-from aioifx.server.sql.model.type_rules import INTEGER, common, require_columns
+from aioifx.server.sql.model.type_rules import INTEGER, common, is_large, require_columns
 from aioifx.server.sql.syntax import nodes
 from aioifx.server.sql.translate.expressions import Expressions
 from aioifx.server.sql.translate.from_clause import FromClause
+from aioifx.server.sql.translate.large_objects import NO_DISTINCT, NO_GROUP, NO_ORDER, refuse_large
 from aioifx.server.sql.translate.relations import Block, Combined, Relation, Rows, is_shown
 from aioifx.server.sql.translate.scopes import CommonTable, Context, Scope, SourceColumn
 from aioifx.server.sql.translate.sqlite_text import collated, joined
@@ -121,6 +122,8 @@ class QueryTranslator:
             type_ = common(one.known_type, other.known_type)
             if type_ is None:
                 raise SqlError(-308, offset=node.operator_offset)
+            if is_large(type_) and not node.is_all:
+                raise SqlError(NO_DISTINCT, offset=node.operator_offset)  # assumed: the SQLCODE of DISTINCT
             outputs.append(Typed(one.sql, type_, one.is_nullable or other.is_nullable))
         operator = _OPERATORS[node.operator] + (" ALL" if node.is_all else "")
         return Combined(operator, left, right, tuple(outputs))
@@ -159,6 +162,8 @@ class QueryTranslator:
             tail += f" HAVING {lists.condition(node.having)}"
         grouping.check(items, order_by)
         names, outputs = tuple(name for name, _, _ in items), tuple(output for _, output, _ in items)
+        if node.is_distinct:
+            refuse_large(outputs, NO_DISTINCT, node.offset)
         if node.having is not None and not node.group_by:
             # All rows are one group, which SQLite detects only by an aggregate in the select list.
             group = f"CASE WHEN count(*) >= 0 THEN {outputs[0].sql} END"
@@ -177,7 +182,9 @@ class QueryTranslator:
                     _shown(column.type, item.offset)
                     yield column.name, Typed(column.sql, column.type, column.is_nullable), None
                 continue
-            value = lists.typed(item.expression)
+            value = lists.any_value(item.expression)
+            if value.type is None:
+                raise SqlError(-201, offset=item.expression.offset)
             _shown(value.known_type, item.offset)
             if not isinstance(item.expression, nodes.Column):
                 value = replace(value, is_nullable=True)
@@ -190,13 +197,15 @@ class QueryTranslator:
         """A key: a position, a label, a column of the list, or, without DISTINCT, any other expression."""
         position = _position(item, block)
         if position is None:
-            value = translator.value(item.expression)
+            value = translator.any_value(item.expression)
+            refuse_large([value], NO_ORDER, item.offset)
             texts = [output.sql for output in block.outputs]
             if value.sql not in texts:
                 if node.is_distinct:
                     raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
                 return collated(value.sql, value.type) + direction(item)
             position = texts.index(value.sql) + 1
+        refuse_large([block.outputs[position - 1]], NO_ORDER, item.offset)
         return collated(str(position), block.outputs[position - 1].type) + direction(item)
 
     def _order_of_rows(self, order_by: Sequence[nodes.OrderItem], rows: Rows) -> str:
@@ -206,6 +215,7 @@ class QueryTranslator:
             position = _position(item, rows)
             if position is None:
                 raise SqlError(-309, token=_name_of(item.expression), offset=item.offset)
+            refuse_large([rows.outputs[position - 1]], NO_ORDER, item.offset)
             keys.append(collated(str(position), rows.outputs[position - 1].type) + direction(item))
         return f" ORDER BY {', '.join(keys)}" if keys else ""
 
@@ -320,8 +330,13 @@ class _Grouping:
         if isinstance(node, nodes.Number):
             if not isinstance(node.value, int) or not 1 <= node.value <= len(outputs):
                 raise SqlError(-251, offset=node.offset)
-            return outputs[node.value - 1]
-        return replace(self._translator, allows_aggregates=False).typed(node)
+            key = outputs[node.value - 1]
+        else:
+            key = replace(self._translator, allows_aggregates=False).any_value(node)
+        refuse_large([key], NO_GROUP, node.offset)
+        if key.type is None:
+            raise SqlError(-201, offset=node.offset)
+        return key
 
     def text(self) -> str:
         """SQLite's GROUP BY; a constant would be treated as a position there."""
@@ -371,7 +386,7 @@ class _Grouping:
 
     def _is_key(self, node: nodes.Expression) -> bool:
         try:
-            return self._translator.value(node).sql in self._texts
+            return self._translator.any_value(node).sql in self._texts
         except SqlError:
             return False  # a condition, a part of a CASE, a parameter
 

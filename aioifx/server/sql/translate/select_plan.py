@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from aioifx.server.sql.builtin_types import BYTE, TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.plan import (
     Action,
@@ -18,7 +20,7 @@ from aioifx.server.sql.model.plan import (
 )
 from aioifx.server.sql.model.schema import ColumnDef, Table
 from aioifx.server.sql.syntax import nodes
-from aioifx.server.sql.translate.relations import Block, Relation
+from aioifx.server.sql.translate.relations import Block, Relation, keeping
 from aioifx.server.sql.translate.scopes import Context
 from aioifx.server.sql.translate.select import Place, QueryTranslator
 from aioifx.server.sql.translate.sqlite_ddl import column_text
@@ -50,11 +52,15 @@ def query_plan(query: nodes.Query, context: Context) -> Plan:
     relation = QueryTranslator(context).query(query, None, Place.STATEMENT)
     if query.into_temp is not None:
         return _into_temp(query, query.into_temp, relation, context)
+    described = relation.described()
+    keeps = any(column.type in (BYTE, TEXT) for column in described)
+    if keeps:
+        relation = keeping(relation, len(nodes.parameters(query)) + 1)
     if query.for_update is not None:
         action = _for_update(query, query.for_update, relation, context)
     else:
         action = Query(relation.text(), tuple(context.tables.values()))
-    return finished(StatementType.SELECT, action, query, context, relation.described())
+    return finished(StatementType.SELECT, replace(action, keeps=keeps), query, context, described)
 
 
 def _for_update(query: nodes.Query, clause: nodes.ForUpdate, relation: Relation, context: Context) -> Query:

@@ -32,6 +32,10 @@ def affinity(type_: SqlType) -> str:
             return "TEXT COLLATE ifx_decimal"
         case Family.TEXT:
             return "TEXT COLLATE RTRIM"
+        case Family.SIMPLE_LARGE:
+            return "BLOB"
+        case Family.SMART_LARGE:
+            return "INTEGER"
         case _:
             return "TEXT"
 

@@ -25,8 +25,9 @@ from tests.server.sql import kinds
         (kinds.interval(Unit.MONTH, Unit.MONTH), Form.MONTHS),
         (kinds.interval(Unit.DAY, Unit.SECOND), Form.TICKS),
         (kinds.BOOLEAN, Form.BOOLEAN),
-        (kinds.BLOB, None),
-        (SqlType(TypeCode.TEXT, 56), None),
+        (SqlType(TypeCode.TEXT, 56), Form.SIMPLE_LARGE),
+        (kinds.BLOB, Form.SMART_LARGE),
+        (SqlType(TypeCode.ROWREF), None),
     ],
     ids=str,
 )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioifx.server.sql.builtin_types import lvarchar
+from aioifx.server.sql.builtin_types import BYTE, CLOB, TEXT, lvarchar
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model import type_rules
 from aioifx.server.sql.model.type_rules import (
@@ -26,6 +26,7 @@ from aioifx.server.sql.model.type_rules import (
     decimal,
     family_of,
     interval,
+    is_large,
     plain,
     sum_of,
     varchar,
@@ -174,9 +175,15 @@ def test_comparisons_need_types_that_convert() -> None:
     assert not are_comparable(BOOLEAN, INTEGER)
 
 
-def test_large_objects_belong_to_no_family() -> None:
-    assert family_of(SqlType(TypeCode.TEXT, 56)) is Family.OTHER
-    assert family_of(SqlType(TypeCode.UDTFIXED, 72, 10, "informix", "blob")) is Family.OTHER
+def test_large_objects_belong_to_families_of_their_own() -> None:
+    for type_, family in ((BYTE, Family.SIMPLE_LARGE), (CLOB, Family.SMART_LARGE)):
+        assert family_of(type_) is family
+        assert is_large(type_)
+        assert not are_comparable(type_, type_)
+        assert common(type_, type_) == type_
+    assert common(BYTE, TEXT) is None
+    assert not is_large(INTEGER)
+    assert family_of(SqlType(TypeCode.ROWREF)) is Family.OTHER
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioifx.server.sql.builtin_types import TEXT
 from aioifx.server.sql.errors import SqlError
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.runtime.casts import assigner
 from aioifx.server.sql.runtime.client_values import load, loader, natural, store, storer
 from aioifx.server.sql.runtime.datetimes import TICK
+from aioifx.server.sql.runtime.large_objects import locator_of
 from aioifx.sqltypes import Datetime, IntervalYM, SqlType, TypeCode, Unit
 from tests.server.sql import kinds
 from tests.server.sql.kinds import (
@@ -38,6 +40,8 @@ from tests.server.sql.kinds import (
     money,
     varchar,
 )
+
+UNKNOWN = SqlType(TypeCode.ROWREF)
 
 SETTINGS = kinds.settings()
 
@@ -249,7 +253,9 @@ def test_assigning_fits_the_value_to_the_column(value: object, sql_type: SqlType
         (True, INTEGER, -415),
         (5, BOOLEAN, -415),
         (5, YEAR_TO_DAY, -415),
-        (b"bytes", char(5), -415),
+        (b"bytes", char(5), -608),
+        (locator_of(1), INTEGER, -608),
+        ("text", TEXT, -608),
         ([1], INTEGER, -415),
         (float("nan"), FLOAT, -415),
         (float("inf"), decimal(), -415),
@@ -257,7 +263,8 @@ def test_assigning_fits_the_value_to_the_column(value: object, sql_type: SqlType
         (datetime(2026, 5, 4, tzinfo=UTC), YEAR_TO_DAY, -415),
         (time(12, tzinfo=UTC), YEAR_TO_DAY, -415),
         ("€", char(5), -23103),
-        (5, kinds.BLOB, -1260),
+        (5, kinds.BLOB, -608),
+        (5, UNKNOWN, -1260),
     ],
     ids=str,
 )
@@ -335,7 +342,7 @@ def test_what_needs_no_loading_has_no_loader() -> None:
     assert loader(FLOAT) is None
     assert loader(varchar(5)) is None
     assert loader(SqlType(TypeCode.NULL)) is None
-    assert error_of(loader, kinds.BLOB) == -1260
+    assert error_of(loader, UNKNOWN) == -1260
 
 
 def test_makers_look_at_a_type_once() -> None:

@@ -53,6 +53,15 @@ from tests.server.sql.shapes import error_of, statement_shape
             "values is null in d2, partition p3 remainder in d3",
             "CreateTable(t, [ColumnDef(a, INTEGER)])",
         ),
+        (
+            "create table t (a int) put a in (s1, s2) (extent size 20, log, high integ, keep access time),"
+            " b in (s3) (no log, moderate integ, no keep access time) lock mode row",
+            "CreateTable(t, [ColumnDef(a, INTEGER)], row)",
+        ),
+        (
+            "alter table t put a in (s1), b in (s2), add c int",
+            "AlterTable(t, [AddColumn(ColumnDef(c, INTEGER))])",
+        ),
     ],
 )
 def test_storage_clauses_leave_the_lock_mode_only(text: str, expected: str) -> None:
@@ -68,7 +77,9 @@ def test_storage_clauses_leave_the_lock_mode_only(text: str, expected: str) -> N
         ("create table t (a int) statlevel ^fast", (-201, "")),
         ("create table t (a int) fragment by ^luck", (-201, "")),
         ("create table t (a int) fragment by range (a)^", (-201, "")),
-        ("create table t (a int) ^put b in (sb)", (-999, "PUT")),
+        ("create table t (a int) put b ^(sb)", (-201, "")),
+        ("create table t (a int) put b in (sb) (keep^)", (-201, "")),
+        ("create table t (a int) put b in (sb) (high ^log)", (-201, "")),
     ],
 )
 def test_a_misspelt_storage_clause_is_refused(marked: str, error: tuple[int, str]) -> None:

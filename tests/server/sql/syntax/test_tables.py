@@ -181,7 +181,7 @@ def test_tables(text: str, expected: str) -> None:
         ("create table t ^of type r", (-999, "CREATE TABLE OF")),
         ("alter table t lock mode (page), ^next size 3", (-201, "")),
         ("alter table t^", (-201, "")),
-        ("alter table t ^put b in (s)", (-999, "PUT")),
+        ("alter table t put b in ^s", (-201, "")),
         ("alter table t ^rename a to b", (-201, "")),
         ("alter table t add column c ^int", (-201, "")),
     ],

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from aioifx.server.sql.builtin_types import BYTE
 from aioifx.server.sql.model.storage import type_number
 from aioifx.server.sql.model.type_rules import INTEGER, char, decimal
-from aioifx.server.sql.translate.relations import Block, Combined, Relation, is_shown
+from aioifx.server.sql.translate.relations import Block, Combined, Relation, is_shown, keeping
 from aioifx.server.sql.translate.typed import Typed
 from aioifx.sqltypes import Column, SqlType, TypeCode
 
@@ -56,6 +57,23 @@ def test_a_description_has_names_types_and_not_null() -> None:
     assert Relation(ONE).described() == (Column("k", INTEGER, False), Column("c", char(3), True))
 
 
-def test_large_objects_are_not_shown() -> None:
+def test_values_of_unknown_types_are_not_shown() -> None:
     assert is_shown(char(3))
-    assert not is_shown(SqlType(TypeCode.BYTE, 56))
+    assert is_shown(BYTE)
+    assert not is_shown(SqlType(TypeCode.ROWREF))
+
+
+def test_byte_and_text_values_of_a_cursor_are_kept() -> None:
+    number, large = Typed("n", INTEGER), Typed("b", BYTE)
+    block = Block(("n", "b"), (number, large), " FROM t")
+    assert keeping(Relation(block, limit=" LIMIT 1"), 3).text() == (
+        "SELECT n AS c1, ifx_keep(b, ?3) AS c2 FROM t LIMIT 1"
+    )
+    both = Relation(Combined("UNION ALL", block, block, (number, large)), order=" ORDER BY 1")
+    kept = keeping(both, 1)
+    assert kept.names == ("n", "b")
+    assert not kept.is_one_row
+    assert kept.text() == (
+        "SELECT c1 AS c1, ifx_keep(c2, ?1) AS c2 FROM"
+        " (SELECT n AS c1, b AS c2 FROM t UNION ALL SELECT n AS c1, b AS c2 FROM t) ORDER BY 1"
+    )

@@ -1,0 +1,91 @@
+"""BYTE, TEXT, BLOB and CLOB in SQL: where they are refused, subscripts, casts, assignment. Never: their storage.
+
+Source: the SQLCODEs are documented for BYTE and TEXT; that BLOB and CLOB have the same ones is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from aioifx.server.sql.builtin_types import BLOB, BYTE, CLOB, TEXT
+from aioifx.server.sql.errors import SqlError
+from aioifx.server.sql.model.schema import Table
+from aioifx.server.sql.model.type_rules import Family, family_of, is_large
+from aioifx.server.sql.syntax import nodes
+from aioifx.server.sql.translate.typed import Typed
+from aioifx.sqltypes import SqlType
+
+BAD_SUBSCRIPT: Final = -607
+NO_CONVERSION: Final = -608
+NO_INDEX: Final = -610
+NO_SCROLL: Final = -611
+NO_GROUP: Final = -612
+NO_DISTINCT: Final = -613
+NO_ORDER: Final = -614
+NOT_LARGE: Final = -617
+_NO_CAST: Final = -9634
+
+LENGTHS: Final = frozenset({"length", "len", "octet_length"})
+"""Functions that return the bytes of a BYTE or TEXT value, trailing blanks included (documented: LENGTH)."""
+
+
+def refuse_large(values: Iterable[Typed], sqlcode: int, offset: int) -> None:
+    """Raise *sqlcode* if one of the values is a large object."""
+    for value in values:
+        if value.type is not None and is_large(value.type):
+            raise SqlError(sqlcode, offset=offset)
+
+
+def refuse_keys(table: Table, names: Sequence[nodes.Name]) -> None:
+    """Raise -610 for a key or index over a large object."""
+    for name in names:
+        column = table.column(name.text)
+        if column is not None and is_large(column.type):
+            raise SqlError(NO_INDEX, token=name.text, offset=name.offset)
+
+
+def large_subscript(operand: Typed, first: int, last: int, offset: int) -> Typed:
+    """``c[first,last]`` of BYTE and TEXT: a value of the same type (assumed); bytes beyond its end are left out."""
+    if not 1 <= first <= last:
+        raise SqlError(BAD_SUBSCRIPT, offset=offset)
+    part = f"substr({operand.sql}, {first}, {last - first + 1})"  # NULL for an empty value
+    text = f"ifnull({part}, CASE WHEN {operand.sql} IS NOT NULL THEN x'' END)"
+    return Typed(text, operand.type, operand.is_nullable)
+
+
+def check_large(value: Typed, target: SqlType) -> None:
+    """Check a value that INSERT or UPDATE stores, if it or its column is a large object.
+
+    Raises:   SqlError: -617, a large object is needed; -608, the two types differ.
+    """
+    if value.type is None or value.type == target:
+        return
+    raise SqlError(NO_CONVERSION if is_large(value.type) else NOT_LARGE)
+
+
+_CASTS: Final = {(BYTE, BLOB), (TEXT, CLOB)}
+"""The casts of large objects (documented: BYTE to BLOB, TEXT to CLOB)."""
+
+
+def large_cast(operand: Typed, target: SqlType, offset: int) -> Typed:
+    """``::`` from or to a large object.
+
+    Raises:   SqlError: -9634, no such cast.
+    """
+    source = operand.known_type
+    if source == target:
+        return operand
+    if (source, target) in _CASTS:
+        return Typed(f"ifx_object_of({operand.sql})", target, operand.is_nullable)
+    raise SqlError(_NO_CAST, token=f"{source} {target}", offset=offset)
+
+
+def kept(value: Typed, parameter: int) -> Typed:
+    """A column of a result: a BYTE or TEXT value is kept for SQ_FETCHBLOB, and the row has its number.
+
+    Args:     parameter: the number of the ``?`` that is bound to the cursor's number.
+    """
+    if value.type is None or family_of(value.type) is not Family.SIMPLE_LARGE:
+        return value
+    return Typed(f"ifx_keep({value.sql}, ?{parameter})", value.type, value.is_nullable)

@@ -1,0 +1,179 @@
+"""BYTE and TEXT of the embedded server, with IBM's JDBC driver and informix-driver as clients."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+import aioifx.server
+from tests.system.interop.jdbc import Fields, Jdbc, JdbcError
+from tests.system.interop.test_informix_driver import connect, off_loop
+from tests.system.interop.test_jdbc import Ask, cells, url_of
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+SIZES = (0, 1, 1023, 1024, 1025, 100_000)
+
+
+@lru_cache(maxsize=8)
+def pattern(size: int) -> bytes:
+    """The bytes that LargeObjects.java makes."""
+    return bytes((i * 7 + i // 251) & 0xFF for i in range(size))
+
+
+@lru_cache(maxsize=8)
+def pattern_text(size: int) -> bytes:
+    return bytes(97 + (i * 7 + i // 251) % 26 for i in range(size))
+
+
+def summed(data: bytes) -> str:
+    return f"{len(data)}:{zlib.crc32(data)}"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[str]:
+    async with aioifx.server.running() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+async def ask(jdbc: Jdbc) -> Ask:
+    """Requests to the JVM, off the event loop on which the embedded server runs."""
+
+    async def request(*fields: object) -> list[Fields]:
+        return await asyncio.to_thread(jdbc, *fields)
+
+    return request
+
+
+@pytest.fixture
+async def conn(ask: Ask, server: str) -> AsyncIterator[str]:
+    """The name of an open JDBC connection."""
+    await ask("connect", "large", url_of(server))
+    yield "large"
+    await ask("close", "large")
+
+
+async def stored(ask: Ask, conn: str, sizes: tuple[int, ...], first: str, second: str) -> None:
+    """A row for each size, and one of NULLs."""
+    await ask("prepare", conn, "p", "INSERT INTO t VALUES (?, ?, ?)")
+    for key, size in enumerate(sizes):
+        await ask("set", "p", 1, "int", key)
+        await ask("set", "p", 2, first, size)
+        await ask("set", "p", 3, second, size)
+        assert await ask("run", "p") == [["1"]]
+    await ask("set", "p", 1, "int", len(sizes))
+    await ask("set", "p", 2, "null", -4)  # LONGVARBINARY
+    await ask("set", "p", 3, "null", -1)  # LONGVARCHAR
+    assert await ask("run", "p") == [["1"]]
+    await ask("release", "p")
+
+
+@pytest.mark.parametrize(("binary", "text"), [("bytes", "text"), ("stream", "ascii"), ("stream", "chars")])
+async def test_jdbc_writes_and_reads_byte_and_text(ask: Ask, conn: str, binary: str, text: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BYTE IN TABLE, x TEXT IN TABLE)")
+    await stored(ask, conn, SIZES, binary, text)
+    expected: list[Fields] = [
+        [str(k), summed(pattern(n)), summed(pattern_text(n))] for k, n in enumerate(SIZES)
+    ]
+    expected.append([str(len(SIZES)), None, None])
+    for ways in (("bytes", "string"), ("stream", "chars"), ("bytes", "bytes")):
+        assert cells(await ask("large", conn, "SELECT k, b, x FROM t ORDER BY k", "int", *ways)) == expected
+
+
+async def test_jdbc_reads_a_byte_as_blob_and_a_text_as_clob(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BYTE, x TEXT)")
+    await stored(ask, conn, (2500,), "bytes", "text")
+    [[blob, clob], nulls] = cells(await ask("large", conn, "SELECT b, x FROM t ORDER BY k", "blob", "clob"))
+    assert blob == f"2500/{summed(pattern(2500))}"
+    assert clob == f"2500/{summed(pattern_text(2500))}"
+    assert nulls == [None, None]
+
+
+@pytest.mark.parametrize("use_put", [False, True])
+async def test_jdbc_writes_a_batch_of_large_values(ask: Ask, server: str, use_put: bool) -> None:
+    properties = {"IFX_USEPUT": "1"} if use_put else {}
+    await ask("connect", "large", url_of(server, **properties))
+    await ask("update", "large", "CREATE TABLE t (k INT, b BYTE)")
+    await ask("prepare", "large", "p", "INSERT INTO t VALUES (?, ?)")
+    for key in range(25):
+        await ask("set", "p", 1, "int", key)
+        if key % 5 == 4:
+            await ask("set", "p", 2, "null", -4)
+        else:
+            await ask("set", "p", 2, "bytes", key * 300)
+        await ask("add", "p")
+    await ask("batch", "p")
+    await ask("release", "p")
+    rows = cells(await ask("large", "large", "SELECT k, b FROM t ORDER BY k", "int", "bytes"))
+    await ask("close", "large")
+    assert rows == [[str(k), None if k % 5 == 4 else summed(pattern(k * 300))] for k in range(25)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT k FROM t ORDER BY b", -614),
+        ("SELECT DISTINCT b FROM t", -613),
+        ("SELECT k FROM t WHERE x = 'a'", -615),
+        ("INSERT INTO t VALUES (1, NULL, 'a')", -617),
+        ("CREATE INDEX i ON t (b)", -610),
+    ],
+)
+async def test_jdbc_sees_where_large_values_are_refused(ask: Ask, conn: str, sql: str, code: int) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BYTE, x TEXT)")
+    with pytest.raises(JdbcError) as caught:
+        await ask("query" if sql.startswith("SELECT") else "update", conn, sql)
+    assert caught.value.code == code
+
+
+async def test_jdbc_finds_no_large_value_in_a_scroll_cursor(ask: Ask, conn: str) -> None:
+    await ask("update", conn, "CREATE TABLE t (k INT, b BYTE)")
+    with pytest.raises(JdbcError) as caught:
+        await ask("scroll", conn, "SELECT b FROM t", "first")
+    assert caught.value.code == -611
+
+
+@pytest.mark.exhaustive
+async def test_jdbc_moves_ten_megabytes_each_way(ask: Ask, conn: str) -> None:
+    size = 10_000_000
+    await ask("update", conn, "CREATE TABLE t (k INT, b BYTE, x TEXT)")
+    await stored(ask, conn, (size,), "stream", "ascii")
+    [row, _] = cells(await ask("large", conn, "SELECT b, x FROM t ORDER BY k", "stream", "chars"))
+    assert row == [summed(pattern(size)), summed(pattern_text(size))]
+
+
+async def test_informix_driver_writes_and_reads_byte_and_text(server: str) -> None:
+    def work() -> list[Any]:
+        with connect(server) as conn:
+            cursor = conn.cursor()
+            cursor.execute("CREATE TABLE t (k INT, b BYTE, x TEXT, tail SMALLINT)")
+            for key, size in enumerate(SIZES):
+                cursor.execute(
+                    "INSERT INTO t VALUES (?, ?, ?, ?)", (key, pattern(size), pattern_text(size), 7)
+                )
+            cursor.executemany("INSERT INTO t VALUES (?, ?, ?, 7)", [(90, None, None), (91, b"q", None)])
+            conn.commit()
+            cursor.execute("SELECT k, b, x, tail FROM t ORDER BY k")
+            return list(cursor.fetchall())
+
+    expected = [(k, pattern(n), pattern_text(n).decode(), 7) for k, n in enumerate(SIZES)]
+    assert await off_loop(work) == [*expected, (90, None, None, 7), (91, b"q", None, 7)]
+
+
+async def test_informix_driver_updates_subscripts_and_measures(server: str) -> None:
+    def work() -> list[Any]:
+        with connect(server) as conn:
+            cursor = conn.cursor()
+            cursor.execute("CREATE TABLE t (k INT, b BYTE, x TEXT)")
+            cursor.execute("INSERT INTO t VALUES (1, ?, ?)", (b"before", b"a text  "))
+            cursor.execute("UPDATE t SET b = ? WHERE k = 1", (b"after",))
+            cursor.execute("SELECT b, x[3,6], LENGTH(x), OCTET_LENGTH(b) FROM t")
+            return list(cursor.fetchall())
+
+    assert await off_loop(work) == [(b"after", "text", 8, 5)]
