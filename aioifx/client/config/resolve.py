@@ -17,6 +17,7 @@ from aioifx.client.config.checks import check_seconds
 from aioifx.client.config.dsn import split_dsn
 from aioifx.client.config.environment import OPTION_OF, checked_variables
 from aioifx.client.config.options import MIN_FETCH_SIZE, AllOptionFields, ConnectOptions
+from aioifx.client.config.process_environment import environment_variable
 from aioifx.client.sql.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 
@@ -72,8 +73,10 @@ class _Noted(Mapping[str, str]):
         self.asked: dict[str, str | None] = {}
 
     def __getitem__(self, name: str) -> str:
-        self.asked[name] = os.environ.get(name)
-        return os.environ[name]
+        self.asked[name] = value = environment_variable(name)
+        if value is None:
+            raise KeyError(name)
+        return value
 
     def __iter__(self) -> Iterator[str]:
         return iter(os.environ)
@@ -90,7 +93,7 @@ def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
         return resolve(dsn, options)
     key = (dsn, tuple(options), values, kinds)
     found = _known.get(key)
-    if found is not None and all(os.environ.get(name) == value for name, value in found[1].items()):
+    if found is not None and all(environment_variable(name) == value for name, value in found[1].items()):
         return found[0]
     noted = _Noted()
     resolved = resolve(dsn, options, noted)

@@ -17,6 +17,7 @@ from aioifx.channel import Channel, PendingReply
 from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
 from aioifx.client.config.options import ConnectOptions
+from aioifx.client.config.process_environment import environment_variable
 from aioifx.client.connect.login_requests import (
     PROTOCOLS,
     dbopen_request,
@@ -361,7 +362,7 @@ class LoginAttempt:
             self._channel,
             self._capabilities,
             options,
-            read_ahead=os.environ.get(READ_AHEAD, "1") != "0",
+            read_ahead=environment_variable(READ_AHEAD) != "0",
             autofree=True,
         )
         session.server_name = self.address.server
