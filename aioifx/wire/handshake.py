@@ -7,7 +7,6 @@ as sent by IDS 12.10 and 15 and GBase 8s (observed: captures of three servers).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aioifx.errors import ConnectError, ConnectionLost, ProtocolError
@@ -262,9 +261,8 @@ async def read_login_reply(inbox: Inbox) -> LoginReply:
 _REPLIES: Final = frozenset({LoginType.ACCEPT, LoginType.REJECT, LoginType.REDIRECT})
 
 
-@lru_cache(maxsize=16)
 def _login_reply(kind: int, data: bytes) -> LoginReply:
-    """Parse the part after the flags. It is cached, since a server sends few different replies."""
+    """Parse the part after the flags."""
     reader = _Reader(data, kind)
     reply = LoginReply(kind)
     reader.expect(LoginBlock.ASSOCIATION)

@@ -1,8 +1,8 @@
-"""The connection-wide receive buffer; `need`, the one place to wait. Never: what the bytes mean.
+"""The connection-wide receive buffer; `need` and `arrival`, the places to wait. Never: what the bytes mean.
 
 Invariants:
-1. Only `need` awaits. A parser awaits other parsers and `need`, nothing else.
-2. No memoryview of `data` survives a `need`: a live view forbids the bytearray to grow.
+1. Only `need` and `arrival` await. A parser awaits other parsers and these, nothing else.
+2. No memoryview of `data` survives a wait: a live view forbids the bytearray to grow.
 3. Positions are absolute in `data`; only `feed` and `compact` move it, and only while no parser runs.
 """
 
@@ -109,6 +109,12 @@ class Inbox:
             if self.consumed + count > self.limit:
                 raise ProtocolError("the message does not end within its limit")
             await _park()
+
+    @types.coroutine
+    def arrival(self) -> Generator[Park, None, None]:
+        """Return once there are unread bytes, or none will come; until then the parser is parked."""
+        while len(self.data) == self.pos and not self.eof:
+            yield PARK
 
     def i16(self) -> int:
         value: int = _I16.unpack_from(self.data, self.pos)[0]

@@ -127,11 +127,11 @@ class ReplyReader:
         self.read_rows = read_rows
         self.limit = limit
         self.try_read = try_read
-        self._capabilities = capabilities
+        self.capabilities = capabilities
 
     def parser(self, inbox: Inbox) -> Parser[Reply]:
         """Reads the next reply in any form."""
-        return read_reply(inbox, self._capabilities, self.read_rows, self.limit)
+        return read_reply(inbox, self.capabilities, self.read_rows, self.limit)
 
 
 async def read_reply(

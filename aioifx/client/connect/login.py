@@ -18,6 +18,7 @@ from aioifx.client.api.connection import Connection
 from aioifx.client.config.addresses import Address, is_allowed, redirect_target
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.config.process_environment import environment_variable
+from aioifx.client.connect.login_replies import read_known
 from aioifx.client.connect.login_requests import (
     PROTOCOLS,
     dbopen_request,
@@ -27,7 +28,7 @@ from aioifx.client.connect.login_requests import (
     offered,
 )
 from aioifx.client.connect.transport import open_channel
-from aioifx.client.session.failures import raise_for, reject_unsolicited, session_ended
+from aioifx.client.session.failures import failure_of, raise_for, reject_unsolicited, session_ended
 from aioifx.client.session.session import Session
 from aioifx.errors import (
     AuthenticationError,
@@ -40,7 +41,6 @@ from aioifx.errors import (
     from_server,
     visible,
 )
-from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import (
     PROTOCOL_LEVEL,
     LoginFrame,
@@ -51,7 +51,7 @@ from aioifx.wire.handshake import (
 from aioifx.wire.inbox import Inbox
 from aioifx.wire.opcodes import LoginType, OpenWarning
 from aioifx.wire.outbox import Outbox
-from aioifx.wire.replies import Reply, read_reply
+from aioifx.wire.replies import Reply, ReplyReader
 
 logger: Final = logging.getLogger("aioifx.connect")
 
@@ -88,7 +88,7 @@ class LoginAttempt:
         """Whether the server opened the database although its locale differs from the one sent."""
         self._channel: Channel | None = None
         self._uses_tls = False
-        self._capabilities: Capabilities  # once the login is accepted
+        self._reader: ReplyReader  # once the login is accepted
         self._opened: Reply | None = None
         """The reply to SQ_DBOPEN."""
         self._hops: list[Address] = []
@@ -190,7 +190,7 @@ class LoginAttempt:
 
     async def _login(self, inbox: Inbox) -> LoginReply:
         try:
-            reply = await read_login_reply(inbox)
+            reply = await read_known(read_login_reply, inbox)
         except ProtocolError as error:
             is_tls = inbox.data[inbox.pos :].startswith(_TLS_ALERT)
             raise ConnectError(
@@ -203,7 +203,7 @@ class LoginAttempt:
                 unreachable=isinstance(error, ConnectionLost),
             ) from error
         self.hint = ""
-        self._capabilities = offered(self.options.code_set.codec)
+        self._reader = offered(self.options.code_set.codec)
         return reply
 
     def _login_frame(self) -> LoginFrame:
@@ -282,9 +282,9 @@ class LoginAttempt:
         """
         inbox = channel.inbox
         if len(inbox.data) > inbox.pos:
-            await reject_unsolicited(lambda inbox: read_reply(inbox, self._capabilities), inbox, _check_exit)
+            await reject_unsolicited(self._reader.parser, inbox, _check_exit)
         channel.send(request)
-        reply = await read_reply(inbox, self._capabilities)
+        reply = await read_known(self._reader.parser, inbox)
         _check_exit(reply)
         return reply
 
@@ -298,15 +298,16 @@ class LoginAttempt:
             raise self._as_connect_error(error) from error
         if reply.mask is None:
             raise ProtocolError("the server did not answer SQ_PROTOCOLS")
-        self._capabilities = negotiated(reply.mask, self._capabilities.encoding)
+        self._reader = negotiated(reply.mask, self.options.code_set.codec)
+        capabilities = self._reader.capabilities
         if logger.isEnabledFor(logging.DEBUG):
-            found = (name for name, value in asdict(self._capabilities).items() if value is True)
+            found = (name for name, value in asdict(capabilities).items() if value is True)
             logger.debug("%s: capabilities: %s", self.where, ", ".join(found) or "none")
-        if self._capabilities.pam:
+        if capabilities.pam:
             raise NotSupportedError(
                 f"{self.where} asks for PAM authentication, which aioifx does not support yet"
             )
-        if not self._capabilities.type_names:
+        if not capabilities.type_names:
             raise NotSupportedError(f"{self.where} is too old: its descriptions do not name types")
 
     async def _set_environment(self, channel: Channel) -> None:
@@ -318,11 +319,11 @@ class LoginAttempt:
 
     async def _open_database(self, channel: Channel) -> None:
         self.phase = f"opening database {self.options.database}"
-        request = dbopen_request(self.options.code_set.encode(self.options.database))
+        request = dbopen_request(self.options.database, self.options.code_set)
         try:
             reply = await self._exchange(channel, request)
             if reply.error is not None and not reply.error.token:
-                reply.error = reply.error._replace(token=self.options.database)
+                raise failure_of(reply.error._replace(token=self.options.database))
             raise_for(reply)
         except LocaleError as error:
             raise self._as_connect_error(
@@ -360,7 +361,7 @@ class LoginAttempt:
         assert self._channel is not None
         session = Session(
             self._channel,
-            self._capabilities,
+            self._reader.capabilities,
             options,
             read_ahead=environment_variable(READ_AHEAD) != "0",
             autofree=True,

@@ -10,6 +10,7 @@ from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import OFFERED, Capabilities
 from aioifx.wire.handshake import LoginFrame, LoginRequest, login_frame
 from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import MAX_REPLY, ReplyReader
 
 
 def _protocols_request() -> bytes:
@@ -60,20 +61,21 @@ def login_frame_of(
 
 
 @lru_cache(maxsize=64)
-def offered(codec: str) -> Capabilities:
-    """Capabilities in force until SQ_PROTOCOLS is answered."""
-    return Capabilities(encoding=codec)
+def offered(codec: str) -> ReplyReader:
+    """Reader of replies until SQ_PROTOCOLS is answered."""
+    return ReplyReader(Capabilities(encoding=codec), None, MAX_REPLY)
 
 
 @lru_cache(maxsize=64)
-def negotiated(mask: bytes, codec: str) -> Capabilities:
-    """Capabilities of both ends."""
-    return Capabilities.negotiated(OFFERED, mask, codec)
+def negotiated(mask: bytes, codec: str) -> ReplyReader:
+    """Reader of replies with the capabilities of both ends."""
+    return ReplyReader(Capabilities.negotiated(OFFERED, mask, codec), None, MAX_REPLY)
 
 
-def dbopen_request(name: bytes) -> bytes:
+@lru_cache(maxsize=64)
+def dbopen_request(name: str, code_set: CodeSet) -> bytes:
     """Open a database."""
     outbox = Outbox()
-    session_requests.put_dbopen(outbox, name)
+    session_requests.put_dbopen(outbox, code_set.encode(name))
     requests.put_eot(outbox)
     return outbox.detach()

@@ -39,14 +39,12 @@ def test_the_environment_is_encoded_once() -> None:
 
 
 def test_each_request_ends_with_eot() -> None:
-    for request in (PROTOCOLS, info_request(ENVIRONMENT), dbopen_request(b"shop")):
+    for request in (PROTOCOLS, info_request(ENVIRONMENT), dbopen_request("shop", code_set_of("en_US.819"))):
         assert request.endswith(b"\x00\x0c")
 
 
 def test_capabilities_are_those_of_both_ends() -> None:
     found = negotiated(SERVER_MASK, "cp1252")
-    assert found == Capabilities.negotiated(OFFERED, SERVER_MASK, "cp1252")
-    assert (
-        found is negotiated(SERVER_MASK, "cp1252")
-        and found.encoding == offered("cp1252").encoding == "cp1252"
-    )
+    assert found is negotiated(SERVER_MASK, "cp1252")
+    assert found.capabilities == Capabilities.negotiated(OFFERED, SERVER_MASK, "cp1252")
+    assert found.capabilities.encoding == offered("cp1252").capabilities.encoding == "cp1252"
