@@ -63,6 +63,7 @@ class Channel(asyncio.Protocol):
         self.failure: DatabaseError | None = None
         """Why the channel ended; None while it is open."""
         self._is_closing = False  # as soon as no reply is pending
+        self._is_reading_paused = False
         self._writable: asyncio.Future[None] | None = None
         self._close_waiters: list[asyncio.Future[None]] | None = None  # while there is a transport
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -204,6 +205,19 @@ class Channel(asyncio.Protocol):
         except OSError:
             return False
 
+    def pause_reading(self) -> None:
+        """Leave what arrives to the system's buffer, so that the peer stops sending. Idempotent."""
+        if self.is_open and not self._is_reading_paused:
+            self._is_reading_paused = True
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again. Idempotent."""
+        if self._is_reading_paused:
+            self._is_reading_paused = False
+            if self.is_open:
+                self.transport.resume_reading()
+
     async def drain(self) -> None:
         """Wait until the transport accepts more bytes."""
         while self._writable is not None:
@@ -251,6 +265,7 @@ class Channel(asyncio.Protocol):
     def close_when_answered(self) -> None:
         """`close` as soon as no reply is pending."""
         self._is_closing = True
+        self.resume_reading()
         if not self.pending_replies:
             self.close()
 

@@ -514,6 +514,7 @@ class MemoryTransport(asyncio.Transport):
         self._loop = asyncio.get_running_loop()
         self._protocol = protocol
         self._closing = False
+        self._held: list[bytes] | None = None  # while reading is paused
         self.other: MemoryTransport | None = None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -522,8 +523,18 @@ class MemoryTransport(asyncio.Transport):
             self._loop.call_soon(other._deliver, bytes(data))
 
     def _deliver(self, data: bytes) -> None:
-        if not self._closing:
+        if self._held is not None:
+            self._held.append(data)
+        elif not self._closing:
             self._protocol.data_received(data)
+
+    def pause_reading(self) -> None:
+        self._held = self._held or []
+
+    def resume_reading(self) -> None:
+        held, self._held = self._held, None
+        for data in held or ():
+            self._loop.call_soon(self._deliver, data)
 
     def _hear_end(self) -> None:
         if not self._closing:

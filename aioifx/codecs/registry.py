@@ -118,6 +118,8 @@ def refuse_large_objects(columns: Sequence[Column]) -> None:
 
 
 def _converted(codec: Codec, sql_type: SqlType, conversions: Conversions) -> Codec:
+    if is_large_object(sql_type):
+        return codec  # its value is converted, not what the row holds
     if conversions.integral_decimals and codec.kind == Kind.DECIMAL and sql_type.scale == 0:
         codec = numbers.integral(codec)
     decoder = conversions.decoder_for(sql_type)

@@ -12,7 +12,7 @@ from aioifx.client.api.cursor import Cursor
 from aioifx.client.api.prepared import PreparedStatement
 from aioifx.client.api.queries import Queries
 from aioifx.client.api.transaction import Transaction, commit_work, rollback_work
-from aioifx.client.config.checks import check_flag, check_row_factory, check_wait
+from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_row_factory, check_wait
 from aioifx.client.config.isolation import Isolation
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import Action, call
@@ -179,26 +179,44 @@ class Connection(Queries[Item], NotCopied):
 
     @overload
     def cursor(
-        self, *, scroll: bool = False, hold: bool = False, row_factory: None = None
+        self,
+        *,
+        scroll: bool = False,
+        hold: bool = False,
+        row_factory: None = None,
+        lobs: Lobs | None = None,
     ) -> Cursor[Item]: ...
     @overload
     def cursor(
-        self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[R]
+        self,
+        *,
+        scroll: bool = False,
+        hold: bool = False,
+        row_factory: RowFactory[R],
+        lobs: Lobs | None = None,
     ) -> Cursor[R]: ...
     def cursor(
-        self, *, scroll: bool = False, hold: bool = False, row_factory: RowFactory[Any] | None = None
+        self,
+        *,
+        scroll: bool = False,
+        hold: bool = False,
+        row_factory: RowFactory[Any] | None = None,
+        lobs: Lobs | None = None,
     ) -> Cursor[Any]:
         """A cursor with the method names of PEP 249; nothing is sent until its first `execute`. Not awaited.
 
         Args:     scroll: rows can be fetched in any order, with one round trip for each row.
                   hold: a cursor opened inside a transaction stays open after it. Cursors opened outside one always do.
+                  lobs: how large values are returned, "handles" or "inline"; None: as by the connection's option.
         """
         check_flag("scroll", scroll)
         check_flag("hold", hold)
         if row_factory is None:
             row_factory = self._factory
         check_row_factory(row_factory)
-        return Cursor(self._statements, row_factory, scroll=scroll, hold=hold)
+        if lobs is not None:
+            check_lobs(lobs, streams=False)
+        return Cursor(self._statements, row_factory, scroll=scroll, hold=hold, lobs=lobs)
 
     def transaction(
         self,

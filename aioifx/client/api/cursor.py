@@ -9,7 +9,7 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from aioifx.client.config.checks import check_row_factory, row_maker
+from aioifx.client.config.checks import Lobs, check_row_factory, row_maker
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     OnError,
@@ -23,6 +23,7 @@ from aioifx.client.execution.execute import (
 from aioifx.client.execution.parameters import check_sequence
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
+from aioifx.client.execution.row_plan import LobRows
 from aioifx.client.execution.scroll_cursor import ScrollCursor, open_scroll_cursor
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
@@ -50,9 +51,18 @@ class Cursor(NotCopied, Generic[R]):
     """
 
     def __init__(
-        self, statements: StatementCache, factory: RowFactory[R], *, scroll: bool = False, hold: bool = False
+        self,
+        statements: StatementCache,
+        factory: RowFactory[R],
+        *,
+        scroll: bool = False,
+        hold: bool = False,
+        lobs: Lobs | None = None,
     ) -> None:
-        """Args:     scroll: it can be moved in. hold: it outlives the transaction that it was opened in."""
+        """Args:     scroll: it can be moved in. hold: it outlives the transaction that it was opened in.
+        lobs: how large values are returned; None: as by the connection's option.
+        """
+        self._lobs: Lobs | None = lobs
         self._statements = statements
         self._factory = factory
         self._scrolls = scroll
@@ -178,9 +188,10 @@ class Cursor(NotCopied, Generic[R]):
             hold = self._session.transactions.needs_hold_cursor or (
                 self._hold and self._session.database.is_logged
             )
-            self._scrolling = await open_scroll_cursor(statement, params, hold=hold)
+            self._scrolling = await open_scroll_cursor(statement, params, hold=hold, lobs=self._lobs)
         else:
-            plan = partial(Statement.row_plan, factory=self._factory)
+            factory = self._factory if self._lobs is None else LobRows(self._factory, self._lobs)
+            plan = partial(Statement.row_plan, factory=factory)
             blocks = BlockReader(self._statements, statement.sql, params, plan, hold=self._hold)
             self._rows = iter(await blocks.open(statement, params))
             self._blocks, convert = blocks, blocks.convert or identity

@@ -7,6 +7,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
+from aioifx.client.config.checks import Lobs, check_lobs
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     OnError,
@@ -21,6 +22,7 @@ from aioifx.client.execution.execute import (
 from aioifx.client.execution.parameters import check_rows
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
+from aioifx.client.execution.row_plan import LobRows
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache, note_stale
 from aioifx.client.execution.stream import Stream
@@ -81,6 +83,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> list[Item]: ...
     @overload
@@ -89,6 +92,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[R],
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> list[R]: ...
     async def fetch(
@@ -96,16 +100,20 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> list[Any]:
         """Run the query and return every row.
 
         Args:     args: values of the placeholders ``?``. named: values of ``:name`` or ``:1`` instead, if prepared
-                  with ``named=True``. timeout: seconds for this call; None: command_timeout.
+                  with ``named=True``. lobs: as in `Connection.fetch`.
+                  timeout: seconds for this call; None: command_timeout.
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
         factory = self._factory if row_factory is None else row_factory
+        if lobs is not None:
+            factory = LobRows(factory, lobs)
         return await call(self._own, self.sql, args, fetch_all_rows, factory, timeout)
 
     @overload
@@ -114,6 +122,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> Item | None: ...
     @overload
@@ -122,6 +131,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[R],
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> R | None: ...
     async def fetchrow(
@@ -129,12 +139,15 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> Any | None:
         """The first row, or None if there are no rows. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
         factory = self._factory if row_factory is None else row_factory
+        if lobs is not None:
+            factory = LobRows(factory, lobs)
         return await call(self._own, self.sql, args, fetch_first_row, factory, timeout)
 
     async def fetchval(
@@ -142,12 +155,15 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         column: int | str = 0,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> Value:
         """One value of the first row, by column position or name; None if there are no rows. See `fetch`."""
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        factory = record_row if isinstance(column, str) else tuple_row
+        factory: RowFactory[Any] = record_row if isinstance(column, str) else tuple_row
+        if lobs is not None:
+            factory = LobRows(factory, lobs)
         row = await call(self._own, self.sql, args, fetch_first_row, factory, timeout)
         return value_at(row, column)
 
@@ -178,6 +194,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: None = None,
+        lobs: Lobs | None = None,
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[Item]: ...
@@ -187,6 +204,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[R],
+        lobs: Lobs | None = None,
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[R]: ...
@@ -195,6 +213,7 @@ class PreparedStatement(NotCopied, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
+        lobs: Lobs | None = None,
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[Any]:
@@ -207,7 +226,11 @@ class PreparedStatement(NotCopied, Generic[Item]):
         """
         if named is not None or self._names is not None:
             args = self._by_position(args, named)
-        plan = partial(Statement.row_plan, factory=row_factory or self._factory)
+        if lobs is not None:
+            check_lobs(lobs)
+        plan = partial(
+            Statement.stream_plan, factory=row_factory or self._factory, lobs=lobs, timeout=timeout
+        )
         self._own.check_ready()
         return Stream(BlockReader(self._own, self.sql, args, plan, prefetch=prefetch, timeout=timeout))
 

@@ -12,7 +12,7 @@ from aioifx.client.bulk.load import Commit, LoadSpec, Progress, check_progress, 
 from aioifx.client.bulk.sources import RowSource, SourceReader, open_mappings, open_source
 from aioifx.client.bulk.text_formats import TextFormat
 from aioifx.client.bulk.unload import Target, unload
-from aioifx.client.config.checks import check_flag, check_timeout
+from aioifx.client.config.checks import Lobs, check_flag, check_lobs, check_timeout
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.execution.execute import (
     Action,
@@ -30,7 +30,7 @@ from aioifx.client.execution.execute import (
 )
 from aioifx.client.execution.pipeline import ParamRows
 from aioifx.client.execution.result import ExecuteResult
-from aioifx.client.execution.row_plan import RowPlan
+from aioifx.client.execution.row_plan import LobRows, RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementCache
 from aioifx.client.execution.stream import Stream
@@ -98,6 +98,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> list[Item]: ...
     @overload
@@ -107,6 +108,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[R],
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> list[R]: ...
     async def fetch(
@@ -115,6 +117,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> list[Any]:
         """Run a query and return all rows.
@@ -125,6 +128,7 @@ class Queries(ABC, Generic[Item]):
                   args: the values of its placeholders, ``?``. named: instead, those of its ``:name`` or ``:1``; a list
                   or tuple expands to as many values as it has: ``IN (:ids)``.
                   row_factory: makes the rows of this call; None: the connection's.
+                  lobs: how large values are returned, "handles" or "inline"; None: as by the connection's option.
                   timeout: seconds for the whole call, including the wait for the connection; None: command_timeout.
         Raises:   QueryTimeout: the call took longer. InterfaceError: *timeout* is zero or less, or the values do not
                   match the placeholders.
@@ -134,6 +138,8 @@ class Queries(ABC, Generic[Item]):
         if timeout is not None:
             check_timeout(timeout)  # before a pool acquires a connection; likewise below
         factory = self._factory if row_factory is None else row_factory
+        if lobs is not None:
+            factory = LobRows(factory, lobs)
         return await self._call(sql, args, fetch_all_rows, factory, timeout)
 
     @overload
@@ -143,6 +149,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> Item | None: ...
     @overload
@@ -152,6 +159,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[R],
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> R | None: ...
     async def fetchrow(
@@ -160,6 +168,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> Any | None:
         """Run a query and return its first row, or None; no further rows are fetched. See `fetch`."""
@@ -168,6 +177,8 @@ class Queries(ABC, Generic[Item]):
         if timeout is not None:
             check_timeout(timeout)
         factory = self._factory if row_factory is None else row_factory
+        if lobs is not None:
+            factory = LobRows(factory, lobs)
         return await self._call(sql, args, fetch_first_row, factory, timeout)
 
     async def fetchval(
@@ -176,6 +187,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         column: int | str = 0,
+        lobs: Lobs | None = None,
         timeout: float | None = None,
     ) -> Value:
         """Run a query and return one value of its first row; None if there are no rows. See `fetch`.
@@ -189,7 +201,10 @@ class Queries(ABC, Generic[Item]):
             check_timeout(timeout)
         # Checking the class first is free.
         by_place = column.__class__ is int or not isinstance(column, str)
-        row = await self._call(sql, args, fetch_first_row, tuple_row if by_place else record_row, timeout)
+        factory: RowFactory[Any] = tuple_row if by_place else record_row
+        if lobs is not None:
+            factory = LobRows(factory, lobs)
+        row = await self._call(sql, args, fetch_first_row, factory, timeout)
         return value_at(row, column)
 
     @overload
@@ -199,6 +214,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: None = None,
+        lobs: Lobs | None = None,
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[Item]: ...
@@ -209,6 +225,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[R],
+        lobs: Lobs | None = None,
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[R]: ...
@@ -218,6 +235,7 @@ class Queries(ABC, Generic[Item]):
         *args: Value,
         named: NamedValues | None = None,
         row_factory: RowFactory[Any] | None = None,
+        lobs: Lobs | None = None,
         prefetch: bool = True,
         timeout: float | None = None,
     ) -> Stream[Any]:
@@ -225,13 +243,18 @@ class Queries(ABC, Generic[Item]):
 
         Not awaited: nothing is sent until the first row is requested.
 
-        Args:     prefetch: False requests a block only when its first row is needed, not while the previous block is
+        Args:     lobs: how large values are returned; "stream" returns each as a series of chunks, valid until the
+                  next row: ``async for chunk in row["photo"]``.
+                  prefetch: False requests a block only when its first row is needed, not while the previous block is
                   consumed. timeout: seconds for each block; None: command_timeout.
         """
         if named is not None:
             sql, args = by_position(sql, args, named)
         check_sql(sql)
-        plan = partial(Statement.row_plan, factory=self._factory if row_factory is None else row_factory)
+        if lobs is not None:
+            check_lobs(lobs)
+        factory = self._factory if row_factory is None else row_factory
+        plan = partial(Statement.stream_plan, factory=factory, lobs=lobs, timeout=timeout)
         return Stream(self._block_reader(sql, args, plan, prefetch, timeout))
 
     # -- statements ---------------------------------------------------------------------------------------------------

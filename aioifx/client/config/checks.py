@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar, cast
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from aioifx.client.config.addresses import names_in
 from aioifx.codecs.text import CodeSet, code_set_of
@@ -14,6 +14,9 @@ from aioifx.rows import Record
 from aioifx.sqltypes import Column, Row
 
 R = TypeVar("R")
+
+Lobs: TypeAlias = Literal["handles", "inline", "stream"]
+"""How large values are returned: BLOB and CLOB as handles or whole, or each value as a series of chunks."""
 
 DEFAULT_LOCALE: Final = "en_US.8859-1"
 
@@ -163,6 +166,14 @@ def check_keepalive(value: object) -> None:
 def check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise InterfaceError(f"{name}: expected True or False, got {type(value).__name__}")
+
+
+def check_lobs(value: object, *, streams: bool = True) -> None:
+    """Raise InterfaceError unless *value* is one of `Lobs`; "stream" only with *streams*."""
+    if value not in ("handles", "inline", "stream"):
+        raise InterfaceError(f'lobs: expected "handles", "inline" or "stream", got {value!r:.40}')
+    if value == "stream" and not streams:
+        raise InterfaceError('lobs: "stream" is only for stream(); use "handles" or "inline"')
 
 
 def check_tls(ssl: object, ca: str, cert: str, key: str) -> None:

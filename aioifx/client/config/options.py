@@ -16,8 +16,10 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 from aioifx.client.config.addresses import MAX_PORT, ROLES, Role, addresses, names_in
 from aioifx.client.config.checks import (
     DEFAULT_LOCALE,
+    Lobs,
     check_flag,
     check_keepalive,
+    check_lobs,
     check_locale,
     check_row_factory,
     check_seconds,
@@ -98,6 +100,8 @@ class OptionFields(TypedDict, total=False):
     keepalive: bool | tuple[int, int, int] | None
     strip_char: bool | None
     integral_decimals: bool | None
+    lobs: Lobs | None
+    max_lob_size: int | None
     type_codecs: TypeCodecs | None
     adapters: Mapping[type[Any], Convert] | None
 
@@ -190,6 +194,11 @@ class ConnectOptions:
     """Whether trailing blanks of CHAR and NCHAR values are removed."""
     integral_decimals: bool = True
     """Whether DECIMAL and MONEY of scale 0, such as the result of COUNT, are returned as int instead of Decimal."""
+    lobs: Lobs = "handles"
+    """"handles" returns BLOB and CLOB as handles, "inline" as bytes and str. Both return BYTE and TEXT as bytes and
+    str. "stream" returns each value of a `stream` as a series of chunks; other calls then return handles."""
+    max_lob_size: int = 64 * 1024 * 1024
+    """Maximum bytes of one large value in memory; a larger one raises DataError. Not for "stream"."""
     type_codecs: TypeCodecs = field(default_factory=dict[str, TypeCodec], hash=False)
     """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
@@ -254,6 +263,8 @@ class ConnectOptions:
         check_keepalive(self.keepalive)
         check_flag("strip_char", self.strip_char)
         check_flag("integral_decimals", self.integral_decimals)
+        check_lobs(self.lobs)
+        check_whole("max_lob_size", self.max_lob_size, 1, MAX_FETCH_SIZE)
         conversions = checked_conversions(
             self.type_codecs, self.adapters, integral_decimals=self.integral_decimals
         )

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from aioifx.client.config.checks import check_flag, check_timeout
 from aioifx.client.execution.execute import start
+from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.execution.row_plan import RowPlan
 from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_cache import StatementSource
@@ -59,6 +60,8 @@ class BlockReader:
         self.statement: Statement | None = None
         self.convert: Callable[[Row], Any] | None = None
         """Converts the rows of the blocks, which do so themselves if None; see `RowPlan`."""
+        self.large: LargeValues | None = None
+        """Fetches the large values of the rows; None if there are none."""
         self._prefetched: InFlight[Reply] | None = None
         self._fetching = asyncio.Lock()
         self._closed = False
@@ -96,6 +99,8 @@ class BlockReader:
                 )
             if self._closed:
                 return []
+            if self.large is not None:
+                self.large.close()
             try:
                 rows = await (self._start() if self.statement is None else self._fetch(self.statement))
             except BaseException as error:
@@ -106,7 +111,8 @@ class BlockReader:
             if self._closed:  # by another task, meanwhile
                 self._finish()
                 return []
-            self.finish_if_exhausted()
+            if not (self.large is not None and self.large.streams and rows):
+                self.finish_if_exhausted()
             self._prefetch()
             return rows
 
@@ -128,6 +134,9 @@ class BlockReader:
         session, plan = statement.session, self.plan(statement)
         hold = session.transactions.needs_hold_cursor or (self._hold and session.database.is_logged)
         rows = await statement.open(params, hold=hold, read_rows=plan.read_rows)
+        if plan.large is not None:
+            rows = await plan.large.fill(rows)
+            self.large, self._may_prefetch = plan.large, False
         self.statement, self.convert = statement, plan.convert
         return rows
 
@@ -141,7 +150,10 @@ class BlockReader:
                     await dispatcher.reply(prefetched, prefetched=True, timeout=self._timeout)
                 )
             async with self._session.turn(self._timeout):
-                return [] if self._closed else await statement.fetch_block()
+                if self._closed:
+                    return []
+                rows = await statement.fetch_block()
+                return rows if self.large is None else await self.large.fill(rows)
         except BaseException as error:
             self._source.on_failure(statement, error)
             raise
@@ -196,6 +208,8 @@ class BlockReader:
             self._session.dispatcher.binding.check()
 
     def _finish(self) -> None:
+        if self.large is not None:
+            self.large.close()
         if self.statement is not None:
             release_cursor(self._source, self.statement, self._prefetched)
             self._prefetched = None

@@ -164,17 +164,21 @@ async def fetch_all_rows(
     plan = statement.last_plan
     if plan is None or plan.factory is not factory:
         plan = statement.row_plan(factory)
-    read_rows, convert, _ = plan
+    read_rows, convert, _, large = plan
     in_flight = statement.try_send_open(params, read_rows, session.fetch_buffer.size)
     rows: list[Any] = (
         await statement.open(params, read_rows=read_rows)
         if in_flight is None
         else statement.accept_block(await session.dispatcher.reply(in_flight))
     )
+    if large is not None:
+        rows = await large.fill(rows)
     if convert is not None:
         rows = list(map(convert, rows))
     while statement.state is not PREPARED and statement.state in WITH_ROWS:  # the first test is the fast one
         block = await statement.fetch_block()
+        if large is not None:
+            block = await large.fill(block)
         rows += block if convert is None else map(convert, block)
     return rows
 
@@ -190,7 +194,7 @@ async def fetch_first_row(statement: Statement, params: Sequence[Value], factory
     plan = statement.last_plan
     if plan is None or plan.factory is not factory:
         plan = statement.row_plan(factory)
-    read_rows, convert, _ = plan
+    read_rows, convert, _, large = plan
     in_flight = statement.try_send_open(params, read_rows, MIN_FETCH_SIZE)
     rows = (
         await statement.open(params, MIN_FETCH_SIZE, read_rows=read_rows)
@@ -201,7 +205,8 @@ async def fetch_first_row(statement: Statement, params: Sequence[Value], factory
         rows = await statement.fetch_block()
     if not rows:
         return None
-    return rows[0] if convert is None else convert(rows[0])
+    row = rows[0] if large is None else await large.fill_row(rows[0])
+    return row if convert is None else convert(row)
 
 
 async def _count_rows(statement: Statement, params: Sequence[Value]) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
+from aioifx.client.config.checks import Lobs, check_lobs
+from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.session.session import Session
 from aioifx.codecs.conversions import Conversions
-from aioifx.codecs.registry import refuse_large_objects
 from aioifx.codecs.rows import FieldPlan, RowDecoder
 from aioifx.errors import ProtocolError
 from aioifx.rows import RowFactory
@@ -25,6 +26,23 @@ class RowPlan(NamedTuple):
     """Converts each row; None if the reader already returns the final form."""
     factory: RowFactory[Any] | None = None
     """The row factory that the plan was made for."""
+    large: LargeValues | None = None
+    """Fetches the large values of the rows; None if there are none."""
+
+
+class LobRows:
+    """A row factory for one call, together with its option lobs.
+
+    Raises:   InterfaceError: *lobs* is unknown, or "stream" without *streams*.
+    """
+
+    def __init__(self, factory: RowFactory[Any], lobs: Lobs, *, streams: bool = False) -> None:
+        check_lobs(lobs, streams=streams)
+        self._factory = factory
+        self.lobs: Lobs = lobs
+
+    def __call__(self, columns: Sequence[Column]) -> Callable[[Row], Any]:
+        return self._factory(columns)
 
 
 def row_reader(
@@ -34,7 +52,6 @@ def row_reader(
 
     Raises:   NotSupportedError: a column has a type that cannot be decoded.
     """
-    refuse_large_objects(columns)
     decoder = RowDecoder(
         columns, session.code_set, strip_char=session.strip_char, row_type=row_type, conversions=conversions
     )

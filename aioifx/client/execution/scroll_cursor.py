@@ -13,7 +13,9 @@ from enum import IntEnum
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from aioifx.client.config.checks import Lobs
 from aioifx.client.config.options import MIN_FETCH_SIZE
+from aioifx.client.execution.large_values import LargeValues
 from aioifx.client.execution.statement import REPLY_SLACK, Statement
 from aioifx.client.execution.statement_requests import statement_request
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
@@ -132,13 +134,18 @@ class ScrollCursor:
 # -- requests ---------------------------------------------------------------------------------------------------------
 
 
-async def open_scroll_cursor(statement: Statement, params: Sequence[Value], *, hold: bool) -> ScrollCursor:
+async def open_scroll_cursor(
+    statement: Statement, params: Sequence[Value], *, hold: bool, lobs: Lobs | None = None
+) -> ScrollCursor:
     """Open a scroll cursor, without fetching.
+
+    Args:     lobs: how large values are returned; None: the connection's. Servers refuse BYTE and TEXT (documented).
 
     Wire:     ID · CURNAME · [BIND] · SCROLL · [HOLD] · OPEN
     Source:   observed: JDBC, scroll.json
     """
     statement.row_reader()
+    large = statement.large_values(lobs)
     statement.check_usable()
     outbox = statement_request(statement.statement_id)
     requests.put_curname(outbox, statement.name_cursor())
@@ -153,10 +160,12 @@ async def open_scroll_cursor(statement: Statement, params: Sequence[Value], *, h
         outbox, interruptible=True, on_lost=statement.on_lost
     )
     raise_for(reply, statement.sql)
-    return ScrollCursor(partial(_fetch, statement))
+    return ScrollCursor(partial(_fetch, statement, large))
 
 
-async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fetched | None:
+async def _fetch(
+    statement: Statement, large: LargeValues | None, orientation: Orientation, row: int
+) -> Fetched | None:
     """Fetch one row of a scroll cursor.
 
     Wire:     ID · [RET_TYPE] · SFETCH; the reply is TUPLE · TUPID · [DONE], or TUPID · TUPLE · DONE
@@ -184,7 +193,10 @@ async def _fetch(statement: Statement, orientation: Orientation, row: int) -> Fe
     if not (reply.rows and reply.row_number):
         return None
     found = row or reply.row_number
-    return Fetched(found, reply.rows[found - reply.row_number - 1], reply.row_number)
+    wanted = reply.rows[found - reply.row_number - 1]
+    if large is not None:
+        wanted = await large.fill_row(wanted)
+    return Fetched(found, wanted, reply.row_number)
 
 
 def _check_fetched(asked: int, reply: Reply) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn
 
-from aioifx.client.config.checks import row_maker
+from aioifx.client.config.checks import Lobs, row_maker
+from aioifx.client.execution.large_values import Fetching, LargeColumn, LargeValues, large_columns
 from aioifx.client.execution.parameters import RequestEncoder, RequestTemplate
 from aioifx.client.execution.ret_types import ret_types_of
-from aioifx.client.execution.row_plan import RowPlan, row_reader
+from aioifx.client.execution.row_plan import LobRows, RowPlan, row_reader
 from aioifx.client.execution.statement_requests import (
     EXECUTE_EOT,
     execute_template,
@@ -31,11 +32,12 @@ from aioifx.client.execution.statement_state import (
     WITH_ROWS,
     StatementState,
 )
+from aioifx.client.execution.value_streams import StreamedValues
 from aioifx.client.session.failures import raise_for
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.sql.scanner import is_for_update, scan
-from aioifx.codecs.conversions import PLAIN
+from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.native import make_encoder
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError
@@ -170,12 +172,44 @@ class Statement:
             make = row_maker(factory, self.columns)
             row_type = row_type_of(make)
             reader = self.row_reader(tuple if row_type is None else row_type)
-            plan = self.last_plan = RowPlan(reader, make if row_type is None else None, factory)
+            large = self.large_values(factory.lobs if isinstance(factory, LobRows) else None)
+            plan = self.last_plan = RowPlan(reader, make if row_type is None else None, factory, large)
         return plan
+
+    def stream_plan(
+        self, factory: RowFactory[Any], lobs: Lobs | None = None, timeout: float | None = None
+    ) -> RowPlan:
+        """`row_plan` for a stream, whose large values may be read in chunks.
+
+        Args:     timeout: seconds for each chunk; None: command_timeout.
+        """
+        lobs = lobs or self.session.lobs
+        plan = self.row_plan(factory if lobs == self.session.lobs else LobRows(factory, lobs, streams=True))
+        if lobs != "stream" or plan.large is None:
+            return plan
+        streamed = StreamedValues(self._fetching, self._large_columns(), timeout=timeout)
+        return plan._replace(convert=streamed.converter(plan.convert), large=streamed)
 
     def plain_plan(self) -> RowPlan:
         """The plan for tuples of values in their default types."""
-        return RowPlan(self.row_reader(plain=True))
+        return RowPlan(self.row_reader(plain=True), large=self.large_values("inline", plain=True))
+
+    def large_values(self, lobs: Lobs | None = None, *, plain: bool = False) -> LargeValues | None:
+        """What fetches the large values of this statement's rows; None if it has none.
+
+        Args:     lobs: None: the connection's. plain: the user's conversions are not applied.
+        """
+        large = self._large_columns(PLAIN if plain else self.conversions)
+        if not large:
+            return None
+        return LargeValues(self._fetching, large, inline=(lobs or self.session.lobs) == "inline")
+
+    def _large_columns(self, conversions: Conversions | None = None) -> tuple[LargeColumn, ...]:
+        return large_columns(self.columns, conversions or self.conversions)
+
+    @property
+    def _fetching(self) -> Fetching:
+        return Fetching(self.session, self.statement_id, self.sql, self.on_lost)
 
     async def open(
         self,

@@ -9,6 +9,7 @@ from typing import Generic, Self, TypeVar
 
 from aioifx.client.execution.block_reader import BlockReader
 from aioifx.client.session.loop_binding import NotCopied
+from aioifx.errors import InterfaceError
 from aioifx.sqltypes import Column
 
 R = TypeVar("R")
@@ -57,6 +58,10 @@ class Stream(NotCopied, Generic[R]):
         if rest := list(self._rows):
             yield rest
         while rows := await self.reader.next_block():
+            if self.reader.large is not None and self.reader.large.streams:
+                raise InterfaceError(
+                    'lobs: "stream" cannot be combined with blocks(), which has no current row'
+                )
             convert = self.reader.convert
             yield rows if convert is None else list(map(convert, rows))  # type: ignore[misc]  # R is Row then
 

@@ -25,6 +25,7 @@ from aioifx.errors import DatabaseError
 from aioifx.wire import requests, session_requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
+from aioifx.wire.inbox import Reader
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import MAX_REPLY, Reply, ReplyReader
 from aioifx.wire.tuples import RowReader
@@ -90,7 +91,7 @@ class Conversation:
     async def exchange(
         self,
         outbox: Outbox,
-        reader: ReplyReader | None = None,
+        reader: Reader[Reply] | None = None,
         *,
         on_success: Callable[[Reply], None] | None = None,
         on_orphan: Callable[[Reply], None] | None = None,
@@ -99,7 +100,7 @@ class Conversation:
     ) -> Reply:
         """Send one group and wait for its reply. An error in the reply is not raised.
 
-        Args:     reader: for a reply with rows; see `reader`.
+        Args:     reader: for a reply with rows, see `reader`; or for a large value.
                   on_success: called with a reply without an error, even after the wait was cancelled.
                   on_orphan: called with the reply if the wait was cancelled.
                   interruptible: the group runs a statement, which can be interrupted.
@@ -120,7 +121,7 @@ class Conversation:
     def send(
         self,
         group: bytes | bytearray,
-        reader: ReplyReader | None = None,
+        reader: Reader[Reply] | None = None,
         *,
         on_success: Callable[[Reply], None] | None = None,
         on_orphan: Callable[[Reply], None] | None = None,

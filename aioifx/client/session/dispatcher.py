@@ -153,7 +153,8 @@ class Dispatcher:
         task = asyncio.current_task()
         if self._holder is not None and self._holder is task:
             raise InterfaceError(
-                "this task already uses the connection; an iterable given to executemany or load must not call it"
+                "this task already uses the connection; an iterable given to executemany or load, and a loop over the"
+                " chunks of a large value, must not call it"
             )
         seconds = self.command_timeout if timeout is None else timeout
         deadline = None if seconds is None else self._loop.time() + seconds
@@ -339,6 +340,11 @@ class Dispatcher:
             in_flight.time_out()
             in_flight.is_abandoned = True
             self.interrupter.cancel_abandoned()
+
+    def limit_wait(self, in_flight: InFlight[Any]) -> None:
+        """Restart the time limit before a wait for a part of a reply; the caller removes it afterwards."""
+        if self._timeout is not None:
+            self._set_deadline(in_flight, self._timeout, None)
 
     async def drain(self) -> None:
         """Wait until the transport accepts more data.

@@ -17,6 +17,7 @@ from typing import Final, Self
 
 from aioifx.channel import Channel
 from aioifx.client.config.addresses import WRITE_ON_SECONDARY
+from aioifx.client.config.checks import Lobs
 from aioifx.client.config.isolation import isolation_clause, lock_mode_clause
 from aioifx.client.config.options import ConnectOptions
 from aioifx.client.session.conversation import Conversation
@@ -80,6 +81,8 @@ class Session:
         """Default encoding of text files."""
         self.fetch_buffer = FetchBuffer(options.fetch_size)
         self.strip_char = options.strip_char
+        self.lobs: Lobs = options.lobs
+        self.max_lob_size = options.max_lob_size
         self.conversions = self.base_conversions = options.conversions
         """Conversions of statements prepared from now on, and the baseline for each user of a pooled connection."""
         self.read_ahead = read_ahead

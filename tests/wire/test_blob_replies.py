@@ -1,0 +1,123 @@
+"""The reply to SQ_FETCHBLOB: the pieces in order, however the bytes are cut, and no reply that has no end."""
+
+from __future__ import annotations
+
+from functools import partial
+from struct import pack
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioifx.errors import ConnectionLost, ProtocolError
+from aioifx.wire import blob_replies, completion
+from aioifx.wire.blob_replies import BlobReader, read_blob_reply
+from aioifx.wire.capabilities import Capabilities
+from aioifx.wire.completion import Cost, Done, ServerError
+from aioifx.wire.inbox import Inbox, Parser
+from aioifx.wire.outbox import Outbox
+from aioifx.wire.replies import Reply
+from tests.feeding import cuts, feed
+from tests.wire.frames import frames
+
+DIALECT = Capabilities()
+EOT = b"\0\x0c"
+
+
+def piece(data: bytes) -> bytes:
+    return pack(">HH", 39, len(data)) + data + b"\0" * (len(data) & 1)
+
+
+def failed(sqlcode: int) -> bytes:
+    outbox = Outbox()
+    completion.put_error(outbox, DIALECT, ServerError(sqlcode, 0, 0, ""))
+    return outbox.detach()
+
+
+def ended() -> bytes:
+    outbox = Outbox()
+    completion.put_done(outbox, DIALECT, Done())
+    completion.put_cost(outbox, Cost(1, 1))
+    return outbox.detach()
+
+
+def parser_into(taken: list[bytes], inbox: Inbox) -> Parser[Reply]:
+    return BlobReader(DIALECT, taken.append).parser(inbox)
+
+
+def read(data: bytes) -> tuple[list[bytes], Reply]:
+    taken: list[bytes] = []
+    return taken, feed(partial(parser_into, taken), [data])[0]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=40), max_size=5), st.booleans())
+def test_the_pieces_arrive_in_order_however_they_are_cut(value: list[bytes], has_end: bool) -> None:
+    answer = b"".join(map(piece, [*value, b""])) + (ended() if has_end else b"") + EOT
+    for chunks in cuts(answer):
+        taken: list[bytes] = []
+        reply, _ = feed(partial(parser_into, taken), chunks)
+        assert taken == value
+        assert (reply.done is not None) is has_end
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        frame
+        for frame in (*frames("lob"), *frames("objects15"))
+        if frame.side == "S" and frame.data.startswith(b"\0\x27")
+    ],
+    ids=repr,
+)
+def test_a_value_that_jdbc_accepts_is_read(frame: Any) -> None:
+    taken: list[bytes] = []
+    reader = BlobReader(frame.capabilities, taken.append)
+    assert feed(reader.parser, [frame.data])[0].error is None
+    assert len(b"".join(taken)) in (0, 5, 6, 10, 40, 3000)
+
+
+@pytest.mark.parametrize("before", [b"", piece(b"ab")], ids=["at once", "between pieces"])
+def test_an_error_ends_a_value(before: bytes) -> None:
+    taken, reply = read(before + failed(-606) + EOT)
+    assert taken == ([b"ab"] if before else [])
+    assert reply.error is not None
+    assert reply.error.sqlcode == -606
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (EOT, "without its end"),
+        (piece(b"ab") + EOT, "without its end"),
+        (piece(b"") + piece(b"") + EOT, "more than one"),
+        (piece(b"") + b"\0\x0e" + bytes(8) + EOT, "an unsolicited row arrived"),
+        (piece(b"a") + b"\x7f\xff", "unknown message 32767"),
+    ],
+)
+def test_an_impossible_reply_is_a_protocol_error(answer: bytes, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        read(answer)
+
+
+def test_a_value_without_end_stops_at_the_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blob_replies, "MAX_VALUE", 5)
+    assert read(piece(b"ab") + piece(b"cde") + piece(b"") + EOT)[0] == [b"ab", b"cde"]
+    with pytest.raises(ProtocolError, match="more than 5 bytes"):
+        read(piece(b"ab") + piece(b"cdef"))
+
+
+def test_a_lost_connection_ends_the_wait() -> None:
+    inbox = Inbox()
+    parser = read_blob_reply(inbox, DIALECT, list[bytes]().append)
+    inbox.feed(piece(b"ab"))
+    parser.send(None)
+    inbox.eof = True
+    with pytest.raises(ConnectionLost):
+        parser.send(None)
+
+
+def test_the_session_may_end_instead() -> None:
+    taken, reply = read(b"\0\x38")
+    assert reply.is_session_ended
+    assert taken == []
