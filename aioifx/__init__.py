@@ -17,6 +17,7 @@ from aioifx.client.execution.stream import Stream
 from aioifx.client.lobs.lob import Lob
 from aioifx.client.pool.pool import Pool, PoolStats, create_pool
 from aioifx.client.session.stats import Stats
+from aioifx.codecs.bson import BsonKind, BsonValue, ObjectId
 from aioifx.codecs.conversions import TypeCodec
 from aioifx.codecs.native import speedups
 from aioifx.errors import (
@@ -58,6 +59,8 @@ from aioifx.sqltypes import Column, Datetime, IntervalYM, Qualifier, SqlType, Ty
 
 __all__ = [
     "AuthenticationError",
+    "BsonKind",
+    "BsonValue",
     "CheckViolation",
     "Column",
     "ConnectError",
@@ -83,6 +86,7 @@ __all__ = [
     "LockTimeout",
     "NotNullViolation",
     "NotSupportedError",
+    "ObjectId",
     "OperationalError",
     "PermissionDenied",
     "Pool",

@@ -180,6 +180,10 @@ class SqlType:
     """The base type's extended id, for a DISTINCT type."""
     flags: int = 0
     """DISTINCT, DISTINCT_LVARCHAR and DISTINCT_BOOLEAN. NOT_NULL belongs to the column."""
+    fields: tuple[Column, ...] = ()
+    """The fields of a ROW. For SET, MULTISET and LIST: one column without a name, their elements. Empty if unknown."""
+    base_name: str = ""
+    """The extended name of the base type, for a DISTINCT type of a type with a name; empty until it was looked up."""
 
     @property
     def kind(self) -> int:
@@ -197,6 +201,11 @@ class SqlType:
         ):
             return TypeCode.BOOLEAN
         return self.code
+
+    @property
+    def opaque_name(self) -> str:
+        """The name that decides the form of an opaque type, in lower case; of a DISTINCT type, its base's."""
+        return (self.base_name or self.extended_name).lower()
 
     @property
     def precision(self) -> int | None:

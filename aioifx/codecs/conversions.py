@@ -7,11 +7,13 @@ Invariants:
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 from uuid import UUID
 
@@ -82,13 +84,13 @@ class Adapter:
         if value is None:
             return None
         if self._encoder is not None:
-            value = _called(self._encoder, value, "encoder", self._name)
+            value = called(self._encoder, value, f"the encoder of {self._name}")
         for _ in range(_MAX_CHAIN):
             kind = type(cast("object", value))
             convert = self._found(kind)
             if convert is None:
                 break
-            value = _called(convert, value, "adapter", kind.__name__)
+            value = called(convert, value, f"the adapter of {kind.__name__}")
             if type(value) is kind:
                 break
         return value
@@ -100,11 +102,12 @@ class Adapter:
         return next((known[base] for base in kind.__mro__ if base in known), None)
 
 
-def _called(function: Convert, value: Value, what: str, name: str) -> Any:
+def called(function: Convert, value: Value, what: str) -> Any:
+    """The result of a user's function; *what* names it in the DataError for an exception."""
     try:
         return function(value)
     except Exception as error:
-        raise DataError(f"the {what} of {name} raised {type(error).__name__}") from error
+        raise DataError(f"{what} raised {type(error).__name__}") from error
 
 
 STANDARD: Final = Adapter({})
@@ -121,11 +124,27 @@ def with_adapters(
     return [*zip(types, adapters or (STANDARD,) * len(types), strict=True)]
 
 
+JsonLoads: TypeAlias = Callable[[str], Any]
+"""The text of JSON -> an object."""
+
+JsonDumps: TypeAlias = Callable[[Any], str | bytes]
+"""An object -> the text of JSON, as str or in UTF-8."""
+
+
+class JsonFunctions(NamedTuple):
+    """The functions between JSON text and Python objects; the default refuses NaN."""
+
+    loads: JsonLoads = json.loads
+    dumps: JsonDumps = partial(json.dumps, allow_nan=False)
+
+
 class Conversions:
     """The conversions of a connection. Immutable; compared by identity.
 
     Args:     codecs: by the type's name, as `type_name` spells it. adapters: by class.
               integral_decimals: whether DECIMAL and MONEY of scale 0 are decoded as int.
+              json: for JSON. None: JSON, BSON, rows and collections stay text or bytes, as the server sends them.
+              dbdate: the form of dates in literals.
     """
 
     def __init__(
@@ -134,10 +153,14 @@ class Conversions:
         adapters: Mapping[type[Any], Convert] | None = None,
         *,
         integral_decimals: bool = False,
+        json: JsonFunctions | None = None,
+        dbdate: str = "",
     ) -> None:
         self._codecs = dict(codecs or {})
         self._adapters = dict(adapters or {})
         self.integral_decimals = integral_decimals
+        self.json = json
+        self.dbdate = dbdate
         self._plain = Adapter(self._adapters) if self._adapters else STANDARD
         self._by_codec = {
             name: Adapter(self._adapters, codec.encoder, name) if codec.encoder else self._plain
@@ -149,7 +172,13 @@ class Conversions:
         codecs = {**self._codecs, name: codec}
         if codec == TypeCodec():
             del codecs[name]
-        return Conversions(codecs, self._adapters, integral_decimals=self.integral_decimals)
+        return Conversions(
+            codecs,
+            self._adapters,
+            integral_decimals=self.integral_decimals,
+            json=self.json,
+            dbdate=self.dbdate,
+        )
 
     def adapter_for(self, sql_type: SqlType | None) -> Adapter:
         """The adapter of parameters of this type; None if the server did not describe it."""
@@ -158,30 +187,25 @@ class Conversions:
         name = self._name_of(sql_type)
         return self._plain if name is None else self._by_codec[name]
 
-    def adapters_for(self, types: Sequence[SqlType | None]) -> Adapters:
-        """The adapters of several parameters; empty if all are standard."""
-        if not self._codecs and self._plain is STANDARD:
-            return ()
-        adapters = tuple([self.adapter_for(sql_type) for sql_type in types])
-        return () if all(adapter.is_standard for adapter in adapters) else adapters
-
     def decoder_for(self, sql_type: SqlType) -> Convert | None:
         """The user's decoder for a type, called with values other than NULL; None if there is none."""
         if not self._codecs or (name := self._name_of(sql_type)) is None:
             return None
         decoder = self._codecs[name].decoder
-        return None if decoder is None else lambda value: _called(decoder, value, "decoder", name)
+        return None if decoder is None else lambda value: called(decoder, value, f"the decoder of {name}")
 
     def _name_of(self, sql_type: SqlType) -> str | None:
         """The name under which the type has a codec: its own, else that of its base type."""
-        names = sql_type.extended_name.lower(), _CODE_NAMES.get(sql_type.kind, "")
+        names = sql_type.extended_name.lower(), sql_type.opaque_name, _CODE_NAMES.get(sql_type.kind, "")
         return next((name for name in names if name in self._codecs), None)
 
 
 _CODE_NAMES: Final = {int(code): code.name.lower() for code in TypeCode}
 
 PLAIN: Final = Conversions()
-"""The conversions of a connection without options."""
+"""No conversions: values as the codecs of their types decode them."""
+
+JSON: Final = JsonFunctions()
 
 
 _SYNONYMS: Final = {
@@ -225,8 +249,16 @@ def checked_codec(codec: Any, option: str) -> TypeCodec:
     raise InterfaceError(f"{option}: expected a TypeCodec of callables or None, got {kind}")
 
 
-def checked_conversions(codecs: object, adapters: object, *, integral_decimals: bool) -> Conversions:
-    """Conversions from what the options ``type_codecs`` and ``adapters`` say.
+def checked_conversions(
+    codecs: object,
+    adapters: object,
+    *,
+    integral_decimals: bool,
+    json_loads: object = None,
+    json_dumps: object = None,
+    dbdate: str = "",
+) -> Conversions:
+    """Conversions from what the options ``type_codecs``, ``adapters``, ``json_loads`` and ``json_dumps`` say.
 
     Raises:   InterfaceError: begins with the option's name.
     """
@@ -241,7 +273,16 @@ def checked_conversions(codecs: object, adapters: object, *, integral_decimals: 
         if not callable(convert):
             got = type(convert).__name__
             raise InterfaceError(f"adapters: expected a callable for {kind.__name__}, got {got}")
-    return Conversions(by_name, by_class, integral_decimals=integral_decimals)
+    json = JsonFunctions(
+        _function(json_loads, "json_loads") or JSON.loads, _function(json_dumps, "json_dumps") or JSON.dumps
+    )
+    return Conversions(by_name, by_class, integral_decimals=integral_decimals, json=json, dbdate=dbdate)
+
+
+def _function(given: object, option: str) -> Callable[[Any], Any] | None:
+    if given is None or callable(given):
+        return given
+    raise InterfaceError(f"{option}: expected a function, got {type(given).__name__}")
 
 
 def _mapping(given: Any, option: str) -> Mapping[Any, Any]:

@@ -10,7 +10,9 @@ from typing import Final, TypeAlias
 from aioifx.codecs import large_objects, numbers, temporal, text
 from aioifx.codecs.base import Codec, Decode, Kind
 from aioifx.codecs.conversions import PLAIN, Conversions, Convert
+from aioifx.codecs.documents import document_decoder
 from aioifx.codecs.large_objects import is_large_object, is_smart_object
+from aioifx.codecs.literal_reader import literal_reader
 from aioifx.codecs.text import CodeSet
 from aioifx.errors import NotSupportedError
 from aioifx.sqltypes import Column, SqlType, TypeCode, Value
@@ -105,7 +107,9 @@ def codecs_for(
                 codec = codec_for(column.type, code_set, strip_char=strip_char, padded_varchar=padded_varchar)
             except NotSupportedError as error:
                 raise NotSupportedError(f"column {column.name!r}: {error}") from None
-            known[column.type] = codec = _converted(codec, column.type, conversions)
+            if conversions is not PLAIN:
+                codec = _converted(codec, column.type, conversions, strip_char)
+            known[column.type] = codec
         found.append(codec)
     return tuple(found)
 
@@ -117,15 +121,28 @@ def refuse_large_objects(columns: Sequence[Column]) -> None:
             raise NotSupportedError(f"column {column.name!r}: {column.type} values are not supported")
 
 
-def _converted(codec: Codec, sql_type: SqlType, conversions: Conversions) -> Codec:
+@lru_cache(maxsize=1024)
+def _converted(codec: Codec, sql_type: SqlType, conversions: Conversions, strip_char: bool) -> Codec:
+    # Generated code is cached by codecs; see `codec_for`.
     if is_large_object(sql_type):
         return codec  # its value is converted, not what the row holds
     if conversions.integral_decimals and codec.kind == Kind.DECIMAL and sql_type.scale == 0:
         codec = numbers.integral(codec)
-    decoder = conversions.decoder_for(sql_type)
+    decoder = _decoder_of(sql_type, conversions, strip_char)
     if decoder is None:
         return codec
     return replace(codec, kind=Kind.OTHER, decode=_decode_by(codec.decode, decoder))
+
+
+def _decoder_of(sql_type: SqlType, conversions: Conversions, strip_char: bool) -> Convert | None:
+    """The function for values other than NULL, as decoded by default; None if they stay as they are."""
+    if conversions.json is not None:
+        if sql_type.fields:
+            return literal_reader(sql_type, conversions, strip_char=strip_char)
+        document = document_decoder(sql_type, conversions)
+        if document is not None:
+            return document
+    return conversions.decoder_for(sql_type)
 
 
 def _decode_by(decode: Decode, decoder: Convert) -> Decode:

@@ -290,7 +290,7 @@ def opaque(sql_type: SqlType, code_set: CodeSet, strip: bool) -> Codec:
     Assumed: text has no NUL. That a server sends text unless SQ_RET_TYPE asks otherwise was observed for rows,
     collections and locators. A user-defined type at a real server would prove it for the rest.
     """
-    name = sql_type.extended_name.lower()
+    name = sql_type.opaque_name
     if name == "json":
         return lvarchar(sql_type, code_set, strip)
     strict = CodeSet(code_set.name, code_set.codec)

@@ -22,6 +22,7 @@ from aioifx.codecs.conversions import (
     type_name,
     with_adapters,
 )
+from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.params import ParamEncoder
 from aioifx.codecs.rows import RowDecoder, RowEncoder
 from aioifx.errors import DataError, InterfaceError
@@ -154,7 +155,7 @@ encoders = pytest.mark.parametrize("make", ENCODERS, ids=lambda make: make.__nam
 def test_what_an_adapter_makes_of_a_usual_class_is_sent(make: Any) -> None:
     conversions = Conversions(adapters={str: str.upper, float: Decimal})
     types = (VARCHAR, decimal_type(8, 2), INTEGER)
-    adapters = conversions.adapters_for(types)
+    adapters = adapters_for(conversions, types, LATIN1)
     rows = [("abc", 1.5, 7), (None, None, None), ("é", Decimal(1), 8)] * 200
     out = bytearray()
     source = iter(rows)
@@ -177,7 +178,7 @@ def test_an_encoder_is_asked_for_every_value_of_its_type_but_null(make: Any) -> 
         return None if value == "" else value * 2
 
     types = (VARCHAR, INTEGER)
-    adapters = Conversions({"varchar": TypeCodec(encoder)}).adapters_for(types)
+    adapters = adapters_for(Conversions({"varchar": TypeCodec(encoder)}), types, LATIN1)
     out = bytearray()
     taken, left = make(types, LATIN1, b"", b"", adapters)(iter([("ab", 1), (None, 2), ("", 3)]), out, 1 << 40)
     reference = ParamEncoder(types, LATIN1, adapters)
@@ -192,7 +193,7 @@ def test_an_encoder_is_asked_for_every_value_of_its_type_but_null(make: Any) -> 
 
 def encoded(values: Sequence[Any], sql_type: SqlType, conversions: Conversions) -> bytes:
     columns = columns_of(sql_type)
-    adapters = conversions.adapters_for([sql_type])
+    adapters = adapters_for(conversions, [sql_type], LATIN1)
     return bytes(RowEncoder(columns, LATIN1, adapters=adapters).encode([(value,) for value in values]))
 
 
@@ -221,7 +222,7 @@ def test_a_codec_that_fails_is_named_with_its_column_or_parameter_and_no_value()
     conversions = Conversions({"integer": TypeCodec(fails, fails)}, {Point: fails})
     columns = columns_of(INTEGER)
     data = bytearray(RowEncoder(columns, LATIN1).encode([(7,)]))
-    adapters = conversions.adapters_for([VARCHAR, INTEGER])
+    adapters = adapters_for(conversions, [VARCHAR, INTEGER], LATIN1)
     trials: list[tuple[Any, str]] = [
         (
             lambda: RowDecoder(columns, LATIN1, conversions=conversions)(data, 0, len(data), []),
@@ -281,8 +282,8 @@ def test_a_codec_is_replaced_and_taken_away() -> None:
 
 def test_nothing_asked_for_is_the_standard_for_all() -> None:
     assert PLAIN.adapter_for(INTEGER) is PLAIN.adapter_for(None) is STANDARD
-    assert PLAIN.adapters_for([INTEGER, None]) == ()
-    assert Conversions({"char": TypeCodec(str)}).adapters_for([INTEGER, None]) == ()
+    assert adapters_for(PLAIN, [INTEGER, None], LATIN1) == ()
+    assert adapters_for(Conversions({"char": TypeCodec(str)}), [INTEGER, None], LATIN1) == ()
     assert with_adapters([INTEGER, None], ()) == [(INTEGER, STANDARD), (None, STANDARD)]
 
 

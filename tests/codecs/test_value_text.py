@@ -40,7 +40,7 @@ def test_dates_are_in_the_format_of_dbdate() -> None:
         parser_for(DATE, "MDY2/")
 
 
-def test_text_that_is_no_value_of_the_type_is_not_shown() -> None:
+def test_text_that_is_not_a_value_of_the_type_is_not_shown() -> None:
     with pytest.raises(DataError, match=r"^not a valid INTEGER$"):
         parser_for(INTEGER)("seven")
 

@@ -37,10 +37,13 @@ from aioifx.codecs.conversions import (
     PLAIN,
     Conversions,
     Convert,
+    JsonDumps,
+    JsonLoads,
     TypeCodec,
     TypeCodecs,
     checked_conversions,
 )
+from aioifx.codecs.temporal_text import ISO_DATES
 from aioifx.codecs.text import CodeSet, code_set_of
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory
@@ -104,6 +107,8 @@ class OptionFields(TypedDict, total=False):
     max_lob_size: int | None
     type_codecs: TypeCodecs | None
     adapters: Mapping[type[Any], Convert] | None
+    json_loads: JsonLoads | None
+    json_dumps: JsonDumps | None
 
 
 class AllOptionFields(OptionFields, total=False):
@@ -203,9 +208,13 @@ class ConnectOptions:
     """Encoders and decoders by Informix type name; see `Connection.set_type_codec`."""
     adapters: Mapping[type[Any], Convert] = field(default_factory=dict[type[Any], Convert], hash=False)
     """Functions that convert parameters, by class; also used for subclasses. For example ``{uuid.UUID: str}``."""
+    json_loads: JsonLoads | None = None
+    """Function from the text of a JSON value to an object, such as ``orjson.loads``; None: `json.loads`."""
+    json_dumps: JsonDumps | None = None
+    """Function from an object to JSON, as str or UTF-8, such as ``orjson.dumps``; None: `json.dumps`, without NaN."""
     row_factory: RowFactory[Any] | None = None
     conversions: Conversions = field(default=PLAIN, init=False, repr=False, compare=False)
-    """Combines *integral_decimals*, *type_codecs* and *adapters*."""
+    """Combines *integral_decimals*, *type_codecs*, *adapters*, *json_loads*, *json_dumps* and DBDATE."""
     code_set: CodeSet = field(init=False, repr=False, compare=False)
     """Encoding of text on this connection: the database's code set.
 
@@ -266,7 +275,12 @@ class ConnectOptions:
         check_lobs(self.lobs)
         check_whole("max_lob_size", self.max_lob_size, 1, MAX_FETCH_SIZE)
         conversions = checked_conversions(
-            self.type_codecs, self.adapters, integral_decimals=self.integral_decimals
+            self.type_codecs,
+            self.adapters,
+            integral_decimals=self.integral_decimals,
+            json_loads=self.json_loads,
+            json_dumps=self.json_dumps,
+            dbdate="" if "GL_DATE" in self.environment else self.environment.get("DBDATE", ISO_DATES),
         )
         object.__setattr__(self, "conversions", conversions)
         if not (self.ssl is None or isinstance(self.ssl, (bool, tls.SSLContext))):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -18,6 +18,7 @@ from aioifx.client.execution.statement import Statement
 from aioifx.client.execution.statement_state import ON_CLOSE, ON_OPEN
 from aioifx.client.session.in_flight import InFlight
 from aioifx.client.session.session import Session
+from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.registry import refuse_large_objects
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.tuple_frames import Frame
@@ -75,7 +76,9 @@ class InsertCursor:
             [replace(column, type=form) for column, form in zip(columns, self._types, strict=True)],
             self._session.code_set,
             frame=None if self.is_fixed_width else _ONE,
-            adapters=statement.conversions.adapters_for([column.type for column in columns])
+            adapters=adapters_for(
+                statement.conversions, [column.type for column in columns], self._session.code_set
+            )
             if adapts
             else (),
         )

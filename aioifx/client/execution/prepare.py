@@ -6,16 +6,19 @@ Callers of this module's coroutines hold the session's lock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from aioifx.client.execution.parameters import check_count
 from aioifx.client.execution.statement import Statement
-from aioifx.client.session.failures import raise_for
+from aioifx.client.execution.type_lookup import resolved_types
+from aioifx.client.session.failures import is_cancelled_or_timed_out, raise_for
 from aioifx.client.session.session import Session
 from aioifx.client.sql.scanner import scan
-from aioifx.errors import InterfaceError, ProtocolError
-from aioifx.sqltypes import SqlType, Value
+from aioifx.errors import DatabaseError, InterfaceError, ProtocolError
+from aioifx.sqltypes import Row, SqlType, Value
 from aioifx.wire import requests
+from aioifx.wire.descriptions import Description
 from aioifx.wire.opcodes import MAX_COLUMNS, StatementType
 from aioifx.wire.outbox import Outbox
 from aioifx.wire.replies import Reply
@@ -46,16 +49,56 @@ async def prepare(session: Session, sql: str, params: Sequence[Value] | None = N
         outbox, on_success=_check_described, on_orphan=partial(_release_orphan, session)
     )
     raise_for(prepared, sql)
-    assert prepared.description is not None
-    statement_id = prepared.description.statement_id
-    if not placeholders:
-        return Statement(session, sql, prepared, ())
+    description = prepared.description
+    assert description is not None
+    parameters: tuple[SqlType | None, ...] = ()
     try:
-        parameters = await _describe_parameters(session, prepared, placeholders)
+        if placeholders:
+            parameters = await _describe_parameters(session, prepared, placeholders)
+        if any(column.type.extended_name for column in description.columns) or any(
+            sql_type is not None and sql_type.extended_name for sql_type in parameters
+        ):
+            description, parameters = await _resolve_types(session, description, parameters)
+            prepared.description = description
     except BaseException:
-        session.conversation.release_later(statement_id, cursor=False, release=True)
+        session.conversation.release_later(description.statement_id, cursor=False, release=True)
         raise
     return Statement(session, sql, prepared, parameters)
+
+
+async def _resolve_types(
+    session: Session, description: Description, parameters: tuple[SqlType | None, ...]
+) -> tuple[Description, tuple[SqlType | None, ...]]:
+    """The fields of ROW types and collections; see `type_lookup`."""
+    columns, known = description.columns, session.known_types
+    fetch = partial(_fetch_catalog, session)
+    types = await resolved_types([column.type for column in columns], known, fetch)
+    if types is not None:
+        pairs = zip(columns, types, strict=True)
+        description = description._replace(columns=tuple(replace(column, type=one) for column, one in pairs))
+    described = [sql_type for sql_type in parameters if sql_type is not None]
+    types = await resolved_types(described, known, fetch)
+    if types is not None:
+        found = iter(types)
+        parameters = tuple(None if sql_type is None else next(found) for sql_type in parameters)
+    return description, parameters
+
+
+async def _fetch_catalog(session: Session, sql: str) -> list[Row]:
+    """The rows of a query of the catalog; none if the server rejects it."""
+    try:
+        statement = await prepare(session, sql)
+        try:
+            rows = await statement.open((), read_rows=statement.plain_plan().read_rows)
+            while not statement.is_exhausted:
+                rows += await statement.fetch_block()
+        finally:
+            statement.release_later()
+    except DatabaseError as error:
+        if is_cancelled_or_timed_out(error) or not session.is_open or not error.sqlcode:
+            raise
+        return []
+    return rows
 
 
 def _check_described(prepared: Reply) -> None:

@@ -39,6 +39,7 @@ from aioifx.client.session.session import DML_TYPES, Session
 from aioifx.client.sql.scanner import is_for_update, scan
 from aioifx.codecs.conversions import PLAIN, Conversions
 from aioifx.codecs.native import make_encoder
+from aioifx.codecs.objects import adapters_for
 from aioifx.codecs.param_codegen import EncodeParamRows, EncodeResult
 from aioifx.errors import InterfaceError
 from aioifx.rows import RowFactory, row_type_of
@@ -111,7 +112,7 @@ class Statement:
             sql,
             parameters,
             session.code_set,
-            session.conversions.adapters_for(parameters),
+            adapters_for(session.conversions, parameters, session.code_set),
             self.kind,
             self.targets,
         )

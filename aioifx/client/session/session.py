@@ -30,6 +30,7 @@ from aioifx.client.session.transactions import Transactions
 from aioifx.client.sql.scanner import named_database, scan
 from aioifx.client.sql.statement_rules import alters_session
 from aioifx.errors import DatabaseError
+from aioifx.sqltypes import SqlType
 from aioifx.wire import requests
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.completion import ServerError
@@ -110,6 +111,8 @@ class Session:
         """Incremented when statements prepared before become invalid or change their meaning."""
         self.users = 0
         """Incremented when the session has another user: its connection was released to its pool."""
+        self.known_types: dict[int, SqlType] = {}
+        """Types of the open database that were looked up in its catalog, by extended id."""
         self._role = options.role
 
     # -- lock ---------------------------------------------------------------------------------------------------------
@@ -236,6 +239,7 @@ class Session:
 
         Source:   observed: the reply to SQ_DBOPEN; documented for the statements DATABASE and CREATE DATABASE: sqlwarn
         """
+        self.known_types.clear()
         self.database.on_opened(database, reply.done.warnings if reply.done else 0)
         self.generation += 1
         self.fast_path.forget()

@@ -36,7 +36,7 @@ from aioifx.server.sql.model.schema import (
     TableKind,
 )
 from aioifx.server.sql.translate.sqlite_text import affinity, identifier
-from aioifx.sqltypes import SqlType
+from aioifx.sqltypes import Column, SqlType
 
 SqlValue: TypeAlias = str | int | float | None
 
@@ -306,11 +306,16 @@ _Fields: TypeAlias = dict[str, Any]
 
 def _column_from(fields: _Fields) -> ColumnDef:
     default: _Fields | None = fields["default"]
-    fields["type"] = SqlType(**fields["type"])
+    fields["type"] = _type_from(fields["type"])
     if default is not None:
         default["kind"] = DefaultKind(default["kind"])
         fields["default"] = Default(**default)
     return ColumnDef(**fields)
+
+
+def _type_from(fields: _Fields) -> SqlType:
+    members = [Column(**{**member, "type": _type_from(member["type"])}) for member in fields["fields"]]
+    return SqlType(**{**fields, "fields": tuple(members)})
 
 
 def _constraint_from(fields: _Fields) -> Constraint:

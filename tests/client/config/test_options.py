@@ -101,6 +101,8 @@ def test_keywords_and_fields_are_the_same_names() -> None:
         ({"type_codecs": [str]}, "type_codecs: expected a mapping, got list"),
         ({"type_codecs": {"DECIMAL(8,2)": (None, str)}}, "type_codecs: expected the name of an Informix type"),
         ({"adapters": {"UUID": str}}, "adapters: expected classes as keys, got str"),
+        ({"json_loads": "orjson"}, "json_loads: expected a function, got str"),
+        ({"json_dumps": 1}, "json_dumps: expected a function, got int"),
         ({"autocommit": 1}, "autocommit: expected True or False"),
         ({"read_only": "yes"}, "read_only: expected True or False"),
         ({"isolation": "serializable"}, "isolation: expected one of dirty_read, committed_read,"),

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from aioifx.client.api.connection import Connection
+from aioifx.codecs.bson import encode_document
+from aioifx.codecs.rows import RowEncoder
+from aioifx.codecs.text import code_set_of
 from aioifx.errors import (
+    ConnectionLost,
     DataError,
     InterfaceError,
     ProgrammingError,
@@ -21,6 +25,7 @@ from aioifx.wire.opcodes import StatementType
 from tests.scripted import (
     C1,
     EOT,
+    EXIT,
     INTEGER,
     PREPARE,
     closing,
@@ -30,6 +35,7 @@ from tests.scripted import (
     error,
     ints,
     opening,
+    raw_row,
     release,
     select_ints,
     takes,
@@ -148,3 +154,140 @@ async def test_a_statement_that_is_not_text_is_not_sent(sql: Any) -> None:
         with pytest.raises(InterfaceError, match="sql"):
             await conn.fetch(sql)
         assert peer.received == b""
+
+
+# --- types that consist of others -----------------------------------------------------------------------------------
+
+NAMED_ROW = 0x1000
+PERSON = column("p", TypeCode.ROW, extended_id=2049, owner="me", extended_name="person_t", flags=NAMED_ROW)
+TAGS = column("tags", TypeCode.SET, extended_id=2050, extended_name="SET(varchar(9) not null)")
+CATALOG = (
+    column("extended_id", TypeCode.INTEGER, 4),
+    column("owner", TypeCode.CHAR, 8),
+    column("name", TypeCode.VARCHAR, 128),
+    column("type", TypeCode.SMALLINT, 2),
+    column("source", TypeCode.INTEGER, 4),
+    column("seqno", TypeCode.SMALLINT, 2),
+    column("parent_no", TypeCode.SMALLINT, 2),
+    column("fieldname", TypeCode.VARCHAR, 128),
+    column("type", TypeCode.SMALLINT, 2),
+    column("length", TypeCode.SMALLINT, 2),
+    column("xtd_type_id", TypeCode.INTEGER, 4),
+)
+
+
+def catalog_rows() -> bytes:
+    encoder = RowEncoder(CATALOG, code_set_of("en_US.8859-1"))
+    head = (2049, "me", "person_t", 0x1016, 0)
+    rows = [
+        (*head, 1, 0, None, 0x1016, 42, 0),
+        (*head, 2, 1, "name", 13, 20, 0),
+        (*head, 3, 1, "age", 2, 4, 0),
+    ]
+    return bytes(encoder.encode(rows))
+
+
+def literal_row(*literals: str | None) -> bytes:
+    fields = [
+        b"\1" + bytes(4) if text is None else b"\0" + len(text).to_bytes(4, "big") + text.encode()
+        for text in literals
+    ]
+    return raw_row(b"".join(fields))
+
+
+async def test_a_collection_that_its_description_names_costs_no_round_trip() -> None:
+    async with talking(
+        (PREPARE, described(2, TAGS)),
+        (opening(2), literal_row("SET{'a','b'}") + literal_row(None) + done(2) + EOT),
+        closing(2),
+    ) as (conn, _):
+        assert await conn.fetch("select tags from t") == [({"a", "b"},), (None,)]
+
+
+async def test_a_named_row_is_looked_up_once_in_a_session() -> None:
+    async with talking(
+        (PREPARE, described(2, PERSON)),
+        (PREPARE, described(3, *CATALOG)),
+        (opening(3), catalog_rows() + done(3) + EOT),
+        (opening(2), literal_row("ROW('Ann',7)") + done(1) + EOT),
+        closing(3),
+        closing(2),
+        (PREPARE, described(4, PERSON)),
+        (opening(4, 4096), literal_row("ROW('Bob',NULL)") + done(1) + EOT),
+        closing(4),
+    ) as (conn, peer):
+        (row,) = await conn.fetch("select p from t")
+        assert row["p"].asdict() == {"name": "Ann", "age": 7}
+        assert (await conn.fetchval("select p from u"))["age"] is None
+        assert peer.groups[1].count(b"sysattrtypes") == 1
+
+
+async def test_rows_of_a_type_that_the_server_does_not_show_are_literals() -> None:
+    async with talking(
+        (PREPARE, described(2, PERSON)),
+        (PREPARE, error(-272, 0, token="sysattrtypes") + EOT),
+        (opening(2), literal_row("ROW('Ann',7)") + done(1) + EOT),
+        closing(2),
+    ) as (conn, _):
+        assert await conn.fetch("select p from t") == [("ROW('Ann',7)",)]
+
+
+async def test_a_lost_look_up_ends_the_call() -> None:
+    async with talking((PREPARE, described(2, PERSON)), (PREPARE, EXIT)) as (conn, _):
+        with pytest.raises(ConnectionLost):
+            await conn.fetch("select p from t")
+
+
+async def test_a_literal_that_is_not_understood_names_the_column() -> None:
+    async with talking(
+        (PREPARE, described(2, TAGS)),
+        (
+            opening(2),
+            literal_row("SET{'a','b'}") + literal_row("SET{'a'") + literal_row("SET{}") + done(3) + EOT,
+        ),
+        closing(2),
+        select_ints(2, 1),
+    ) as (conn, _):
+        with pytest.raises(
+            DataError, match=r"^column 'tags': not a valid literal of SET\(VARCHAR\(9\) NOT NULL\)"
+        ):
+            await conn.fetch("select tags from t")
+        assert await conn.fetch("select c1 from t") == [(1,)]
+
+
+async def test_json_and_bson_are_objects() -> None:
+    json = column("j", TypeCode.UDTVAR, 4096, extended_id=25, owner="informix", extended_name="json")
+    bson = column("b", TypeCode.UDTVAR, 4096, extended_id=26, owner="informix", extended_name="bson")
+    document = encode_document({"a": 1})
+    payload = b"\0\0\0\0\7" + b'{"a":1}' + b"\0" + len(document).to_bytes(4, "big") + document
+    async with talking(
+        (PREPARE, described(2, json, bson)),
+        (None, raw_row(payload) + done(1) + EOT),
+        closing(2),
+    ) as (conn, _):
+        assert await conn.fetch("select j, b from t") == [({"a": 1}, {"a": 1})]
+
+
+async def test_parameters_for_rows_and_documents_are_objects() -> None:
+    json = column("j", TypeCode.UDTVAR, 4096, extended_id=25, owner="informix", extended_name="json")
+    bson = column("b", TypeCode.UDTVAR, 4096, extended_id=26, owner="informix", extended_name="bson")
+    row = column("r", TypeCode.ROW, extended_id=2052, extended_name="ROW(a integer,b varchar(10))")
+    types = (json.type, bson.type, row.type, TAGS.type)
+    async with talking(
+        (PREPARE, described(1, json, bson, row, TAGS, kind=StatementType.INSERT)),
+        ("Id(1) DescribeInput", takes(*types)),
+        (None, done(1) + EOT),
+        release(1),
+        (PREPARE, described(1, json, bson, row, TAGS, kind=StatementType.INSERT)),
+        ("Id(1) DescribeInput", takes(*types)),
+        release(1),
+    ) as (conn, peer):
+        insert = "insert into t values(?, ?, ?, ?)"
+        await conn.execute(insert, [1], {"a": 1}, {"b": "x", "a": 7}, {"tag"})
+        bound = peer.groups[2]
+        for text in (b"[1]", b"ROW(7,'x')", b"SET{'tag'}"):
+            assert b"\0\x2b\0\0\0\0\0\0\0\0" + len(text).to_bytes(4, "big") + text in bound
+        document = encode_document({"a": 1})
+        assert bytes.fromhex("002c 0008") + b"informix" + b"\0\4bson\0\0\0\0\0\0\0\x0c" + document in bound
+        with pytest.raises(DataError, match=r"^parameter 3: field 'a': INTEGER does not accept list"):
+            await conn.execute(insert, [1], {"a": 1}, ([], "x"), {"tag"})

@@ -115,7 +115,7 @@ def test_widths_are_those_of_full_columns() -> None:
 
 def test_a_type_that_is_not_served_is_refused_by_name() -> None:
     with pytest.raises(SqlError) as raised:
-        row_writer((Column("picture", SqlType(TypeCode.LIST, 0)),))
+        row_writer((Column("picture", SqlType(99, 0)),))
     assert raised.value.sqlcode == -999
     assert "picture" in raised.value.token
 
