@@ -31,6 +31,9 @@ the process has freed a larger block before. The three system calls and the page
 everything else in a small query.
 """
 
+_CLOSED: Final = ConnectionLost("the connection was closed")
+"""Shared, since a channel's failure is copied before it is raised."""
+
 
 class PendingReply(Generic[T]):
     """A reply that is expected, in order."""
@@ -228,7 +231,7 @@ class Channel(asyncio.Protocol):
         if self.is_inherited or (self._loop is not None and self._loop.is_closed()):
             return self._release_socket()
         if self.failure is None or self.pending_replies:
-            self._set_failed(reason or ConnectionLost("the connection was closed"))
+            self._set_failed(reason or _CLOSED)
         if self._transport is not None:
             self._transport.abort()
         return None
@@ -242,7 +245,7 @@ class Channel(asyncio.Protocol):
         """
         if self.failure is not None:
             return
-        self.failure = ConnectionLost("the connection was closed")
+        self.failure = _CLOSED
         if self._transport is None or self.loop_is_closed():
             return  # the number may belong to another file by now
         try:
@@ -257,7 +260,7 @@ class Channel(asyncio.Protocol):
     def close(self) -> None:
         """Close once everything is written. Remaining waiters fail with ConnectionLost."""
         if self.failure is None or self.pending_replies:
-            self._set_failed(ConnectionLost("the connection was closed"))
+            self._set_failed(_CLOSED)
         # Only once: a TLS transport that was closed twice cannot be aborted (CPython before 3.11.5 raises).
         if self._transport is not None and not self._transport.is_closing():
             self._transport.close()

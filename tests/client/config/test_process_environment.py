@@ -1,4 +1,4 @@
-"""One variable of the process's environment, as os.environ gives it."""
+"""The process's environment, as os.environ gives it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from aioifx.client.config.process_environment import environment_variable
+from aioifx.client.config.process_environment import environment_variable, raw_environment
 
 
 def test_variable_is_read_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,3 +15,14 @@ def test_variable_is_read_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> Non
     for value in ("", "Grüße", "\udcff"):
         monkeypatch.setenv("AIOIFX_TEST", value)
         assert environment_variable("AIOIFX_TEST") == os.environ["AIOIFX_TEST"] == value
+
+
+def test_each_change_changes_the_raw_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIOIFX_TEST", raising=False)
+    before = dict(raw_environment())
+    monkeypatch.setenv("AIOIFX_TEST", "1")
+    first = dict(raw_environment())
+    monkeypatch.setenv("AIOIFX_TEST", "2")
+    assert first not in (before, raw_environment())
+    monkeypatch.delenv("AIOIFX_TEST")
+    assert raw_environment() == before
