@@ -411,9 +411,11 @@ class Connection(Queries[Item], NotCopied):
         session = self._session
         if self._on_leak is not None:
             self._on_leak()
-        elif session.channel.is_inherited and not self._is_pooled:
+        elif self._is_pooled or session.channel.failure is not None:
+            return
+        elif session.channel.is_inherited:
             session.channel.abort()
-        elif session.is_open and not self._is_pooled:
+        elif session.is_open:
             message = f"{self!r} was not closed"
             # Finalizers run in any thread.
             if session.dispatcher.binding.is_here:

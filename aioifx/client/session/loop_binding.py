@@ -26,7 +26,7 @@ class LoopBinding:
         self.loop = loop
         """The only loop that may run calls. `_PARENTS` in a fork, which may run the inherited loop itself."""
         self._pid = os.getpid()
-        _bindings.add(self)
+        _bindings.add(weakref.ref(self, _bindings.discard))
 
     @property
     def is_inherited(self) -> bool:
@@ -71,12 +71,14 @@ class LoopBinding:
         return InterfaceError(f"{self.what} belongs to another event loop{state}")
 
 
-_bindings: Final[weakref.WeakSet[LoopBinding]] = weakref.WeakSet()
+_bindings: Final[set[weakref.ref[LoopBinding]]] = set()  # a WeakSet takes three times as long
 
 
 def _on_fork() -> None:
-    for binding in _bindings:
-        binding.loop = _PARENTS
+    for reference in _bindings.copy():
+        binding = reference()
+        if binding is not None:
+            binding.loop = _PARENTS
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -52,6 +52,11 @@ class Setting:
         return self.head + self.wanted
 
 
+def _setting(head: str, default: str, configured: str) -> Setting:
+    """A setting of a new session: the default is in force."""
+    return Setting(head, default, configured, "" if configured else default, configured or default)
+
+
 class SessionSettings:
     """Isolation and lock mode of one session.
 
@@ -61,13 +66,10 @@ class SessionSettings:
     def __init__(self, isolation: str = "", lock_mode: str = "") -> None:
         self.pending = False
         """Whether a setting must be sent before the next statement."""
-        self._isolation = Setting("set isolation to ", "committed read", isolation)
-        self._lock_mode = Setting("set lock mode to ", "not wait", lock_mode)
+        self._isolation = _setting("set isolation to ", "committed read", isolation)
+        self._lock_mode = _setting("set lock mode to ", "not wait", lock_mode)
         self._baseline = (isolation, lock_mode)
         self._overrides: list[Override] = []
-        for setting in (self._isolation, self._lock_mode):
-            setting.wanted = setting.configured or setting.default
-            setting.in_force = setting.wanted if not setting.configured else ""
 
     # -- requested values ---------------------------------------------------------------------------------------------
 
