@@ -9,6 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from aioifx.codecs.bson import encode_document
 from aioifx.codecs.rows import RowEncoder
 from aioifx.codecs.text import code_set_of
 from aioifx.sqltypes import Column, SqlType, TypeCode
@@ -50,22 +51,44 @@ def queries() -> tuple[bytes, ...]:
         for first, second in pairwise(sent):
             if first.case == second.case and first.data[:2] == b"\0\x08" and b"\0\x0e" in second.data[:2]:
                 found.append(first.data + second.data)
-    return (*sorted({data for data in found if len(data) < LONGEST}), every_type())
+    return (*sorted({data for data in found if len(data) < LONGEST}), query_of(TYPES), query_of(OBJECTS))
 
 
-def every_type() -> bytes:
-    """A description with a column of each usual type, and three rows."""
-    columns = tuple(Column(f"c{number}", sqltype) for number, (sqltype, _) in enumerate(TYPES))
+def query_of(types: tuple[tuple[SqlType, Any], ...]) -> bytes:
+    """A description with a column of each of these types, and three rows."""
+    columns = tuple(Column(f"c{number}", sqltype) for number, (sqltype, _) in enumerate(types))
     encoder = RowEncoder(columns, code_set_of("en_US.8859-1"))
     outbox = Outbox()
     put_describe(outbox, Capabilities(), Description(2, 1, columns, 400))
     put_eot(outbox)
-    row = tuple(value for _, value in TYPES)
+    row = tuple(value for _, value in types)
     outbox.raw(encoder.encode([row, tuple(None for _ in row), row]))
     put_done(outbox, Capabilities(), Done(0, 3))
     put_eot(outbox)
     return outbox.detach()
 
+
+def literals() -> tuple[bytes, ...]:
+    """Texts of types, each with a literal."""
+    return tuple(f"{type_text}\0{text}".encode() for type_text, text in LITERALS.items())
+
+
+LITERALS = {
+    "SET(integer not null)": "SET{1,2,-3          }",
+    "LIST(ROW(a integer,b varchar(10)) not null)": "LIST{ROW(1,'it''s'),ROW(NULL,\"b\")}",
+    "ROW(d date,t datetime year to second,x boolean,p point)": (
+        "ROW('2026-01-02',DATETIME(2026-01-02 03:04:05) YEAR TO SECOND,'t',(1,(2,3)))"
+    ),
+    "MULTISET(SET(decimal(8,2) not null) not null)": "MULTISET{SET{1.50 ,2},'SET{}'}",
+    "ROW(j json,i interval day(3) to second)": "ROW('{\"a\":[1,{}]}',' 3 04:05:06')",
+}
+
+OBJECTS: tuple[tuple[SqlType, Any], ...] = (
+    (SqlType(TypeCode.SET, 0, extended_name="SET(integer not null)"), "SET{1,2}"),
+    (SqlType(TypeCode.ROW, 0, extended_name="ROW(a integer,b json)"), "ROW(1,'{}')"),
+    (SqlType(TypeCode.UDTVAR, 4096, 25, extended_name="json"), '{"a":[1]}'),
+    (SqlType(TypeCode.UDTVAR, 4096, 26, extended_name="bson"), encode_document({"a": [1]})),
+)
 
 TYPES: tuple[tuple[SqlType, Any], ...] = (
     (SqlType(TypeCode.INTEGER, 4), 7),

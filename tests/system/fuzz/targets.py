@@ -6,11 +6,15 @@ Hypothesis and atheris share these; none needs a socket, an event loop or a cloc
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
+from aioifx.codecs.conversions import JSON, Conversions
+from aioifx.codecs.literal_reader import literal_reader
 from aioifx.codecs.rows import RowDecoder
 from aioifx.codecs.text import code_set_of
-from aioifx.errors import ConnectError, ConnectionLost, NotSupportedError, ProtocolError
+from aioifx.codecs.type_text import parse_type, structured
+from aioifx.errors import ConnectError, ConnectionLost, DataError, NotSupportedError, ProtocolError
 from aioifx.wire.batch_replies import BatchTally, read_executions
 from aioifx.wire.capabilities import Capabilities
 from aioifx.wire.handshake import read_login, read_login_reply
@@ -29,6 +33,9 @@ DIALECTS: Final = (
         long_rowid=False,
     ),
 )
+
+CONVERSIONS: Final = Conversions(json=JSON, integral_decimals=True, dbdate="Y4MD-")
+"""Those of a connection: literals and documents are read, too."""
 
 CODE_SET: Final = code_set_of("en_US.8859-1")
 
@@ -76,12 +83,25 @@ def query(data: bytes) -> None:
         prepared = step(read_reply(inbox, capabilities), inbox, data)
         if not isinstance(prepared, Reply) or prepared.description is None:
             continue
+        columns = [replace(one, type=structured(one.type)) for one in prepared.description.columns]
         try:
-            decoder = RowDecoder(prepared.description.columns, CODE_SET)
+            decoder = RowDecoder(columns, CODE_SET, conversions=CONVERSIONS)
         except NotSupportedError:
             continue
         rest = Inbox()
         step(read_reply(rest, capabilities, read_in_runs(decoder)), rest, bytes(inbox.data[inbox.pos :]))
+
+
+def literal(data: bytes) -> None:
+    """The text of a type, NUL, and a literal of a row or collection."""
+    type_text, _, text = data.decode("latin-1").partition("\0")
+    sql_type = parse_type(type_text)
+    if sql_type is None or not sql_type.fields:
+        return
+    try:
+        literal_reader(sql_type, CONVERSIONS)(text)
+    except DataError:
+        pass
 
 
 def executions(data: bytes) -> None:
@@ -98,5 +118,5 @@ def request(data: bytes) -> None:
         step(read_request(inbox, capabilities), inbox, data)
 
 
-REPLIES: Final[tuple[Callable[[bytes], None], ...]] = (login_reply, reply, query, executions)
+REPLIES: Final[tuple[Callable[[bytes], None], ...]] = (login_reply, reply, query, executions, literal)
 REQUESTS: Final[tuple[Callable[[bytes], None], ...]] = (login_request, request)

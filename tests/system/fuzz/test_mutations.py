@@ -43,6 +43,7 @@ STARTS: dict[Target, Callable[[], tuple[bytes, ...]]] = {
     targets.reply: corpus.replies,
     targets.executions: corpus.replies,
     targets.query: corpus.queries,
+    targets.literal: corpus.literals,
     targets.request: corpus.requests,
 }
 
